@@ -1,0 +1,183 @@
+"""Scores as the user gave them, at their exact value: never through a common type that rounds.
+
+A vector of scores becomes a native NumPy array of integers or floats where one holds every score exactly, and a list
+of Fractions where none does. Nothing here puts a score into a message.
+"""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect._exact import NotExact, NotFinite, rational
+from dpselect.errors import InvalidType, InvalidValue
+
+Array = npt.NDArray[Any]
+Vector = Array | list[Fraction]
+
+_KINDS = "give a list, NumPy array, pandas or polars Series or Arrow array of ints, floats, Fractions or Decimals"
+_FINITE_RULE = "scores must be finite numbers: drop or replace NaN, missing and infinite scores by a public rule first"
+_SAFE_INTEGER = 2**53
+
+
+def not_finite() -> InvalidValue:
+    """The error for NaN, infinite and missing scores."""
+    return InvalidValue(_FINITE_RULE)
+
+
+def as_vector(scores: Any) -> Vector:
+    """One score per candidate, exactly."""
+    if isinstance(scores, np.ndarray):
+        return _vector_from_array(scores)
+    if isinstance(scores, (list, tuple, range)):
+        return _vector_from_sequence(scores)
+    if hasattr(scores, "__array__") and not _is_frame(scores):
+        return _vector_from_array(_array_of(scores))
+    raise InvalidType(f"scores must be one-dimensional, got {type(scores).__name__}: {_KINDS}")
+
+
+def as_rows(scores: Any) -> Array | list[Vector]:
+    """A matrix with one selection per row: a native two-dimensional array, or a list of exact vectors."""
+    if _is_frame(scores):
+        if not scores.shape[0]:
+            return np.empty((0, 1))
+        columns = [as_vector(column) for column in _columns(scores)]
+        arrays = [column for column in columns if isinstance(column, np.ndarray)]
+        if len(arrays) == len(columns) and len({array.dtype for array in arrays}) == 1:
+            return np.column_stack(arrays)
+        return [as_vector(list(row)) for row in zip(*map(_items, columns), strict=True)]
+    if isinstance(scores, (list, tuple)):
+        return _rows_from_sequence(scores)
+    if not hasattr(scores, "__array__"):
+        raise InvalidType(f"scores must be two-dimensional, got {type(scores).__name__}: give one row per selection")
+    array = _unmasked(scores if isinstance(scores, np.ndarray) else _array_of(scores))
+    if array.ndim != 2:
+        raise InvalidValue(f"scores must be two-dimensional, got {array.ndim}: use select for a single vector")
+    if array.shape[0] and not array.shape[1]:
+        raise _empty()
+    flat = _native(array)
+    if isinstance(flat, np.ndarray):
+        return flat
+    return [as_vector(row.tolist()) for row in array]
+
+
+def _rows_from_sequence(scores: Sequence[Any]) -> Array | list[Vector]:
+    rows = [as_vector(row) for row in scores]
+    if len({len(row) for row in rows}) > 1:
+        raise InvalidValue("scores must have rows of one length: give every selection the same candidates")
+    if not rows:
+        return np.empty((0, 1))
+    arrays = [row for row in rows if isinstance(row, np.ndarray)]
+    if len(arrays) == len(rows) and len({array.dtype for array in arrays}) == 1:
+        return np.stack(arrays)
+    return rows
+
+
+def _is_frame(scores: Any) -> bool:
+    return hasattr(scores, "columns") and hasattr(scores, "shape")
+
+
+def _columns(frame: Any) -> Iterable[Any]:
+    """Columns of a pandas or polars DataFrame or an Arrow table, each in its own type."""
+    if hasattr(frame, "get_columns"):
+        return frame.get_columns()  # type: ignore[no-any-return]
+    if hasattr(frame, "iloc"):
+        return [frame.iloc[:, i] for i in range(frame.shape[1])]
+    return frame.columns  # type: ignore[no-any-return]
+
+
+def _items(vector: Vector) -> Sequence[Any]:
+    return vector.tolist() if isinstance(vector, np.ndarray) else vector
+
+
+def _array_of(scores: Any) -> Array:
+    if "decimal" in str(getattr(scores, "dtype", "")).lower() and hasattr(scores, "to_list"):
+        return np.array(scores.to_list(), dtype=object)  # polars and pandas would round decimals to floats
+    try:
+        return np.asarray(scores)
+    except Exception:  # whatever a foreign object's __array__ raises, its message might quote the scores
+        raise InvalidType(f"scores of type {type(scores).__name__} cannot be read as an array: {_KINDS}") from None
+
+
+def _unmasked(array: Array) -> Array:
+    if isinstance(array, np.ma.MaskedArray):
+        if np.ma.is_masked(array):
+            raise not_finite()
+        return array.data
+    return array
+
+
+def _vector_from_array(array: Array) -> Vector:
+    array = _unmasked(array)
+    if array.ndim != 1:
+        raise InvalidValue(f"scores must be one-dimensional, got {array.ndim} dimensions: use select_rows for a matrix")
+    if not array.size:
+        raise _empty()
+    native = _native(array)
+    return native if isinstance(native, np.ndarray) else _vector_from_sequence(array.tolist())
+
+
+def _native(array: Array) -> Array | None:
+    """The array in a native type of at most 64 bits that holds it exactly; None where only Fractions do."""
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind == "b":
+        return array.view(np.uint8)
+    if kind in "iu" or (kind == "f" and size <= 8):
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    if kind in "fO":
+        return None
+    raise InvalidType(f"scores must be numbers, got an array of {array.dtype}: {_KINDS}")
+
+
+def _vector_from_sequence(scores: Sequence[Any]) -> Vector:
+    if not len(scores):
+        raise _empty()
+    types = set(map(type, scores))
+    if types <= {float, np.float64}:
+        return np.array(scores, dtype=np.float64)
+    if all(issubclass(t, (Integral, np.bool_)) for t in types):
+        return _vector_from_integers(list(map(int, scores)))
+    return _vector_from_rationals([_score(score) for score in scores])
+
+
+def _vector_from_integers(scores: list[int]) -> Vector:
+    for dtype in (np.int64, np.uint64):
+        try:
+            return np.array(scores, dtype=dtype)
+        except OverflowError:
+            continue
+    return list(map(Fraction, scores))
+
+
+def _vector_from_rationals(scores: list[Fraction]) -> Vector:
+    """Floats where all are exactly floats of moderate size; Fractions otherwise."""
+    if all(_is_plain_float(score) for score in scores):
+        return np.array([float(score) for score in scores])
+    return scores
+
+
+def _is_plain_float(score: Fraction) -> bool:
+    denominator = score.denominator
+    return (
+        abs(score.numerator) <= _SAFE_INTEGER and denominator & (denominator - 1) == 0 and denominator <= _SAFE_INTEGER
+    )
+
+
+def _score(score: Any) -> Fraction:
+    try:
+        return rational(score)
+    except NotFinite:
+        raise not_finite() from None
+    except NotExact:
+        if score is None or type(score).__name__ in ("NAType", "NaTType"):
+            raise not_finite() from None
+        if isinstance(score, (list, tuple, np.ndarray)):
+            raise InvalidValue("scores must be one-dimensional: use select_rows for a matrix") from None
+        raise InvalidType(f"scores must be numbers, got a {type(score).__name__}: {_KINDS}") from None
+
+
+def _empty() -> InvalidValue:
+    return InvalidValue("scores must have at least one candidate: there is nothing to choose from")

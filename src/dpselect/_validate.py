@@ -1,0 +1,51 @@
+"""Checks of public parameters, by keyword: the keyword is the name that the message shows."""
+
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from dpselect._exact import LARGEST_EXPONENT, NotExact, NotFinite, rational, rational_from_text
+from dpselect.errors import InvalidType, InvalidValue
+
+_LARGEST = 10**LARGEST_EXPONENT
+
+
+def exact_positive(**parameter: Any) -> Fraction:
+    """The exact value of a positive finite number: an int, float, Fraction, Decimal or decimal string."""
+    [(name, value)] = parameter.items()
+    accepted = f"give {name} as an int, float, Fraction, Decimal or decimal string such as '0.1'"
+    if isinstance(value, (bool, np.bool_)):
+        raise InvalidType(f"{name} must be a number, got {value!r}: {accepted}")
+    try:
+        number = rational_from_text(value) if isinstance(value, str) else rational(value)
+    except NotExact:
+        if isinstance(value, str):
+            raise InvalidValue(f"{name} must be a number, got the text {value[:40]!r}: {accepted}") from None
+        raise InvalidType(f"{name} must be a number, got {type(value).__name__}: {accepted}") from None
+    except NotFinite:
+        raise InvalidValue(f"{name} must be finite, got {value}: give a positive finite number") from None
+    if number <= 0:
+        raise InvalidValue(f"{name} must be > 0, got {value}: give a positive finite number")
+    if not Fraction(1, _LARGEST) <= number <= _LARGEST:
+        raise InvalidValue(f"{name} must lie between 1e-{LARGEST_EXPONENT} and 1e{LARGEST_EXPONENT}")
+    return number
+
+
+def boolean(**parameter: Any) -> bool:
+    """True or False, nothing that merely looks like it."""
+    [(name, value)] = parameter.items()
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidType(f"{name} must be True or False, got {type(value).__name__}")
+    return bool(value)
+
+
+def count(**parameter: Any) -> int:
+    """A non-negative integer."""
+    [(name, value)] = parameter.items()
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise InvalidType(f"{name} must be an integer, got {type(value).__name__}")
+    if value < 0:
+        raise InvalidValue(f"{name} must be >= 0, got {value}")
+    return int(value)

@@ -1,0 +1,17 @@
+"""The errors of dpselect. A message names the parameter, the rule and the remedy; never a score."""
+
+
+class DPSelectError(Exception):
+    """The base of all errors of this package."""
+
+
+class InvalidValue(DPSelectError, ValueError):
+    """A parameter has the right type and a value outside its domain."""
+
+
+class InvalidType(DPSelectError, TypeError):
+    """A parameter has a type that cannot be taken at its exact value."""
+
+
+class BitsExhausted(DPSelectError, RuntimeError):
+    """A finite source of bits ran dry. It never decides instead of the missing bits."""

@@ -1,0 +1,1 @@
+"""The selection mechanisms: one algorithm a file."""

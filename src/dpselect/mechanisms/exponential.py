@@ -1,0 +1,115 @@
+"""McSherry & Talwar (2007), the exponential mechanism: Pr[r] proportional to exp(c q_r).
+
+It is the coin of permute-and-flip drawn with replacement (McKenna & Sheldon 2020, Algorithm 2): propose a uniform
+candidate, accept it with probability exp(-c (q* - q_r)), repeat. Where few candidates are hot, nearly all proposals
+would be refused, so a proposal comes from an envelope: weight 1 on hot candidates and crowds, 2**-8 on the others,
+which are accepted with probability 2**8 exp(-c (q* - q_r)).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps
+from dpselect.mechanisms.guarantee import Guarantee, bounded_range_zcdp
+from dpselect.mechanisms.hot import ZEROS, Hot, find_hot
+from dpselect.mechanisms.permute_and_flip import flip
+from dpselect.mechanisms.record import SelectionRecord, Selections
+from dpselect.sampling.coin import Flags
+from dpselect.sampling.draws import Draws
+from dpselect.sampling.geometric import Positions
+
+_FIRST_BATCH, _LARGEST_BATCH = 256, 65536
+_TRIES = 32
+
+
+class ExponentialMechanism(SelectionRecord):
+    """Select a candidate with probability proportional to exp(c q_r), under epsilon-differential privacy.
+
+    Formal guarantees:
+      * the output has exactly that distribution, with c = epsilon / (2 sensitivity), or twice that for monotonic
+        scores, for every finite input;
+      * it is epsilon-differentially private, and its privacy loss spans a range of at most epsilon, so that it is
+        (epsilon**2 / 8)-zCDP: over many selections it may compose better than permute-and-flip.
+
+    >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
+    2
+    """
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return pure epsilon, and the zCDP of a mechanism of bounded range."""
+        return Guarantee(self.epsilon, bounded_range_zcdp(self.epsilon))
+
+    def _choose(self, gaps: Gaps, draws: Draws) -> int:
+        return choose_by_envelope(gaps, draws) if gaps.size > BLOCK else choose_by_rejection(gaps, draws)
+
+    def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
+        return choose_in_rows(gaps, draws)
+
+    def _simulated_noise(self, generator: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
+        return generator.gumbel(size=shape)
+
+
+def choose_by_rejection(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> int:
+    """The first accepted of uniform proposals; there are at most gaps.size of them on average."""
+    while True:
+        proposals = draws.indices_below(gaps.size, batch)
+        accepted = flip(gaps, draws, proposals)
+        if accepted.any():
+            return int(proposals[accepted.argmax()])
+        batch = min(2 * batch, _LARGEST_BATCH)
+
+
+def choose_by_envelope(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> int:
+    """The first accepted of proposals from the envelope; a proposal from it is one of `envelope_size` equal tickets.
+
+    A hot candidate, and every member of a crowd, holds 2**8 tickets. Then every candidate holds one; a hot one or a
+    member of a crowd that is drawn by that one is refused.
+    """
+    hot = find_hot(gaps)
+    hot_tickets = (sum(stop - start for start, stop in hot.crowds) + hot.positions.size) << ZEROS
+    while True:
+        tickets = draws.indices_below(hot_tickets + gaps.size, batch)
+        is_hot = tickets < hot_tickets
+        positions = np.where(is_hot, 0, tickets - hot_tickets)
+        positions[is_hot] = _hot_candidates(hot, tickets[is_hot] >> ZEROS)
+        accepted = np.zeros(tickets.size, np.bool_)
+        accepted[is_hot] = flip(gaps, draws, positions[is_hot])
+        accepted[~is_hot] = _flip_cold(gaps, hot, positions[~is_hot], draws)
+        if accepted.any():
+            return int(positions[accepted.argmax()])
+        batch = min(2 * batch, _LARGEST_BATCH)
+
+
+def _hot_candidates(hot: Hot, ranks: Positions) -> Positions:
+    """The candidates with these ranks: first those of the list, then the members of the crowds in order."""
+    starts = np.array([0, *(start for start, _ in hot.crowds)])
+    sizes = np.array([hot.positions.size, *(stop - start for start, stop in hot.crowds)])
+    ends = np.cumsum(sizes)
+    groups = np.searchsorted(ends, ranks, side="right")
+    positions: Positions = starts[groups] + ranks - (ends - sizes)[groups]
+    listed = groups == 0
+    positions[listed] = hot.positions[ranks[listed]]
+    return positions
+
+
+def _flip_cold(gaps: Gaps, hot: Hot, positions: Positions, draws: Draws) -> Flags:
+    """Accept cold candidates with 2**8 times the probability of their coin: as if eight zeros were known already."""
+    accepted = hot.is_outsider(gaps, positions)
+    cold = positions[accepted]
+    accepted[accepted] = draws.finish(gaps.exponents(cold), prefixes=0, depths=ZEROS)
+    return accepted
+
+
+def choose_in_rows(gaps: RowGaps, draws: Draws, tries: int = _TRIES) -> Selections:
+    """One candidate in each row: all rows that have none yet propose together, several candidates each."""
+    rows, width = gaps.shape
+    selected = np.empty(rows, np.int64)
+    left = np.arange(rows)
+    while left.size:
+        proposals = draws.indices(np.full(left.size * tries, width)).reshape(left.size, tries)
+        accepted = flip(gaps, draws, (left[:, np.newaxis] * width + proposals).ravel()).reshape(left.size, tries)
+        done = accepted.any(axis=1)
+        selected[left[done]] = proposals[done, accepted[done].argmax(axis=1)]
+        left = left[~done]
+    return selected

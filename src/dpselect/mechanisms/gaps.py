@@ -1,0 +1,222 @@
+"""How far each candidate is below the best one: the exponents rate * (q* - q) of the coins, in floats and exactly.
+
+One pass over the scores finds the maximum of every block. A block whose best candidate is far below the overall
+maximum holds no likely winner, and is not read again.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect._exact import float_below, float_near, rational
+from dpselect._scores import Array, Vector, not_finite
+from dpselect.sampling.coin import Floats
+from dpselect.sampling.enclosure import log_bracket
+from dpselect.sampling.octets import OctetTable, octet_tables
+
+Candidates = npt.NDArray[np.integer] | slice  # positions, or a run of them
+
+BLOCK = 4096
+# Blocks are read in groups that fit the second-level cache, so that a second reduction costs no memory traffic.
+_GROUP = 16
+# Rates within these bounds neither overflow nor underflow when multiplied by a float that matters; others are taken
+# through exact rationals.
+_LEAST_RATE, _LARGEST_RATE = Fraction(1, 2**900), Fraction(2**900)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The factor c of exp(-c gap), with the tables that depend on nothing else. Public."""
+
+    exact: Fraction
+
+    @cached_property
+    def approximate(self) -> float:
+        """Return the nearest float."""
+        return float_near(self.exact)
+
+    @cached_property
+    def octets(self) -> tuple[OctetTable, OctetTable]:
+        """Return the tables of the first octet, for float and for integer gaps."""
+        return octet_tables(self.exact)
+
+    def cold_gap(self, zeros: int) -> Fraction:
+        """Return a gap beyond which a coin is heads only if its first `zeros` bits are zero: above zeros ln(2) / c."""
+        return _log_of_power(zeros) / self.exact
+
+    @cached_property
+    def is_moderate(self) -> bool:
+        """Return whether floats can be multiplied by the rate without overflow or underflow."""
+        return _LEAST_RATE < self.exact < _LARGEST_RATE
+
+
+@cache
+def _log_of_power(zeros: int) -> Fraction:
+    """An upper bound of zeros * ln(2)."""
+    return log_bracket(Fraction(1 << zeros), 25)[1]
+
+
+UNIT_RATE = Rate(Fraction(1))
+
+
+class SelectedExponents:
+    """Exponents of some candidates, as the coins want them."""
+
+    def __init__(self, gaps: "Gaps", candidates: Candidates) -> None:
+        self._gaps, self._candidates = gaps, candidates
+        self.approximate = gaps.approximate(gaps.at(candidates))
+
+    def exact(self, index: int) -> Fraction:
+        """Return the exact exponent of one of them."""
+        candidates = self._candidates
+        return self._gaps.exact(
+            (candidates.start or 0) + index if isinstance(candidates, slice) else int(candidates[index])
+        )
+
+
+class Gaps:
+    """Gaps of a vector of integers or floats. Secret: it has no repr of its own and is never shown."""
+
+    def __init__(self, values: Array, rate: Rate, maximum: Any = None) -> None:
+        self.values, self.rate, self.size = values, rate, values.size
+        self._whole = values.dtype.kind in "iu"
+        # The difference of two int64 may need 64 bits without a sign: subtract modulo 2**64, read the result as uint64.
+        self._type = (np.uint64 if values.dtype.kind == "u" else np.int64) if self._whole else np.float64
+        if maximum is None:
+            self.block_maxima = block_maxima(values)
+            maximum = np.maximum.reduce(self.block_maxima)
+        self.maximum = np.asarray(maximum, dtype=self._type)
+
+    @property
+    def octets(self) -> OctetTable:
+        """Return the first octet's table, of the type of the gaps."""
+        return self.rate.octets[self._whole]
+
+    def of(self, values: Array, maximum: Array | None = None) -> Array:
+        """Return maximum - values, as uint64 exactly or as float64 rounded once (infinite where that overflows)."""
+        maximum = self.maximum if maximum is None else maximum
+        if self._whole:
+            return np.subtract(maximum, values, dtype=self._type).view(np.uint64)
+        with np.errstate(over="ignore"):
+            return np.subtract(maximum, values, dtype=np.float64)
+
+    def at(self, candidates: Candidates) -> Array:
+        """Return the gaps of some candidates."""
+        return self.of(self.values[candidates])
+
+    def floor(self, zeros: int) -> Any:
+        """Return a score below which a coin is heads only if its first `zeros` bits are zero."""
+        best, cold = self.maximum.item(), self.rate.cold_gap(zeros)
+        if self._whole:
+            return self.values.dtype.type(max(best - math.floor(cold), np.iinfo(self.values.dtype).min))
+        return np.float64(float_below(rational(best) - cold))
+
+    def approximate(self, gaps: Array) -> Floats:
+        """Return rate * gap with three roundings: the gap's, the rate's and the product's.
+
+        The rate is moderate, so an infinite gap or product stands for an exponent beyond 2**100, and a product that
+        underflows for one below 2**-1000: both are far inside the coin's absolute slack.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            return gaps.astype(np.float64) * self.rate.approximate
+
+    def exponents(self, candidates: Candidates) -> SelectedExponents:
+        """Return the exponents of the candidates at some positions, or of all."""
+        return SelectedExponents(self, candidates)
+
+    def exact(self, position: int) -> Fraction:
+        """Return the exact exponent of one candidate."""
+        return self.rate.exact * (rational(self.maximum.item()) - rational(self.values[position].item()))
+
+
+class RationalGaps(Gaps):
+    """Gaps of scores that no array holds exactly, or at an extreme rate: the exponents themselves, rounded once."""
+
+    def __init__(self, scores: list[Fraction], rate: Rate) -> None:
+        best = max(scores)
+        self._exact = [rate.exact * (best - score) for score in scores]
+        super().__init__(np.array([-_positive_float(exponent) for exponent in self._exact]), UNIT_RATE)
+
+    def exact(self, position: int) -> Fraction:
+        """Return the exact exponent of one candidate."""
+        return self._exact[position]
+
+
+class RowGaps(Gaps):
+    """Gaps of a matrix, each row below its own maximum; candidates are counted row by row."""
+
+    def __init__(self, matrix: Array, rate: Rate) -> None:
+        maxima = row_maxima(matrix)
+        self.shape = matrix.shape
+        super().__init__(np.ascontiguousarray(matrix).ravel(), rate, maxima)
+        self._all = self.of(matrix, self.maximum[:, np.newaxis]).ravel()
+
+    def at(self, candidates: Candidates) -> Array:
+        """Return the gaps of some candidates."""
+        return self._all[candidates]
+
+    def exact(self, position: int) -> Fraction:
+        """Return the exact exponent of one candidate."""
+        best = self.maximum[position // self.shape[1]]
+        return self.rate.exact * (rational(best.item()) - rational(self.values[position].item()))
+
+
+def _positive_float(exponent: Fraction) -> float:
+    """The nearest float, finite, and zero for zero only."""
+    smallest, largest = np.finfo(np.float64).smallest_subnormal, np.finfo(np.float64).max
+    return float(np.clip(float_near(exponent), smallest, largest)) if exponent else 0.0
+
+
+def gaps_of(scores: Vector, rate: Rate) -> Gaps:
+    """The gaps of exact scores at a rate."""
+    if isinstance(scores, np.ndarray):
+        if rate.is_moderate:
+            return Gaps(scores, rate)
+        block_maxima(scores)  # refuses scores that are not finite
+        scores = [rational(score) for score in scores.tolist()]
+    return RationalGaps(scores, rate)
+
+
+def block_maxima(values: Array) -> Array:
+    """The maximum of each block of BLOCK values (the last may be shorter); refuses values that are not finite."""
+    if values.size <= BLOCK:
+        return row_maxima(values[np.newaxis])
+    whole = values.size // BLOCK
+    blocks = values[: whole * BLOCK].reshape(whole, BLOCK)
+    maxima = np.empty(-(-values.size // BLOCK), values.dtype)
+    for start in range(0, whole, _GROUP):
+        group = blocks[start : start + _GROUP]
+        maxima[start : start + len(group)] = row_maxima(group)
+    if whole < maxima.size:
+        maxima[whole] = row_maxima(values[np.newaxis, whole * BLOCK :])[0]
+    return maxima
+
+
+def row_maxima(matrix: Array) -> Array:
+    """The maximum of each row; refuses values that are not finite.
+
+    Floats without a sign bit are ordered like the integers that have their bits, and infinities and NaN come last:
+    one reduction finds the maximum and proves all values finite. Where there is a sign bit, two more are needed.
+    """
+    if matrix.dtype.kind != "f":
+        integers: Array = np.maximum.reduce(matrix, axis=1)
+        return integers
+    width = matrix.dtype.itemsize
+    bits = np.maximum.reduce(matrix.view(f"u{width}"), axis=1)
+    highest = np.maximum.reduce(bits)
+    maxima: Array
+    if highest >> (8 * width - 1):
+        with np.errstate(invalid="ignore"):
+            maxima = np.maximum.reduce(matrix, axis=1)
+            finite = math.isfinite(np.minimum.reduce(matrix, axis=None)) and math.isfinite(maxima.max())
+    else:
+        maxima = bits.view(matrix.dtype)
+        finite = math.isfinite(highest.view(matrix.dtype))
+    if not finite:
+        raise not_finite()
+    return maxima

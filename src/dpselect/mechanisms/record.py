@@ -1,0 +1,108 @@
+"""The record that the mechanisms share: public parameters, and the one way from scores to a selection."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect import _validate
+from dpselect._exact import shortest_text
+from dpselect._scores import Array, Vector, as_rows, as_vector
+from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, RowGaps, gaps_of
+from dpselect.mechanisms.guarantee import Guarantee
+from dpselect.sampling.draws import Draws
+
+Number = int | float | Fraction | Decimal | str
+Selections = npt.NDArray[np.int64]
+
+_CHUNK = 32 * 1024
+_SIMULATION_CHUNK = 2**20
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class SelectionRecord(ABC):
+    """Public parameters, kept exactly. All of its fields may be shown to anybody."""
+
+    epsilon: Fraction
+    sensitivity: Fraction
+    monotonic: bool
+
+    def __init__(self, epsilon: Number, sensitivity: Number = 1, monotonic: bool = False) -> None:
+        object.__setattr__(self, "epsilon", _validate.exact_positive(epsilon=epsilon))
+        object.__setattr__(self, "sensitivity", _validate.exact_positive(sensitivity=sensitivity))
+        object.__setattr__(self, "monotonic", _validate.boolean(monotonic=monotonic))
+
+    def __repr__(self) -> str:
+        epsilon, sensitivity = shortest_text(self.epsilon), shortest_text(self.sensitivity)
+        return f"{type(self).__name__}(epsilon={epsilon}, sensitivity={sensitivity}, monotonic={self.monotonic})"
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """Return what one selection guarantees."""
+
+    @cached_property
+    def _rate(self) -> Rate:
+        """The factor c of the coins exp(-c gap): epsilon / (2 sensitivity), or twice that for monotonic scores."""
+        return Rate(self.epsilon / (self.sensitivity if self.monotonic else 2 * self.sensitivity))
+
+    def select(self, scores: Any) -> int:
+        """Return the index of the selected candidate, with randomness from the operating system."""
+        return self._choose(gaps_of(as_vector(scores), self._rate), Draws())
+
+    def select_rows(self, scores: Any) -> Selections:
+        """Return the index of an independent selection for each row of a matrix."""
+        rows, draws = as_rows(scores), Draws()
+        if isinstance(rows, np.ndarray) and rows.shape[1] <= BLOCK and self._rate.is_moderate:
+            return self._select_chunks(rows, draws)
+        return np.array([self._choose(gaps_of(row, self._rate), draws) for row in rows], dtype=np.int64)
+
+    def _select_chunks(self, matrix: Array, draws: Draws) -> Selections:
+        selected = np.empty(len(matrix), np.int64)
+        step = max(1, _CHUNK // matrix.shape[1])
+        for start in range(0, len(matrix), step):
+            chunk = RowGaps(matrix[start : start + step], self._rate)
+            selected[start : start + step] = self._choose_rows(chunk, draws)
+        return selected
+
+    def simulate(self, scores: Any, draws: int, seed: int | None = None) -> Selections:
+        """Return many independent selections, drawn in floats from a seeded generator.
+
+        For research on public or synthetic scores only. Never release an answer of `simulate`: its floats and its
+        generator carry no privacy guarantee.
+        """
+        count, generator = _validate.count(draws=draws), _generator(seed)
+        exponents = self._exponents(as_vector(scores))
+        selected = np.empty(count, np.int64)
+        step = max(1, _SIMULATION_CHUNK // exponents.size)
+        for start in range(0, count, step):
+            size = min(step, count - start)
+            noisy = self._simulated_noise(generator, (size, exponents.size)) - exponents
+            selected[start : start + size] = noisy.argmax(axis=1)
+        return selected
+
+    def _exponents(self, scores: Vector) -> npt.NDArray[np.float64]:
+        """The exponents c (q* - q) in floats."""
+        gaps = gaps_of(scores, self._rate)
+        return gaps.approximate(gaps.of(gaps.values))
+
+    @abstractmethod
+    def _choose(self, gaps: Gaps, draws: Draws) -> int:
+        """Select one candidate."""
+
+    @abstractmethod
+    def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
+        """Select one candidate in each row."""
+
+    @abstractmethod
+    def _simulated_noise(self, generator: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
+        """Noise whose argmax after subtracting the exponents has the mechanism's distribution."""
+
+
+def _generator(seed: Any) -> np.random.Generator:
+    return np.random.default_rng(None if seed is None else _validate.count(seed=seed))

@@ -1,0 +1,76 @@
+"""The exact coin: heads is U < exp(-exponent), U a uniform on [0, 1) whose bits are revealed on demand.
+
+McKenna & Sheldon (2020), Algorithm 1, flip it for each candidate. A float64 filter on the first 40 bits or so decides
+almost always; an integer comparison at any depth decides the rest. No float decides an output: the filter answers only
+where its error bound leaves no doubt.
+"""
+
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect.sampling.bits import BitSource, Octets
+from dpselect.sampling.enclosure import scaled_exp
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+# The filter's error bound, relative to the boundary exp(-x), x the computed exponent: x carries at most four
+# roundings (gap, rate, product, and one for scores that are no floats), so its error is below x * 2**-50.9, which is
+# 2**-44.9 for x <= 64 and moves the boundary by the same relative amount. exp itself is within a few units in the last
+# place in every library that NumPy uses (glibc documents 1, NumPy's own vector code less than 4); we allow 256 of
+# them, 2**-44. Together below 2**-43. For x > 64 boundary and true value are both below 2**-92, far inside SLACK.
+MARGIN = 2.0**-42
+# The bits that are known leave a cell of 2**-k for U. Four cells cover it and every rounding of numbers of its size.
+SLACK = 4.0
+# Larger exponents are cut to this: their boundary is inside SLACK anyway, and floats near 2**-1074 are slow.
+_VANISHED = 100.0
+_FRESH_BITS = 32
+_BITS_PER_STEP = 32
+
+
+class Exponents(Protocol):
+    """Exponents of a batch of coins: floats within a relative 2**-50.9, and the rationals that they stand for."""
+
+    approximate: Floats
+
+    def exact(self, index: int) -> Fraction:
+        """Return the exact exponent of one coin."""
+        ...
+
+
+def coin(exponent: Fraction, source: BitSource, prefix: int = 0, depth: int = 0) -> bool:
+    """Whether U < exp(-exponent), given that the first `depth` bits of U are `prefix`.
+
+    At depth k the only undecided prefix is floor(2**k exp(-exponent)): one below it is heads, one above it is tails.
+    """
+    while True:
+        boundary = scaled_exp(exponent, depth)
+        if prefix != boundary:
+            return prefix < boundary
+        if exponent == 0:
+            return True
+        prefix = prefix << _BITS_PER_STEP | source.bits(_BITS_PER_STEP)
+        depth += _BITS_PER_STEP
+
+
+def coins(
+    exponents: Exponents, prefixes: Octets | int, depths: Octets | int, source: BitSource, margin: float = MARGIN
+) -> Flags:
+    """Whether U < exp(-exponent) for each coin, given the first bits of each U: `depths` of them, at most 20.
+
+    All words stay below 2**53, so floats hold them exactly.
+    """
+    fresh = source.words(exponents.approximate.size, _FRESH_BITS)
+    cell = np.ldexp(1.0, -(np.int32(_FRESH_BITS) + depths))
+    lowest = (fresh + prefixes * 2.0**_FRESH_BITS) * cell
+    boundary = np.exp(-np.minimum(exponents.approximate, _VANISHED))
+    distance = boundary - lowest
+    doubt = boundary * margin + SLACK * cell
+    heads = distance > doubt
+    for index in (np.abs(distance) <= doubt).nonzero()[0].tolist():
+        depth = _FRESH_BITS + int(np.broadcast_to(depths, heads.shape)[index])
+        heads[index] = coin(exponents.exact(index), source, int(np.ldexp(lowest[index], depth)), depth)
+    return heads

@@ -1,0 +1,54 @@
+"""All the randomness of a selection in one argument.
+
+A mechanism asks a `Draws` for coins, survivors and indices and knows no bit source; a test hands it a `Draws` over
+scripted bits, or one that walks through every outcome with its exact probability.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect.sampling import index as uniform
+from dpselect.sampling.bits import BitSource, Octets, SystemEntropy
+from dpselect.sampling.coin import Exponents, Flags, coins
+from dpselect.sampling.geometric import Positions, successes
+from dpselect.sampling.noise import FirstWords, draw_first_words
+from dpselect.sampling.octets import OctetTable
+
+
+class Draws:
+    """Exact draws from one source of bits; by default the operating system's."""
+
+    def __init__(self, source: BitSource | None = None) -> None:
+        self.source = SystemEntropy() if source is None else source
+
+    def first_octets(self, gaps: npt.NDArray[Any], table: OctetTable) -> tuple[Flags, npt.NDArray[np.intp], Octets]:
+        """Reveal one octet of every coin: which are heads, which are undecided, and the octets of the latter."""
+        octets: Octets = self.source.words(gaps.size, 8)
+        heads, undecided = table.decide(gaps, octets)
+        return heads, undecided, octets[undecided]
+
+    def finish(self, exponents: Exponents, prefixes: Octets | int, depths: Octets | int) -> Flags:
+        """Flip coins to the end whose first `depths` bits are known to be `prefixes`."""
+        return coins(exponents, prefixes, depths, self.source)
+
+    def survivors(self, count: int, zeros: int) -> Positions:
+        """Return which of `count` coins start with this many zeros."""
+        return successes(count, zeros, self.source)
+
+    def index(self, bound: int) -> int:
+        """Return a uniform integer below the bound."""
+        return uniform.index(bound, self.source)
+
+    def indices(self, bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return a uniform integer below each bound."""
+        return uniform.indices(bounds, self.source)
+
+    def indices_below(self, bound: int, tries: int) -> npt.NDArray[np.int64]:
+        """Return up to `tries` uniform integers below one bound."""
+        return uniform.indices_below(bound, tries, self.source)
+
+    def noise_words(self, count: int, signed: bool) -> FirstWords:
+        """Return the first sixteen bits of each candidate's noise."""
+        return draw_first_words(count, signed, self.source)

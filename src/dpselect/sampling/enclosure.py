@@ -1,0 +1,54 @@
+"""Rigorous enclosures of exp and log of rationals, by Python's `decimal`, whose exp and ln are correctly rounded.
+
+These are the slow, exact roads behind every float filter. All of them take a precision and return a bracket of
+Fractions that shrinks to the true value as the precision grows.
+"""
+
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+
+def _context(digits: int, rounding: str) -> Context:
+    return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+
+
+def _decimal(number: Fraction, context: Context) -> Decimal:
+    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def scaled_exp(exponent: Fraction, depth: int) -> int:
+    """The integer floor(2**depth * exp(-exponent)), for a rational exponent >= 0.
+
+    exp of a non-zero rational is irrational (Lambert), so the product is never an integer and the loop ends.
+    """
+    if exponent == 0:
+        return 1 << depth
+    if exponent >= depth:  # then exp(-exponent) <= e**-depth < 2**-depth
+        return 0
+    digits = 20 + int(depth * 0.302) + len(str(depth))
+    while True:
+        low, high = _exp_bracket(exponent, digits)
+        floor_low, floor_high = int(low * (1 << depth)), int(high * (1 << depth))
+        if floor_low == floor_high:
+            return floor_low
+        digits *= 2
+
+
+def _exp_bracket(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Bounds of exp(-exponent) with a relative width near 10**-digits."""
+    down, up = _context(digits, ROUND_FLOOR), _context(digits, ROUND_CEILING)
+    # `exp` rounds to nearest whatever the context says, so one step outward encloses the value.
+    low = down.next_minus(down.exp(-_decimal(exponent, up)))
+    high = up.next_plus(up.exp(-_decimal(exponent, down)))
+    return max(Fraction(0), Fraction(low)), min(Fraction(1), Fraction(high))
+
+
+def log_bracket(number: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Bounds of ln(number) for a positive rational number, 10**(1 - digits) or a few units of the last digit wide."""
+    down, up = _context(digits, ROUND_FLOOR), _context(digits, ROUND_CEILING)
+    low, high = down.ln(_decimal(number, down)), up.ln(_decimal(number, up))
+    # A step of one unit in the last digit, taken as if the logarithm were at least one: a logarithm near zero has
+    # units so small that they would be a number of 10**18 digits.
+    largest = max(low.adjusted() if low else 0, high.adjusted() if high else 0, 0)
+    step = Fraction(1, 10 ** (digits - 1 - largest))
+    return Fraction(low) - step, Fraction(high) + step

@@ -1,0 +1,73 @@
+"""Positions of the successes of a Bernoulli(2**-zeros) process, by its geometric gaps (inversion; Devroye 1986, X.2).
+
+The gap G before a success satisfies Pr[G >= g] = a**g with a = 1 - 2**-zeros, so G = floor(ln V / ln a) for a
+uniform V. A float64 filter on 32 bits of V finds the floor almost always; `geometric` decides the rest exactly.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect.sampling.bits import BitSource
+from dpselect.sampling.enclosure import log_bracket
+
+Positions = npt.NDArray[np.int64]
+
+_WORD_BITS = 32
+_BITS_PER_STEP = 32
+_BATCH = 8192
+# Relative error of x = ln V / ln a: log within 256 units in the last place (2**-44, far above what any libm needs),
+# ln a and the quotient rounded once each.
+MARGIN = 2.0**-43
+
+
+def geometric(zeros: int, source: BitSource, prefix: int = 0, depth: int = 0) -> int:
+    """The number of failures before the first success, given that V starts with the `depth` bits of `prefix`."""
+    while True:
+        bracket = _quotient_bracket(zeros, prefix, depth) if prefix else None
+        if bracket is not None and bracket[0] == bracket[1]:
+            return bracket[0]
+        prefix = prefix << _BITS_PER_STEP | source.bits(_BITS_PER_STEP)
+        depth += _BITS_PER_STEP
+
+
+def _quotient_bracket(zeros: int, prefix: int, depth: int) -> tuple[int, int]:
+    """Integer parts of a lower and an upper bound of ln V / ln a over the cell of V."""
+    digits = 20 + int(0.302 * (depth + zeros))
+    rate_low, rate_high = log_bracket(Fraction(1 << zeros, (1 << zeros) - 1), digits)  # -ln a
+    least, _ = log_bracket(Fraction(1 << depth, prefix + 1), digits)  # -ln V, from below
+    _, most = log_bracket(Fraction(1 << depth, prefix), digits)
+    return math.floor(least / rate_high), math.floor(most / rate_low)
+
+
+def geometrics(count: int, zeros: int, source: BitSource, margin: float = MARGIN) -> Positions:
+    """Independent numbers of failures before a success of probability 2**-zeros."""
+    words = source.words(count, _WORD_BITS)
+    middles = words.astype(np.float64) + 0.5
+    quotient = np.log(middles * 2.0**-_WORD_BITS) / math.log1p(-(2.0**-zeros))
+    # V lies in [w, w + 1) / 2**32, so ln V is within 1/(w + 0.5) of the middle's for w >= 1; -1/ln a <= 2**zeros. The
+    # word 0 stands for an interval without a lower end.
+    doubt = 2.0**zeros / middles + quotient * margin
+    low = np.floor(quotient - doubt)
+    undecided = np.flatnonzero((low != np.floor(quotient + doubt)) | (words == 0))
+    gaps = low.astype(np.int64)
+    for index in undecided.tolist():
+        gaps[index] = geometric(zeros, source, int(words[index]), _WORD_BITS)
+    return gaps
+
+
+def successes(trials: int, zeros: int, source: BitSource, margin: float = MARGIN) -> Positions:
+    """Positions in range(trials), ascending, at which a Bernoulli(2**-zeros) process succeeds."""
+    parts: list[Positions] = []
+    last = -1
+    while True:
+        expected = (trials - last) / 2.0**zeros
+        size = min(_BATCH, math.ceil(expected + 4 * math.sqrt(expected)) + 1)
+        gaps = geometrics(size, zeros, source, margin)
+        positions = last + np.cumsum(gaps + 1)
+        if positions[-1] >= trials:
+            return np.concatenate([*parts, positions[: np.searchsorted(positions, trials)]])
+        parts.append(positions)
+        last = int(positions[-1])

@@ -1,0 +1,105 @@
+"""Laplace and exponential noise, revealed bit by bit: only as much of it as a comparison needs.
+
+The size of the noise is E = -ln V for a uniform V, so that after k bits of V, with value v,
+
+    -ln((v + 1) / 2**k) < E <= -ln(v / 2**k).
+
+Laplace noise is E with a fair sign; exponential noise is E. A first word of 16 bits (the sign, and 15 bits of V)
+bounds the noise from above for every candidate at once; 32 bits more, in float64 with an error bound, and then exact
+arithmetic go to the few contenders that are left.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect.sampling.bits import BitSource
+from dpselect.sampling.coin import Flags, Floats
+from dpselect.sampling.enclosure import log_bracket
+
+FirstWords = npt.NDArray[np.uint16]
+
+_FIRST_BITS = 15
+_SIZE_MASK = np.uint16(2**_FIRST_BITS - 1)
+_FRESH_BITS = 32
+_BITS_PER_STEP = 64
+# Where v >= 1 the two bounds of E differ by ln((v + 1) / v) <= ln 2.
+WIDTH = 0.6931471805599454
+# Bounds of E from NumPy's log, which we trust to 256 units in the last place (2**-44 relative; libraries need a few):
+# E <= 33, so the absolute error is below 2**-38.
+MARGIN = 2.0**-36
+
+
+@cache
+def upper_bounds() -> npt.NDArray[np.float32]:
+    """Upper bounds of Laplace noise for each first word; -inf for the two words with v = 0, which give none."""
+    cells = np.arange(1, 2**_FIRST_BITS, dtype=np.float64)
+    positive = -np.log(cells / 2**_FIRST_BITS)
+    negative = np.log((cells + 1) / 2**_FIRST_BITS)
+    bounds = np.concatenate([[-np.inf], positive, [-np.inf], negative]) + MARGIN
+    return np.nextafter(bounds.astype(np.float32), np.float32(np.inf))
+
+
+def draw_first_words(count: int, signed: bool, source: BitSource) -> FirstWords:
+    """A sign bit (0 for plus; always plus for exponential noise) and the first 15 bits of V, for each candidate."""
+    words: FirstWords = source.words(count, 16)
+    return words if signed else words & _SIZE_MASK
+
+
+def is_unbounded(words: FirstWords) -> Flags:
+    """Which words say too little: V has only zeros so far."""
+    unbounded: Flags = (words & _SIZE_MASK) == 0
+    return unbounded
+
+
+def float_bounds(words: FirstWords, exponents: Floats, source: BitSource) -> tuple[Floats, Floats, Floats]:
+    """Bounds of noise - exponent from 32 more bits of each V, and the 47 bits of V themselves (exact as floats).
+
+    The exponents are within a relative 2**-51, and the difference is rounded once; MARGIN covers both where the
+    exponent is below 2**14, and grows with it beyond.
+    """
+    prefixes = (words & _SIZE_MASK) * 2.0**_FRESH_BITS + source.words(words.size, _FRESH_BITS)
+    with np.errstate(divide="ignore"):
+        least, most = (-np.log((prefixes + end) * 2.0 ** -(_FIRST_BITS + _FRESH_BITS)) for end in (1, 0))
+    plus = words <= _SIZE_MASK
+    doubt = MARGIN * (1 + exponents)
+    low = np.where(plus, least, -most) - exponents - doubt
+    return low, np.where(plus, most, -least) - exponents + doubt, prefixes
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A candidate still in the contest: its exponent, and what is known of its noise."""
+
+    exponent: Fraction
+    is_positive: bool
+    prefix: int
+    depth: int = _FIRST_BITS + _FRESH_BITS
+
+    def bracket(self) -> tuple[Fraction | None, Fraction | None]:
+        """Return bounds of noise - exponent; None where V has only zeros so far, and E no upper bound."""
+        digits = 20 + int(0.302 * self.depth)
+        least = log_bracket(Fraction(1 << self.depth, self.prefix + 1), digits)[0]
+        most = log_bracket(Fraction(1 << self.depth, self.prefix), digits)[1] if self.prefix else None
+        if self.is_positive:
+            return least - self.exponent, None if most is None else most - self.exponent
+        return None if most is None else -most - self.exponent, -least - self.exponent
+
+    def refined(self, source: BitSource) -> "Contender":
+        """Return the contender with more bits of V revealed."""
+        prefix = self.prefix << _BITS_PER_STEP | source.bits(_BITS_PER_STEP)
+        return Contender(self.exponent, self.is_positive, prefix, self.depth + _BITS_PER_STEP)
+
+
+def largest(contenders: dict[int, Contender], source: BitSource) -> int:
+    """The key of the contender whose noise - exponent is largest, decided exactly."""
+    while True:
+        brackets = {key: contender.bracket() for key, contender in contenders.items()}
+        best = max((low for low, _ in brackets.values() if low is not None), default=None)
+        left = [key for key, (_, high) in brackets.items() if best is None or high is None or high >= best]
+        if len(left) == 1:
+            return left[0]
+        contenders = {key: contenders[key].refined(source) for key in left}
