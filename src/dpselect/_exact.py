@@ -82,7 +82,7 @@ def float_near(number: Fraction) -> float:
     try:
         return float(number)
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf
 
 
 def float_above(number: Fraction) -> float:

@@ -42,13 +42,7 @@ def as_vector(scores: Any) -> Vector:
 def as_rows(scores: Any) -> Array | list[Vector]:
     """A matrix with one selection per row: a native two-dimensional array, or a list of exact vectors."""
     if _is_frame(scores):
-        if not scores.shape[0]:
-            return np.empty((0, 1))
-        columns = [as_vector(column) for column in _columns(scores)]
-        arrays = [column for column in columns if isinstance(column, np.ndarray)]
-        if len(arrays) == len(columns) and len({array.dtype for array in arrays}) == 1:
-            return np.column_stack(arrays)
-        return [as_vector(list(row)) for row in zip(*map(_items, columns), strict=True)]
+        return _rows_from_frame(scores)
     if isinstance(scores, (list, tuple)):
         return _rows_from_sequence(scores)
     if not hasattr(scores, "__array__"):
@@ -56,12 +50,25 @@ def as_rows(scores: Any) -> Array | list[Vector]:
     array = _unmasked(scores if isinstance(scores, np.ndarray) else _array_of(scores))
     if array.ndim != 2:
         raise InvalidValue(f"scores must be two-dimensional, got {array.ndim}: use select for a single vector")
-    if array.shape[0] and not array.shape[1]:
+    if not array.shape[0]:
+        return np.empty((0, 1))
+    if not array.shape[1]:
         raise _empty()
     flat = _native(array)
     if isinstance(flat, np.ndarray):
         return flat
     return [as_vector(row.tolist()) for row in array]
+
+
+def _rows_from_frame(frame: Any) -> Array | list[Vector]:
+    """Column by column, because the frame's own common type would round integers next to floats."""
+    if not frame.shape[0]:
+        return np.empty((0, 1))
+    columns = [as_vector(column) for column in _columns(frame)]
+    arrays = [column for column in columns if isinstance(column, np.ndarray)]
+    if len(arrays) == len(columns) and len({array.dtype for array in arrays}) == 1:
+        return np.column_stack(arrays)
+    return [as_vector(list(row)) for row in zip(*map(_items, columns), strict=True)]
 
 
 def _rows_from_sequence(scores: Sequence[Any]) -> Array | list[Vector]:

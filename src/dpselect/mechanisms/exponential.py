@@ -9,17 +9,17 @@ which are accepted with probability 2**8 exp(-c (q* - q_r)).
 import numpy as np
 import numpy.typing as npt
 
+from dpselect.mechanisms.flips import flip
 from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps
 from dpselect.mechanisms.guarantee import Guarantee, bounded_range_zcdp
 from dpselect.mechanisms.hot import ZEROS, Hot, find_hot
-from dpselect.mechanisms.permute_and_flip import flip
 from dpselect.mechanisms.record import SelectionRecord, Selections
 from dpselect.sampling.coin import Flags
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.geometric import Positions
 
 _FIRST_BATCH, _LARGEST_BATCH = 256, 65536
-_TRIES = 32
+_MOST_TRIES = 64
 
 
 class ExponentialMechanism(SelectionRecord):
@@ -101,15 +101,15 @@ def _flip_cold(gaps: Gaps, hot: Hot, positions: Positions, draws: Draws) -> Flag
     return accepted
 
 
-def choose_in_rows(gaps: RowGaps, draws: Draws, tries: int = _TRIES) -> Selections:
-    """One candidate in each row: all rows that have none yet propose together, several candidates each."""
+def choose_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
+    """One candidate in each row: all rows that have none yet propose together, more and more candidates each."""
     rows, width = gaps.shape
     selected = np.empty(rows, np.int64)
-    left = np.arange(rows)
+    left, tries = np.arange(rows), 2
     while left.size:
         proposals = draws.indices(np.full(left.size * tries, width)).reshape(left.size, tries)
         accepted = flip(gaps, draws, (left[:, np.newaxis] * width + proposals).ravel()).reshape(left.size, tries)
         done = accepted.any(axis=1)
         selected[left[done]] = proposals[done, accepted[done].argmax(axis=1)]
-        left = left[~done]
+        left, tries = left[~done], min(2 * tries, _MOST_TRIES)
     return selected

@@ -125,6 +125,12 @@ class Gaps:
         with np.errstate(over="ignore", under="ignore"):
             return gaps.astype(np.float64) * self.rate.approximate
 
+    @property
+    def largest_exponent(self) -> float:
+        """Return what an exponent that overflowed is at least, if its gap or its product left the floats."""
+        largest = float(np.finfo(np.float64).max)
+        return min(largest, largest * self.rate.approximate)
+
     def exponents(self, candidates: Candidates) -> SelectedExponents:
         """Return the exponents of the candidates at some positions, or of all."""
         return SelectedExponents(self, candidates)

@@ -15,6 +15,7 @@ from dpselect.mechanisms.record import SelectionRecord, Selections
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.geometric import Positions
 from dpselect.sampling.noise import (
+    HUGE,
     WIDTH,
     Contender,
     FirstWords,
@@ -88,22 +89,24 @@ def choose_noisy_max_in_rows(gaps: RowGaps, draws: Draws, signed: bool = True) -
 
 def _upper_bounds(gaps: Gaps, run: npt.NDArray[np.generic], words: FirstWords) -> npt.NDArray[np.float64]:
     """Upper bounds of noise - exponent; -inf where the first word gives none."""
-    return upper_bounds().take(words) - gaps.approximate(run) * _BELOW
+    return upper_bounds().take(words) - np.minimum(gaps.approximate(run), gaps.largest_exponent) * _BELOW
 
 
 def _least(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """A lower bound of the value whose upper bound this is.
 
     The noise spans at most WIDTH. The exponent is at most |upper| + 11 and its relative error, like that of the
-    float32 table, is below 2**-22; a thousandth of the value covers all roundings.
+    float32 table, is below 2**-22; a thousandth of the value covers all roundings. A value beyond HUGE may come from an
+    exponent that overflowed, of which only a lower bound is known.
     """
-    return upper - WIDTH - 2.0**-10 * (1 + np.abs(upper))
+    return np.where(upper < -HUGE, -np.inf, upper - WIDTH - 2.0**-10 * (1 + np.abs(upper)))
 
 
 def _settle(gaps: Gaps, positions: Positions, words: FirstWords, starts: Positions, draws: Draws) -> Selections:
     """The winner of each group of contenders; group i starts at starts[i]."""
     exponents = gaps.exponents(positions)
-    low, high, prefixes = float_bounds(words, exponents.approximate, draws.source)
+    finite = np.minimum(exponents.approximate, gaps.largest_exponent)
+    low, high, prefixes = float_bounds(words, finite, draws.source)
     sizes = np.diff(starts, append=positions.size)
     best = np.repeat(np.maximum.reduceat(low, starts), sizes)
     left = (high >= best).nonzero()[0]

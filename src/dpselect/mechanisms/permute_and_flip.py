@@ -2,11 +2,7 @@
 
 Visit the candidates in random order, flip a coin with probability of heads exp(-c (q* - q_r)) for each, and return the
 first that is heads. The first head in a random order is a uniformly chosen head among all coins, so the kernel flips
-them all, in blocks, and chooses one head. Every candidate is visited, whatever the coins say.
-
-A cold candidate (heads with probability below 2**-8) needs a U that starts with eight zeros. Which candidates have
-one is a Bernoulli(1/256) process, so the kernel draws the gaps between those and reads the scores there only; in
-blocks whose best candidate is colder still, with twelve zeros in the same way.
+them all and chooses one head. Every candidate is visited, whatever the coins say.
 """
 
 from typing import Any
@@ -16,20 +12,13 @@ import numpy.typing as npt
 
 from dpselect import _validate
 from dpselect._scores import as_vector
+from dpselect.mechanisms.flips import ALL, flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee, laplace_zcdp
-from dpselect.mechanisms.heads import Heads
-from dpselect.mechanisms.hot import ZEROS, Hot, find_hot
 from dpselect.mechanisms.record import SelectionRecord, Selections
-from dpselect.sampling.bits import Octets
-from dpselect.sampling.coin import Flags
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.geometric import Positions
 
-_OCTET = 8
-_FROZEN = 12
 _EARLY_STEPS = 64
-_ALL = slice(None)
 
 
 class PermuteAndFlip(SelectionRecord):
@@ -74,64 +63,8 @@ def choose_head(gaps: Gaps, draws: Draws) -> int:
     """A uniform head among the coins of all candidates."""
     if gaps.size > BLOCK:
         return flip_long(gaps, draws).choose(draws)
-    members = draws.finish(gaps.exponents(_ALL), prefixes=0, depths=0).nonzero()[0]
+    members = draws.finish(gaps.exponents(ALL), prefixes=0, depths=0).nonzero()[0]
     return int(members[draws.index(members.size)])
-
-
-def flip(gaps: Gaps, draws: Draws, candidates: Positions | None = None) -> Flags:
-    """Flip the coins of all candidates, or of those given."""
-    heads, undecided, octets = draws.first_octets(gaps.at(_ALL if candidates is None else candidates), gaps.octets)
-    if undecided.size:
-        positions = undecided if candidates is None else candidates[undecided]
-        heads[undecided] = draws.finish(gaps.exponents(positions), octets, _OCTET)
-    return heads
-
-
-class OpenCoins:
-    """Coins of which some bits are known, to be finished together."""
-
-    def __init__(self) -> None:
-        self._positions: list[Positions] = []
-        self._prefixes: list[Octets] = []
-        self._depths: list[Octets] = []
-
-    def add(self, positions: Positions, prefixes: Octets | int, depth: int) -> None:
-        """Add coins whose first `depth` bits are `prefixes`."""
-        self._positions.append(positions)
-        self._prefixes.append(np.broadcast_to(np.uint8(prefixes), positions.shape))
-        self._depths.append(np.full(positions.size, np.uint8(depth)))
-
-    def heads(self, gaps: Gaps, draws: Draws) -> Positions:
-        """Flip them to the end."""
-        positions = np.concatenate(self._positions)
-        prefixes, depths = np.concatenate(self._prefixes), np.concatenate(self._depths)
-        return positions[draws.finish(gaps.exponents(positions), prefixes, depths)]
-
-
-def flip_long(gaps: Gaps, draws: Draws) -> Heads:
-    """Flip the coins of a vector of many blocks, and read again only the candidates that may be heads."""
-    heads, hot, open_coins = Heads(), find_hot(gaps), OpenCoins()
-    flags, undecided, octets = draws.first_octets(gaps.at(hot.positions), gaps.octets)
-    heads.add(hot.positions[flags])
-    open_coins.add(hot.positions[undecided], octets, _OCTET)
-    for start, stop in hot.crowds:
-        flags, undecided, octets = draws.first_octets(gaps.at(slice(start, stop)), gaps.octets)
-        heads.add_run(start, flags)
-        open_coins.add(start + undecided, octets, _OCTET)
-    _add_cold(gaps, hot, open_coins, draws)
-    heads.add(open_coins.heads(gaps, draws))
-    return heads
-
-
-def _add_cold(gaps: Gaps, hot: Hot, open_coins: OpenCoins, draws: Draws) -> None:
-    """Add the coins of cold candidates that start with enough zeros; the other cold candidates are tails unseen."""
-    frozen = gaps.block_maxima < gaps.floor(_FROZEN)
-    for zeros, chosen in ((ZEROS, ~frozen & ~hot.in_crowd), (_FROZEN, frozen)):
-        blocks = np.flatnonzero(chosen)
-        survivors = draws.survivors(blocks.size * BLOCK, zeros)
-        positions = blocks[survivors // BLOCK] * BLOCK + survivors % BLOCK
-        positions = positions[positions < gaps.size]
-        open_coins.add(positions[hot.is_outsider(gaps, positions)], 0, zeros)
 
 
 def choose_head_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
@@ -160,5 +93,5 @@ def choose_early(gaps: Gaps, draws: Draws, steps: int = _EARLY_STEPS) -> int:
             return candidate
         visited.append(candidate)
     heads = flip_long(gaps, draws)
-    heads.discard(np.array(visited))
+    heads.discard(np.array(visited, dtype=np.int64))
     return heads.choose(draws)

@@ -37,9 +37,10 @@ def scaled_exp(exponent: Fraction, depth: int) -> int:
 def _exp_bracket(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Bounds of exp(-exponent) with a relative width near 10**-digits."""
     down, up = _context(digits, ROUND_FLOOR), _context(digits, ROUND_CEILING)
-    # `exp` rounds to nearest whatever the context says, so one step outward encloses the value.
-    low = down.next_minus(down.exp(-_decimal(exponent, up)))
-    high = up.next_plus(up.exp(-_decimal(exponent, down)))
+    # `exp` rounds to nearest whatever the context says, so one step outward encloses the value. The sign is changed by
+    # copy_negate because a unary minus would round to the precision of the thread's own context.
+    low = down.next_minus(down.exp(_decimal(exponent, up).copy_negate()))
+    high = up.next_plus(up.exp(_decimal(exponent, down).copy_negate()))
     return max(Fraction(0), Fraction(low)), min(Fraction(1), Fraction(high))
 
 

@@ -31,6 +31,8 @@ WIDTH = 0.6931471805599454
 # Bounds of E from NumPy's log, which we trust to 256 units in the last place (2**-44 relative; libraries need a few):
 # E <= 33, so the absolute error is below 2**-38.
 MARGIN = 2.0**-36
+# Exponents of this size may stand for larger ones that overflowed: they are lower bounds only.
+HUGE = 2.0**100
 
 
 @cache
@@ -39,8 +41,9 @@ def upper_bounds() -> npt.NDArray[np.float32]:
     cells = np.arange(1, 2**_FIRST_BITS, dtype=np.float64)
     positive = -np.log(cells / 2**_FIRST_BITS)
     negative = np.log((cells + 1) / 2**_FIRST_BITS)
-    bounds = np.concatenate([[-np.inf], positive, [-np.inf], negative]) + MARGIN
-    return np.nextafter(bounds.astype(np.float32), np.float32(np.inf))
+    positive, negative = (np.nextafter(np.float32(part + MARGIN), np.float32(np.inf)) for part in (positive, negative))
+    nothing = np.array([-np.inf], np.float32)
+    return np.concatenate([nothing, positive, nothing, negative])
 
 
 def draw_first_words(count: int, signed: bool, source: BitSource) -> FirstWords:
@@ -59,14 +62,14 @@ def float_bounds(words: FirstWords, exponents: Floats, source: BitSource) -> tup
     """Bounds of noise - exponent from 32 more bits of each V, and the 47 bits of V themselves (exact as floats).
 
     The exponents are within a relative 2**-51, and the difference is rounded once; MARGIN covers both where the
-    exponent is below 2**14, and grows with it beyond.
+    exponent is below 2**14, and grows with it beyond. Exponents beyond HUGE need only be lower bounds.
     """
     prefixes = (words & _SIZE_MASK) * 2.0**_FRESH_BITS + source.words(words.size, _FRESH_BITS)
     with np.errstate(divide="ignore"):
         least, most = (-np.log((prefixes + end) * 2.0 ** -(_FIRST_BITS + _FRESH_BITS)) for end in (1, 0))
     plus = words <= _SIZE_MASK
     doubt = MARGIN * (1 + exponents)
-    low = np.where(plus, least, -most) - exponents - doubt
+    low = np.where(exponents > HUGE, -np.inf, np.where(plus, least, -most) - exponents - doubt)
     return low, np.where(plus, most, -least) - exponents + doubt, prefixes
 
 

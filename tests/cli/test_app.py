@@ -1,0 +1,107 @@
+"""The command as a process of its own."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpselect
+from tests.cli.conftest import Run
+
+PRIVATE = "48151623"
+MAIN = (sys.executable, "-c", "from dpselect.cli import main; main()")
+
+
+def process(*command: str, **environment: str) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(command, capture_output=True, timeout=60, env={**os.environ, **environment}, check=False)
+
+
+def test_version(run: Run) -> None:
+    result = run("--version")
+    assert (result.code, result.out) == (0, f"dpselect {dpselect.__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_help_lists_the_commands(run: Run, arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    text = result.out + result.err
+    assert "Usage" in text
+    assert re.search(r"select\s+Choose one candidate", text)
+    assert re.search(r"demo\s+Answer a private question", text)
+
+
+@pytest.mark.parametrize(
+    ("command", "texts"),
+    [
+        ("select", ["Example: dpselect select counts.csv", "--epsilon", "--mechanism", "--json", "noisy-max"]),
+        ("demo", ["Example: dpselect demo"]),
+    ],
+)
+def test_each_command_has_help_with_an_example(run: Run, command: str, texts: list[str]) -> None:
+    result = run(command, "--help")
+    assert result.code == 0
+    assert [text for text in texts if text not in result.out] == []
+
+
+def test_the_library_imports_neither_typer_nor_rich() -> None:
+    code = "import sys, dpselect; print(sorted({'typer', 'rich', 'dpselect.cli'} & set(sys.modules)))"
+    assert process(sys.executable, "-c", code).stdout.split() == [b"[]"]
+
+
+def test_a_process_answers_and_fails_with_its_exit_code(tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text(f"a,0\nb,{PRIVATE}\n")
+    result = process(*MAIN, "select", str(file), "--epsilon", "1")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.splitlines()[0] == b"b"
+    file.write_text(f"a,0\nb,{PRIVATE}x\n")
+    result = process(*MAIN, "select", str(file), "--epsilon", "1")
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert PRIVATE.encode() not in result.stderr
+
+
+def test_a_label_beyond_the_encoding_of_the_terminal_is_escaped(tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text("größte,1000000000\nb,0\n", encoding="utf-8")
+    result = process(*MAIN, "select", str(file), "--epsilon", "1", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert result.returncode == 0
+    assert result.stdout.splitlines()[0] == rb"gr\xf6\xdfte"
+
+
+def test_the_traceback_of_a_defect_shows_no_scores(tmp_path: Path) -> None:
+    """Typer's own tracebacks can print local variables."""
+    file = tmp_path / "scores.csv"
+    file.write_text(f"1\n{PRIVATE}\n")
+    defect = (
+        "import dpselect; dpselect.PermuteAndFlip._choose = dpselect.PermuteAndFlip.select = lambda self, s: 1 // 0"
+    )
+    result = process(sys.executable, "-c", f"{defect}; {MAIN[-1]}", "select", str(file), "--epsilon", "1")
+    assert result.returncode == 1
+    assert b"ZeroDivisionError" in result.stderr
+    assert PRIVATE.encode() not in result.stdout + result.stderr
+    assert b"locals" not in result.stderr
+
+
+def test_a_pipe_gets_no_progress() -> None:
+    result = process(*MAIN, "demo")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert b"True answer" in result.stdout
+    assert b"Making" not in result.stdout
+
+
+def test_a_terminal_gets_progress_on_standard_error() -> None:
+    pty = pytest.importorskip("pty")
+    reader, writer = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    done = subprocess.run(
+        [*MAIN, "demo"], stdout=subprocess.PIPE, stderr=writer, timeout=60, env=environment, check=True
+    )
+    os.set_blocking(reader, False)  # a missing spinner must fail the test, not hang it
+    shown = os.read(reader, 10_000)
+    os.close(writer)
+    os.close(reader)
+    assert b"Making a hospital" in shown
+    assert b"Making" not in done.stdout

@@ -1,0 +1,171 @@
+import csv
+import io
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpselect.cli.scores_file import Candidates, read_scores
+from dpselect.errors import DPSelectError, InvalidValue
+
+PRIVATE = "48151623"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scores") / "scores.csv"
+
+
+def read(file: Path, content: str | bytes, **options: str) -> Candidates:
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return read_scores(str(file), **options)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a,1\nb,2.5\n",
+        "a,1\r\nb,2.5",
+        "a,1\rb,2.5\r",
+        "\ufeffa,1\nb,2.5\n",
+        "\n\na,1\n  \n\nb,2.5\n\n",
+        "a , 1\n b,2.5 \n",
+    ],
+    ids=["plain", "crlf", "cr", "bom", "blank lines", "spaces"],
+)
+def test_reads_two_columns_however_the_lines_end(file: Path, content: str) -> None:
+    candidates = read(file, content)
+    assert candidates.labels == ["a", "b"]
+    assert candidates.scores == [1, Decimal("2.5")]
+
+
+@pytest.mark.parametrize("header", ["", "score\n", "\ufeffscore\r\n"])
+def test_a_header_of_one_column_is_no_candidate(file: Path, header: str) -> None:
+    candidates = read(file, header + "3\n4\n")
+    assert candidates.scores == [3, 4]
+    assert candidates.labels is None
+
+
+@pytest.mark.parametrize("header", ["", "label,score\n", "2020,patients\n"])
+def test_a_header_is_recognised_by_its_score_field(file: Path, header: str) -> None:
+    assert read(file, header + "7,3\n8,4\n").labels == ["7", "8"]
+
+
+@pytest.mark.parametrize("first", ["nan", "-inf", "NA", "n/a", "null", "None", "12O", '""', "1_000", "\u0663"])
+def test_a_bad_score_in_the_first_row_is_not_silently_a_header(file: Path, first: str) -> None:
+    if first == "\u0663":  # not an ASCII digit, so a name; but never the number three
+        assert read(file, f"{first}\n1\n").scores == [1]
+        return
+    with pytest.raises(InvalidValue, match="the score on line 1 is"):
+        read(file, f"{first}\n1\n")
+
+
+def test_named_columns_are_taken_wherever_they_are(file: Path) -> None:
+    content = "region,year,patients,name\nn,2020,5,x\ns,2021,6,y\n"
+    candidates = read(file, content, column="patients", label="name")
+    assert candidates.scores == [5, 6]
+    assert candidates.labels == ["x", "y"]
+    assert read(file, content, column="year").scores == [2020, 2021]
+    assert read(file, content, column="year").labels is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("9007199254740993", 2**53 + 1),
+        ("-170141183460469231731687303715884105729", -(2**127) - 1),
+        ("0" * 5000 + "7", 7),
+        ("0.1", Decimal("0.1")),
+        ("0.1000000000000000000000000000000000001", Decimal("0.1000000000000000000000000000000000001")),
+        ("9007199254740993.5", Decimal("9007199254740993.5")),
+        ("1e-4000", Decimal("1e-4000")),
+        ("-.5", Decimal("-0.5")),
+        ("5.", Decimal(5)),
+        ("+3", 3),
+        ("0e999999999", Decimal(0)),
+    ],
+)
+def test_values_are_exact(file: Path, text: str, value: int | Decimal) -> None:
+    [score] = read(file, f"{text}\n").scores
+    assert score == value
+    assert type(score) is type(value)
+
+
+def test_the_representation_keeps_scores_secret(file: Path) -> None:
+    assert PRIVATE not in repr(read(file, f"a,{PRIVATE}\n"))
+
+
+def test_standard_input_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffer = io.BytesIO("\ufefflabel,score\nä,1\n".encode())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(buffer))
+    assert read_scores("-").labels == ["ä"]
+    assert not buffer.closed
+
+
+LABELS = st.text(st.characters(exclude_categories=["Cs"])).map(str.strip).filter(bool)
+SCORES = st.integers() | st.decimals(allow_nan=False, allow_infinity=False).filter(lambda d: abs(d.adjusted()) < 4000)
+
+
+@given(rows=st.lists(st.tuples(LABELS, SCORES), min_size=1))
+def test_what_csv_writes_is_read_back(file: Path, rows: list[tuple[str, int | Decimal]]) -> None:
+    with open(file, "w", encoding="utf-8-sig", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    candidates = read_scores(str(file))
+    assert candidates.labels == [label for label, _ in rows]
+    assert candidates.scores == [score for _, score in rows]
+
+
+PIECES = st.sampled_from(
+    (
+        *("1", "-0.5", "1e9", "nan", "x", "score", "9" * 5000, "x" * 140_000, "1e99999999999999999999", "0e-999999999"),
+        *('"', "'", ",", ";", "\r", "\n", "\r\n", " ", "\0", "\ufeff"),
+    )
+)
+TEXT = st.text().map(str.encode) | st.lists(PIECES).map(lambda pieces: "".join(pieces).encode())
+NAMES = st.none() | st.sampled_from(["score", "x", "1", ""])
+
+
+def read_or_refuse(file: Path, **options: str | None) -> Candidates | DPSelectError:
+    try:
+        return read_scores(str(file), **options)
+    except DPSelectError as error:
+        return error
+
+
+@given(content=TEXT | st.binary(), column=NAMES, label=NAMES)
+def test_any_file_is_read_or_refused(file: Path, content: bytes, column: str | None, label: str | None) -> None:
+    file.write_bytes(content)
+    outcome = read_or_refuse(file, column=column, label=label)
+    if isinstance(outcome, DPSelectError):
+        assert len(str(outcome).splitlines()) == 1
+        return
+    assert outcome.scores
+    assert all(type(score) is int or (type(score) is Decimal and score.is_finite()) for score in outcome.scores)
+    assert outcome.labels is None or len(outcome.labels) == len(outcome.scores)
+
+
+DIRTY = st.sampled_from(
+    [
+        PRIVATE,
+        f"{PRIVATE}x",
+        f"-{PRIVATE}e",
+        f"{PRIVATE}e99999",
+        f"x{PRIVATE}",
+        f'"{PRIVATE}',
+        f'"{PRIVATE}"x',
+        f"1,{PRIVATE}",
+        "",
+    ]
+)
+
+
+@given(rows=st.lists(st.lists(DIRTY, min_size=1, max_size=3).map(",".join), min_size=1, max_size=4))
+def test_no_message_contains_a_field(file: Path, rows: list[str]) -> None:
+    file.write_text("\n".join(rows))
+    outcome = read_or_refuse(file)
+    if isinstance(outcome, DPSelectError):
+        assert PRIVATE not in str(outcome)
+        assert outcome.__suppress_context__

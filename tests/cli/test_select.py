@@ -1,0 +1,230 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpselect.errors import BitsExhausted
+from tests.cli.conftest import Run
+
+PRIVATE = "48151623"
+KIND = type[PermuteAndFlip] | type[ExponentialMechanism] | type[ReportNoisyMax]
+MECHANISMS: dict[str, KIND] = {
+    "permute-and-flip": PermuteAndFlip,
+    "exponential": ExponentialMechanism,
+    "noisy-max": ReportNoisyMax,
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "scores.csv"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_dominating_winner_is_chosen(run: Run, file: Path, mechanism: str) -> None:
+    file.write_text("label,score\n" + "loser,0\n" * 30 + "winner,1000000000\n" + "loser,0\n" * 30)
+    result = run("select", file, "--epsilon", "1", "--mechanism", mechanism)
+    assert result.code == 0
+    assert result.err == ""
+    guarantee = MECHANISMS[mechanism](1).guarantee
+    assert result.out.splitlines() == ["winner", f"chosen by {mechanism}, sensitivity 1; guarantee: {guarantee}"]
+
+
+def test_without_labels_the_position_is_the_answer(run: Run, file: Path) -> None:
+    file.write_text("0\n" * 17 + "1e9\n0\n")
+    assert run("select", file, "--epsilon", "1").out.splitlines()[0] == "candidate 17 (counting from 0)"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_json_has_the_answer_and_the_exact_parameters(run: Run, file: Path, mechanism: str) -> None:
+    file.write_text("x,0\nä [b],1000000000\n")
+    options = ("--epsilon", "0.1", "--sensitivity", "1/3", "--monotonic", "--mechanism", mechanism, "--json")
+    result = run("select", file, *options)
+    assert result.code == 0
+    assert json.loads(result.out) == {
+        "candidate": "ä [b]",
+        "index": 1,
+        "mechanism": mechanism,
+        "epsilon": "1/10",
+        "sensitivity": "1/3",
+        "monotonic": True,
+        "guarantee": str(MECHANISMS[mechanism]("0.1").guarantee),
+    }
+
+
+def test_json_without_labels(run: Run, file: Path) -> None:
+    file.write_text("1e9\n0\n")
+    answer = json.loads(run("select", file, "--epsilon", "1", "--json").out)
+    assert (answer["candidate"], answer["index"]) == (None, 0)
+    assert (answer["monotonic"], answer["sensitivity"]) == (False, "1")
+
+
+def test_named_columns(run: Run, file: Path) -> None:
+    file.write_text("name,year,patients\nfirst,9999,0\nsecond,0,1000000000\n")
+    result = run("select", file, "--epsilon", "1", "--column", "patients", "--label", "name")
+    assert result.out.splitlines()[0] == "second"
+
+
+def test_standard_input(run: Run) -> None:
+    result = run("select", "-", "--epsilon", "1", stdin="\ufeffa,0\r\nö,1000000000\r\n".encode())
+    assert result.out.splitlines()[0] == "ö"
+
+
+@pytest.mark.parametrize(
+    ("lower", "higher", "epsilon"),
+    [(str(2**60), str(2**60 + 1), "1e6"), ("0.1", "0.1" + "0" * 30 + "1", "1e40")],
+    ids=["integers beyond 2**53", "decimals"],
+)
+def test_scores_that_floats_cannot_tell_apart(run: Run, file: Path, lower: str, higher: str, epsilon: str) -> None:
+    """Rounded to floats all are tied, and the winner would be found once in a thousand times."""
+    file.write_text(f"{lower}\n" * 700 + f"{higher}\n" + f"{lower}\n" * 299)
+    assert json.loads(run("select", file, "--epsilon", epsilon, "--json").out)["index"] == 700
+
+
+def test_nothing_else_derived_from_the_scores_is_printed(run: Run, file: Path) -> None:
+    file.write_text(f"loser,0\nwinner,{PRIVATE}\n")
+    for options in ((), ("--json",)):
+        result = run("select", file, "--epsilon", "1", *options)
+        assert "winner" in result.out
+        assert PRIVATE not in result.out + result.err
+        assert "loser" not in result.out + result.err
+
+
+def test_a_label_is_printed_as_text(run: Run, file: Path) -> None:
+    label = "[red]:smile:[/red] \x1b[31m" + "long " * 60 + "end"
+    file.write_text(f"{label},1000000000\nx,0\n")
+    expected = label.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
+    assert run("select", file, "--epsilon", "1").out.splitlines()[0] == expected
+    assert json.loads(run("select", file, "--epsilon", "1", "--json").out)["candidate"] == label
+
+
+BAD_FILES = {
+    "empty": (b"", (), "the file is empty: give one row per candidate"),
+    "blank": (b"\n  \r\n\n", (), "the file is empty"),
+    "header only": (b"label,score\n", (), "no candidate below the header"),
+    "not utf-8": (PRIVATE.encode() + b"\n\xff\xfe\n", (), "not UTF-8 text: save it as CSV in UTF-8"),
+    "not a number": (f"a,1\nb,{PRIVATE}x\n".encode(), (), "score on line 2 is not a number: write numbers like"),
+    "not a number, first": (f"a,{PRIVATE}x\nb,1\n".encode(), (), "score on line 1 is not a number"),
+    "decimal comma": (f'a,1\nb,"{PRIVATE},5"\n'.encode(), (), "score on line 2 is not a number"),
+    "semicolons": (f"a;1\nb;{PRIVATE}\n".encode(), (), "score on line 2 is not a number"),
+    "nan": (f"a,{PRIVATE}\nb,NaN\n".encode(), (), "score on line 2 is missing, NaN or infinite"),
+    "infinite": (f"{PRIVATE}\n-Infinity\n".encode(), (), "score on line 2 is missing, NaN or infinite"),
+    "missing": (f"a,{PRIVATE}\nb,\n".encode(), (), "score on line 2 is missing, NaN or infinite: drop or replace"),
+    "missing, one column": (f'{PRIVATE}\n""\n'.encode(), (), "score on line 2 is missing"),
+    "too large": (f"1\n{PRIVATE}e4001\n".encode(), (), "score on line 2 is beyond 1e4000"),
+    "too small": (f"1\n{PRIVATE}e-9999\n".encode(), (), "nearer to zero than 1e-4000"),
+    "beyond decimal": (f"1\n{PRIVATE}e99999999999999999999\n".encode(), (), "score on line 2 is beyond 1e4000"),
+    "too many digits": ((PRIVATE * 600 + "\n").encode(), (), "score on line 1 is beyond 1e4000"),
+    "no label": (f"a,1\n,{PRIVATE}\n".encode(), (), "line 2 has no label"),
+    "too few fields": (f"a,1\n{PRIVATE}\n".encode(), (), "line 2 does not have 2 fields"),
+    "too many fields": (f"a,1\n\nb,2,{PRIVATE}\n".encode(), (), "line 3 does not have 2 fields"),
+    "many columns": (
+        f"a,{PRIVATE},3\n".encode(),
+        (),
+        "has 3 columns, and one or two (label, score) are expected: name",
+    ),
+    "open quote": (f'a,1\nb,"{PRIVATE}\n'.encode(), (), "is not valid CSV: check its quotes"),
+    "long field": (f"{PRIVATE}\n{'x' * 140_000}\n".encode(), (), "line 2 is not valid CSV"),
+    "unknown column": (
+        f"name,patients\na,{PRIVATE}\n".encode(),
+        ("--column", "Patients"),
+        "no column 'Patients': give --column one of 'name', 'patients'",
+    ),
+    "unknown label": (
+        f"name,patients\na,{PRIVATE}\n".encode(),
+        ("--column", "patients", "--label", "id"),
+        "no column 'id': give --label one of 'name', 'patients'",
+    ),
+    "many unknown": (
+        ",".join(f"column{i}" for i in range(30)).encode(),
+        ("--column", "c"),
+        "'column18', 'column19', ...",
+    ),
+    "no header": (f"a,{PRIVATE}\nb,2\n".encode(), ("--column", "c"), "--column needs a header row"),
+    "no header, no number": (f"a,{PRIVATE}x\n".encode(), ("--column", "c"), "--column needs a header row"),
+    "named, not a number": (
+        f"n,p,q\na,{PRIVATE}x,1\n".encode(),
+        ("--column", "p"),
+        "score on line 2 is not a number",
+    ),
+    "named, too few fields": (f"n,p,q\na,{PRIVATE}\n".encode(), ("--column", "p"), "line 2 does not have 3 fields"),
+    "ambiguous": (f"p,p\n1,{PRIVATE}\n".encode(), ("--column", "p"), "has 2 columns named 'p': rename one"),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_is_refused_without_its_content(
+    run: Run, file: Path, content: bytes, options: tuple[str, ...], message: str
+) -> None:
+    file.write_bytes(content)
+    result = run("select", file, "--epsilon", "1", *options)
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.startswith(f"error: {file}: ")
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
+    assert PRIVATE not in result.err
+
+
+def test_a_bad_standard_input_is_named(run: Run) -> None:
+    result = run("select", "-", "--epsilon", "1", stdin=f"1\n{PRIVATE}x\n".encode())
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: standard input: the score on line 2 is not a number")
+    assert PRIVATE not in result.err
+
+
+def test_a_missing_file(run: Run, file: Path) -> None:
+    result = run("select", file, "--epsilon", "1")
+    assert (result.code, result.err) == (2, f"error: {file}: there is no such file: check the path\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows reports a directory as a lack of permission")
+def test_a_directory(run: Run, tmp_path: Path) -> None:
+    result = run("select", tmp_path, "--epsilon", "1")
+    expected = f"error: {tmp_path}: this is a directory: give the path of one CSV file\n"
+    assert (result.code, result.err) == (2, expected)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows reports a long name as a missing file")
+def test_a_path_that_cannot_be_opened(run: Run, tmp_path: Path) -> None:
+    result = run("select", tmp_path / ("y" * 5000), "--epsilon", "1")
+    assert result.code == 2
+    assert "the file cannot be read (File name too long): check its path and permissions" in result.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--epsilon", "0"), "error: epsilon must be > 0"),
+        (("--epsilon", "-1"), "error: epsilon must be > 0"),
+        (("--epsilon", "inf"), "error: epsilon must be finite"),
+        (("--epsilon", "much"), "error: epsilon must be a number"),
+        (("--epsilon", "1/0"), "error: epsilon must be a number"),
+        (("--epsilon", "1", "--sensitivity", "0"), "error: sensitivity must be > 0"),
+        (("--epsilon", "1", "--label", "a"), "error: --label names a column beside --column"),
+        (("--epsilon", "1", "--column", "a", "--label", " a"), "error: --label and --column must be two columns"),
+        (("--epsilon", "1", "--mechanism", "best"), "--mechanism"),
+        ((), "--epsilon"),
+    ],
+)
+def test_bad_options_are_refused_before_the_file_is_read(
+    run: Run, file: Path, options: tuple[str, ...], message: str
+) -> None:
+    """The file does not exist, and the message is about the option all the same."""
+    result = run("select", file, *options)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert "no such file" not in result.err
+    assert "Traceback" not in result.err
+
+
+def test_an_error_of_the_library_has_no_traceback(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_dry(self: PermuteAndFlip, scores: object) -> int:
+        raise BitsExhausted("the source of bits ran dry")
+
+    monkeypatch.setattr(PermuteAndFlip, "select", run_dry)
+    file.write_text("1\n2\n")
+    result = run("select", file, "--epsilon", "1")
+    assert (result.code, result.out, result.err) == (2, "", "error: the source of bits ran dry\n")

@@ -1,0 +1,357 @@
+"""The contract of every mechanism: what goes in, what comes out, and what is refused with which words."""
+
+import math
+import os
+import pickle
+import random
+import traceback
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from flint import arb, ctx
+
+from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip, ReportNoisyMax, errors
+
+KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
+# A winner so far ahead that losing to it has probability below 1e-200, in every container that users have.
+WINNER = {
+    "list of ints": [0, 0, 10**4],
+    "tuple": (0, 0, 10**4),
+    "range": range(0, 30_000, 10_000),
+    "list of floats": [0.0, -1e308, 1e308],
+    "mixed": [0, Fraction(1, 3), Decimal("1e4")],
+    "Decimals": [Decimal("0.1"), Decimal("0.2"), Decimal("1e4")],
+    "Fractions": [Fraction(1, 3), Fraction(2, 3), Fraction(10**5, 3)],
+    "huge ints": [0, -(10**400), 10**400],
+    "bools": [False, False, True],
+    "int8": np.array([-128, -128, 127], np.int8),
+    "uint8": np.array([0, 0, 255], np.uint8),
+    "int64": np.array([-(2**63), 0, 2**63 - 1]),
+    "uint64": np.array([0, 1, 2**64 - 1], np.uint64),
+    "float16": np.array([0, 0, 6e4], np.float16),
+    "float32": np.array([0, 0, 1e30], np.float32),
+    "longdouble": np.array([0, 0, 1e4], np.longdouble),
+    "big-endian": np.array([0, 0, 10**4], ">i8"),
+    "strided": np.arange(30_000)[::10_000],
+    "reversed": np.array([10**4, 0, 0])[::-1],
+    "numpy bools": np.array([False, False, True]),
+    "object array": np.array([0, Fraction(1, 3), 10**4], dtype=object),
+    "pandas": pd.Series([0, 0, 10**4], index=[7, 8, 9]),
+    "pandas nullable": pd.Series([0, 0, 10**4], dtype="Int64"),
+    "pandas Arrow": pd.Series([0, 0, 10**4], dtype="int64[pyarrow]"),
+    "polars": pl.Series([0.0, 0.0, 1e4]),
+    "polars Decimal": pl.Series([Decimal("0.1"), Decimal("0.2"), Decimal("10000")]),
+    "Arrow": pa.array([0, 0, 10**4]),
+    "Arrow chunks": pa.chunked_array([[0, 0], [10**4]]),
+    "Arrow decimals": pa.array([Decimal("0.10"), Decimal("0.20"), Decimal("9000.00")]),
+    "scalars": [np.float32(0), np.int8(1), np.float64(1e4)],
+    "unmasked": np.ma.array([0, 0, 10**4]),
+}
+EPSILON = {"bools": 10**4, "numpy bools": 10**4, "int8": 100, "uint8": 100}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("container", WINNER)
+def test_every_container_is_read(kind, container):
+    mechanism = kind(EPSILON.get(container, 1))
+    selected = mechanism.select(WINNER[container])
+    assert type(selected) is int
+    assert selected == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_candidate_is_selected(kind):
+    assert kind(1).select([3]) == 0
+    assert kind(1).select_rows([[3], [4]]).tolist() == [0, 0]
+
+
+BAD = {
+    "empty": ([], errors.InvalidValue, "at least one"),
+    "empty array": (np.empty(0), errors.InvalidValue, "at least one"),
+    "nan": ([1.0, math.nan], errors.InvalidValue, "finite"),
+    "negative nan": (-np.array([1.0, math.nan]), errors.InvalidValue, "finite"),
+    "inf": ([1.0, math.inf], errors.InvalidValue, "finite"),
+    "-inf": ([1.0, -math.inf], errors.InvalidValue, "finite"),
+    "-inf below zero": ([-1.0, -math.inf], errors.InvalidValue, "finite"),
+    "float32 inf": (np.array([1, -np.inf], np.float32), errors.InvalidValue, "finite"),
+    "Decimal nan": ([Decimal("nan"), 1], errors.InvalidValue, "finite"),
+    "huge Decimal": ([Decimal("1e999999"), 1], errors.InvalidValue, "finite"),
+    "mixed nan": ([Fraction(1, 3), math.nan], errors.InvalidValue, "finite"),
+    "longdouble nan": (np.array([np.nan], np.longdouble), errors.InvalidValue, "finite"),
+    "None inside": ([1, None], errors.InvalidValue, "finite"),
+    "pandas NA": (pd.Series([1, None], dtype="Int64"), errors.InvalidValue, "finite"),
+    "Arrow null": (pa.array([1, None]), errors.InvalidValue, "finite"),
+    "polars null": (pl.Series([1, None]), errors.InvalidValue, "finite"),
+    "masked": (np.ma.array([1, 2], mask=[0, 1]), errors.InvalidValue, "finite"),
+    "0-d": (np.array(1.0), errors.InvalidValue, "one-dimensional"),
+    "2-d": (np.ones((2, 2)), errors.InvalidValue, "select_rows"),
+    "nested list": ([[1, 2], [3, 4]], errors.InvalidValue, "select_rows"),
+    "frame": (pd.DataFrame({"a": [1]}), errors.InvalidType, "one-dimensional"),
+    "text": ("abc", errors.InvalidType, "one-dimensional"),
+    "texts": (["a", "b"], errors.InvalidType, "numbers"),
+    "array of texts": (np.array(["a"]), errors.InvalidType, "numbers"),
+    "complex": (np.array([1j]), errors.InvalidType, "numbers"),
+    "complex inside": ([1, 1j], errors.InvalidType, "numbers"),
+    "dates": (np.array(["2020-01-01"], "M8[D]"), errors.InvalidType, "numbers"),
+    "None": (None, errors.InvalidType, "one-dimensional"),
+    "number": (3, errors.InvalidType, "one-dimensional"),
+    "dict": ({1: 2}, errors.InvalidType, "one-dimensional"),
+    "set": ({1, 2}, errors.InvalidType, "one-dimensional"),
+    "generator": ((x for x in [1]), errors.InvalidType, "one-dimensional"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", BAD)
+def test_bad_scores_are_refused(kind, case):
+    scores, error, words = BAD[case]
+    with pytest.raises(error, match=words) as caught:
+        kind(1).select(scores)
+    assert isinstance(caught.value, (ValueError, TypeError))
+    assert "scores" in str(caught.value)
+
+
+@pytest.mark.parametrize("where", [0, 5_000, 70_000, 99_999])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("offset", [0.0, -50.0])
+def test_one_bad_score_among_many_is_found(where, bad, offset):
+    scores = np.arange(100_000) % 97 + offset
+    scores[where] = bad
+    for kind in KINDS:
+        with pytest.raises(errors.InvalidValue, match="finite"):
+            kind(1).select(scores)
+
+
+BAD_ROWS = {
+    "1-d": (np.ones(3), errors.InvalidValue, "two-dimensional"),
+    "ragged": ([[1, 2], [3]], errors.InvalidValue, "one length"),
+    "no columns": (np.ones((2, 0)), errors.InvalidValue, "at least one"),
+    "nan": (np.array([[1.0, math.nan]]), errors.InvalidValue, "finite"),
+    "numbers": ([1, 2], errors.InvalidType, "one-dimensional"),
+    "text": ("ab", errors.InvalidType, "two-dimensional"),
+    "texts": (np.array([["a"]]), errors.InvalidType, "numbers"),
+    "None": (None, errors.InvalidType, "two-dimensional"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_bad_rows_are_refused(kind, case):
+    scores, error, words = BAD_ROWS[case]
+    with pytest.raises(error, match=words):
+        kind(1).select_rows(scores)
+
+
+ROWS = {
+    "array": np.array([[0, 10**4], [10**4, 0]]),
+    "lists": [[0, 10**4], [10**4, 0]],
+    "mixed lists": [[0, 10**4], [Fraction(10**5, 3), 0]],
+    "huge ints": [[0, 10**30], [10**30, 0]],
+    "pandas": pd.DataFrame({"a": [0, 10**4], "b": [10**4, 0]}),
+    "pandas mixed": pd.DataFrame({"a": [2**60, 2**60 + 10**4], "b": [2.0**60 + 2**13, 2.0**60]}),
+    "polars": pl.DataFrame({"a": [0, 10**4], "b": [10**4, 0]}),
+    "Arrow": pa.table({"a": [0, 10**4], "b": [10**4, 0]}),
+    "objects": np.array([[0, Fraction(10**4)], [Fraction(10**4), 0]], dtype=object),
+    "wide": np.concatenate([np.zeros((2, 9000)), [[0, 0], [0, 0]], [[0, 10**4], [10**4, 0]]], axis=1),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", ROWS)
+def test_rows_of_every_container_are_read(kind, case):
+    selected = kind(1).select_rows(ROWS[case])
+    width = len(ROWS[case][0]) if isinstance(ROWS[case], (list, np.ndarray)) else 2
+    assert selected.dtype == np.int64
+    assert selected.tolist() == [width - 1, width - 2]
+
+
+def test_no_rows_select_nothing():
+    for kind in KINDS:
+        for rows in (np.empty((0, 3)), [], pd.DataFrame({"a": []})):
+            assert kind(1).select_rows(rows).tolist() == []
+
+
+BAD_PARAMETERS = [
+    ({"epsilon": 0}, errors.InvalidValue, "epsilon must be > 0"),
+    ({"epsilon": -1}, errors.InvalidValue, "epsilon must be > 0"),
+    ({"epsilon": math.nan}, errors.InvalidValue, "epsilon must be finite"),
+    ({"epsilon": math.inf}, errors.InvalidValue, "epsilon must be finite"),
+    ({"epsilon": "x"}, errors.InvalidValue, "epsilon must be a number"),
+    ({"epsilon": "1/0"}, errors.InvalidValue, "epsilon must be a number"),
+    ({"epsilon": "nan"}, errors.InvalidValue, "epsilon must be finite"),
+    ({"epsilon": "1e999999999"}, errors.InvalidValue, "epsilon must be finite"),
+    ({"epsilon": 10**5000}, errors.InvalidValue, "epsilon must lie between"),
+    ({"epsilon": None}, errors.InvalidType, "epsilon must be a number"),
+    ({"epsilon": True}, errors.InvalidType, "epsilon must be a number"),
+    ({"epsilon": 1j}, errors.InvalidType, "epsilon must be a number"),
+    ({"epsilon": [1]}, errors.InvalidType, "epsilon must be a number"),
+    ({"epsilon": 1, "sensitivity": 0}, errors.InvalidValue, "sensitivity must be > 0"),
+    ({"epsilon": 1, "sensitivity": -0.5}, errors.InvalidValue, "sensitivity must be > 0"),
+    ({"epsilon": 1, "sensitivity": math.inf}, errors.InvalidValue, "sensitivity must be finite"),
+    ({"epsilon": 1, "monotonic": 1}, errors.InvalidType, "monotonic must be True or False"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("parameters", "error", "words"), BAD_PARAMETERS)
+def test_bad_parameters_are_refused(kind, parameters, error, words):
+    with pytest.raises(error, match=words):
+        kind(**parameters)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_calls_are_refused(kind):
+    with pytest.raises(errors.InvalidType, match="draws must be an integer"):
+        kind(1).simulate([1], 1.5)
+    with pytest.raises(errors.InvalidValue, match="draws must be >= 0"):
+        kind(1).simulate([1], -1)
+    with pytest.raises(errors.InvalidType, match="seed must be an integer"):
+        kind(1).simulate([1], 1, seed="x")
+    with pytest.raises(errors.InvalidValue, match="finite"):
+        kind(1).simulate([math.nan], 1)
+
+
+def test_early_exit_is_an_option_of_permute_and_flip():
+    assert PermuteAndFlip(1).select([0, 0, 10**4], early_exit=True) == 2
+    with pytest.raises(errors.InvalidType, match="early_exit must be True or False"):
+        PermuteAndFlip(1).select([0], early_exit="yes")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "number", [0.1, "0.1", "1/3", 3, Fraction(2, 7), Decimal("0.05"), np.float32(0.25), 5e-324, 1e300]
+)
+def test_parameters_are_kept_exactly(kind, number):
+    mechanism = kind(number, sensitivity=number)
+    wanted = Fraction(number) if isinstance(number, str) else Fraction(*number.as_integer_ratio())
+    assert mechanism.epsilon == mechanism.sensitivity == wanted
+    assert eval(repr(mechanism)) == mechanism  # noqa: S307 - the text is our own
+    assert hash(eval(repr(mechanism))) == hash(mechanism)  # noqa: S307
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_are_frozen_values(kind):
+    mechanism = kind(1, sensitivity=2, monotonic=True)
+    with pytest.raises(AttributeError):
+        mechanism.epsilon = 5
+    assert mechanism == kind("1", Fraction(2), True)
+    assert mechanism != kind(1, sensitivity=2)
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # noqa: S301 - our own bytes
+    assert isinstance(mechanism, Mechanism)
+
+
+def test_mechanisms_of_different_kinds_are_different():
+    assert PermuteAndFlip(1) != ExponentialMechanism(1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_extreme_parameters_keep_privacy_and_sense(kind):
+    """Rates beyond the floats are rates all the same: two candidates a tiny or huge step apart share or do not."""
+    steep = kind(1, sensitivity=1e-310)
+    assert steep.select([0, 0, 1e-300]) == 2
+    assert set(steep.select_rows([[0.0, 5e-324]] * 300).tolist()) == {0, 1}
+    flat = kind(1e-300, sensitivity=1e308)
+    assert set(flat.select_rows([[-1.7e308, 1.7e308]] * 300).tolist()) == {0, 1}
+    loud = kind(1e300, sensitivity=1e300)
+    assert set(loud.select_rows([[0, 1]] * 300).tolist()) == {0, 1}
+    assert kind(1e300).select([0, 1, 0]) == 1
+    assert set(kind(1, sensitivity=1e308).select_rows([[-1.7e308, 1.7e308]] * 300).tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_guarantees_are_data_in_one_line(kind):
+    guarantee = kind("0.1").guarantee
+    assert isinstance(guarantee, Guarantee)
+    assert guarantee.epsilon == Fraction(1, 10)
+    assert "\n" not in str(guarantee)
+    assert "1/10" in str(guarantee)
+
+
+@pytest.mark.parametrize("epsilon", [1e-200, 1e-100, 1e-8, 1e-4, 0.003, 0.01, 1.0, 10.0, 1e100, 1e200, 1e300])
+def test_zcdp_is_never_understated(epsilon):
+    """Compared with the formulas in flint's balls; tight to nine digits except where floats end."""
+    ctx.prec = 4000
+    exact = arb(epsilon)
+    wanted = {
+        PermuteAndFlip: exact + (-exact).exp() - 1,
+        ExponentialMechanism: exact**2 / 8,
+        ReportNoisyMax: min(exact**2 / 2, exact),
+    }
+    for kind, rho in wanted.items():
+        ours = kind(epsilon).guarantee.zcdp
+        assert ours > 0
+        assert ours == math.inf or arb(ours) >= rho
+        if 1e-150 < epsilon < 1e150:
+            assert arb(ours) <= rho * (1 + arb(1e-9))
+
+
+SECRETS = [731_001.25, 731_002.5, 731_003.75]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_score_is_ever_shown(kind):
+    """Neither a repr nor any error, whatever comes with the secret."""
+    mechanism = kind(1)
+    mechanism.select(SECRETS)
+    shown = [repr(mechanism), str(mechanism), repr(mechanism.guarantee), repr(vars(mechanism))]
+    for poison in (math.nan, None, "text", [1], 1j, Decimal("nan"), {}, math.inf, object()):
+        for scores in (
+            [*SECRETS, poison],
+            np.array([*SECRETS, poison], dtype=object),
+            {"a": SECRETS},
+            [SECRETS, [poison]],
+        ):
+            for call in (mechanism.select, mechanism.select_rows, lambda s: mechanism.simulate(s, 1)):
+                with pytest.raises((ValueError, TypeError)) as caught:
+                    call(scores)
+                assert isinstance(caught.value, errors.DPSelectError)
+                shown.append("".join(traceback.format_exception_only(caught.value)))
+                if not caught.value.__suppress_context__:
+                    shown.append(repr(caught.value.__context__))
+    assert not [text for text in shown if "7310" in text or "731_0" in text]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_simulations_repeat_with_a_seed_and_selections_have_none(kind):
+    scores = np.zeros(1000)
+    assert np.array_equal(kind(1).simulate(scores, 50, seed=3), kind(1).simulate(scores, 50, seed=3))
+    assert not np.array_equal(kind(1).simulate(scores, 50), kind(1).simulate(scores, 50))
+    with pytest.raises(TypeError):
+        kind(1).select(scores, seed=3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seeded_world_does_not_repeat_selections(kind):
+    """Global seeds, of Python and NumPy, do not reach a release."""
+
+    def three():
+        random.seed(7)
+        np.random.seed(7)  # noqa: NPY002 - the global seed is the point
+        return [kind(1).select(np.zeros(10**5)) for _ in range(3)]
+
+    assert three() != three()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_forked_child_draws_for_itself(kind):
+    """Parent and child go on independently from the same state: equal draws would have probability 1e-15."""
+    scores = np.zeros(10**5)
+    mechanism = kind(1)
+    mechanism.select(scores)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write, repr([mechanism.select(scores) for _ in range(3)]).encode())
+        os._exit(0)
+    ours = [mechanism.select(scores) for _ in range(3)]
+    os.waitpid(child, 0)
+    theirs = eval(os.read(read, 1000))  # noqa: S307 - our own child's text
+    os.close(read)
+    os.close(write)
+    assert len(theirs) == 3
+    assert ours != theirs

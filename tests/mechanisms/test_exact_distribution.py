@@ -1,0 +1,139 @@
+"""The kernels' distributions, as exact rationals, equal brute force over permutations."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpselect.mechanisms import exponential, flips, gaps, hot, permute_and_flip
+from dpselect.mechanisms.exponential import choose_by_envelope, choose_by_rejection
+from dpselect.mechanisms.gaps import Rate, RowGaps, gaps_of
+from dpselect.mechanisms.permute_and_flip import choose_early, choose_head, choose_head_in_rows
+from tests.branching import Refused, distribution, heads_probability
+from tests.reference import pmf_by_inclusion_exclusion, pmf_by_permutations, softmax_pmf
+
+UNIT = Rate(Fraction(1))
+CASES = [
+    [0],
+    [0, 0],
+    [0, 1],
+    [5, 0, 5],
+    [0, 7, 1],  # 7 is cold
+    [0, 6, 7, 0],
+    [9, 0, 13, 1],  # 13 is frozen
+    [1, 0, 2, 1],
+    [0, 0, 0, 0, 0],
+    [7, 1, 0, 1, 6],
+]
+TYPES = [np.int64, np.float64, np.uint8, Fraction]
+
+
+def vector(losses, kind):
+    """Scores that are so far below a best score of 40."""
+    scores = [40 - loss for loss in losses]
+    return [Fraction(score) for score in scores] if kind is Fraction else np.array(scores, dtype=kind)
+
+
+def brute_force(losses):
+    return pmf_by_permutations([heads_probability(loss) for loss in losses])
+
+
+def as_list(outcomes, size):
+    return [outcomes.get(candidate, Fraction(0)) for candidate in range(size)]
+
+
+@pytest.fixture
+def tiny_blocks(monkeypatch):
+    """Blocks of two candidates, so that five make a long vector; returns a setter of what counts as a crowd."""
+    for module in (gaps, hot, flips, permute_and_flip, exponential):
+        monkeypatch.setattr(module, "BLOCK", 2)
+
+    def crowded(one_in):
+        monkeypatch.setattr(hot, "_CROWDED", one_in)
+
+    return crowded
+
+
+def test_the_two_lemmas_of_the_paper_agree():
+    for losses in CASES:
+        coins = [heads_probability(loss) for loss in losses]
+        assert pmf_by_permutations(coins) == pmf_by_inclusion_exclusion(coins)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("losses", CASES)
+def test_short_vectors_are_exact(losses, kind):
+    outcomes = distribution(lambda draws: choose_head(gaps_of(vector(losses, kind), UNIT), draws))
+    assert as_list(outcomes, len(losses)) == brute_force(losses)
+
+
+@pytest.mark.parametrize("one_in", [1, 1000], ids=["singles", "crowds"])
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("losses", [case for case in CASES if len(case) > 2])
+def test_long_vectors_are_exact(losses, kind, one_in, tiny_blocks):
+    tiny_blocks(one_in)
+    outcomes = distribution(lambda draws: choose_head(gaps_of(vector(losses, kind), UNIT), draws))
+    assert as_list(outcomes, len(losses)) == brute_force(losses)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 9])
+@pytest.mark.parametrize("losses", [case for case in CASES if len(case) < 5])
+def test_early_exit_is_exact(losses, steps, tiny_blocks):
+    outcomes = distribution(lambda draws: choose_early(gaps_of(vector(losses, np.int64), UNIT), draws, steps))
+    assert as_list(outcomes, len(losses)) == brute_force(losses)
+
+
+def test_early_exit_is_exact_in_crowds(tiny_blocks):
+    tiny_blocks(1000)
+    losses = [1, 0, 2, 1]
+    outcomes = distribution(lambda draws: choose_early(gaps_of(vector(losses, np.int64), UNIT), draws, steps=2))
+    assert as_list(outcomes, len(losses)) == brute_force(losses)
+
+
+def test_rows_are_exact_and_independent():
+    first, second = [0, 1, 7], [2, 0, 0]
+    matrix = np.array([vector(first, np.int64), vector(second, np.int64)])
+    outcomes = distribution(lambda draws: tuple(choose_head_in_rows(RowGaps(matrix, UNIT), draws)))
+    for pair in itertools.product(range(3), repeat=2):
+        assert outcomes.get(pair, 0) == brute_force(first)[pair[0]] * brute_force(second)[pair[1]]
+
+
+def one_round(choose):
+    """A run of a rejection sampler that stops when it would propose again."""
+
+    def run(draws):
+        propose, rounds = draws.indices_below, []
+
+        def once(bound, tries):
+            rounds.append(bound)
+            if len(rounds) > 1:
+                raise Refused
+            return propose(bound, tries)
+
+        draws.indices_below = once
+        return choose(draws)
+
+    return run
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("losses", [case for case in CASES if len(case) < 5])
+def test_rejection_is_exactly_the_softmax(losses, batch):
+    def choose(draws):
+        return choose_by_rejection(gaps_of(vector(losses, np.int64), UNIT), draws, batch)
+
+    outcomes = distribution(one_round(choose))
+    assert as_list(outcomes, len(losses)) == softmax_pmf([heads_probability(loss) for loss in losses])
+
+
+@pytest.mark.parametrize("one_in", [1, 1000], ids=["singles", "crowds"])
+@pytest.mark.parametrize("losses", [[0, 1, 7], [9, 0, 13, 1], [7, 1, 0, 1, 6]])
+def test_the_envelope_is_exactly_the_softmax(losses, one_in, tiny_blocks):
+    tiny_blocks(one_in)
+
+    def choose(draws):
+        return choose_by_envelope(gaps_of(vector(losses, np.float64), UNIT), draws, batch=1)
+
+    outcomes = distribution(one_round(choose))
+    assert as_list(outcomes, len(losses)) == softmax_pmf([heads_probability(loss) for loss in losses])

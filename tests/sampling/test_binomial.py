@@ -1,0 +1,90 @@
+"""Binomial thinning: its distribution by enumeration, and its cost where almost nothing changes."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpselect.errors import BitsExhausted
+from dpselect.sampling import binomial as module
+from dpselect.sampling.binomial import binomial, fair_binomial
+from dpselect.sampling.bits import ScriptedBits, SystemEntropy
+from tests.branching import Refused, distribution
+
+
+@pytest.fixture
+def enumerated(monkeypatch):
+    """Fair splits and sparse processes that branch, cut off where a path is less likely than 2**-34."""
+
+    def fair(count, draws):
+        if draws.probability < Fraction(1, 2**34):
+            raise Refused
+        return draws.choose([Fraction(math.comb(count, k), 2**count) for k in range(count + 1)])
+
+    def sparse(count, zeros, draws):
+        hit = Fraction(1, 2**zeros)
+        return np.zeros(
+            draws.choose([math.comb(count, k) * hit**k * (1 - hit) ** (count - k) for k in range(count + 1)])
+        )
+
+    monkeypatch.setattr(module, "fair_binomial", fair)
+    monkeypatch.setattr(module, "successes", sparse)
+
+
+@pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(1), Fraction(3), Fraction(1, 1000), Fraction(7)])
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_the_distribution_is_binomial(count, exponent, enumerated):
+    outcomes = distribution(lambda draws: binomial(count, exponent, draws))
+    heads = math.exp(-exponent)
+    for k in range(count + 1):
+        wanted = math.comb(count, k) * heads**k * (1 - heads) ** (count - k)
+        assert float(outcomes.get(k, 0)) == pytest.approx(wanted, rel=1e-6, abs=1e-7)
+
+
+def test_fair_binomial_counts_the_ones():
+    assert fair_binomial(7, ScriptedBits("0110101")) == 4
+
+
+def test_one_coin_follows_the_bits_of_p():
+    """exp(-1) = 0.01011110...: the first bit that differs decides."""
+    # A one of the script is a coin whose U has a zero there, so U = 0.00... is heads and U = 0.1... is tails.
+    assert binomial(1, Fraction(1), ScriptedBits("11")) == 1
+    assert binomial(1, Fraction(1), ScriptedBits("0")) == 0
+    with pytest.raises(BitsExhausted):
+        binomial(1, Fraction(1), ScriptedBits(""))
+
+
+def test_zero_exponent_keeps_all_without_a_bit():
+    assert binomial(10**9, Fraction(0), ScriptedBits("")) == 10**9
+
+
+class Counting(SystemEntropy):
+    def __init__(self):
+        self.used = 0
+
+    def bits(self, count):
+        self.used += count
+        return super().bits(count)
+
+    def words(self, count, width):
+        self.used += count * width
+        return super().words(count, width)
+
+
+@pytest.mark.parametrize("exponent", [Fraction(1, 10**9), Fraction(22)])
+def test_thinning_costs_the_few_that_change(exponent):
+    """Of 10**10 heads about ten fall, or about three stay: a few thousand bits, not 10**10."""
+    source = Counting()
+    left = binomial(10**10, exponent, source)
+    assert source.used < 20_000
+    assert left <= 100 or left >= 10**10 - 100
+
+
+def test_large_counts_have_the_right_mean_and_spread():
+    count, exponent = 10**6, Fraction(1, 2)
+    heads = math.exp(-0.5)
+    spread = math.sqrt(count * heads * (1 - heads))
+    draws = np.array([binomial(count, exponent, SystemEntropy()) for _ in range(400)])
+    assert abs(draws.mean() - count * heads) < 7 * spread / 20
+    assert 0.7 < draws.std() / spread < 1.4

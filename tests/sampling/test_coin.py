@@ -1,0 +1,134 @@
+"""The coin by its bits: what is decided when, against flint's balls, and with a filter that is made to doubt."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpselect.errors import BitsExhausted
+from dpselect.sampling.bits import ScriptedBits
+from dpselect.sampling.coin import MARGIN, coin, coins
+from tests.sampling.test_enclosure import true_floor
+
+EXPONENTS = [
+    Fraction(1, 2**1074),
+    Fraction(1, 2**70),
+    Fraction(1e-9),
+    Fraction(1, 3),
+    Fraction(1),
+    Fraction(11, 2),
+    Fraction(30),
+    Fraction(800),
+    Fraction(10**6),
+]
+
+
+class Batch:
+    """Exponents of a batch of coins."""
+
+    def __init__(self, exact):
+        self._exact = exact
+        self.approximate = np.array([float(exponent) for exponent in exact])
+
+    def exact(self, index):
+        return self._exact[index]
+
+
+def binary(number, width):
+    return f"{number:0{width}b}" if width else ""
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS, ids=lambda e: f"{float(e):.3g}")
+@pytest.mark.parametrize("depth", [0, 1, 8, 32, 64, 200])
+def test_only_one_prefix_is_undecided(exponent, depth):
+    """Below floor(2**k exp(-g)) is heads, above is tails, without another bit; the floor itself asks for more."""
+    boundary = true_floor(exponent, depth)
+    empty = ScriptedBits("")
+    if boundary > 0:
+        assert coin(exponent, empty, boundary - 1, depth) is True
+        assert coin(exponent, empty, 0, depth) is True
+    if boundary + 1 < 2**depth:
+        assert coin(exponent, empty, boundary + 1, depth) is False
+        assert coin(exponent, empty, 2**depth - 1, depth) is False
+    with pytest.raises(BitsExhausted):
+        coin(exponent, empty, boundary, depth)
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS, ids=lambda e: f"{float(e):.3g}")
+@pytest.mark.parametrize("agreeing", [0, 1, 5, 31, 32, 33, 64, 150])
+def test_the_other_bit_forces_the_decision(exponent, agreeing):
+    """Follow the binary expansion of exp(-g), then take the other bit: a one where it has a zero is tails."""
+    expansion = true_floor(exponent, agreeing + 1)
+    other = expansion ^ 1
+    script = binary(other, agreeing + 1) + "0" * 64
+    assert coin(exponent, ScriptedBits(script)) is (other < expansion)
+    script = binary(other, agreeing + 1) + "1" * 64
+    assert coin(exponent, ScriptedBits(script)) is (other < expansion)
+
+
+def test_a_dry_source_never_decides():
+    exponent = Fraction(1, 3)
+    script = binary(true_floor(exponent, 320), 320)
+    with pytest.raises(BitsExhausted):
+        coin(exponent, ScriptedBits(script))
+
+
+def test_zero_is_always_heads_even_for_the_largest_uniform():
+    assert coin(Fraction(0), ScriptedBits("1" * 64), 2**40 - 1, 40) is True
+    assert coins(Batch([Fraction(0)]), 0, 0, ScriptedBits("1" * 32))[0]
+
+
+@pytest.mark.parametrize("margin", [MARGIN, 2.0**-20, 2.0**-6, 1.0])
+@pytest.mark.parametrize("depth", [0, 8, 12, 20])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_the_filter_agrees_with_the_exact_coin(margin, depth, data):
+    """What the filter decides, and what it leaves to the fallback, is what the true boundary says of the same bits."""
+    exponents = data.draw(
+        st.lists(st.fractions(0, 40, max_denominator=10**6) | st.sampled_from(EXPONENTS), min_size=1, max_size=6)
+    )
+    prefixes, words = [], []
+    for exponent in exponents:
+        boundary = true_floor(exponent, depth + 32)
+        near = data.draw(st.integers(-20, 20) | st.integers(-(2**60), 2**60))
+        word = min(max(boundary + near, 0), 2 ** (depth + 32) - 1)
+        prefixes.append(word >> 32)
+        words.append(word & 0xFFFFFFFF)
+    prefix = np.array(prefixes) if depth else 0
+    more = "0110" * 60
+    script = "".join(binary(word, 32) for word in words) + more * len(exponents)
+    source = ScriptedBits(script)
+    flags = coins(Batch(exponents), prefix, np.full(len(exponents), depth), source, margin)
+    for exponent, high, low, flag in zip(exponents, prefixes, words, flags, strict=True):
+        word, boundary = high << 32 | low, true_floor(exponent, depth + 32)
+        if word != boundary:  # then no further bit matters
+            assert flag == (word < boundary)
+
+
+def test_a_doubting_filter_uses_the_fallback():
+    """With a margin of one every coin goes to the fallback, which needs the exact exponents."""
+    asked = []
+
+    class Watched(Batch):
+        def exact(self, index):
+            asked.append(index)
+            return super().exact(index)
+
+    coins(Watched([Fraction(1), Fraction(2)]), 0, 0, ScriptedBits("0" * 64), margin=1.0)
+    assert asked == [0, 1]
+    asked.clear()
+    coins(Watched([Fraction(1), Fraction(2)]), 0, 0, ScriptedBits("0" * 64))
+    assert asked == []
+
+
+def test_numpys_exp_is_far_inside_the_margin():
+    """The filter trusts exp to 256 units in the last place; this machine's is measured against flint."""
+    ctx.prec = 120
+    points = np.concatenate([np.linspace(0, 100, 4001), np.geomspace(1e-300, 1, 500)])
+    ours = np.exp(-points)
+    truth = [(-arb(float(point))).exp() for point in points]
+    worst = max(abs(float(1 - arb(float(value)) / exact)) for value, exact in zip(ours, truth, strict=True))
+    assert worst < 2.0**-50

@@ -1,0 +1,74 @@
+"""Gaps of a Bernoulli process: scripted against exact powers, and by their distribution."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpselect.errors import BitsExhausted
+from dpselect.sampling.bits import ScriptedBits, SystemEntropy
+from dpselect.sampling.geometric import MARGIN, geometric, geometrics, successes
+from tests.statistical.goodness import assert_fits
+
+
+def cell_boundary(zeros, gap, depth):
+    """floor(2**depth a**gap): V below it has a gap of at least `gap`."""
+    failure = Fraction(2**zeros - 1, 2**zeros)
+    return int(2**depth * failure**gap)
+
+
+@pytest.mark.parametrize("margin", [MARGIN, 2.0**-12, 1.0])
+@pytest.mark.parametrize(("zeros", "gap"), [(1, 0), (1, 17), (4, 2), (4, 60), (8, 0), (8, 1), (8, 300), (12, 9000)])
+def test_gaps_change_exactly_at_the_powers(zeros, gap, margin):
+    """Words one cell away from a power of 1 - 2**-zeros fall on their own side of it, whatever the filter doubts."""
+    boundary = cell_boundary(zeros, gap + 1, 32)
+    below, above = boundary - 1, boundary + 1
+    words = f"{below:032b}{above:032b}"
+    tail = "01" * 400
+    small, large = geometrics(2, zeros, ScriptedBits(words + tail), margin)[::-1]
+    assert small <= gap < large
+    assert geometric(zeros, ScriptedBits(f"{below:032b}" + tail)) > gap
+    assert geometric(zeros, ScriptedBits(f"{above:032b}" + tail)) <= gap
+
+
+def test_a_dry_source_never_decides():
+    with pytest.raises(BitsExhausted):
+        geometric(8, ScriptedBits("0" * 32))
+    with pytest.raises(BitsExhausted):
+        geometrics(1, 8, ScriptedBits("0" * 32))
+
+
+def test_zero_words_ask_for_more():
+    """V below 2**-32 is a gap beyond 5,600: the next word tells which."""
+    gap = geometrics(1, 8, ScriptedBits("0" * 32 + "1" * 32))[0]
+    failure = Fraction(255, 256)
+    assert failure ** int(gap + 1) < Fraction(1, 2**32) < failure ** int(gap)
+
+
+@pytest.mark.parametrize(("zeros", "margin"), [(3, MARGIN), (8, MARGIN), (3, 0.05)])
+def test_successes_are_a_bernoulli_process(zeros, margin):
+    """Every position succeeds with probability 2**-zeros: counts per residue class, and of the totals of pairs."""
+    trials, classes = 2**16 if margin == MARGIN else 2**11, 8
+    counts = np.zeros(classes + 1)
+    for _ in range(60 if margin == MARGIN else 2):
+        positions = successes(trials, zeros, SystemEntropy(), margin)
+        assert np.all(np.diff(positions) > 0)
+        assert positions.size == 0 or (positions[0] >= 0 and positions[-1] < trials)
+        counts[:classes] += np.bincount(positions % classes, minlength=classes)
+        counts[classes] += trials - positions.size
+    success = 2.0**-zeros
+    assert_fits(counts, np.array([success / classes] * classes + [1 - success]))
+
+
+def test_batches_continue_where_the_last_one_ended(monkeypatch):
+    monkeypatch.setattr("dpselect.sampling.geometric._BATCH", 3)
+    counts = np.zeros(2)
+    for _ in range(20):
+        positions = successes(2000, 3, SystemEntropy())
+        assert np.all(np.diff(positions) > 0)
+        counts += [positions.size, 2000 - positions.size]
+    assert_fits(counts, np.array([1 / 8, 7 / 8]))
+
+
+def test_no_trials_no_successes():
+    assert successes(0, 8, SystemEntropy()).size == 0

@@ -1,0 +1,64 @@
+"""The tables of the first octet are safe (never a wrong decision) and sharp (nearly every coin is decided)."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpselect.sampling.octets import octet_tables
+from tests.sampling.test_enclosure import true_floor
+
+RATES = [
+    Fraction(1, 2),
+    Fraction(1),
+    Fraction(0.0005),
+    Fraction(1e-300),
+    Fraction(1e300),
+    Fraction(1, 10**400),
+    Fraction(10**400),
+]
+
+
+@pytest.mark.parametrize("rate", RATES, ids=lambda r: f"{float(min(r, 10**300)):.3g}")
+@pytest.mark.parametrize("octet", [0, 1, 2, 100, 254, 255])
+def test_decisions_are_never_wrong(rate, octet):
+    """At the largest gap called heads even the largest U is heads; just beyond `far` even the smallest is tails."""
+    floats, integers = octet_tables(rate)
+    for table in (floats, integers):
+        near, far = table.near[octet].item(), table.far[octet].item()
+        if near > 0:
+            assert true_floor(rate * Fraction(near), 8) >= octet + 1
+        else:
+            assert near == 0  # a gap of zero is heads whatever U is
+        if np.isfinite(far) and far < 2**64 - 1:
+            beyond = Fraction(far) + (1 if table is integers else 0)
+            assert true_floor(rate * beyond, 8) < max(octet, 1) or octet == 0
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(0.0005)])
+def test_nearly_all_octets_decide(rate):
+    floats, _ = octet_tables(rate)
+    for exponent in (0.0, 0.01, 0.5, 3.0, 5.0, 9.0):
+        gaps = np.full(256, exponent / float(rate))
+        heads, undecided = floats.decide(gaps, np.arange(256, dtype=np.uint8))
+        assert undecided.size <= 1
+        assert np.count_nonzero(heads) == (256 if exponent == 0 else true_floor(Fraction(exponent), 8))
+
+
+def test_both_ways_to_find_the_undecided_agree():
+    """Few left over are looked up one by one, many all at once."""
+    floats, _ = octet_tables(Fraction(1))
+    octets = np.arange(256, dtype=np.uint8)
+    few, many = np.full(256, 0.01), np.full(256, 3.0)
+    for gaps in (few, many):
+        heads, undecided = floats.decide(gaps, octets)
+        singly = [o for o in range(256) if floats.decide(gaps[:1], octets[o : o + 1])[1].size]
+        assert undecided.tolist() == singly
+        assert not heads[undecided].any()
+
+
+def test_an_infinite_gap_is_tails_or_undecided():
+    floats, _ = octet_tables(Fraction(1))
+    heads, undecided = floats.decide(np.full(256, np.inf), np.arange(256, dtype=np.uint8))
+    assert not heads.any()
+    assert undecided.tolist() == [0]

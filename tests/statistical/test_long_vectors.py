@@ -1,0 +1,110 @@
+"""Selections from vectors of many blocks, where the kernels skip, list and crowd candidates."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from tests import reference
+from tests.statistical.goodness import assert_fits, assert_rejected
+
+RATE = 0.5
+DRAWS = 3_000
+
+
+def layers(*counts_and_scores):
+    """So many candidates of each score, in a fixed scattered order."""
+    scores = np.concatenate([np.full(count, float(score)) for count, score in counts_and_scores])
+    return np.random.default_rng(1).permutation(scores)
+
+
+CASES = {
+    "peaked": layers((20_000, 70), (300, 85), (5, 97), (1, 100)),
+    "crowded": layers((12_000, 100), (8_000, 99), (5, 95)),
+    "warm": layers((16_383, 88), (1, 100)),  # 2**-8.7 each: cold one by one, likely as a whole
+    "frozen": layers((40_000, 82.0), (1, 100)),  # 2**-13 each
+    "mixed blocks": np.concatenate(
+        [np.full(4096, 100.0), np.full(9000, 60.0), layers((4000, 80), (96, 99), (50, 101))]
+    ),
+}
+
+
+def grouped(pmf, scores, selected):
+    """Counts and probabilities per distinct score."""
+    levels, inverse = np.unique(scores, return_inverse=True)
+    counts = np.bincount(inverse[selected], minlength=levels.size)
+    return counts, np.bincount(inverse, weights=pmf, minlength=levels.size)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+@pytest.mark.parametrize("case", CASES)
+def test_permute_and_flip_fits(case, dtype):
+    scores = CASES[case].astype(dtype)
+    selected = [PermuteAndFlip(2 * RATE).select(scores) for _ in range(DRAWS)]
+    assert_fits(*grouped(reference.permute_and_flip_pmf(scores, RATE), scores, selected))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_early_exit_fits(case):
+    scores = CASES[case]
+    selected = [PermuteAndFlip(2 * RATE).select(scores, early_exit=True) for _ in range(1_000)]
+    assert_fits(*grouped(reference.permute_and_flip_pmf(scores, RATE), scores, selected))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_exponential_mechanism_fits(case):
+    scores = CASES[case]
+    selected = [ExponentialMechanism(2 * RATE).select(scores) for _ in range(DRAWS)]
+    assert_fits(*grouped(reference.exponential_pmf(scores, RATE), scores, selected))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_report_noisy_max_fits(case):
+    scores = CASES[case]
+    levels, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    selected = [ReportNoisyMax(2 * RATE).select(scores) for _ in range(1_000)]
+    assert_fits(*grouped(noisy_max_by_level(levels, counts)[inverse], scores, selected))
+
+
+def noisy_max_by_level(levels, counts):
+    """noisy_max_pmf per candidate of each level, with multiplicities."""
+    values = RATE * levels
+    edges = np.unique(np.concatenate([values, np.linspace(values[-1] - 45, values[-1] + 45, 800)]))
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    y = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
+    w = (np.diff(edges)[:, None] * weights / 2).ravel()
+    x = y - values[:, None]
+    below = np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
+    everyone = counts @ np.log(below)
+    return (np.exp(-np.abs(x)) / 2 * np.exp(everyone - np.log(below))) @ w
+
+
+@pytest.mark.parametrize("case", ["peaked", "warm", "frozen"])
+def test_a_wrong_rate_is_rejected(case):
+    """The power check: ten percent more epsilon is told from the right one."""
+    scores = CASES[case]
+    selected = [PermuteAndFlip(2.2 * RATE).select(scores) for _ in range(DRAWS)]
+    assert_rejected(*grouped(reference.permute_and_flip_pmf(scores, RATE), scores, selected))
+
+
+def test_positions_of_ties_are_uniform():
+    """Where everybody ties, every position is as likely as any other, at the ends and across blocks."""
+    scores = np.zeros(10_000)
+    selected = np.array([PermuteAndFlip(1).select(scores) for _ in range(5_000)])
+    assert_fits(np.bincount(selected * 20 // scores.size, minlength=20), np.full(20, 1 / 20))
+
+
+def test_exact_rationals_take_the_same_long_road():
+    """Scores with a third in them fit no array; the choice between two groups of candidates has the right odds."""
+    losers, winners, draws = 4_200, 40, 200
+    scores = [Fraction(1, 3)] * losers + [Fraction(25, 3)] * winners
+    selected = np.array([PermuteAndFlip(2 * RATE).select(scores) for _ in range(draws)])
+    won = np.count_nonzero(selected >= losers)
+
+    def odds(rate):
+        pmf = reference.permute_and_flip_pmf([0] * losers + [8] * winners, rate)
+        return [pmf[losers:].sum(), pmf[:losers].sum()]
+
+    assert_fits([won, draws - won], odds(RATE))
+    assert_rejected([won, draws - won], odds(0.7 * RATE))
