@@ -1,7 +1,7 @@
 """Numbers as exact rationals: what a float, a Decimal or a decimal string says, to the last bit."""
 
 import math
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Integral, Rational
 from typing import Any
@@ -75,6 +75,17 @@ def shortest_text(number: Fraction) -> str:
     if math.isfinite(nearest) and Fraction(nearest) == number:
         return repr(nearest)
     return f"'{number}'"
+
+
+def rounded_up_text(number: Fraction, digits: int = 6) -> str:
+    """A decimal text of so many digits that is not below the number.
+
+    >>> rounded_up_text(Fraction(1, 3)), rounded_up_text(Fraction(1, 8))
+    ('0.333334', '0.125')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    rounded = context.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return f"{rounded.normalize(context):g}"
 
 
 def float_near(number: Fraction) -> float:

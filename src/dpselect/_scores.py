@@ -4,6 +4,7 @@ A vector of scores becomes a native NumPy array of integers or floats where one 
 of Fractions where none does. Nothing here puts a score into a message.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from numbers import Integral
@@ -21,6 +22,7 @@ Vector = Array | list[Fraction]
 _KINDS = "give a list, NumPy array, pandas or polars Series or Arrow array of ints, floats, Fractions or Decimals"
 _FINITE_RULE = "scores must be finite numbers: drop or replace NaN, missing and infinite scores by a public rule first"
 _SAFE_INTEGER = 2**53
+_LARGEST_INTEGER = 2**63 - 1
 
 
 def not_finite() -> InvalidValue:
@@ -164,6 +166,19 @@ def _vector_from_rationals(scores: list[Fraction]) -> Vector:
     if all(_is_plain_float(score) for score in scores):
         return np.array([float(score) for score in scores])
     return scores
+
+
+def over_common_denominator(scores: list[Fraction]) -> tuple[Array, int] | None:
+    """The scores as int64 over one denominator, as prices and other decimals are; None where that does not fit."""
+    denominator = 1
+    for different in {score.denominator for score in scores}:
+        denominator = math.lcm(denominator, different)
+        if denominator >= _LARGEST_INTEGER:
+            return None
+    whole = [score.numerator * (denominator // score.denominator) for score in scores]
+    if max(whole) > _LARGEST_INTEGER or min(whole) < -_LARGEST_INTEGER:
+        return None
+    return np.array(whole, dtype=np.int64), denominator
 
 
 def _is_plain_float(score: Fraction) -> bool:

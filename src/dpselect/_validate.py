@@ -22,15 +22,23 @@ def exact_positive(**parameter: Any) -> Fraction:
         number = rational_from_text(value) if isinstance(value, str) else rational(value)
     except NotExact:
         if isinstance(value, str):
-            raise InvalidValue(f"{name} must be a number, got the text {value[:40]!r}: {accepted}") from None
+            raise InvalidValue(f"{name} must be a number, got the text {_short(value)}: {accepted}") from None
         raise InvalidType(f"{name} must be a number, got {type(value).__name__}: {accepted}") from None
     except NotFinite:
-        raise InvalidValue(f"{name} must be finite, got {value}: give a positive finite number") from None
+        raise InvalidValue(f"{name} must be finite, got {_short(value)}: give a positive finite number") from None
     if number <= 0:
-        raise InvalidValue(f"{name} must be > 0, got {value}: give a positive finite number")
-    if not Fraction(1, _LARGEST) <= number <= _LARGEST:
-        raise InvalidValue(f"{name} must lie between 1e-{LARGEST_EXPONENT} and 1e{LARGEST_EXPONENT}")
+        raise InvalidValue(f"{name} must be > 0, got {_short(value)}: give a positive finite number")
+    if max(number.numerator, number.denominator) > _LARGEST:
+        raise InvalidValue(f"{name} must have at most {LARGEST_EXPONENT} digits: give a shorter number")
     return number
+
+
+def _short(value: Any) -> str:
+    """The beginning of a public value's text."""
+    try:
+        return repr(value)[:40]
+    except ValueError:  # an int with more digits than Python prints
+        return type(value).__name__
 
 
 def boolean(**parameter: Any) -> bool:
@@ -47,5 +55,5 @@ def count(**parameter: Any) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         raise InvalidType(f"{name} must be an integer, got {type(value).__name__}")
     if value < 0:
-        raise InvalidValue(f"{name} must be >= 0, got {value}")
+        raise InvalidValue(f"{name} must be >= 0, got {_short(value)}")
     return int(value)

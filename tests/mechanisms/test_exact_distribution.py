@@ -8,7 +8,7 @@ import pytest
 
 from dpselect.mechanisms import exponential, flips, gaps, hot, permute_and_flip
 from dpselect.mechanisms.exponential import choose_by_envelope, choose_by_rejection
-from dpselect.mechanisms.gaps import Rate, RowGaps, gaps_of
+from dpselect.mechanisms.gaps import Rate, RationalGaps, RowGaps, gaps_of
 from dpselect.mechanisms.permute_and_flip import choose_early, choose_head, choose_head_in_rows
 from tests.branching import Refused, distribution, heads_probability
 from tests.reference import pmf_by_inclusion_exclusion, pmf_by_permutations, softmax_pmf
@@ -26,13 +26,15 @@ CASES = [
     [0, 0, 0, 0, 0],
     [7, 1, 0, 1, 6],
 ]
-TYPES = [np.int64, np.float64, np.uint8, Fraction]
+TYPES = [np.int64, np.float64, np.uint8, Fraction, RationalGaps]
 
 
-def vector(losses, kind):
-    """Scores that are so far below a best score of 40."""
+def contest(losses, kind):
+    """Gaps of scores that are so far below a best score of 40."""
     scores = [40 - loss for loss in losses]
-    return [Fraction(score) for score in scores] if kind is Fraction else np.array(scores, dtype=kind)
+    if kind is RationalGaps:
+        return RationalGaps([Fraction(score) for score in scores], UNIT)
+    return gaps_of([Fraction(score) for score in scores] if kind is Fraction else np.array(scores, dtype=kind), UNIT)
 
 
 def brute_force(losses):
@@ -64,7 +66,7 @@ def test_the_two_lemmas_of_the_paper_agree():
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("losses", CASES)
 def test_short_vectors_are_exact(losses, kind):
-    outcomes = distribution(lambda draws: choose_head(gaps_of(vector(losses, kind), UNIT), draws))
+    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
     assert as_list(outcomes, len(losses)) == brute_force(losses)
 
 
@@ -73,27 +75,27 @@ def test_short_vectors_are_exact(losses, kind):
 @pytest.mark.parametrize("losses", [case for case in CASES if len(case) > 2])
 def test_long_vectors_are_exact(losses, kind, one_in, tiny_blocks):
     tiny_blocks(one_in)
-    outcomes = distribution(lambda draws: choose_head(gaps_of(vector(losses, kind), UNIT), draws))
+    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
     assert as_list(outcomes, len(losses)) == brute_force(losses)
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 9])
 @pytest.mark.parametrize("losses", [case for case in CASES if len(case) < 5])
 def test_early_exit_is_exact(losses, steps, tiny_blocks):
-    outcomes = distribution(lambda draws: choose_early(gaps_of(vector(losses, np.int64), UNIT), draws, steps))
+    outcomes = distribution(lambda draws: choose_early(contest(losses, np.int64), draws, steps))
     assert as_list(outcomes, len(losses)) == brute_force(losses)
 
 
 def test_early_exit_is_exact_in_crowds(tiny_blocks):
     tiny_blocks(1000)
     losses = [1, 0, 2, 1]
-    outcomes = distribution(lambda draws: choose_early(gaps_of(vector(losses, np.int64), UNIT), draws, steps=2))
+    outcomes = distribution(lambda draws: choose_early(contest(losses, np.int64), draws, steps=2))
     assert as_list(outcomes, len(losses)) == brute_force(losses)
 
 
 def test_rows_are_exact_and_independent():
     first, second = [0, 1, 7], [2, 0, 0]
-    matrix = np.array([vector(first, np.int64), vector(second, np.int64)])
+    matrix = 40 - np.array([first, second])
     outcomes = distribution(lambda draws: tuple(choose_head_in_rows(RowGaps(matrix, UNIT), draws)))
     for pair in itertools.product(range(3), repeat=2):
         assert outcomes.get(pair, 0) == brute_force(first)[pair[0]] * brute_force(second)[pair[1]]
@@ -121,7 +123,7 @@ def one_round(choose):
 @pytest.mark.parametrize("losses", [case for case in CASES if len(case) < 5])
 def test_rejection_is_exactly_the_softmax(losses, batch):
     def choose(draws):
-        return choose_by_rejection(gaps_of(vector(losses, np.int64), UNIT), draws, batch)
+        return choose_by_rejection(contest(losses, np.int64), draws, batch)
 
     outcomes = distribution(one_round(choose))
     assert as_list(outcomes, len(losses)) == softmax_pmf([heads_probability(loss) for loss in losses])
@@ -133,7 +135,7 @@ def test_the_envelope_is_exactly_the_softmax(losses, one_in, tiny_blocks):
     tiny_blocks(one_in)
 
     def choose(draws):
-        return choose_by_envelope(gaps_of(vector(losses, np.float64), UNIT), draws, batch=1)
+        return choose_by_envelope(contest(losses, np.float64), draws, batch=1)
 
     outcomes = distribution(one_round(choose))
     assert as_list(outcomes, len(losses)) == softmax_pmf([heads_probability(loss) for loss in losses])

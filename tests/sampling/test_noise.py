@@ -53,7 +53,7 @@ def test_exponential_noise_has_no_sign():
     assert draw_first_words(2, True, ScriptedBits("1" * 32)).tolist() == [2**16 - 1] * 2
 
 
-@pytest.mark.parametrize("exponent", [0.0, 0.3, 25.0, 1e6, 1e300])
+@pytest.mark.parametrize("exponent", [0.0, 0.3, 25.0, 1e6, 1e25])
 def test_float_bounds_enclose_the_truth(exponent):
     words = SystemEntropy().words(300, 16)
     low, high, prefixes = float_bounds(words, np.full(300, exponent), SystemEntropy())

@@ -96,9 +96,10 @@ def test_positions_of_ties_are_uniform():
 
 
 def test_exact_rationals_take_the_same_long_road():
-    """Scores with a third in them fit no array; the choice between two groups of candidates has the right odds."""
+    """Scores with a denominator beyond 64 bits fit no array; the choice between two groups has the right odds."""
     losers, winners, draws = 4_200, 40, 200
-    scores = [Fraction(1, 3)] * losers + [Fraction(25, 3)] * winners
+    low = Fraction(1, 3**50)
+    scores = [low] * losers + [low + 8] * winners
     selected = np.array([PermuteAndFlip(2 * RATE).select(scores) for _ in range(draws)])
     won = np.count_nonzero(selected >= losers)
 

@@ -1,5 +1,47 @@
-"""Placeholder replaced below."""
+"""The commands of `dpselect`."""
+
+import io
+import sys
+from typing import Annotated
+
+import typer
+
+import dpselect
+from dpselect.cli.demo import demo
+from dpselect.cli.selection import select
+
+# A pretty traceback would print local variables, and those are scores.
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+)
+app.command()(select)
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dpselect {dpselect.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def describe(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Choose the best candidate so that no person can be inferred from the choice.
+
+    New here? Start with: dpselect demo
+    """
 
 
 def main() -> None:
-    """Run."""
+    """Run the command line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A label that the terminal's encoding lacks must not turn the answer into a traceback.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    app()

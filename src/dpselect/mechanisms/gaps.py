@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._exact import float_below, float_near, rational
-from dpselect._scores import Array, Vector, not_finite
+from dpselect._scores import Array, Vector, not_finite, over_common_denominator
 from dpselect.sampling.coin import Floats
 from dpselect.sampling.enclosure import log_bracket
 from dpselect.sampling.octets import OctetTable, octet_tables
@@ -185,6 +185,12 @@ def gaps_of(scores: Vector, rate: Rate) -> Gaps:
             return Gaps(scores, rate)
         block_maxima(scores)  # refuses scores that are not finite
         scores = [rational(score) for score in scores.tolist()]
+    scaled = over_common_denominator(scores)
+    if scaled is not None:
+        values, denominator = scaled
+        finer = Rate(rate.exact / denominator)
+        if finer.is_moderate:
+            return Gaps(values, finer)
     return RationalGaps(scores, rate)
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpselect._exact import float_above, shortest_text
+from dpselect._exact import float_above, rounded_up_text, shortest_text
 
 
 @dataclass(frozen=True)
@@ -19,27 +19,32 @@ class Guarantee:
     zcdp: float
 
     def __str__(self) -> str:
-        epsilon = self.epsilon
-        exact = shortest_text(epsilon).strip("'") if epsilon.denominator < 10**6 else f"{float_above(epsilon):.6g}"
-        return f"{exact}-DP (pure), {self.zcdp:.6g}-zCDP"
+        shortest = shortest_text(self.epsilon).strip("'")
+        epsilon = shortest if len(shortest) <= 12 else rounded_up_text(self.epsilon)
+        rho = rounded_up_text(Fraction(self.zcdp)) if math.isfinite(self.zcdp) else "inf"
+        return f"{epsilon}-DP (pure), {rho}-zCDP"
 
 
 def laplace_zcdp(epsilon: Fraction) -> float:
     """The rho epsilon + exp(-epsilon) - 1: tight for Laplace noise of scale 1/epsilon (Harrison & Manurangsi 2026).
 
     Permute-and-flip is dominated by that mechanism. The sum cancels for small epsilon: its rounding error, below
-    epsilon * 2**-51, is added. Three terms of the alternating series epsilon**2/2 - epsilon**3/6 + epsilon**4/24 - ...
-    are an upper bound as well, and the better one for small epsilon.
+    epsilon * 2**-51, is added. For small epsilon three terms of the alternating series
+    epsilon**2/2 - epsilon**3/6 + epsilon**4/24 - ... are the better upper bound.
     """
     value = float_above(epsilon)
-    series = value * value * (0.5 - value / 6 + value * value / 24)
-    return _rounded_up(min(series, value + math.expm1(-value) + value * 2.0**-51))
+    if value < 0.01:
+        return _rounded_up(value * value * (0.5 - value / 6 + value * value / 24))
+    return _rounded_up(value + math.expm1(-value) + value * 2.0**-51)
 
 
 def bounded_range_zcdp(epsilon: Fraction) -> float:
-    """The rho epsilon**2 / 8 of a mechanism whose log-ratios span a range of epsilon (Cesar & Rogers 2021)."""
+    """The rho epsilon**2 / 8 of a mechanism whose log-ratios span a range of epsilon (Cesar & Rogers 2021).
+
+    Never more than what any pure mechanism has.
+    """
     value = float_above(epsilon)
-    return _rounded_up(value * value / 8)
+    return min(_rounded_up(value * value / 8), pure_zcdp(epsilon))
 
 
 def pure_zcdp(epsilon: Fraction) -> float:

@@ -1,0 +1,44 @@
+"""What the commands print: results on standard output, errors and progress on standard error."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from dpselect.errors import DPSelectError
+
+BAD_INPUT = 2
+
+
+def printable(text: str) -> str:
+    """The text without characters that could steer a terminal."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def print_line(text: str, style: str = "") -> None:
+    """Print one line as it is: markup in a label stays text, and a pipe gets no line breaks of ours."""
+    Console().print(Text(printable(text), style), soft_wrap=True)
+
+
+@contextmanager
+def clean_errors() -> Iterator[None]:
+    """Turn an error of the library into one line on standard error and the exit code of bad input."""
+    try:
+        yield
+    except DPSelectError as error:
+        message = Text.assemble(("error: ", "bold red"), printable(str(error)))
+        Console(stderr=True).print(message, soft_wrap=True)
+        raise typer.Exit(BAD_INPUT) from None
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Show a spinner on standard error while the body runs, if somebody is watching."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield

@@ -1,0 +1,84 @@
+"""A made-up hospital for the demo: visits of patients, each with one diagnosis of a public list."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+VISITS = 200_000
+PATIENTS = 40_000
+_REPEATED = 0.45  # the share of visits for what the patient came for before
+_SEED = 2021
+
+
+class Diagnosis(NamedTuple):
+    """A code of ICD-10 with its plain name, and how often it is the reason for a first visit."""
+
+    code: str
+    name: str
+    weight: float
+
+
+DIAGNOSES = (
+    Diagnosis("I10", "High blood pressure", 120.0),
+    Diagnosis("E11", "Type 2 diabetes", 118.0),
+    Diagnosis("M54", "Back pain", 103.0),
+    Diagnosis("J06", "Common cold", 96.0),
+    Diagnosis("E78", "High cholesterol", 84.0),
+    Diagnosis("F41", "Anxiety", 62.0),
+    Diagnosis("F32", "Depression", 55.0),
+    Diagnosis("N39", "Urinary tract infection", 47.0),
+    Diagnosis("J45", "Asthma", 41.0),
+    Diagnosis("M17", "Knee arthrosis", 36.0),
+    Diagnosis("K21", "Heartburn", 31.0),
+    Diagnosis("J44", "COPD", 27.0),
+    Diagnosis("I25", "Coronary heart disease", 24.0),
+    Diagnosis("E03", "Underactive thyroid", 21.0),
+    Diagnosis("G43", "Migraine", 18.0),
+    Diagnosis("I48", "Atrial fibrillation", 16.0),
+    Diagnosis("L20", "Atopic eczema", 14.0),
+    Diagnosis("H10", "Conjunctivitis", 12.0),
+    Diagnosis("J18", "Pneumonia", 10.5),
+    Diagnosis("I50", "Heart failure", 9.0),
+    Diagnosis("N18", "Chronic kidney disease", 8.0),
+    Diagnosis("D50", "Iron deficiency", 7.0),
+    Diagnosis("K80", "Gallstones", 6.0),
+    Diagnosis("M81", "Osteoporosis", 5.0),
+    Diagnosis("S52", "Forearm fracture", 4.2),
+    Diagnosis("I63", "Stroke", 3.5),
+    Diagnosis("G40", "Epilepsy", 2.8),
+    Diagnosis("K35", "Appendicitis", 2.1),
+    Diagnosis("C50", "Breast cancer", 1.5),
+    Diagnosis("G20", "Parkinson's disease", 0.9),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Visits:
+    """One row per visit: who came, and the position of the diagnosis in DIAGNOSES."""
+
+    patients: Integers
+    diagnoses: Integers
+
+
+def make_visits(seed: int = _SEED) -> Visits:
+    """Visits in which every patient comes once, some come often, and come back for the same thing."""
+    generator = np.random.default_rng(seed)
+    weights = np.array([diagnosis.weight for diagnosis in DIAGNOSES])
+    frequency = generator.gamma(shape=1.2, size=PATIENTS)
+    returning = generator.choice(PATIENTS, VISITS - PATIENTS, p=frequency / frequency.sum())
+    patients = np.concatenate([np.arange(PATIENTS), returning])
+    main = generator.choice(weights.size, PATIENTS, p=weights / weights.sum())
+    other = generator.choice(weights.size, VISITS, p=weights / weights.sum())
+    diagnoses = np.where(generator.random(VISITS) < _REPEATED, main[patients], other)
+    return Visits(patients, diagnoses)
+
+
+def patients_per_diagnosis(visits: Visits) -> Integers:
+    """The number of different patients with each diagnosis: a patient counts at most once for each."""
+    size = len(DIAGNOSES)
+    pairs = np.unique(visits.patients * size + visits.diagnoses)
+    return np.bincount(pairs % size, minlength=size)

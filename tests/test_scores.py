@@ -1,0 +1,87 @@
+"""Scores are taken at their exact value, in the fastest form that holds them."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpselect._exact import (
+    float_above,
+    float_below,
+    float_near,
+    rational,
+    rational_from_text,
+    rounded_up_text,
+    shortest_text,
+)
+from dpselect._scores import as_vector, over_common_denominator
+
+EXACT = st.integers() | st.fractions() | st.floats(allow_nan=False, allow_infinity=False) | st.decimals(-(10**9), 10**9)
+
+
+@given(st.lists(EXACT, min_size=1))
+def test_vectors_hold_every_score_exactly(scores):
+    vector = as_vector(scores)
+    held = vector.tolist() if isinstance(vector, np.ndarray) else vector
+    assert [Fraction(score) for score in held] == [Fraction(score) for score in scores]
+
+
+@pytest.mark.parametrize(
+    ("scores", "dtype"),
+    [
+        ([1, 2], np.int64),
+        ([2**63, 1], np.uint64),
+        ([1.5, 2.5], np.float64),
+        ([1, 2.5], np.float64),
+        ([Decimal("0.5"), 3], np.float64),
+        ([True, False], np.int64),
+    ],
+)
+def test_common_lists_become_arrays(scores, dtype):
+    assert as_vector(scores).dtype == dtype
+
+
+@pytest.mark.parametrize("scores", [[2**63, -1], [2**53 + 1, 0.5], [Decimal("0.1"), 1], [10**30, 0]])
+def test_lists_that_no_array_holds_stay_exact(scores):
+    assert isinstance(as_vector(scores), list)
+
+
+@given(st.lists(st.fractions(max_denominator=1000), min_size=1))
+def test_common_denominators_are_exact(scores):
+    scaled = over_common_denominator(scores)
+    if scaled is not None:
+        values, denominator = scaled
+        assert [Fraction(int(value), denominator) for value in values] == scores
+
+
+def test_denominators_that_do_not_fit_are_left_alone():
+    assert over_common_denominator([Fraction(1, 3**50), Fraction(1)]) is None
+    assert over_common_denominator([Fraction(2**70), Fraction(1, 3)]) is None
+    values, denominator = over_common_denominator([Fraction(1, 100), Fraction(5, 4)])
+    assert (values.tolist(), denominator) == ([1, 125], 100)
+
+
+@given(st.fractions() | st.floats(allow_nan=False, allow_infinity=False).map(Fraction))
+def test_floats_next_to_a_number(number):
+    below, above = float_below(number), float_above(number)
+    assert below <= number <= above
+    assert above in (below, math.nextafter(below, math.inf))
+    assert float_near(number) in (below, above)
+
+
+def test_numbers_beyond_the_floats():
+    largest = math.nextafter(math.inf, 0)
+    assert (float_below(Fraction(10**400)), float_above(Fraction(10**400))) == (largest, math.inf)
+    assert (float_below(Fraction(-(10**400))), float_above(Fraction(-(10**400)))) == (-math.inf, -largest)
+    assert (float_below(Fraction(1, 10**400)), float_above(Fraction(1, 10**400))) == (0.0, 5e-324)
+
+
+@given(st.fractions(min_value="1/100000000000"))
+def test_texts_read_back(number):
+    text = shortest_text(number)
+    assert (rational_from_text(text[1:-1]) if text.startswith("'") else rational(eval(text))) == number  # noqa: S307
+    assert 0 <= Fraction(rounded_up_text(number)) - number <= number / 10**5
