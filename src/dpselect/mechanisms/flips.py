@@ -35,19 +35,19 @@ class OpenCoins:
     def __init__(self) -> None:
         self._positions: list[Positions] = []
         self._prefixes: list[Octets] = []
-        self._depths: list[Octets] = []
+        self._depths: list[int] = []
 
-    def add(self, positions: Positions, prefixes: Octets | int, depth: int) -> None:
+    def add(self, positions: Positions, prefixes: Octets, depth: int) -> None:
         """Add coins whose first `depth` bits are `prefixes`."""
         self._positions.append(positions)
-        self._prefixes.append(np.broadcast_to(np.uint8(prefixes), positions.shape))
-        self._depths.append(np.full(positions.size, np.uint8(depth)))
+        self._prefixes.append(prefixes)
+        self._depths.append(depth)
 
     def heads(self, gaps: Gaps, draws: Draws) -> Positions:
         """Flip them to the end."""
         positions = np.concatenate(self._positions)
-        prefixes, depths = np.concatenate(self._prefixes), np.concatenate(self._depths)
-        return positions[draws.finish(gaps.exponents(positions), prefixes, depths)]
+        depths = np.repeat(np.array(self._depths, np.uint8), [part.size for part in self._positions])
+        return positions[draws.finish(gaps.exponents(positions), np.concatenate(self._prefixes), depths)]
 
 
 def flip_long(gaps: Gaps, draws: Draws) -> Heads:
@@ -69,8 +69,9 @@ def _add_cold(gaps: Gaps, hot: Hot, open_coins: OpenCoins, draws: Draws) -> None
     """Add the coins of cold candidates that start with enough zeros; the other cold candidates are tails unseen."""
     frozen = gaps.block_maxima < gaps.floor(_FROZEN)
     for zeros, chosen in ((ZEROS, ~frozen & ~hot.in_crowd), (_FROZEN, frozen)):
-        blocks = np.flatnonzero(chosen)
+        blocks = chosen.nonzero()[0]
         survivors = draws.survivors(blocks.size * BLOCK, zeros)
         positions = blocks[survivors // BLOCK] * BLOCK + survivors % BLOCK
         positions = positions[positions < gaps.size]
-        open_coins.add(positions[hot.is_outsider(gaps, positions)], 0, zeros)
+        cold = positions[hot.is_outsider(gaps, positions)]
+        open_coins.add(cold, np.zeros(cold.size, np.uint8), zeros)

@@ -5,6 +5,7 @@ maximum holds no likely winner, and is not read again.
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -128,8 +129,7 @@ class Gaps:
     @property
     def largest_exponent(self) -> float:
         """Return what an exponent that overflowed is at least, if its gap or its product left the floats."""
-        largest = float(np.finfo(np.float64).max)
-        return min(largest, largest * self.rate.approximate)
+        return min(sys.float_info.max, sys.float_info.max * self.rate.approximate)
 
     def exponents(self, candidates: Candidates) -> SelectedExponents:
         """Return the exponents of the candidates at some positions, or of all."""
@@ -174,8 +174,7 @@ class RowGaps(Gaps):
 
 def _positive_float(exponent: Fraction) -> float:
     """The nearest float, finite, and zero for zero only."""
-    smallest, largest = np.finfo(np.float64).smallest_subnormal, np.finfo(np.float64).max
-    return float(np.clip(float_near(exponent), smallest, largest)) if exponent else 0.0
+    return min(max(float_near(exponent), math.ulp(0.0)), sys.float_info.max) if exponent else 0.0
 
 
 def gaps_of(scores: Vector, rate: Rate) -> Gaps:

@@ -1,0 +1,65 @@
+"""The rows about memory and about the time of the import."""
+
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterator
+
+from benchmarks import units
+from benchmarks.bars import Figures, at_most_seconds, at_most_share
+from benchmarks.case import Case
+from benchmarks.scores import SHAPES, Data, Scores
+from benchmarks.stopwatch import Effort, Stopwatch, interleaved_medians
+from dpselect import ExponentialMechanism, Mechanism, PermuteAndFlip, ReportNoisyMax
+
+_N = 10**7
+_SHARE = 0.1
+_SELECTIONS = 5
+_IMPORT_SECONDS = 0.3
+
+
+def cases() -> Iterator[Case]:
+    """All rows about memory, and the one about the import."""
+    for kind in (PermuteAndFlip, ExponentialMechanism, ReportNoisyMax):
+        for epsilon in ("1", "0.001"):
+            yield _extra_memory(kind(epsilon=epsilon), epsilon)
+    yield Case("import dpselect", "import numpy", at_most_seconds(_IMPORT_SECONDS), _import_seconds)
+
+
+def _extra_memory(mechanism: Mechanism, epsilon: str) -> Case:
+    """The most memory that a selection needs besides the scores, over all shapes."""
+
+    def figures(effort: Effort) -> Figures:
+        vectors = [Data(_N, shape).scores() for shape in SHAPES]
+        peaks = [_peak_bytes(mechanism, scores) for scores in vectors for _ in range(min(effort.rounds, _SELECTIONS))]
+        return Figures(max(peaks), vectors[0].nbytes)
+
+    what, bar, data = f"{type(mechanism).__name__}, memory", at_most_share(_SHARE), Data(_N)
+    return Case(what, "scores", bar, figures, epsilon, data.size, "worst", data.dtype, units.megabytes)
+
+
+def _peak_bytes(mechanism: Mechanism, scores: Scores) -> int:
+    """The peak of what Python and NumPy allocate during one selection."""
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        mechanism.select(scores)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return peak - before
+
+
+def _import_seconds(effort: Effort) -> Figures:
+    return Figures(*interleaved_medians([_import_stopwatch("dpselect"), _import_stopwatch("numpy")], effort))
+
+
+def _import_stopwatch(module: str) -> Stopwatch:
+    """The seconds that `import module` takes in a fresh interpreter, without the interpreter's own start."""
+    code = f"import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
+
+    def seconds() -> float:
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+        return float(run.stdout)
+
+    return seconds

@@ -1,0 +1,73 @@
+"""Medians of competitors that take turns, so that a noisy moment of the machine hits all of them alike.
+
+A turn is one call. What ran just before a call matters, though: it leaves its own data in the caches and the memory
+bus at its own pace. Longer turns show each competitor at the pace that it reaches when it runs on its own.
+"""
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+
+Call = Callable[[], object]
+Stopwatch = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure one row: rounds until `seconds` have passed, and at least `rounds` of them.
+
+    A turn within a round is repeated until `turn` seconds have passed.
+    """
+
+    seconds: float
+    rounds: int
+    turn: float = 0.0
+
+
+FULL = Effort(seconds=2.0, rounds=15)
+QUICK = Effort(seconds=0.1, rounds=1)
+
+
+def timed(call: Call) -> Stopwatch:
+    """A stopwatch that runs `call` once and returns its seconds."""
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        call()
+        return time.perf_counter() - start
+
+    return seconds
+
+
+def interleaved_medians(stopwatches: list[Stopwatch], effort: Effort) -> list[float]:
+    """The median seconds of each stopwatch, read in turns (A B A B ...) after one reading that does not count."""
+    readings: list[list[float]] = [[] for _ in stopwatches]
+    with _garbage_collection_paused():
+        for stopwatch in stopwatches:
+            stopwatch()
+        start, rounds = time.perf_counter(), 0
+        while rounds < effort.rounds or time.perf_counter() - start < effort.seconds:
+            rounds += 1
+            for reading, stopwatch in zip(readings, stopwatches, strict=True):
+                reading.extend(_turn(stopwatch, effort.turn))
+    return [median(reading) for reading in readings]
+
+
+def _turn(stopwatch: Stopwatch, seconds: float) -> list[float]:
+    start, readings = time.perf_counter(), [stopwatch()]
+    while time.perf_counter() - start < seconds:
+        readings.append(stopwatch())
+    return readings
+
+
+@contextmanager
+def _garbage_collection_paused() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
