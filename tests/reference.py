@@ -4,10 +4,12 @@ import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
 import numpy.typing as npt
+from flint import acb, arb, arb_poly, ctx, fmpq
 
 SYSTEM = random.SystemRandom()
 
@@ -125,3 +127,135 @@ def algorithm_3(scores: Sequence[Fraction], rate: Fraction) -> int:
         candidate = left.pop(SYSTEM.randrange(len(left)))
         if bernoulli_exp(rate * (max(scores) - scores[candidate])):
             return candidate
+
+
+# Probabilities in flint's balls: a number and a proven bound of its error, from exact exponents c (q* - q_r).
+
+
+def ball(exact: float | Fraction) -> arb:
+    """A float or a Fraction, exactly or within the working precision."""
+    numerator, denominator = exact.as_integer_ratio()
+    return arb(fmpq(int(numerator), int(denominator)))
+
+
+def relative_error(ours: Sequence[float], truth: Sequence[arb], least: float = 1e-300) -> float:
+    """The largest relative error among the probabilities that are at least `least`; truth has far more digits."""
+    with ctx.workprec(200):
+        worst = 0.0
+        for mine, true in zip(ours, truth, strict=True):
+            if not true < arb(least):
+                assert true.rel_accuracy_bits() > 80
+                worst = max(worst, abs(float(ball(float(mine)) / true - 1)))
+        return worst
+
+
+def flip_pmf_in_balls(exponents: Sequence[float | Fraction]) -> list[arb]:
+    """Expand prod (1 - p_s t), divide by (1 - p_r t), integrate term by term: alternating sums, so many bits."""
+    size = len(exponents)
+    with ctx.workprec(2 * size + 400):
+        levels = {exponent: (-ball(exponent)).exp() for exponent in set(exponents)}
+        product = [arb_poly([1, -levels[exponent]]) for exponent in exponents]
+        while len(product) > 1:
+            product = [*map(arb_poly.__mul__, product[::2], product[1::2]), *product[len(product) & ~1 :]]
+        coefficients = [product[0][k] for k in range(size)]
+        pmf = {}
+        for exponent, own in levels.items():
+            quotient = integral = arb(0)
+            for k, coefficient in enumerate(coefficients):
+                quotient = coefficient + own * quotient
+                integral += quotient / (k + 1)
+            pmf[exponent] = own * integral
+        return [pmf[exponent] for exponent in exponents]
+
+
+def flip_pmf_by_level(counts: Sequence[int], exponents: Sequence[float]) -> list[arb]:
+    """The probability of one candidate of each level, where so many share it: flint integrates rigorously."""
+    with ctx.workprec(160):
+        heads = [(-ball(exponent)).exp() for exponent in exponents]
+        cut = min(1.0, 150 / sum(n * math.exp(-x) for n, x in zip(counts, exponents, strict=True)))
+
+        def pmf(own: int) -> arb:
+            def others(t: acb, _: bool) -> acb:
+                return math.prod(
+                    (1 - p * t) ** (n - (s == own)) for s, (n, p) in enumerate(zip(counts, heads, strict=True))
+                )
+
+            return heads[own] * (acb.integral(others, 0, cut) + acb.integral(others, cut, 1)).real
+
+        return [pmf(own) for own in range(len(counts))]
+
+
+def softmax_in_balls(exponents: Sequence[float | Fraction]) -> list[arb]:
+    """The exponential mechanism's probabilities."""
+    with ctx.workprec(200):
+        heads = [(-ball(exponent)).exp() for exponent in exponents]
+        return [own / sum(heads) for own in heads]
+
+
+def noisy_max_pmf_in_balls(exponents: Sequence[float | Fraction]) -> list[arb]:
+    """The paper's integral for report noisy max: between two scores it has a closed form in z = e**-y."""
+    ranked = sorted(exponents, reverse=True)  # the values v = -x ascend
+    size = len(ranked)
+    with ctx.workprec(40 * size + 2500):
+        lifts = [(-ball(exponent)).exp() for exponent in ranked]  # e**v
+        pmf = [arb(0)] * size
+        for below in range(size + 1):
+            # y lies between the values number below - 1 and below; z = e**-y falls from `top` to `bottom`.
+            top = 1 / lifts[below - 1] if below else None
+            bottom = 1 / lifts[below] if below < size else arb(0)
+            above = math.prod((1 / (2 * lift) for lift in lifts[below:]), start=arb(1))
+            product = math.prod((arb_poly([1, -lift / 2]) for lift in lifts[:below]), start=arb_poly([1]))
+            coefficients = [product[k] for k in range(below + 1)]
+            everywhere = above * _integral(coefficients, below - size, bottom, top) if below < size else arb(0)
+            for r in range(size):
+                if r >= below:
+                    pmf[r] += everywhere
+                    continue
+                quotient, divided = arb(0), []
+                for coefficient in coefficients[:-1]:
+                    quotient = coefficient + lifts[r] / 2 * quotient
+                    divided.append(quotient)
+                pmf[r] += above * lifts[r] / 2 * _integral(divided, 1 + below - size, bottom, top)
+        by_exponent = dict(zip(ranked, pmf, strict=True))
+        return [by_exponent[exponent] for exponent in exponents]
+
+
+def _integral(coefficients: Sequence[arb], shift: int, bottom: arb, top: arb | None) -> arb:
+    """The integral of sum c_k z**(k + shift - 1) from bottom to top; top None is infinity, of negative powers only."""
+    total = arb(0)
+    for power, coefficient in enumerate(coefficients, start=shift):
+        if power == 0:
+            total += coefficient * (top / bottom).log()
+        else:
+            total += coefficient * ((arb(0) if top is None else top**power) - bottom**power) / power
+    return total
+
+
+# The paper's own ways to the probabilities of permute-and-flip.
+
+
+def flip_pmf_by_recurrence(steps: tuple[int, ...], odds: Fraction) -> list[Fraction]:
+    """Section 3.1 on the lattice: candidate r is steps[r] times 2 sensitivity below the best, exp(-epsilon) is odds."""
+
+    @cache
+    def probability(steps: tuple[int, ...], r: int) -> Fraction:
+        if steps[r]:
+            return odds * probability((*steps[:r], steps[r] - 1, *steps[r + 1 :]), r)
+        losers = sum(probability(steps, s) for s, step in enumerate(steps) if step)
+        return Fraction(1 - losers) / steps.count(0)
+
+    return [probability(steps, r) for r in range(len(steps))]
+
+
+def flip_pmf_by_dynamic_program(heads: npt.NDArray) -> npt.NDArray:
+    """The Appendix's O(n**2) program, on floats as the authors run it or on an array of balls."""
+    zero, one = heads[0] * 0, heads[0] * 0 + 1
+    subsets = np.array([one] + [zero] * heads.size)
+    for own in heads:
+        subsets[1:] = subsets[1:] + own * subsets[:-1]
+    without = np.array([one] * heads.size)
+    total = without.copy()
+    for k in range(1, heads.size + 1):
+        without = subsets[k] - heads * without
+        total = total + (-1) ** k * without / (k + 1)
+    return heads * total

@@ -1,11 +1,17 @@
 """Differentially private selection: choose the best candidate so that no person can be inferred from the choice."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dpselect import errors
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.guarantee import Guarantee
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.protocol import Mechanism
+
+if TYPE_CHECKING:
+    from dpselect import analysis
 
 __version__ = "0.1.0"
 
@@ -15,5 +21,13 @@ __all__ = [
     "Mechanism",
     "PermuteAndFlip",
     "ReportNoisyMax",
+    "analysis",
     "errors",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `dpselect.analysis` when it is first used: SciPy takes longer to import than all the rest."""
+    if name == "analysis":
+        return import_module("dpselect.analysis")
+    raise AttributeError(f"module 'dpselect' has no attribute {name!r}")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._exact import NotExact, NotFinite, rational
+from dpselect._exact import NotExact, NotFinite, float_near, rational
 from dpselect.errors import InvalidType, InvalidValue
 
 Array = npt.NDArray[Any]
@@ -166,6 +166,20 @@ def _vector_from_rationals(scores: list[Fraction]) -> Vector:
     if all(_is_plain_float(score) for score in scores):
         return np.array([float(score) for score in scores])
     return scores
+
+
+def losses(scores: Vector) -> npt.NDArray[np.float64]:
+    """How far each score is below the best, in float64, each rounded once."""
+    if isinstance(scores, list):
+        best = max(scores)
+        return np.array([float_near(best - score) for score in scores])
+    if scores.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            rounded: npt.NDArray[np.float64] = np.subtract(scores.max(), scores, dtype=np.float64)
+        return rounded
+    wide = np.uint64 if scores.dtype.kind == "u" else np.int64
+    whole: Array = np.subtract(wide(scores.max()), scores, dtype=wide).view(np.uint64)
+    return whole.astype(np.float64)
 
 
 def over_common_denominator(scores: list[Fraction]) -> tuple[Array, int] | None:

@@ -49,6 +49,15 @@ def boolean(**parameter: Any) -> bool:
     return bool(value)
 
 
+def fraction_of_one(**parameter: Any) -> float:
+    """A number strictly between zero and one."""
+    [(name, value)] = parameter.items()
+    number = float(exact_positive(**parameter))
+    if number >= 1:
+        raise InvalidValue(f"{name} must be between 0 and 1, got {_short(value)}")
+    return number
+
+
 def count(**parameter: Any) -> int:
     """A non-negative integer."""
     [(name, value)] = parameter.items()

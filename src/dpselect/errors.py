@@ -13,5 +13,9 @@ class InvalidType(DPSelectError, TypeError):
     """A parameter has a type that cannot be taken at its exact value."""
 
 
+class NotConverged(DPSelectError, ArithmeticError):
+    """A numerical integral is not as accurate as promised; no number is returned instead."""
+
+
 class BitsExhausted(DPSelectError, RuntimeError):
     """A finite source of bits ran dry. It never decides instead of the missing bits."""

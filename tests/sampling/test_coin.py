@@ -108,6 +108,20 @@ def test_the_filter_agrees_with_the_exact_coin(margin, depth, data):
             assert flag == (word < boundary)
 
 
+@pytest.mark.parametrize("depth", [0, 8, 20])
+@pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(1), Fraction(5)])
+def test_the_boundary_word_itself_is_left_to_further_bits(exponent, depth):
+    """In the one cell that holds exp(-g) the next bits decide: zeros are heads, ones are tails."""
+    boundary = true_floor(exponent, depth + 32)
+    prefix = np.array([boundary >> 32]) if depth else 0
+    word = binary(boundary & 0xFFFFFFFF, 32)
+    batch = Batch([exponent])
+    assert coins(batch, prefix, depth, ScriptedBits(word + "0" * 32))[0]
+    assert not coins(batch, prefix, depth, ScriptedBits(word + "1" * 32))[0]
+    with pytest.raises(BitsExhausted):
+        coins(batch, prefix, depth, ScriptedBits(word))
+
+
 def test_a_doubting_filter_uses_the_fallback():
     """With a margin of one every coin goes to the fallback, which needs the exact exponents."""
     asked = []

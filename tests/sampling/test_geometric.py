@@ -31,6 +31,29 @@ def test_gaps_change_exactly_at_the_powers(zeros, gap, margin):
     assert geometric(zeros, ScriptedBits(f"{above:032b}" + tail)) <= gap
 
 
+@pytest.mark.parametrize("zeros", [1, 4, 8])
+def test_small_words_are_decided_only_if_their_whole_cell_is(zeros):
+    """Where V is tiny its cell spans several gaps; what one word decides must hold at both ends of its cell."""
+    failure = Fraction(2**zeros - 1, 2**zeros)
+    decided = 0
+    for word in [*range(1, 40), *range(40, 40_000, 997)]:
+        try:
+            gap = int(geometrics(1, zeros, ScriptedBits(f"{word:032b}"))[0])
+        except BitsExhausted:
+            continue
+        decided += 1
+        assert failure ** (gap + 1) <= Fraction(word, 2**32)
+        assert Fraction(word + 1, 2**32) <= failure**gap
+    assert decided > 0
+
+
+def test_batches_leave_no_position_out(monkeypatch):
+    """One gap of zero after the other, a batch each: every position succeeds."""
+    monkeypatch.setattr("dpselect.sampling.geometric._BATCH", 1)
+    word = f"{int(0.999 * 2**32):032b}"
+    assert successes(5, 8, ScriptedBits(word * 6)).tolist() == [0, 1, 2, 3, 4]
+
+
 def test_a_dry_source_never_decides():
     with pytest.raises(BitsExhausted):
         geometric(8, ScriptedBits("0" * 32))

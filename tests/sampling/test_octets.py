@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect.sampling.octets import octet_tables
+from dpselect.sampling.octets import _floor_to_uint64, octet_tables
 from tests.sampling.test_enclosure import true_floor
 
 RATES = [
@@ -62,3 +62,21 @@ def test_an_infinite_gap_is_tails_or_undecided():
     heads, undecided = floats.decide(np.full(256, np.inf), np.arange(256, dtype=np.uint8))
     assert not heads.any()
     assert undecided.tolist() == [0]
+
+
+@pytest.mark.parametrize("octet", [1, 2, 100, 255])
+def test_an_integer_gap_at_the_bound_is_not_tails(octet):
+    """Far is rounded down to an integer: that integer itself may still be heads, one more may not."""
+    rate = Fraction(1, 1000)
+    _, integers = octet_tables(rate)
+    far = integers.far[octet]
+    octets = np.full(100, octet, np.uint8)
+    mostly_heads = np.zeros(100, np.uint64)
+    for gaps in (np.full(100, far), np.concatenate([[far], mostly_heads[1:]])):
+        assert 0 in integers.decide(gaps, octets)[1]
+        assert 0 not in integers.decide(gaps + np.uint64(1), octets)[1]
+
+
+def test_bounds_beyond_uint64_are_capped():
+    largest = np.iinfo(np.uint64).max
+    assert _floor_to_uint64(np.array([2.0**64, np.inf, 2.0**63, 5.9])).tolist() == [largest, largest, 2**63, 5]

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 import dpselect
+from dpselect.cli.comparison import compare
 from dpselect.cli.demo import demo
+from dpselect.cli.planning import plan
 from dpselect.cli.selection import select
 
 # A pretty traceback would print local variables, and those are scores.
@@ -18,6 +20,8 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.command()(select)
+app.command()(plan)
+app.command()(compare)
 app.command()(demo)
 
 

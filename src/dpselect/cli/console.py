@@ -5,11 +5,13 @@ from contextlib import contextmanager
 
 import typer
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from dpselect.errors import DPSelectError
 
 BAD_INPUT = 2
+_WIDE = 1000
 
 
 def printable(text: str) -> str:
@@ -20,6 +22,16 @@ def printable(text: str) -> str:
 def print_line(text: str, style: str = "") -> None:
     """Print one line as it is: markup in a label stays text, and a pipe gets no line breaks of ours."""
     Console().print(Text(printable(text), style), soft_wrap=True)
+
+
+def print_paragraph(title: str, text: str) -> None:
+    """Print text that is wrapped between words, after a bold beginning."""
+    Console().print(Text.assemble((printable(title), "bold"), " " if title else "", printable(text)))
+
+
+def print_table(table: Table) -> None:
+    """Print a table in its own width: a number is never cut or broken, however narrow the terminal is."""
+    Console(width=_WIDE).print(table)
 
 
 @contextmanager

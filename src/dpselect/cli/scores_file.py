@@ -47,7 +47,7 @@ def read_scores(path: str, *, column: str | None = None, label: str | None = Non
         raise InvalidValue("--label names a column beside --column: name the score column with --column too")
     if label is not None and column is not None and label.strip() == column.strip():
         raise InvalidValue("--label and --column must be two columns: a score must not be printed as a label")
-    name = "standard input" if path == STANDARD_INPUT else path
+    name = shown_path(path)
     try:
         with _opened(path) as lines:
             return _candidates(lines, column, label)
@@ -62,6 +62,11 @@ def read_scores(path: str, *, column: str | None = None, label: str | None = Non
         raise InvalidValue(f"{name}: the file cannot be read ({reason}): check its path and permissions") from None
     except UnicodeDecodeError:
         raise InvalidValue(f"{name}: the file is not UTF-8 text: save it as CSV in UTF-8") from None
+
+
+def shown_path(path: str) -> str:
+    """What a message calls the file."""
+    return "standard input" if path == STANDARD_INPUT else path
 
 
 @contextmanager

@@ -1,58 +1,34 @@
 """`dpselect select`: one private selection from scores in a file."""
 
 import json
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.cli.console import clean_errors, print_line
+from dpselect.cli.options import KINDS, Column, File, Json, Label, MechanismName, Monotonic, Sensitivity
 from dpselect.cli.scores_file import Candidates, read_scores
 from dpselect.mechanisms.record import SelectionRecord
 
-
-class MechanismName(StrEnum):
-    """The mechanisms, as the command line names them."""
-
-    PERMUTE_AND_FLIP = "permute-and-flip"
-    EXPONENTIAL = "exponential"
-    NOISY_MAX = "noisy-max"
-
-
-_KINDS: dict[MechanismName, type[SelectionRecord]] = {
-    MechanismName.PERMUTE_AND_FLIP: PermuteAndFlip,
-    MechanismName.EXPONENTIAL: ExponentialMechanism,
-    MechanismName.NOISY_MAX: ReportNoisyMax,
-}
-
-_File = Annotated[str, typer.Argument(metavar="SCORES.csv", help="CSV file with the scores; - reads standard input.")]
 _Epsilon = Annotated[
     str,
     typer.Option(metavar="E", help="Privacy of the answer, exactly as written: 0.1, 1e-3 or 1/3. Smaller is safer."),
 ]
-_Sensitivity = Annotated[str, typer.Option(metavar="D", help="How much one person can change any single score.")]
-_Monotonic = Annotated[
-    bool, typer.Option("--monotonic", help="One person moves all scores in the same direction, as in counts of people.")
-]
 _Name = Annotated[
     MechanismName, typer.Option(metavar="M", help="permute-and-flip (recommended), exponential or noisy-max.")
 ]
-_Column = Annotated[str | None, typer.Option(metavar="C", help="Name of the score column; the file needs a header.")]
-_Label = Annotated[str | None, typer.Option(metavar="L", help="Name of the label column, beside --column.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print a JSON object, for programs.")]
 
 
 def select(  # noqa: PLR0913 - typer makes an option of each argument
-    file: _File,
+    file: File,
     *,
     epsilon: _Epsilon,
-    sensitivity: _Sensitivity = "1",
-    monotonic: _Monotonic = False,
+    sensitivity: Sensitivity = "1",
+    monotonic: Monotonic = False,
     mechanism: _Name = MechanismName.PERMUTE_AND_FLIP,
-    column: _Column = None,
-    label: _Label = None,
-    as_json: _Json = False,
+    column: Column = None,
+    label: Label = None,
+    as_json: Json = False,
 ) -> None:
     """Choose one candidate with a high score, privately.
 
@@ -63,7 +39,7 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect select counts.csv --epsilon 0.1 --monotonic
     """
     with clean_errors():
-        chooser = _KINDS[mechanism](epsilon, sensitivity, monotonic)
+        chooser = KINDS[mechanism](epsilon, sensitivity, monotonic)
         candidates = read_scores(file, column=column, label=label)
         index = chooser.select(candidates.scores)
     (_print_json if as_json else _print_text)(chooser, mechanism, candidates, index)

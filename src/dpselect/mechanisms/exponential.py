@@ -7,13 +7,14 @@ which are accepted with probability 2**8 exp(-c (q* - q_r)).
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from dpselect.mechanisms.flips import flip
 from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps
 from dpselect.mechanisms.guarantee import Guarantee, bounded_range_zcdp
 from dpselect.mechanisms.hot import ZEROS, Hot, find_hot
 from dpselect.mechanisms.record import SelectionRecord, Selections
+from dpselect.probability.grid import Floats
+from dpselect.probability.softmax import softmax
 from dpselect.sampling.coin import Flags
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.geometric import Positions
@@ -46,8 +47,8 @@ class ExponentialMechanism(SelectionRecord):
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_in_rows(gaps, draws)
 
-    def _simulated_noise(self, generator: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
-        return generator.gumbel(size=shape)
+    def _probabilities(self, exponents: Floats) -> Floats:
+        return softmax(exponents)
 
 
 def choose_by_rejection(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> int:

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps
 from dpselect.mechanisms.guarantee import Guarantee, pure_zcdp
 from dpselect.mechanisms.record import SelectionRecord, Selections
+from dpselect.probability.grid import Floats
+from dpselect.probability.noise_integral import noisy_max_probabilities
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.geometric import Positions
 from dpselect.sampling.noise import (
@@ -52,8 +54,8 @@ class ReportNoisyMax(SelectionRecord):
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_noisy_max_in_rows(gaps, draws)
 
-    def _simulated_noise(self, generator: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
-        return generator.laplace(size=shape)
+    def _probabilities(self, exponents: Floats) -> Floats:
+        return noisy_max_probabilities(exponents)
 
 
 def choose_noisy_max(gaps: Gaps, draws: Draws, signed: bool = True) -> int:

@@ -8,7 +8,6 @@ them all and chooses one head. Every candidate is visited, whatever the coins sa
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpselect import _validate
 from dpselect._scores import as_vector
@@ -16,6 +15,8 @@ from dpselect.mechanisms.flips import ALL, flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee, laplace_zcdp
 from dpselect.mechanisms.record import SelectionRecord, Selections
+from dpselect.probability.flip_integral import permute_and_flip_probabilities
+from dpselect.probability.grid import Floats
 from dpselect.sampling.draws import Draws
 
 _EARLY_STEPS = 64
@@ -54,9 +55,8 @@ class PermuteAndFlip(SelectionRecord):
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_head_in_rows(gaps, draws)
 
-    def _simulated_noise(self, generator: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
-        # Ding et al. (2021): permute-and-flip is report noisy max with exponential noise.
-        return generator.standard_exponential(shape)
+    def _probabilities(self, exponents: Floats) -> Floats:
+        return permute_and_flip_probabilities(exponents)
 
 
 def choose_head(gaps: Gaps, draws: Draws) -> int:

@@ -41,6 +41,10 @@ class Mechanism(Protocol):
         """Return an independent selection for each row."""
         ...
 
+    def pmf(self, scores: Any) -> npt.NDArray[np.float64]:
+        """Return the probability of selecting each candidate."""
+        ...
+
     def simulate(self, scores: Any, draws: int, seed: int | None = None) -> npt.NDArray[np.int64]:
         """Return many draws in floats, for research only."""
         ...

@@ -12,16 +12,19 @@ import numpy.typing as npt
 
 from dpselect import _validate
 from dpselect._exact import shortest_text
-from dpselect._scores import Array, Vector, as_rows, as_vector
+from dpselect._scores import Array, as_rows, as_vector
+from dpselect.errors import NotConverged
 from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee
+from dpselect.probability.grid import Floats
 from dpselect.sampling.draws import Draws
 
 Number = int | float | Fraction | Decimal | str
 Selections = npt.NDArray[np.int64]
 
 _CHUNK = 32 * 1024
-_SIMULATION_CHUNK = 2**20
+# Nothing forces the computed probabilities to sum to one, so that their sum is a check of all of them.
+_SUM_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -48,8 +51,12 @@ class SelectionRecord(ABC):
 
     @cached_property
     def _rate(self) -> Rate:
-        """The factor c of the coins exp(-c gap): epsilon / (2 sensitivity), or twice that for monotonic scores."""
         return Rate(self.epsilon / (self.sensitivity if self.monotonic else 2 * self.sensitivity))
+
+    @property
+    def rate(self) -> Fraction:
+        """Return the factor c of exp(-c (q* - q)): epsilon / (2 sensitivity), or twice that for monotonic scores."""
+        return self._rate.exact
 
     def select(self, scores: Any) -> int:
         """Return the index of the selected candidate, with randomness from the operating system."""
@@ -77,19 +84,21 @@ class SelectionRecord(ABC):
         generator carry no privacy guarantee.
         """
         count, generator = _validate.count(draws=draws), _generator(seed)
-        exponents = self._exponents(as_vector(scores))
-        selected = np.empty(count, np.int64)
-        step = max(1, _SIMULATION_CHUNK // exponents.size)
-        for start in range(0, count, step):
-            size = min(step, count - start)
-            noisy = self._simulated_noise(generator, (size, exponents.size)) - exponents
-            selected[start : start + size] = noisy.argmax(axis=1)
-        return selected
+        probabilities = self.pmf(scores)
+        # How often each candidate is drawn, then the draws in random order: constant time a draw.
+        often = generator.multinomial(count, probabilities / probabilities.sum())
+        return generator.permutation(np.repeat(np.arange(often.size), often))
 
-    def _exponents(self, scores: Vector) -> npt.NDArray[np.float64]:
-        """The exponents c (q* - q) in floats."""
-        gaps = gaps_of(scores, self._rate)
-        return gaps.approximate(gaps.of(gaps.values))
+    def pmf(self, scores: Any) -> Floats:
+        """Return the probability of selecting each candidate, in float64, within a relative 1e-12.
+
+        The probabilities of private scores are themselves private: for public, synthetic or the owner's own scores.
+        """
+        gaps = gaps_of(as_vector(scores), self._rate)
+        probabilities = self._probabilities(gaps.approximate(gaps.at(slice(None))))
+        if not abs(probabilities.sum() - 1) <= _SUM_TOLERANCE:
+            raise NotConverged("the probabilities do not sum to one: please report the shape of these scores")
+        return probabilities
 
     @abstractmethod
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
@@ -100,8 +109,8 @@ class SelectionRecord(ABC):
         """Select one candidate in each row."""
 
     @abstractmethod
-    def _simulated_noise(self, generator: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
-        """Noise whose argmax after subtracting the exponents has the mechanism's distribution."""
+    def _probabilities(self, exponents: Floats) -> Floats:
+        """The probability of each candidate from its exponent c (q* - q)."""
 
 
 def _generator(seed: Any) -> np.random.Generator:

@@ -48,10 +48,10 @@ def geometrics(count: int, zeros: int, source: BitSource, margin: float = MARGIN
     middles = words.astype(np.float64) + 0.5
     quotient = np.log(middles * 2.0**-_WORD_BITS) / math.log1p(-(2.0**-zeros))
     # V lies in [w, w + 1) / 2**32, so ln V is within 1/(w + 0.5) of the middle's for w >= 1; -1/ln a <= 2**zeros. The
-    # word 0 stands for an interval without a lower end.
+    # word 0 has no lower end; its doubt is 2**(zeros + 1), so that it is never decided here.
     doubt = 2.0**zeros / middles + quotient * margin
     low = np.floor(quotient - doubt)
-    undecided = np.flatnonzero((low != np.floor(quotient + doubt)) | (words == 0))
+    undecided = np.flatnonzero(low != np.floor(quotient + doubt))
     gaps = low.astype(np.int64)
     for index in undecided.tolist():
         gaps[index] = geometric(zeros, source, int(words[index]), _WORD_BITS)

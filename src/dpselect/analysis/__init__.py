@@ -1,0 +1,27 @@
+"""What accuracy a mechanism has, and what epsilon an accuracy needs: exact figures and data-independent bounds.
+
+Figures computed from scores are as private as the scores: use them on public or synthetic scores, or keep them to
+yourself. Nothing here touches a ledger or releases an answer.
+"""
+
+from dpselect.analysis.bounds import Bounds, error_bounds
+from dpselect.analysis.calibrate import epsilon_for
+from dpselect.analysis.compare import Comparison, compare
+from dpselect.analysis.error import error_quantile, error_tail, expected_error
+from dpselect.analysis.privacy import check_privacy, search_neighbours
+from dpselect.analysis.worst_case import WorstCase, worst_case_error
+
+__all__ = [
+    "Bounds",
+    "Comparison",
+    "WorstCase",
+    "check_privacy",
+    "compare",
+    "epsilon_for",
+    "error_bounds",
+    "error_quantile",
+    "error_tail",
+    "expected_error",
+    "search_neighbours",
+    "worst_case_error",
+]

@@ -1,0 +1,84 @@
+"""The epsilon that an accuracy needs: the inverse of the expected error and of its tails."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from dpselect import _validate
+from dpselect._scores import as_vector, losses
+from dpselect.analysis.error import error_tail, expected_error
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.record import Number, SelectionRecord
+
+# Beyond these rates exp underflows for every gap, or is one for every gap, of scores of moderate size.
+_WIDEST = 2.0**60
+_TOLERANCE = 1e-12
+
+
+def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
+    kind: type[SelectionRecord],
+    scores: Any,
+    *,
+    expected_error: float | None = None,
+    error: float | None = None,
+    probability: float | None = None,
+    sensitivity: Number = 1,
+    monotonic: bool = False,
+) -> float:
+    """The smallest epsilon at which a mechanism of this kind is accurate enough on these scores.
+
+    Give either `expected_error`, a bound on the mean error, or `error` and `probability`: the chance of an error of at
+    least `error` may be at most `probability`. The result is rounded to the accurate side, within a relative 1e-10.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(epsilon_for(PermuteAndFlip, [10, 8, 0], expected_error=0.1), 4)
+    2.3031
+    """
+    if not (isinstance(kind, type) and issubclass(kind, SelectionRecord)):
+        raise InvalidType("kind must be a mechanism class: give PermuteAndFlip, not PermuteAndFlip(epsilon=1)")
+    figure, target = _figure(scores, expected_error, error, probability)
+
+    def excess(log_epsilon: float) -> float:
+        return figure(kind(math.exp(log_epsilon), sensitivity, monotonic)) - target
+
+    return _smallest(excess, as_vector(scores), sensitivity)
+
+
+def _figure(
+    scores: Any, mean: float | None, error: float | None, probability: float | None
+) -> tuple[Callable[[Mechanism], float], float]:
+    """The figure to bound, as a function of the mechanism, and its bound."""
+    if mean is not None and error is None and probability is None:
+        target = float(_validate.exact_positive(expected_error=mean))
+        return lambda mechanism: expected_error(mechanism, scores), target
+    if mean is None and error is not None and probability is not None:
+        threshold = float(_validate.exact_positive(error=error))
+        return lambda mechanism: float(error_tail(mechanism, scores, threshold)), _validate.fraction_of_one(
+            probability=probability
+        )
+    raise InvalidValue("give either expected_error, or both error and probability")
+
+
+def _smallest(excess: Callable[[float], float], scores: Any, sensitivity: Number) -> float:
+    """The zero of a falling function of log(epsilon), found from a bracket that widens until it holds one."""
+    spread = float(losses(scores).max())
+    if spread == 0:
+        raise InvalidValue("every epsilon meets the target: all candidates have the same score, so the error is zero")
+    unit = float(_validate.exact_positive(sensitivity=sensitivity)) / spread
+    low = high = math.log(unit)
+    while excess(low) <= 0:
+        low -= 2
+        if low < math.log(unit) - math.log(_WIDEST):
+            raise InvalidValue("every epsilon meets the target: even a uniform choice is accurate enough")
+    while excess(high) > 0:
+        high += 2
+        if high > math.log(unit) + 2 * math.log(_WIDEST):
+            raise InvalidValue("no epsilon meets the target: give a larger error")
+    root = brentq(excess, low, high, xtol=_TOLERANCE, rtol=4 * np.finfo(float).eps) if low < high else low
+    while excess(root) > 0:
+        root += 10 * _TOLERANCE
+    return math.exp(root)

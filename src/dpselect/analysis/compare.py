@@ -1,0 +1,90 @@
+"""The three mechanisms side by side over a range of epsilons."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from dpselect import _validate
+from dpselect._scores import as_vector
+from dpselect.analysis.error import error_quantile, expected_error
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.exponential import ExponentialMechanism
+from dpselect.mechanisms.noisy_max import ReportNoisyMax
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.mechanisms.record import Number, SelectionRecord
+
+MECHANISMS: dict[str, type[SelectionRecord]] = {
+    "permute-and-flip": PermuteAndFlip,
+    "exponential": ExponentialMechanism,
+    "noisy-max": ReportNoisyMax,
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One mechanism at one epsilon. As private as the scores that it was computed from."""
+
+    mechanism: str
+    epsilon: float
+    expected_error: float
+    error_95: float  # the error that 95 of 100 selections stay within
+    ratio: float  # expected error relative to permute-and-flip's; nan where both are zero
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """A table of mechanisms by epsilons."""
+
+    records: tuple[Record, ...]
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self.records)} records)"
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the records as dictionaries."""
+        return [asdict(record) for record in self.records]
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame."""
+        return import_module("pandas").DataFrame(self.to_dicts())
+
+    def to_polars(self) -> Any:
+        """Return a polars DataFrame."""
+        return import_module("polars").DataFrame(self.to_dicts())
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Return a matplotlib figure of error against epsilon; saved as PNG, SVG or PDF by the path's ending."""
+        from dpselect.analysis.plots import comparison_figure, save_figure  # noqa: PLC0415 - needs matplotlib
+
+        figure = comparison_figure(self.records)
+        if path is not None:
+            save_figure(figure, path)
+        return figure
+
+
+def compare(scores: Any, epsilons: Iterable[Number], sensitivity: Number = 1, monotonic: bool = False) -> Comparison:
+    """Expected error and 95 % quantile of each mechanism at each epsilon, on these scores.
+
+    >>> for record in compare([10, 8, 0], [1]).records:
+    ...     print(record.mechanism, round(record.expected_error, 3), round(record.ratio, 3))
+    permute-and-flip 0.397 1.0
+    exponential 0.584 1.473
+    noisy-max 0.592 1.492
+    """
+    if isinstance(epsilons, (str, bytes)) or not isinstance(epsilons, Iterable):
+        raise InvalidType("epsilons must be a sequence of numbers: give for instance [0.1, 1]")
+    exact = [_validate.exact_positive(epsilon=epsilon) for epsilon in epsilons]
+    if not exact:
+        raise InvalidValue("epsilons must have at least one number")
+    vector = as_vector(scores)
+    records: list[Record] = []
+    for epsilon in exact:
+        best = expected_error(PermuteAndFlip(epsilon, sensitivity, monotonic), vector)
+        for name, kind in MECHANISMS.items():
+            mechanism = kind(epsilon, sensitivity, monotonic)
+            error = expected_error(mechanism, vector)
+            ratio = error / best if best else float("nan")
+            records.append(Record(name, float(epsilon), error, error_quantile(mechanism, vector, 0.95), ratio))
+    return Comparison(tuple(records))

@@ -1,0 +1,59 @@
+"""McKenna & Sheldon (2020), Section 2: the error q* - q_M of a mechanism M, its mean, tails and quantiles."""
+
+from typing import Any
+
+import numpy as np
+
+from dpselect import _validate
+from dpselect._scores import as_vector, losses
+from dpselect.errors import InvalidValue
+from dpselect.mechanisms.protocol import Mechanism
+from dpselect.probability.grid import Floats
+
+
+def expected_error(mechanism: Mechanism, scores: Any) -> float:
+    """The mean of q* - q_M, in units of the scores.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(expected_error(PermuteAndFlip(epsilon=1), [10, 8, 0]), 4)
+    0.3966
+    """
+    return float(mechanism.pmf(scores) @ losses(as_vector(scores)))
+
+
+def error_tail(mechanism: Mechanism, scores: Any, t: Any) -> Any:
+    """Pr[q* - q_M >= t], for one t or an array of them.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> error_tail(PermuteAndFlip(epsilon=1), [10, 8, 0], [0, 1]).round(4)
+    array([1.    , 0.1865])
+    """
+    thresholds = np.asarray(t)
+    if thresholds.dtype.kind not in "iuf" or np.isnan(thresholds).any():
+        raise InvalidValue("t must be a number or an array of numbers: give errors in units of the scores")
+    errors, upto = _distribution(mechanism, scores)
+    # Summed from the far end, so that small tails are sums of small numbers.
+    tails = np.append(np.cumsum(upto[::-1])[::-1], 0.0)
+    tails[0] = 1.0
+    found: Floats = tails[np.searchsorted(errors, thresholds, side="left")]
+    return float(found) if thresholds.ndim == 0 else found
+
+
+def error_quantile(mechanism: Mechanism, scores: Any, level: float) -> float:
+    """The smallest error x with Pr[q* - q_M <= x] >= level.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> error_quantile(PermuteAndFlip(epsilon=1), [10, 8, 0], 0.95)
+    2.0
+    """
+    level = _validate.fraction_of_one(level=level)
+    errors, probabilities = _distribution(mechanism, scores)
+    beyond = np.append(np.cumsum(probabilities[::-1])[::-1], 0.0)[1:]  # Pr[error > each]
+    return float(errors[np.argmax(beyond <= 1 - level)])
+
+
+def _distribution(mechanism: Mechanism, scores: Any) -> tuple[Floats, Floats]:
+    """Distinct errors, ascending, and the probability of each."""
+    errors, inverse = np.unique(losses(as_vector(scores)), return_inverse=True)
+    probabilities: Floats = np.bincount(inverse, weights=mechanism.pmf(scores)).astype(np.float64)
+    return errors, probabilities

@@ -1,0 +1,91 @@
+"""How private a mechanism is on given scores: the largest log-ratio of its probabilities on neighbouring scores.
+
+McKenna & Sheldon (2020), Proposition 2: for a regular mechanism the worst neighbour of q for candidate r raises q_r
+and lowers the others, which is q + 2 sensitivity e_r by shift invariance. With monotonic scores it is
+q + sensitivity e_r.
+"""
+
+import itertools
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpselect._exact import rational
+from dpselect._scores import as_vector
+from dpselect.errors import InvalidValue
+
+_LARGEST_SEARCH = 8
+
+
+class HasProbabilities(Protocol):
+    """What is checked: any mechanism with a pmf and public parameters, ours or not."""
+
+    @property
+    def sensitivity(self) -> Any:
+        """How much one person can change any single score."""
+        ...
+
+    @property
+    def monotonic(self) -> bool:
+        """Whether one person moves all scores in the same direction."""
+        ...
+
+    def pmf(self, scores: Any) -> Any:
+        """The probability of selecting each candidate."""
+        ...
+
+
+def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
+    """The largest |log(Pr[M(q) = r] / Pr[M(q') = r])| over the worst neighbours q' of q; at most epsilon if private.
+
+    For each r the neighbours q + d e_r and q - d e_r are compared at r, with d twice the sensitivity, or the
+    sensitivity for monotonic scores. Infinite where one probability is zero and the other is not.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(check_privacy(PermuteAndFlip(epsilon=1), [10, 8, 0]), 9)
+    1.0
+    """
+    exact = _exact(scores)
+    step = rational(mechanism.sensitivity) * (1 if mechanism.monotonic else 2)
+    here = np.asarray(mechanism.pmf(exact))
+    worst = 0.0
+    for r in range(len(exact)):
+        for moved in (step, -step):
+            neighbour = [score + (moved if s == r else 0) for s, score in enumerate(exact)]
+            worst = max(worst, log_ratio(here[r], np.asarray(mechanism.pmf(neighbour))[r]))
+    return worst
+
+
+def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) -> float:
+    """The largest log-ratio over a grid of the whole box of neighbours, for any candidate; for a handful of candidates.
+
+    The box is [-sensitivity, sensitivity]^n, or [0, sensitivity]^n for monotonic scores, with `steps` values a side. It
+    assumes nothing about the mechanism, so it also catches mechanisms that are not regular.
+    """
+    exact = _exact(scores)
+    if len(exact) > _LARGEST_SEARCH:
+        raise InvalidValue(f"scores must have at most {_LARGEST_SEARCH} candidates: the search tries every neighbour")
+    size = rational(mechanism.sensitivity)
+    lowest = Fraction(0) if mechanism.monotonic else -size
+    moves = [lowest + (size - lowest) * k / (steps - 1) for k in range(steps)]
+    here = np.asarray(mechanism.pmf(exact))
+    worst = 0.0
+    for change in itertools.product(moves, repeat=len(exact)):
+        there = np.asarray(mechanism.pmf([score + move for score, move in zip(exact, change, strict=True)]))
+        worst = max(worst, *(log_ratio(p, q) for p, q in zip(here, there, strict=True)))
+    return worst
+
+
+def log_ratio(p: float, q: float) -> float:
+    """|log(p / q)|; zero where both are zero, infinite where one is."""
+    if p == q:
+        return 0.0
+    if p == 0 or q == 0:
+        return float("inf")
+    return float(abs(np.log(p) - np.log(q)))
+
+
+def _exact(scores: Any) -> list[Fraction]:
+    vector = as_vector(scores)
+    return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]

@@ -1,0 +1,76 @@
+"""The figures of `dpselect plan`, as the analysis computes them."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpselect import ExponentialMechanism
+from dpselect._scores import Vector, losses
+from dpselect.analysis import epsilon_for, error_quantile, expected_error
+from dpselect.analysis.plan import EqualCost, Promise, epsilon_promising, equal_cost, promise
+from dpselect.cli.options import KINDS, MechanismName
+from dpselect.mechanisms.record import SelectionRecord
+
+
+@dataclass(frozen=True, repr=False)
+class Question:
+    """What the options ask, once checked: either an epsilon or an error is given."""
+
+    candidates: int
+    epsilon: Fraction | None
+    error: Fraction | None
+    sensitivity: Fraction
+    monotonic: bool
+    selections: int
+    file: str | None
+    scores: Vector | None
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A mechanism on the public scores: its errors at the given epsilon, or the epsilon that the given error needs."""
+
+    expected_error: float | None = None
+    error_95: float | None = None
+    epsilon: float | None = None  # None beside no errors: every epsilon is enough
+
+
+@dataclass(frozen=True, repr=False)
+class Figures:
+    """The answer: for each mechanism, and for many selections."""
+
+    promises: dict[MechanismName, Promise]
+    proxies: dict[MechanismName, Proxy]
+    equal: EqualCost | None
+
+
+def figures(question: Question) -> Figures:
+    """All figures that the question asks for."""
+    mechanisms = {name: _mechanism(kind, question) for name, kind in KINDS.items()}
+    promises = {name: promise(mechanism, question.candidates) for name, mechanism in mechanisms.items()}
+    scores = question.scores
+    proxies = {} if scores is None else {name: _proxy(m, scores, question.error) for name, m in mechanisms.items()}
+    if question.selections == 1:
+        return Figures(promises, proxies, None)
+    epsilon = mechanisms[MechanismName.EXPONENTIAL].epsilon
+    exponential = ExponentialMechanism(epsilon, question.sensitivity, question.monotonic)
+    return Figures(promises, proxies, equal_cost(exponential, question.candidates))
+
+
+def _mechanism(kind: type[SelectionRecord], question: Question) -> SelectionRecord:
+    epsilon, unit, monotonic = question.epsilon, question.sensitivity, question.monotonic
+    if question.error is not None:
+        n, error = question.candidates, question.error
+        epsilon = epsilon_promising(kind, n, error=error, sensitivity=unit, monotonic=monotonic)
+    assert epsilon is not None
+    return kind(epsilon, unit, monotonic)
+
+
+def _proxy(mechanism: SelectionRecord, scores: Vector, error: Fraction | None) -> Proxy:
+    if error is None:
+        return Proxy(expected_error(mechanism, scores), error_quantile(mechanism, scores, 0.95))
+    target = float(error)
+    if losses(scores).mean() <= target:  # the error of a uniform choice, which every mechanism stays below
+        return Proxy()
+    unit, monotonic = mechanism.sensitivity, mechanism.monotonic
+    kind = type(mechanism)
+    return Proxy(epsilon=epsilon_for(kind, scores, expected_error=target, sensitivity=unit, monotonic=monotonic))

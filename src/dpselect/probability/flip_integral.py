@@ -1,0 +1,88 @@
+"""McKenna & Sheldon (2020), the probabilities of permute-and-flip, by an integral without cancellation.
+
+Expanding the product gives the second lemma of the paper's Appendix A, so with p_s = exp(-x_s)
+
+    Pr[r] = p_r g(p_r),    g(p) = integral over [0, 1] of F(t) / (1 - p t) dt,    F(t) = prod_s (1 - p_s t).
+
+Every term is positive, g depends on p only, and F is an entire function of exponential type S = sum p_s.
+
+* F(t) <= exp(-S t), so the integral is cut at T = min(1, REACH / (S - 1)): what is left out is below e**-44 of g.
+* On [0, T] the integrand has exponential type at most REACH + 1 in t / T. Gauss-Legendre with 64 nodes integrates
+  exp(a u), |a| <= 46, on the unit interval with an error below (a/4)**128 / 128! < 1e-75 relative to its largest value.
+* Candidates with p T <= 1/16 are cold. Their part of log F is -sum_j P_j t**j / j with power sums P_j = sum p**j, and
+  their g is the series sum_j p**j M_j with moments M_j = integral of F t**j. Cut where (1/16)**j (or T**j) times REACH
+  falls below 1e-17.
+* If S >= 16 REACH everybody is cold. Otherwise at most 16 S candidates are hot, and each distinct one is summed
+  directly, with 1 - p t = (1 - p) + p (1 - t), whose two terms are positive and accurate.
+
+Roundings: log F is a sum of terms of one sign with |log F| <= REACH + 1 where F matters, so F is within about 1e-14,
+and so is g. With the exponents' own rounding, p is within 3e-13 for p >= 1e-300; together below 1e-12.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect.probability.grid import Floats, unit_grid
+
+REACH = 45.0
+_COLD = 1 / 16
+_NODES = 64
+_BLOCK = 2048
+# Fewer hot candidates than this are not worth sorting into distinct ones.
+_FEW = 256
+
+
+def permute_and_flip_probabilities(exponents: Floats) -> Floats:
+    """Probabilities from exponents x_r = c (q* - q_r) >= 0, of which one is zero; linear time."""
+    with np.errstate(under="ignore"):
+        heads = np.exp(-exponents)
+        total = float(heads.sum())
+        reach = min(1.0, REACH / (total - 1)) if total > 1 + REACH else 1.0
+        hot = (heads > _COLD / reach).nonzero()[0]
+        warm = exponents[hot]
+        heads[hot] = 0.0  # what is left is cold
+        return _fill(heads, warm, hot, reach)
+
+
+def _fill(heads: Floats, warm: Floats, hot: npt.NDArray[np.intp], reach: float) -> Floats:
+    """Replace the cold candidates' heads by their probabilities, and put in the hot ones'."""
+    nodes, weights = unit_grid(_NODES)
+    terms = math.ceil(math.log(1e-17 / REACH) / math.log(min(_COLD, reach))) + 1
+    t_powers = _powers(reach * nodes, terms)
+    levels, inverse, counts = _distinct(warm)
+    tails = -np.expm1(-levels)[:, np.newaxis] + np.exp(-levels)[:, np.newaxis] * (1 - reach * nodes)
+    only = _powers(heads, terms) if heads.size <= _BLOCK else None  # one block: its powers are used twice
+    power_sums = sum(_powers(b, terms).sum(axis=1) for b in _blocks(heads)) if only is None else only.sum(axis=1)
+    log_survival = counts @ np.log(tails) - power_sums / np.arange(1, terms + 1) @ t_powers
+    weighted = np.exp(log_survival) * (reach * weights)
+    moments = np.concatenate([[weighted.sum()], t_powers[:-1] @ weighted])
+    for block in _blocks(heads):
+        block[:] = moments @ (_powers(block, terms) if only is None else only)
+    heads[hot] = (np.exp(-levels) * ((1 / tails) @ weighted))[inverse]
+    return heads
+
+
+def _distinct(warm: Floats) -> tuple[Floats, npt.NDArray[np.intp] | slice, Floats]:
+    """Distinct exponents, which of them each candidate has, and how many candidates each has."""
+    if warm.size <= _FEW:
+        return warm, slice(None), np.ones(warm.size)
+    levels, inverse, counts = np.unique(warm, return_inverse=True, return_counts=True)
+    return levels, inverse, counts.astype(np.float64)
+
+
+def _powers(values: Floats, terms: int) -> Floats:
+    """Rows of values**j for j = 1..terms."""
+    rows = np.empty((terms, values.size))
+    rows[0] = values
+    for lower, higher in itertools.pairwise(rows):
+        np.multiply(lower, values, out=higher)
+    return rows
+
+
+def _blocks(values: Floats) -> Iterator[Floats]:
+    """Views of consecutive values that fit the cache together with their powers."""
+    return (values[start : start + _BLOCK] for start in range(0, values.size, _BLOCK))

@@ -1,0 +1,15 @@
+"""Gauss-Legendre nodes and weights on the unit interval."""
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@cache
+def unit_grid(count: int) -> tuple[Floats, Floats]:
+    """Nodes and weights of `count` points on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return (nodes + 1) / 2, weights / weights.sum()

@@ -1,0 +1,17 @@
+"""McSherry & Talwar (2007): the exponential mechanism's probabilities, exp(-x_r) / sum exp(-x_s)."""
+
+import numpy as np
+
+from dpselect.probability.grid import Floats
+
+
+def softmax(exponents: Floats) -> Floats:
+    """Probabilities from exponents x_r = c (q* - q_r) >= 0, of which one is zero.
+
+    All terms are positive and the sum is pairwise, so the relative error is that of exp and of the exponents: with
+    x <= 700 within 3 roundings, below 3e-13.
+    """
+    with np.errstate(under="ignore"):
+        probabilities = np.exp(-exponents)
+        probabilities /= probabilities.sum()
+    return probabilities

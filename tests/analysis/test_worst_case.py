@@ -1,0 +1,142 @@
+"""The paper's Proposition 4: the worst case is attained on (c, ..., c, 0), and its formulas are maximised."""
+
+import contextlib
+import math
+
+import numpy as np
+import pytest
+from flint import ctx
+
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
+from dpselect.analysis import WorstCase, error_bounds, expected_error, worst_case_error
+from dpselect.probability.flip_integral import permute_and_flip_probabilities
+from dpselect.probability.noise_integral import noisy_max_by_level
+from dpselect.probability.softmax import softmax
+from tests import reference
+
+KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
+SIZES = [2, 3, 4, 10, 50, 10**3, 10**5, 10**7, 10**9]
+
+
+def error_on_family(kind, exponent, n):
+    """Rate times the expected error on (c, ..., c, 0), where the losers' exponent is -rate c: equations 3 and 4."""
+    if kind is ReportNoisyMax:
+        loser = noisy_max_by_level(np.array([-exponent, 0.0]), np.array([n - 1.0, 1.0]))[0]
+        return exponent * (n - 1) * float(loser)
+    with ctx.workprec(200):
+        x = reference.ball(exponent)
+        p = (-x).exp()
+        wins = 1 / (1 + (n - 1) * p) if kind is ExponentialMechanism else (1 - (1 - p) ** n) / (n * p)
+        return float(x * (1 - wins))
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_formulas_are_evaluated_and_maximised(kind, n):
+    """The value is the formula's at the gap, and no gap of a dense grid has a larger one."""
+    worst = worst_case_error(kind(2), n)  # the rate is one
+    assert worst.error == pytest.approx(error_on_family(kind, worst.gap, n), rel=1e-12)
+    steps = 60 if kind is ReportNoisyMax else 2_000
+    grid = np.geomspace(1e-3, 200, steps).tolist() + np.linspace(0.9 * worst.gap, 1.1 * worst.gap, 41).tolist()
+    highest = max(error_on_family(kind, exponent, n) for exponent in grid)
+    assert worst.error >= highest * (1 - 1e-12)
+    assert worst.error <= highest * (1 + 1e-4), "the grid comes close"
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 20, 50])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_worst_scores_have_that_error(kind, n):
+    for mechanism in (kind(1), kind("0.1", sensitivity=3), kind(5, monotonic=True)):
+        worst = worst_case_error(mechanism, n)
+        assert expected_error(mechanism, [-worst.gap] * (n - 1) + [0.0]) == pytest.approx(worst.error, rel=1e-11)
+        for nearby in (0.8, 0.99, 1.01, 1.25):
+            assert expected_error(mechanism, [-nearby * worst.gap] * (n - 1) + [0.0]) < worst.error
+
+
+@pytest.mark.parametrize(
+    ("kind", "probabilities"), [(PermuteAndFlip, permute_and_flip_probabilities), (ExponentialMechanism, softmax)]
+)
+def test_no_scores_are_worse(kind, probabilities):
+    """The proposition itself, on thousands of random score vectors around the worst one."""
+    rng = np.random.default_rng(3)
+    worst = {n: worst_case_error(kind(2), n) for n in range(2, 12)}
+    closest = 0.0
+    for _ in range(3_000):
+        n = int(rng.integers(2, 12))
+        spread = rng.choice([0.01, 0.3, 1.0])
+        exponents = np.append(0.0, worst[n].gap * np.exp(spread * rng.normal(size=n - 1)))
+        error = probabilities(exponents) @ exponents
+        assert error <= worst[n].error * (1 + 1e-12)
+        closest = max(closest, error / worst[n].error)
+    assert closest > 0.9999
+
+
+def test_known_worst_cases():
+    """For two candidates x exp(-x) / 2 is largest at x = 1; for one there is nothing to get wrong."""
+    assert worst_case_error(PermuteAndFlip(2), 2).error == pytest.approx(math.exp(-1) / 2, rel=1e-12)
+    assert worst_case_error(PermuteAndFlip(2), 2).gap == pytest.approx(1, rel=1e-6)
+    for kind in KINDS:
+        assert worst_case_error(kind(1), 1) == WorstCase(0.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_worst_case_lies_between_the_bounds_and_grows(kind):
+    errors_ = [worst_case_error(kind(1), n).error for n in SIZES]
+    assert errors_ == sorted(errors_)
+    for n, error in zip(SIZES, errors_, strict=True):
+        bounds = error_bounds(kind(1), n)
+        assert bounds.lower * (1 - 1e-12) <= error <= bounds.upper
+
+
+def test_the_mechanisms_differ_most_for_two_candidates():
+    """The paper's Figure 2 (c): the ratio is largest at n = 2 and tends to one."""
+    ratios = [
+        worst_case_error(ExponentialMechanism(1), n).error / worst_case_error(PermuteAndFlip(1), n).error for n in SIZES
+    ]
+    assert ratios == sorted(ratios, reverse=True)
+    assert 1.5 < ratios[0] < 2
+    assert 1 < ratios[-1] < 1.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scaling_laws(kind):
+    base = worst_case_error(kind(1), 30)
+    for mechanism, factor in ((kind(4), 1 / 4), (kind(1, sensitivity=5), 5), (kind(1, monotonic=True), 1 / 2)):
+        scaled = worst_case_error(mechanism, 30)
+        assert scaled.error == pytest.approx(factor * base.error, rel=1e-12)
+        assert scaled.gap == pytest.approx(factor * base.gap, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "error", "words"),
+    [
+        (0, errors.InvalidValue, "n must be >= 1"),
+        (-1, errors.InvalidValue, "n must be >= 0"),
+        (2.0, errors.InvalidType, "n must be an integer"),
+        ("2", errors.InvalidType, "n must be an integer"),
+        (True, errors.InvalidType, "n must be an integer"),
+        (None, errors.InvalidType, "n must be an integer"),
+    ],
+)
+def test_bad_sizes_are_refused(n, error, words):
+    for kind in KINDS:
+        with pytest.raises(error, match=words):
+            worst_case_error(kind(1), n)
+        with pytest.raises(error, match=words):
+            error_bounds(kind(1), n)
+
+
+@pytest.mark.parametrize("mechanism", [None, 3, PermuteAndFlip, "permute-and-flip"], ids=str)
+def test_bad_mechanisms_are_refused(mechanism):
+    with pytest.raises(errors.InvalidType, match="mechanism must be"):
+        worst_case_error(mechanism, 5)
+
+
+@pytest.mark.parametrize("n", [np.int64(5), 10**30, 10**400])
+@pytest.mark.parametrize("epsilon", ["1", "1e-400", "1e400"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_and_parameters_beyond_the_floats_raise_nothing_but_our_errors(kind, n, epsilon):
+    with contextlib.suppress(errors.DPSelectError):
+        assert worst_case_error(kind(epsilon), n).error >= 0
+    with contextlib.suppress(errors.DPSelectError):
+        assert error_bounds(kind(epsilon), n).upper >= 0

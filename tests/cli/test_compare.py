@@ -1,0 +1,287 @@
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpselect.analysis import compare
+from tests.cli.conftest import Result, Run
+
+PRIVATE = "48151623"
+MAIN = (sys.executable, "-c", "from dpselect.cli import main; main()")
+SCORES = [310, 250, 120.5, 120, 7]
+NAMES = ["permute-and-flip", "exponential", "noisy-max"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "public.csv"
+    path.write_text("".join(f"label{i},{score}\n" for i, score in enumerate(SCORES)))
+    return path
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of each row of the table."""
+    body = text[text.index("───") :].splitlines()[1:]
+    return [line.split() for line in body[: body.index(next(line for line in body if not line.strip()))]]
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def number(cell: str) -> float:
+    return math.nan if cell == "-" else float(cell.replace(",", ""))
+
+
+def records(run: Run, *options: object) -> list[dict[str, Any]]:
+    result = run("compare", *options, "--json")
+    assert (result.code, result.err) == (0, "")
+    found: list[dict[str, Any]] = json.loads(result.out)["records"]
+    return found
+
+
+def is_refused(result: Result, message: str) -> bool:
+    one_line = len(result.err.splitlines()) == 1
+    return result.code == 2 and result.out == "" and one_line and result.err.startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize("options", [(), ("--sensitivity", "3", "--monotonic")])
+def test_the_table_has_the_figures_of_the_analysis(run: Run, file: Path, options: tuple[str, ...]) -> None:
+    epsilons = [0.01, 0.05, 0.2]
+    result = run("compare", file, "--epsilon", "0.01,0.05, 0.2", *options)
+    assert (result.code, result.err) == (0, "")
+    found = rows(result.out)
+    assert [number(row[0]) for row in found] == epsilons
+    expected = compare(SCORES, epsilons, *([3, True] if options else [])).records
+    for i, row in enumerate(found):
+        best, exponential, noisy = expected[3 * i : 3 * i + 3]
+        averages, tails, ratios = (row[1], row[3], row[6]), (row[2], row[4], row[7]), (row[5], row[8])
+        for record, average, tail in zip((best, exponential, noisy), averages, tails, strict=True):
+            assert record.expected_error <= number(average) < record.expected_error * 1.0011
+            assert number(tail) == record.error_95
+        assert [number(ratio) for ratio in ratios] == pytest.approx([exponential.ratio, noisy.ratio], rel=6e-4)
+
+
+def test_a_range_is_spaced_by_a_constant_factor(run: Run, file: Path) -> None:
+    found = records(run, file, "--epsilon", "0.01:1", "--points", "5")
+    epsilons = [record["epsilon"] for record in found if record["mechanism"] == "exponential"]
+    assert epsilons == pytest.approx([10 ** (-2 + i / 2) for i in range(5)], rel=1e-12)
+    assert (epsilons[0], epsilons[-1]) == (0.01, 1)
+
+
+def test_a_range_has_25_points_unless_told(run: Run, file: Path) -> None:
+    assert len(records(run, file, "--epsilon", "1/100:1")) == 75
+    assert len(rows(run("compare", file, "--epsilon", "0.01:1").out)) == 25
+
+
+def test_a_single_epsilon(run: Run, file: Path) -> None:
+    assert [record["epsilon"] for record in records(run, file, "--epsilon", "1/3")] == [1 / 3] * 3
+
+
+def test_json_is_the_comparison_unrounded(run: Run, file: Path) -> None:
+    result = run("compare", file, "--epsilon", "0.01,0.3", "--sensitivity", "1/3", "--monotonic", "--json")
+    content = json.loads(result.out)
+    expected = compare(SCORES, ["0.01", "0.3"], "1/3", True).to_dicts()
+    assert content.pop("records") == [
+        {key: value if isinstance(value, str) else pytest.approx(value, rel=1e-12) for key, value in record.items()}
+        for record in expected
+    ]
+    assert content == {"candidates": 5, "sensitivity": "1/3", "monotonic": True, "plot": None}
+
+
+def test_without_any_error_there_is_no_ratio(run: Run, file: Path) -> None:
+    file.write_text("7\n7\n")
+    found = records(run, file, "--epsilon", "1")
+    assert [(record["expected_error"], record["ratio"]) for record in found] == [(0, None)] * 3
+    assert rows(run("compare", file, "--epsilon", "1").out) == [["1", "0", "0", "0", "0", "-", "0", "0", "-"]]
+
+
+def test_the_table_says_how_to_read_it_and_that_it_is_private(run: Run, file: Path) -> None:
+    text = words(run("compare", file, "--epsilon", "0.1").out)
+    assert "5 candidates: how far the choice is below the best, in units of the scores" in text
+    assert "95 of 100 selections stay within the error" in text
+    assert "ratio is the average relative to permute-and-flip's" in text
+    assert "figures computed from private scores are themselves private" in text
+    assert "Plot:" not in text
+
+
+def test_the_table_fits_eighty_columns(file: Path) -> None:
+    file.write_text("9999.5\n" + "9000\n" * 99 + "0\n")
+    shown = process("compare", str(file), "--epsilon", "0.01:1", COLUMNS="80").stdout.decode()
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_narrow_terminal_breaks_no_number(file: Path) -> None:
+    file.write_text("1234567.5\n" + "1200000\n" * 99 + "0\n")
+    shown = process("compare", str(file), "--epsilon", "1e-6:10", COLUMNS="40").stdout.decode()
+    assert [len(row) for row in rows(shown)] == [9] * 25
+
+
+def test_named_columns_and_standard_input(run: Run) -> None:
+    table = b"name,year,visits\na,1999,5\nb,2000,8\n"
+    result = run("compare", "-", "--epsilon", "1", "--column", "visits", "--label", "name", "--json", stdin=table)
+    [best, *_] = json.loads(result.out)["records"]
+    assert best["expected_error"] == pytest.approx(compare([5, 8], [1]).records[0].expected_error, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ending", "magic"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<?xml"), ("pdf", b"%PDF-"), ("PNG", b"\x89PNG")]
+)
+def test_the_plot_is_written_in_the_format_of_its_ending(
+    run: Run, file: Path, tmp_path: Path, ending: str, magic: bytes
+) -> None:
+    pytest.importorskip("matplotlib")
+    plot = tmp_path / f"errors.{ending}"
+    result = run("compare", file, "--epsilon", "0.01:0.1", "--points", "3", "--plot", plot)
+    assert (result.code, result.err) == (0, "")
+    assert plot.read_bytes().startswith(magic)
+    assert f"Plot: {plot}" in words(result.out)
+    assert len(rows(result.out)) == 3
+
+
+def test_json_names_the_plot(run: Run, file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot = tmp_path / "errors.svg"
+    content = json.loads(run("compare", file, "--epsilon", "0.1,1", "--plot", plot, "--json").out)
+    assert content["plot"] == str(plot)
+    svg = plot.read_text()
+    assert "<svg" in svg
+    assert PRIVATE not in svg
+
+
+def test_without_matplotlib_the_error_says_what_to_install(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the file is read: it does not exist."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("compare", tmp_path / "none.csv", "--epsilon", "1", "--plot", tmp_path / "a.png")
+    assert is_refused(result, "--plot needs matplotlib: pip install 'dpselect[plot]'")
+
+
+def test_without_matplotlib_the_table_is_printed(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert len(rows(run("compare", file, "--epsilon", "1").out)) == 1
+
+
+def test_without_a_plot_matplotlib_is_not_imported(file: Path) -> None:
+    code = (
+        "import sys\nfrom dpselect.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    print('matplotlib' in sys.modules)\n"
+    )
+    command = [sys.executable, "-c", code, "compare", str(file), "--epsilon", "1"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == b"False"
+
+
+def test_a_plot_that_cannot_be_written(run: Run, file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    folder = tmp_path / "folder.png"
+    folder.mkdir()
+    result = run("compare", file, "--epsilon", "1", "--plot", folder)
+    assert is_refused(result, f"--plot '{folder}': the file cannot be written (")
+
+
+RANGE = "epsilon must be a range A:B from a smaller to a larger number"
+BAD_OPTIONS = {
+    "falling range": (("--epsilon", "1:0.1"), RANGE),
+    "empty range": (("--epsilon", "1:1"), RANGE),
+    "three ends": (("--epsilon", "0.1:1:2"), RANGE),
+    "no start": (("--epsilon", ":1"), "epsilon must be a number"),
+    "text in a range": (("--epsilon", "low:1"), "epsilon must be a number"),
+    "range from zero": (("--epsilon", "0:1"), "epsilon must be > 0"),
+    "hole in a list": (("--epsilon", "0.1,,1"), "epsilon must be a number"),
+    "negative in a list": (("--epsilon", "0.1,-1"), "epsilon must be > 0"),
+    "empty": (("--epsilon", ""), "epsilon must be a number"),
+    "infinite": (("--epsilon", "inf"), "epsilon must be finite"),
+    "huge": (("--epsilon", "1e4000"), "epsilon must be between 1e-50 and 1e50"),
+    "points of a list": (("--epsilon", "0.1,1", "--points", "9"), "--points belongs to a range of epsilons"),
+    "one point": (("--epsilon", "0.1:1", "--points", "1"), "points must be a whole number from 2 to 10,000"),
+    "too many points": (("--epsilon", "0.1:1", "--points", "1e5"), "points must be a whole number from 2 to 10,000"),
+    "half a point": (("--epsilon", "0.1:1", "--points", "2.5"), "points must be a whole number from 2 to 10,000"),
+    "text as points": (("--epsilon", "0.1:1", "--points", "few"), "points must be a number"),
+    "no sensitivity": (("--epsilon", "1", "--sensitivity", "0"), "sensitivity must be > 0"),
+    "wrong ending": (("--epsilon", "1", "--plot", "a.jpg"), "--plot must end in .png, .svg, .pdf: got 'a.jpg'"),
+    "no ending": (("--epsilon", "1", "--plot", "png"), "--plot must end in .png, .svg, .pdf: got 'png'"),
+    "no folder": (("--epsilon", "1", "--plot", "/no/dir/a.png"), "--plot '/no/dir/a.png': there is no such folder"),
+    "label alone": (("--epsilon", "1", "--label", "a"), "--label names a column beside --column"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
+def test_bad_options_are_refused_before_the_file_is_read(
+    run: Run, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    assert is_refused(run("compare", tmp_path / "none.csv", *options), message)
+
+
+def test_a_missing_file(run: Run, tmp_path: Path) -> None:
+    missing = tmp_path / "none.csv"
+    result = run("compare", missing, "--epsilon", "0.1:1")
+    assert (result.code, result.err) == (2, f"error: {missing}: there is no such file: check the path\n")
+
+
+@pytest.mark.parametrize("arguments", [("--epsilon", "1"), ("scores.csv",)], ids=["no file", "no epsilon"])
+def test_a_file_and_an_epsilon_are_needed(run: Run, arguments: tuple[str, ...]) -> None:
+    result = run("compare", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert "Missing" in result.err
+    assert "Traceback" not in result.err
+
+
+BAD_FILES = {
+    "not a number": (f"a,1\nb,{PRIVATE}x\n", "the score on line 2 is not a number"),
+    "nan": (f"{PRIVATE}\nnan\n", "the score on line 2 is missing, NaN or infinite"),
+    "beyond floats": (f"1\n{PRIVATE}e400\n", "the scores differ by more than a float can hold"),
+    "far apart": (f"1.{PRIVATE}e308\n-1.{PRIVATE}e308\n", "the scores differ by more than a float can hold"),
+    "wide": (f"a,b,{PRIVATE}\n", "the file has 3 columns"),
+    "empty": ("", "the file is empty"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_is_refused_without_its_content(run: Run, file: Path, content: str, message: str) -> None:
+    file.write_text(content)
+    result = run("compare", file, "--epsilon", "1")
+    assert is_refused(result, f"{file}: {message}")
+    assert PRIVATE not in result.err
+
+
+def process(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[bytes]":
+    command, variables = [*MAIN, *arguments], {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, timeout=60, env=variables, check=True)
+
+
+def test_a_pipe_gets_the_table_alone(file: Path) -> None:
+    done = process("compare", str(file), "--epsilon", "0.1:1")
+    assert done.stderr == b""
+    assert b"Comparing" not in done.stdout
+    assert re.search(rb"permute-", done.stdout)
+
+
+def test_a_terminal_gets_a_progress_bar_on_standard_error(file: Path) -> None:
+    pty = pytest.importorskip("pty")
+    reader, writer = pty.openpty()
+    command = [*MAIN, "compare", str(file), "--epsilon", "0.1:1", "--points", "40"]
+    environment = {**os.environ, "TERM": "xterm"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=writer, timeout=60, env=environment, check=True)
+    os.set_blocking(reader, False)  # a missing bar must fail the test, not hang it
+    seen = os.read(reader, 100_000)
+    os.close(writer)
+    os.close(reader)
+    assert b"Comparing" in seen
+    assert b"100%" in seen
+    assert b"Comparing" not in done.stdout
+
+
+def test_help_has_examples(run: Run) -> None:
+    result = run("compare", "--help")
+    assert result.code == 0
+    assert words(result.out).count("Example: dpselect compare public.csv --epsilon") == 2
+    assert "themselves private" in words(result.out)
+    assert "25 if not given" in words(result.out.replace("│", " "))

@@ -1,0 +1,218 @@
+"""The probabilities of permute-and-flip, against exact arithmetic and every formula of the paper."""
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+
+from dpselect import PermuteAndFlip
+from dpselect.probability.flip_integral import permute_and_flip_probabilities
+from tests import reference
+
+TOLERANCE = 1e-12
+LARGEST = 690.0  # exp(-690) is 2e-300
+DATA = Path(__file__).resolve().parents[2] / "../shared/data/dpbench"
+
+
+def assert_accurate(exponents, truth):
+    """Every candidate of probability 1e-300 or more within 1e-12, and the sum."""
+    ours = permute_and_flip_probabilities(np.array(exponents, dtype=np.float64))
+    assert reference.relative_error(ours, truth) <= TOLERANCE
+    assert abs(math.fsum(ours) - 1) <= TOLERANCE
+
+
+def gaps(seed, size):
+    return np.random.default_rng(seed).random(size)
+
+
+# How far each candidate is below the best; at a rate of epsilon / 2 a candidate at 1000 is at exponents 5e-4 to 5e5.
+LOSSES = {
+    "one": [0.0],
+    "two that tie": [0.0, 0.0],
+    "two": [1.0, 0.0],
+    "two, tiny gap": [0.0, 1e-12],
+    "all equal": [0.0] * 300,
+    "one winner, many losers": [0.0, *[5.0] * 299],
+    "one loser, many winners": [5.0, *[0.0] * 299],
+    "tiny gaps": (1e-12 * np.arange(200)).tolist(),
+    "tiny gaps far away": [0.0, *(9.0 + 1e-12 * np.arange(100))],
+    "huge gaps": [0.0, 1e3, 2e3, 1e6, 1e12, 1e300],
+    "steps": np.arange(250.0).tolist(),
+    "uniform": [0.0, *gaps(1, 299)],
+    "normal": [0.0, *np.abs(np.random.default_rng(2).normal(scale=10, size=200))],
+    "powers": [0.0, *(2.0 ** np.arange(-60, 12))],
+    "ties on many levels": np.repeat(np.arange(0.0, 30, 3), 25).tolist(),
+    "mixture": [0.0] * 40 + [1e-12] * 40 + (gaps(3, 80) * 1e-3).tolist() + [4.0] * 60 + (gaps(4, 70) * 1e3).tolist(),
+}
+EPSILONS = [1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("case", LOSSES)
+def test_every_candidate_is_accurate(case, epsilon):
+    exponents = [epsilon / 2 * loss for loss in LOSSES[case]]
+    assert_accurate(exponents, reference.flip_pmf_in_balls(exponents))
+
+
+@pytest.mark.parametrize("ulps", [-8, -1, 0, 1, 8])
+@pytest.mark.parametrize("company", [0, 30, 45, 46, 250])
+def test_both_sides_of_hot_and_cold_agree(company, ulps):
+    """Candidates go by the direct sum or by the series at p T = 1/16, with T = 45 / (S - 1) once the heads sum to 46.
+
+    Beside company + 1 winners, 20 candidates with that p and three a little above it make S - 1 = company + 23 p.
+    """
+    edge = math.log(16) if company <= 45 else math.log(697 / company)
+    edge += ulps * math.ulp(edge)
+    exponents = [0.0] * (company + 1) + [edge] * 20 + [math.nextafter(edge, 0)] * 3
+    assert_accurate(exponents, reference.flip_pmf_in_balls(exponents))
+
+
+@pytest.mark.parametrize("size", [2, 44, 45, 46, 47, 48, 100, 719, 720, 721, 722, 1500])
+@pytest.mark.parametrize("rest", [[0.0], [1e-9, 3.0], [1e-3, math.log(16), 30.0, LARGEST]], ids=["ties", "near", "far"])
+def test_crowds_on_both_sides_of_every_cut(size, rest):
+    """A sum of heads near 46 shortens the integral, one near 45 * 16 makes everybody cold."""
+    levels = [0.0, *rest]
+    counts = [size, *[5] * len(rest)]
+    truth = reference.flip_pmf_by_level(counts, levels)
+    repeated = [ball for count, ball in zip(counts, truth, strict=True) for _ in range(count)]
+    assert_accurate(np.repeat(levels, counts), repeated)
+
+
+CROWDS = {
+    "a million ties": ([10**6], [0.0]),
+    "one among a million": ([1, 10**6 - 1], [0.0, 12.0]),
+    "a million near": ([10**3, 10**6 - 10**3], [0.0, 1e-6]),
+    "three layers": ([7, 10**4, 10**6], [0.0, 2.0, 9.5]),
+    "cold million": ([3, 10**6], [0.0, 600.0]),
+    "four magnitudes": ([1, 10**3, 10**5, 9 * 10**5], [0.0, 1.0, 30.0, LARGEST]),
+}
+
+
+@pytest.mark.parametrize("case", CROWDS)
+def test_a_million_candidates_are_accurate(case):
+    counts, levels = CROWDS[case]
+    exponents = np.random.default_rng(5).permutation(np.repeat(levels, counts))
+    ours = permute_and_flip_probabilities(exponents)
+    assert abs(math.fsum(ours) - 1) <= TOLERANCE
+    truth = reference.flip_pmf_by_level(counts, levels)
+    for extreme in (np.min, np.max):
+        found = [extreme(ours[exponents == level]) for level in levels]
+        assert reference.relative_error(found, truth) <= TOLERANCE
+
+
+def test_a_million_distinct_candidates_sum_to_one():
+    exponents = np.random.default_rng(6).exponential(20, 10**6)
+    exponents[123] = 0.0
+    ours = permute_and_flip_probabilities(exponents)
+    assert abs(math.fsum(ours) - 1) <= TOLERANCE
+    assert (np.diff(ours[np.argsort(exponents)]) <= 0).all(), "a worse candidate is not more likely"
+
+
+def test_identical_candidates_have_identical_probabilities():
+    levels = [0.0, 1e-12, 0.3, math.log(16), 5.0, 80.0, 700.0]
+    for size in (20, 300, 9_000, 20_000):
+        exponents = np.random.default_rng(size).choice(levels, size)
+        exponents[0] = 0.0
+        ours = permute_and_flip_probabilities(exponents)
+        for level in set(exponents.tolist()):
+            assert np.unique(ours[exponents == level]).size == 1
+
+
+def test_one_candidate_is_certain():
+    assert permute_and_flip_probabilities(np.zeros(1)) == pytest.approx([1.0], rel=1e-15)
+
+
+def test_the_argument_is_left_alone():
+    exponents = np.array([0.0, 1.0, 20.0])
+    permute_and_flip_probabilities(exponents)
+    assert exponents.tolist() == [0.0, 1.0, 20.0]
+
+
+# Probabilities of heads that are rational, so that the paper's formulas are too.
+COINS = {
+    "one": "1",
+    "fair": "1 1/2",
+    "ties": "1 1 1 1",
+    "thirds": "1 1/3 1/3 2/3 1/9",
+    "nearly certain": "1 999999999999/1000000000000 1/2",
+    "nearly impossible": "1 1/100000000000000000000 1/3 1",
+    "boundary": "1 1/16 1/16 1/15 1/17",
+    "seven": "1 1/2 1/3 1/4 1/5 1/6 1/7",
+    "seven with ties": "1 1 1/1000 1/1000 4/5 4/5 4/5",
+    "nine": "1 1 1/2 3/4 7/8 1/64 1/64 1/4096 1",
+    "twelve": "1 1/2 1/2 1/4 1/4 1/4 1/8 1/16 1/32 1/32 1/1024 1",
+}
+
+
+def rational_coins(case):
+    heads = [Fraction(text) for text in COINS[case].split()]
+    with ctx.workprec(100):
+        return heads, [max(0.0, float(-arb(fmpq(p.numerator, p.denominator)).log())) for p in heads]
+
+
+def as_balls(pmf):
+    with ctx.workprec(300):
+        return [reference.ball(probability) for probability in pmf]
+
+
+@pytest.mark.parametrize("case", [case for case, coins in COINS.items() if len(coins.split()) <= 7])
+def test_the_sum_over_permutations_agrees(case):
+    """The first lemma of the paper's Appendix A, in exact rationals."""
+    heads, exponents = rational_coins(case)
+    assert_accurate(exponents, as_balls(reference.pmf_by_permutations(heads)))
+
+
+@pytest.mark.parametrize("case", COINS)
+def test_inclusion_and_exclusion_agree(case):
+    """The second lemma of the paper's Appendix A, in exact rationals."""
+    heads, exponents = rational_coins(case)
+    assert_accurate(exponents, as_balls(reference.pmf_by_inclusion_exclusion(heads)))
+
+
+@pytest.mark.parametrize("odds", ["1/2", "1/3", "9/10", "1/1000"])
+@pytest.mark.parametrize(
+    "steps", [(0,), (0, 1), (3, 0), (0, 0, 2), (1, 2, 0, 4), (0, 3, 3, 1, 0), (2, 0, 1, 1, 5, 0)], ids=str
+)
+def test_the_recurrence_of_section_3_agrees(steps, odds):
+    """On the lattice of twice the sensitivity, with exp(-epsilon) rational."""
+    odds = Fraction(odds)
+    epsilon = math.log(odds.denominator / odds.numerator)
+    truth = reference.flip_pmf_by_recurrence(steps, odds)
+    assert sum(truth) == 1
+    assert_accurate([epsilon * step for step in steps], as_balls(truth))
+
+
+@pytest.mark.parametrize("case", ["one", "two", "steps", "normal", "ties on many levels", "mixture"])
+def test_the_dynamic_program_agrees_in_high_precision(case):
+    """The Appendix's O(n**2) program is right in exact arithmetic."""
+    exponents = [0.05 * loss for loss in LOSSES[case]]
+    with ctx.workprec(2 * len(exponents) + 400):
+        heads = np.array([(-reference.ball(exponent)).exp() for exponent in exponents])
+        truth = reference.flip_pmf_by_dynamic_program(heads).tolist()
+    assert_accurate(exponents, truth)
+
+
+def test_the_dynamic_program_is_right_in_floats_for_few_candidates():
+    """The control of the next test: what fails there is the arithmetic, not our copy of the program."""
+    exponents = np.array([0.0, 0.3, 1.0, 1.0, 4.0])
+    ours = permute_and_flip_probabilities(exponents)
+    assert reference.flip_pmf_by_dynamic_program(np.exp(-exponents)) == pytest.approx(ours, rel=1e-13)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the DPBench histograms are not beside the repository")
+def test_the_dynamic_program_loses_everything_in_floats_where_we_do_not():
+    """The paper's mode problem on HEPTH at epsilon 0.001, as the authors compute it and with 2,448 bits."""
+    counts = np.load(DATA / "HEPTH.n4096.npy").reshape(1024, 4).sum(axis=1)
+    ours = PermuteAndFlip(epsilon=0.001).pmf(counts)
+    assert abs(math.fsum(ours) - 1) <= TOLERANCE
+    with np.errstate(all="ignore"):
+        theirs = reference.flip_pmf_by_dynamic_program(np.exp(-0.0005 * (counts.max() - counts)))
+    assert abs(theirs.sum()) > 1e10
+    with ctx.workprec(2 * counts.size + 400):
+        rate = reference.ball(Fraction(0.001) / 2)
+        heads = np.array([(-rate * int(loss)).exp() for loss in counts.max() - counts])
+        truth = reference.flip_pmf_by_dynamic_program(heads)
+    assert reference.relative_error(ours, truth.tolist()) <= TOLERANCE
