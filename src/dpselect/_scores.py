@@ -169,11 +169,13 @@ def _vector_from_rationals(scores: list[Fraction]) -> Vector:
 
 
 def losses(scores: Vector) -> npt.NDArray[np.float64]:
-    """How far each score is below the best, in float64, each rounded once."""
+    """How far each score is below the best, in float64, each rounded once; infinite beyond the largest float."""
     if isinstance(scores, list):
         best = max(scores)
         return np.array([float_near(best - score) for score in scores])
     if scores.dtype.kind == "f":
+        if not (np.isfinite(scores.min()) and np.isfinite(scores.max())):
+            raise not_finite()
         with np.errstate(over="ignore"):
             rounded: npt.NDArray[np.float64] = np.subtract(scores.max(), scores, dtype=np.float64)
         return rounded

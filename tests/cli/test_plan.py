@@ -255,12 +255,13 @@ def test_public_scores_give_exact_figures(run: Run, file: Path, options: tuple[s
         assert row["error_95"] == error_quantile(mechanism, SCORES, 0.95)
 
 
-def test_public_scores_give_the_epsilon_that_they_need(run: Run, file: Path) -> None:
-    options = ("--scores", file, "--error", "20", "--sensitivity", "2")
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_public_scores_give_the_epsilon_that_they_need(run: Run, file: Path, monotonic: bool) -> None:
+    options = ("--scores", file, "--error", "20", "--sensitivity", "2", *["--monotonic"] * monotonic)
     rows = by_name(plan(run, *options)["proxy"]["mechanisms"])
     table = tables(run("plan", *options).out)[1]
     for name, kind in MECHANISMS.items():
-        needed = epsilon_for(kind, SCORES, expected_error=20, sensitivity=2)
+        needed = epsilon_for(kind, SCORES, expected_error=20, sensitivity=2, monotonic=monotonic)
         assert rows[name] == {"mechanism": name, "epsilon": pytest.approx(needed, rel=1e-9)}
         assert is_rounded_up(table[name][0], needed)
 

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dpselect import _validate
-from dpselect.analysis.worst_case import candidates, worst_case_error
+from dpselect._exact import float_near
+from dpselect.analysis.worst_case import candidates, losing, worst_case_error
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.record import SelectionRecord
 
@@ -16,7 +18,7 @@ class Bounds:
     lower: float
     upper: float
     n: int
-    rate: float
+    rate: Fraction
     is_noisy_max: bool = False
 
     def tail(self, error: float) -> float:
@@ -26,9 +28,9 @@ class Bounds:
         report noisy max a union bound: a candidate that is t worse wins only if the difference of two Laplace noises
         is at least c t, which has probability (1/2 + c t / 4) exp(-c t).
         """
-        scaled = self.rate * float(_validate.exact_positive(error=error))
+        scaled = float_near(self.rate * _validate.exact_positive(error=error))
         if self.is_noisy_max:
-            return min(1.0, (self.n - 1) * (0.5 + scaled / 4) * math.exp(-scaled))
+            return min(1.0, (self.n - 1) * (0.5 + min(scaled, 1e6) / 4) * math.exp(-scaled))
         return min(1.0, math.exp(math.log(self.n) - scaled)) if self.n > 1 else 0.0
 
 
@@ -43,11 +45,12 @@ def error_bounds(mechanism: SelectionRecord, n: int) -> Bounds:
     >>> error_bounds(PermuteAndFlip(epsilon=1), 1000).upper
     13.815510557964274
     """
-    size, rate = candidates(n), float(mechanism.rate)
+    losing(mechanism)  # refuses what is no mechanism of ours
+    size, rate, unit = candidates(n), mechanism.rate, float_near(1 / mechanism.rate)
     if isinstance(mechanism, ReportNoisyMax):
-        upper = _harmonic(size) / rate if size > 1 else 0.0
+        upper = _harmonic(size) * unit if size > 1 else 0.0
         return Bounds(worst_case_error(mechanism, size).error, upper, size, rate, is_noisy_max=True)
-    return Bounds(math.log(size) / (4 * rate), math.log(size) / rate, size, rate)
+    return Bounds(math.log(size) / 4 * unit, math.log(size) * unit, size, rate)
 
 
 def _harmonic(n: int) -> float:

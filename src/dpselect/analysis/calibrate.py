@@ -1,6 +1,9 @@
 """The epsilon that an accuracy needs: the inverse of the expected error and of its tails."""
 
+import inspect
+import itertools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +17,8 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.protocol import Mechanism
 from dpselect.mechanisms.record import Number, SelectionRecord
 
-# Beyond these rates exp underflows for every gap, or is one for every gap, of scores of moderate size.
-_WIDEST = 2.0**60
+# The range of log(epsilon) that is tried: all positive floats.
+_LOWEST, _HIGHEST = -744.0, 709.0
 _TOLERANCE = 1e-12
 
 
@@ -38,14 +41,16 @@ def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
     >>> round(epsilon_for(PermuteAndFlip, [10, 8, 0], expected_error=0.1), 4)
     2.3031
     """
-    if not (isinstance(kind, type) and issubclass(kind, SelectionRecord)):
+    if not (isinstance(kind, type) and issubclass(kind, SelectionRecord)) or inspect.isabstract(kind):
         raise InvalidType("kind must be a mechanism class: give PermuteAndFlip, not PermuteAndFlip(epsilon=1)")
     figure, target = _figure(scores, expected_error, error, probability)
 
     def excess(log_epsilon: float) -> float:
         return figure(kind(math.exp(log_epsilon), sensitivity, monotonic)) - target
 
-    return _smallest(excess, as_vector(scores), sensitivity)
+    if not losses(as_vector(scores)).any():
+        raise InvalidValue("every epsilon meets the target: all scores are equal, so there is no error")
+    return _smallest(excess)
 
 
 def _figure(
@@ -63,22 +68,22 @@ def _figure(
     raise InvalidValue("give either expected_error, or both error and probability")
 
 
-def _smallest(excess: Callable[[float], float], scores: Any, sensitivity: Number) -> float:
+def _smallest(excess: Callable[[float], float]) -> float:
     """The zero of a falling function of log(epsilon), found from a bracket that widens until it holds one."""
-    spread = float(losses(scores).max())
-    if spread == 0:
-        raise InvalidValue("every epsilon meets the target: all candidates have the same score, so the error is zero")
-    unit = float(_validate.exact_positive(sensitivity=sensitivity)) / spread
-    low = high = math.log(unit)
-    while excess(low) <= 0:
-        low -= 2
-        if low < math.log(unit) - math.log(_WIDEST):
+    low = high = 0.0
+    for step in itertools.accumulate(itertools.repeat(2.0), operator.mul):
+        if excess(low) > 0:
+            break
+        if low <= _LOWEST:
             raise InvalidValue("every epsilon meets the target: even a uniform choice is accurate enough")
-    while excess(high) > 0:
-        high += 2
-        if high > math.log(unit) + 2 * math.log(_WIDEST):
+        low = max(low - step, _LOWEST)
+    for step in itertools.accumulate(itertools.repeat(2.0), operator.mul):
+        if excess(high) <= 0:
+            break
+        if high >= _HIGHEST:
             raise InvalidValue("no epsilon meets the target: give a larger error")
-    root = brentq(excess, low, high, xtol=_TOLERANCE, rtol=4 * np.finfo(float).eps) if low < high else low
-    while excess(root) > 0:
+        high = min(high + step, _HIGHEST)
+    root = float(brentq(excess, low, high, xtol=_TOLERANCE, rtol=4 * np.finfo(float).eps))
+    while excess(root) > 0:  # round to the accurate side
         root += 10 * _TOLERANCE
     return math.exp(root)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dpselect import _validate
+from dpselect._exact import float_near
 from dpselect._scores import as_vector
 from dpselect.analysis.error import error_quantile, expected_error
 from dpselect.errors import InvalidType, InvalidValue
@@ -86,5 +87,5 @@ def compare(scores: Any, epsilons: Iterable[Number], sensitivity: Number = 1, mo
             mechanism = kind(epsilon, sensitivity, monotonic)
             error = expected_error(mechanism, vector)
             ratio = error / best if best else float("nan")
-            records.append(Record(name, float(epsilon), error, error_quantile(mechanism, vector, 0.95), ratio))
+            records.append(Record(name, float_near(epsilon), error, error_quantile(mechanism, vector, 0.95), ratio))
     return Comparison(tuple(records))

@@ -18,7 +18,8 @@ def expected_error(mechanism: Mechanism, scores: Any) -> float:
     >>> round(expected_error(PermuteAndFlip(epsilon=1), [10, 8, 0]), 4)
     0.3966
     """
-    return float(mechanism.pmf(scores) @ losses(as_vector(scores)))
+    probabilities, errors = mechanism.pmf(scores), losses(as_vector(scores))
+    return float(probabilities @ np.where(probabilities > 0, errors, 0.0))
 
 
 def error_tail(mechanism: Mechanism, scores: Any, t: Any) -> Any:
@@ -28,15 +29,24 @@ def error_tail(mechanism: Mechanism, scores: Any, t: Any) -> Any:
     >>> error_tail(PermuteAndFlip(epsilon=1), [10, 8, 0], [0, 1]).round(4)
     array([1.    , 0.1865])
     """
-    thresholds = np.asarray(t)
-    if thresholds.dtype.kind not in "iuf" or np.isnan(thresholds).any():
-        raise InvalidValue("t must be a number or an array of numbers: give errors in units of the scores")
+    thresholds = _thresholds(t)
     errors, upto = _distribution(mechanism, scores)
     # Summed from the far end, so that small tails are sums of small numbers.
     tails = np.append(np.cumsum(upto[::-1])[::-1], 0.0)
     tails[0] = 1.0
     found: Floats = tails[np.searchsorted(errors, thresholds, side="left")]
     return float(found) if thresholds.ndim == 0 else found
+
+
+def _thresholds(t: Any) -> Floats:
+    """One number or an array of them."""
+    try:
+        thresholds = np.asarray(t)
+    except ValueError:
+        thresholds = np.empty(0, object)
+    if thresholds.dtype.kind not in "iuf" or np.isnan(thresholds).any():
+        raise InvalidValue("t must be a number or an array of numbers: give errors in units of the scores")
+    return thresholds
 
 
 def error_quantile(mechanism: Mechanism, scores: Any, level: float) -> float:

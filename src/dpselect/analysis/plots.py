@@ -25,7 +25,8 @@ def comparison_figure(records: Sequence["Record"]) -> Any:
             axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, marker=".", label=name)
     axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="expected error (units of the scores)")
     axes.grid(visible=True, which="both", alpha=0.2)
-    axes.legend(frameon=False)
+    if axes.lines:
+        axes.legend(frameon=False)
     return figure
 
 

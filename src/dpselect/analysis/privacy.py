@@ -6,16 +6,19 @@ q + sensitivity e_r.
 """
 
 import itertools
+import math
 from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 
+from dpselect import _validate
 from dpselect._exact import rational
-from dpselect._scores import as_vector
+from dpselect._scores import as_vector, losses
 from dpselect.errors import InvalidValue
 
 _LARGEST_SEARCH = 8
+_TOO_SMALL = 1e-290
 
 
 class HasProbabilities(Protocol):
@@ -48,44 +51,52 @@ def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
     """
     exact = _exact(scores)
     step = rational(mechanism.sensitivity) * (1 if mechanism.monotonic else 2)
-    here = np.asarray(mechanism.pmf(exact))
+    here, promised = np.asarray(mechanism.pmf(exact)), getattr(mechanism, "epsilon", 0)
     worst = 0.0
     for r in range(len(exact)):
         for moved in (step, -step):
             neighbour = [score + (moved if s == r else 0) for s, score in enumerate(exact)]
-            worst = max(worst, log_ratio(here[r], np.asarray(mechanism.pmf(neighbour))[r]))
+            worst = max(worst, log_ratio(here[r], np.asarray(mechanism.pmf(neighbour))[r], promised))
     return worst
 
 
 def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) -> float:
     """The largest log-ratio over a grid of the whole box of neighbours, for any candidate; for a handful of candidates.
 
-    The box is [-sensitivity, sensitivity]^n, or [0, sensitivity]^n for monotonic scores, with `steps` values a side. It
-    assumes nothing about the mechanism, so it also catches mechanisms that are not regular.
+    The box is [-sensitivity, sensitivity]^n, with `steps` values a side; for monotonic scores the two boxes
+    [0, sensitivity]^n and [-sensitivity, 0]^n. It assumes nothing about the mechanism, so it also catches mechanisms
+    that are not regular.
     """
     exact = _exact(scores)
     if len(exact) > _LARGEST_SEARCH:
         raise InvalidValue(f"scores must have at most {_LARGEST_SEARCH} candidates: the search tries every neighbour")
+    if _validate.count(steps=steps) < 2:
+        raise InvalidValue("steps must be >= 2: both ends of the box belong to the grid")
     size = rational(mechanism.sensitivity)
-    lowest = Fraction(0) if mechanism.monotonic else -size
-    moves = [lowest + (size - lowest) * k / (steps - 1) for k in range(steps)]
-    here = np.asarray(mechanism.pmf(exact))
+    sides = [(Fraction(0), size), (-size, Fraction(0))] if mechanism.monotonic else [(-size, size)]
+    grids = [[low + (high - low) * k / (steps - 1) for k in range(steps)] for low, high in sides]
+    here, promised = np.asarray(mechanism.pmf(exact)), getattr(mechanism, "epsilon", 0)
     worst = 0.0
-    for change in itertools.product(moves, repeat=len(exact)):
+    for change in itertools.chain(*(itertools.product(grid, repeat=len(exact)) for grid in grids)):
         there = np.asarray(mechanism.pmf([score + move for score, move in zip(exact, change, strict=True)]))
-        worst = max(worst, *(log_ratio(p, q) for p, q in zip(here, there, strict=True)))
+        worst = max(worst, *(log_ratio(p, q, promised) for p, q in zip(here, there, strict=True)))
     return worst
 
 
-def log_ratio(p: float, q: float) -> float:
-    """|log(p / q)|; zero where both are zero, infinite where one is."""
-    if p == q:
+def log_ratio(p: float, q: float, epsilon: float) -> float:
+    """|log(p / q)|; zero where both are too small for floats to tell.
+
+    Where one is zero it is infinite, unless an epsilon this large explains that a float became zero.
+    """
+    if p == q or max(p, q) < _TOO_SMALL:
         return 0.0
     if p == 0 or q == 0:
-        return float("inf")
+        least = math.log(max(p, q)) - math.log(math.ulp(0.0))
+        return least if least <= epsilon else math.inf
     return float(abs(np.log(p) - np.log(q)))
 
 
 def _exact(scores: Any) -> list[Fraction]:
     vector = as_vector(scores)
+    losses(vector)  # refuses scores that are not finite
     return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]

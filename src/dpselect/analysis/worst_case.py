@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dpselect import _validate
+from dpselect._exact import float_near
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
@@ -20,6 +21,7 @@ from dpselect.mechanisms.record import SelectionRecord
 from dpselect.probability.noise_integral import noisy_max_by_level
 
 _GRID = 200
+_MOST_CANDIDATES = 2**53
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,14 @@ def worst_case_error(mechanism: SelectionRecord, n: int) -> WorstCase:
     WorstCase(error=0.367879..., gap=2.000000...)
     """
     size = candidates(n)
-    losing = _losing(mechanism)
-    unit = 1 / float(mechanism.rate)
+    loses = losing(mechanism)
+    unit = float_near(1 / mechanism.rate)
     if size == 1:
         return WorstCase(0.0, 0.0)
 
     def negated(log_exponent: float) -> float:
         exponent = math.exp(log_exponent)
-        return -exponent * losing(exponent, size)
+        return -exponent * loses(exponent, size)
 
     # The product x * Pr[lose] rises from zero, has one top near x = log n, and falls like x n exp(-x).
     grid = np.linspace(math.log(0.01), math.log(math.log(size) + 50), _GRID)
@@ -59,19 +61,21 @@ def candidates(n: int) -> int:
     size = _validate.count(n=n)
     if size < 1:
         raise InvalidValue("n must be >= 1: there is nothing to choose from")
+    if size > _MOST_CANDIDATES:
+        raise InvalidValue("n must be at most 2**53: floats count no further")
     return size
 
 
-def _losing(mechanism: SelectionRecord) -> Callable[[float, int], float]:
+def losing(mechanism: SelectionRecord) -> Callable[[float, int], float]:
     """Pr[the best candidate loses] on (c, ..., c, 0), as a function of the exponent and n."""
     kinds = {
         PermuteAndFlip: _permute_and_flip_loses,
         ExponentialMechanism: _exponential_loses,
         ReportNoisyMax: _noisy_max_loses,
     }
-    for kind, losing in kinds.items():
+    for kind, loses in kinds.items():
         if isinstance(mechanism, kind):
-            return losing
+            return loses
     raise InvalidType("mechanism must be a PermuteAndFlip, ExponentialMechanism or ReportNoisyMax")
 
 

@@ -55,15 +55,23 @@ def _fill(heads: Floats, warm: Floats, hot: npt.NDArray[np.intp], reach: float) 
     t_powers = _powers(reach * nodes, terms)
     levels, inverse, counts = _distinct(warm)
     tails = -np.expm1(-levels)[:, np.newaxis] + np.exp(-levels)[:, np.newaxis] * (1 - reach * nodes)
-    only = _powers(heads, terms) if heads.size <= _BLOCK else None  # one block: its powers are used twice
-    power_sums = sum(_powers(b, terms).sum(axis=1) for b in _blocks(heads)) if only is None else only.sum(axis=1)
+    power_sums = sum(_powers(block, terms).sum(axis=1) for block in _blocks(heads))
     log_survival = counts @ np.log(tails) - power_sums / np.arange(1, terms + 1) @ t_powers
     weighted = np.exp(log_survival) * (reach * weights)
     moments = np.concatenate([[weighted.sum()], t_powers[:-1] @ weighted])
     for block in _blocks(heads):
-        block[:] = moments @ (_powers(block, terms) if only is None else only)
-    heads[hot] = (np.exp(-levels) * ((1 / tails) @ weighted))[inverse]
+        _apply_series(block, moments)
+    heads[hot] = (np.exp(-levels) * (weighted / tails).sum(axis=1))[inverse]
     return heads
+
+
+def _apply_series(block: Floats, moments: Floats) -> None:
+    """Replace each p by p * sum_j p**j M_j, in place; element by element, so that equal candidates stay equal."""
+    total = np.full_like(block, moments[-1])
+    for moment in moments[-2::-1]:
+        total *= block
+        total += moment
+    block *= total
 
 
 def _distinct(warm: Floats) -> tuple[Floats, npt.NDArray[np.intp] | slice, Floats]:

@@ -26,6 +26,8 @@ from dpselect.probability.grid import Floats, unit_grid
 
 REACH = 45.0
 _LOWEST = -745.0
+# Candidates this far below the best have probability zero in float64; nearer values keep all sums finite.
+_VANISHED = 1e5
 _TERMS = 60
 _NODES = 12
 _WIDTH = 0.5
@@ -34,7 +36,7 @@ _POWERS = np.arange(1, _TERMS + 1)
 
 def noisy_max_probabilities(exponents: Floats) -> Floats:
     """Probabilities from exponents x_r = c (q* - q_r) >= 0, of which one is zero."""
-    values, inverse, counts = np.unique(-exponents, return_inverse=True, return_counts=True)
+    values, inverse, counts = np.unique(-np.minimum(exponents, _VANISHED), return_inverse=True, return_counts=True)
     return noisy_max_by_level(values, counts.astype(np.float64))[inverse]
 
 

@@ -1,0 +1,219 @@
+"""`check_privacy` and `search_neighbours` pass what is private, and flag every broken mechanism."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
+from dpselect.analysis import check_privacy, search_neighbours
+from tests.broken import (
+    BROKEN,
+    BiasedShuffle,
+    HalfTheSensitivity,
+    PlainPermuteAndFlip,
+    RateOffByOnePercent,
+    RoundedScores,
+    TiesToTheFirst,
+    UnderflowingExp,
+)
+from tests.statistical.goodness import assert_fits
+
+KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
+SLACK = 1e-9
+
+
+def random_scores(seed, count, largest):
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        n = int(rng.integers(1, largest + 1))
+        yield rng.choice([rng.integers(-3, 4, n).astype(float), rng.normal(size=n) * 3, rng.normal(size=n) * 30])
+
+
+@pytest.mark.parametrize("monotonic", [False, True], ids=["any scores", "monotonic"])
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "7"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_mechanism_keeps_its_promise(kind, epsilon, monotonic):
+    """On random scores, with the worst neighbours of the paper's Proposition 2."""
+    mechanism = kind(epsilon, sensitivity="1.5", monotonic=monotonic)
+    found = [
+        check_privacy(mechanism, scores) for scores in random_scores(1, 12, 8 if kind is not ReportNoisyMax else 4)
+    ]
+    assert max(found) <= float(epsilon) + SLACK
+    assert max(found) > 0.3 * float(epsilon), "the check sees a difference"
+
+
+@pytest.mark.parametrize("monotonic", [False, True], ids=["any scores", "monotonic"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_neighbour_is_worse_than_the_worst_neighbours(kind, monotonic):
+    """The whole box of neighbours holds nothing worse than its corners, which are the neighbours of the check."""
+    mechanism = kind("0.8", sensitivity=2, monotonic=monotonic)
+    for scores in ([0, 0], [3, 0, -7], [0.5, 0.25, 0, 0], *random_scores(2, 3, 3)):
+        worst = search_neighbours(mechanism, scores)
+        assert worst <= 0.8 + SLACK
+        assert worst == pytest.approx(check_privacy(mechanism, scores), abs=1e-9)
+
+
+@pytest.mark.parametrize("scores", [[0, 0], [0, -6], [0, 0.1], [5, 0, -30, -3], [1, 1, 1, 1]], ids=str)
+@pytest.mark.parametrize("monotonic", [False, True], ids=["any scores", "monotonic"])
+def test_permute_and_flip_spends_all_of_epsilon(scores, monotonic):
+    """The paper's recurrence: a candidate that stays at or below the best falls by exactly exp(-epsilon)."""
+    mechanism = PermuteAndFlip("0.7", sensitivity=3, monotonic=monotonic)
+    assert check_privacy(mechanism, scores) == pytest.approx(0.7, abs=1e-12)
+    assert search_neighbours(mechanism, scores, steps=2) == pytest.approx(0.7, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_candidate_tells_nothing(kind):
+    assert check_privacy(kind(1), [5]) == pytest.approx(0, abs=1e-14)
+
+
+def test_the_others_come_close_only():
+    """The exponential mechanism and report noisy max approach epsilon on a candidate that hardly ever wins."""
+    for kind in (ExponentialMechanism, ReportNoisyMax):
+        assert 0.9 < check_privacy(kind(1), [0, -30]) < 1
+        assert check_privacy(kind(1), [0, 0]) < 0.8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_candidates_that_never_win_raise_no_alarm(kind):
+    """Probabilities below the smallest float are rounded: a difference between them is not a leak."""
+    assert check_privacy(kind(1), [0, -1488]) <= 1 + SLACK
+    assert check_privacy(kind(1), [0, -1400, -1440, -1480, -1500, -5000]) <= 1 + SLACK
+    assert check_privacy(kind(30), np.arange(-50, 1, 5)) <= 30 + SLACK
+    assert search_neighbours(kind(1), [0, -1488]) <= 1 + SLACK
+
+
+# Where each mistake shows. None of the broken mechanisms is private by accident.
+FLAGGED = {
+    # For candidate 2 the order is first 8 and second 10 times of 27: its probability grows by 10/8 epsilon.
+    BiasedShuffle: (0.1, [0, 0, 0]),
+    RateOffByOnePercent: (1, [0, 4, 8]),
+    HalfTheSensitivity: (1, [0, 4, 8]),
+    # The second of two equals never wins; its neighbour that is ahead does.
+    TiesToTheFirst: (1, [0, 0]),
+    # exp(-745) is the smallest float, exp(-746) is zero: the second candidate cannot win, its neighbour can.
+    UnderflowingExp: (1, [-1480, -1491]),
+    # Between 2**60 and 2**60 + 256 there is no float: one more than the middle is a gap of 256 less.
+    RoundedScores: (1, [2**60 + 128, 2**60 + 512]),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_every_broken_mechanism_is_flagged(kind):
+    epsilon, scores = FLAGGED[kind]
+    assert check_privacy(kind(epsilon), scores) > 1.005 * epsilon
+    assert search_neighbours(kind(epsilon), scores) > 1.005 * epsilon
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_the_right_mechanism_is_not_flagged_there(kind):
+    epsilon, scores = FLAGGED[kind]
+    for right in KINDS:
+        assert check_privacy(right(epsilon), scores) <= epsilon + SLACK
+        assert search_neighbours(right(epsilon), scores) <= epsilon + SLACK
+    if kind is not RoundedScores:  # the control works in floats, and rounds as well
+        assert check_privacy(PlainPermuteAndFlip(epsilon), scores) <= epsilon + SLACK
+
+
+def test_what_is_broken_for_any_scores_is_right_for_monotonic_ones():
+    """Twice the rate is the mistake of HalfTheSensitivity, and what monotonic scores allow."""
+
+    class Monotonic(HalfTheSensitivity):
+        monotonic = True
+
+    for scores in ([0, 4, 8], [0, 0, 0], [0, 0.5]):
+        assert check_privacy(Monotonic(1), scores) <= 1 + SLACK
+        assert search_neighbours(Monotonic(1), scores) <= 1 + SLACK
+
+
+@pytest.mark.parametrize("kind", [PlainPermuteAndFlip, *BROKEN])
+def test_the_probabilities_of_the_broken_are_what_they_draw(kind):
+    for scores in ([0.0, 1.0, 2.0, 0.0], [-1480.0, -1484.0, -1481.0], [-4000.0, -4001.0, -4003.0]):
+        draws = kind(1).select_rows(np.broadcast_to(scores, (300_000, len(scores))))
+        assert_fits(np.bincount(draws, minlength=len(scores)), kind(1).pmf(scores))
+
+
+class Cliff:
+    """Chooses uniformly, but for negative scores the first: neither shift-invariant nor private."""
+
+    sensitivity, monotonic = 1, True
+
+    def pmf(self, scores):
+        return [0.5, 0.5] if min(scores) >= 0 else [1.0, 0.0]
+
+
+def test_the_search_looks_at_neighbours_above_and_below():
+    """One person more or less: with monotonic scores all scores may rise, and all may fall."""
+    assert search_neighbours(Cliff(), [-0.5, -0.5]) == math.inf
+    assert search_neighbours(Cliff(), [5, 5]) == 0
+    assert search_neighbours(Cliff(), [0, 0]) == math.inf
+
+
+def test_zero_probabilities():
+    """Infinite where a candidate is possible on one side only, nothing where it is impossible on both."""
+
+    class FirstOnly:
+        sensitivity, monotonic = 1, False
+
+        def pmf(self, scores):
+            return [1.0] + [0.0] * (len(scores) - 1)
+
+    assert check_privacy(FirstOnly(), [1, 2, 3]) == 0
+    assert search_neighbours(FirstOnly(), [1, 2, 3]) == 0
+    assert check_privacy(TiesToTheFirst(1), [0, 0]) == math.inf
+
+
+def test_scores_are_moved_exactly():
+    """A step of one at 2**60 and a sensitivity of a third are not lost in floats."""
+    seen = []
+
+    class Listening:
+        sensitivity, monotonic = Fraction(1, 3), False
+
+        def pmf(self, scores):
+            seen.append(tuple(scores))
+            return [0.5, 0.5]
+
+    check_privacy(Listening(), np.array([2**60, 2**60 + 1]))
+    step = Fraction(2, 3)
+    wanted = {(2**60 + move, 2**60 + 1) for move in (0, step, -step)} | {
+        (2**60, 2**60 + 1 + move) for move in (step, -step)
+    }
+    assert set(seen) == wanted
+    seen.clear()
+    search_neighbours(Listening(), [2**60, 0], steps=5)
+    moves = [Fraction(k, 6) for k in range(-2, 3)]
+    assert set(itertools.product([2**60 + move for move in moves], moves)) == set(seen)
+
+
+BAD_SCORES = {
+    "empty": [],
+    "nan": [1.0, math.nan],
+    "nan in an array": np.array([1.0, math.nan]),
+    "-inf in an array": np.array([1.0, -math.inf]),
+    "nested": [[1, 2], [3, 4]],
+    "text": "abc",
+    "texts": ["a", "b"],
+    "None": None,
+}
+
+
+@pytest.mark.parametrize("case", BAD_SCORES)
+@pytest.mark.parametrize("check", [check_privacy, search_neighbours])
+def test_bad_scores_are_refused(check, case):
+    with pytest.raises(errors.DPSelectError, match="scores"):
+        check(PermuteAndFlip(1), BAD_SCORES[case])
+
+
+def test_a_search_that_would_not_end_is_refused():
+    with pytest.raises(errors.InvalidValue, match="at most 8 candidates"):
+        search_neighbours(PermuteAndFlip(1), [0] * 9)
+
+
+@pytest.mark.parametrize("steps", [1, 0, -3, 2.5, "3", None])
+def test_a_grid_without_both_ends_is_refused(steps):
+    with pytest.raises(errors.DPSelectError, match="steps must be"):
+        search_neighbours(PermuteAndFlip(1), [0, 1], steps=steps)
