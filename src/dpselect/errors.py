@@ -17,5 +17,9 @@ class NotConverged(DPSelectError, ArithmeticError):
     """A numerical integral is not as accurate as promised; no number is returned instead."""
 
 
+class MissingExtra(DPSelectError, ImportError):
+    """An optional part of dpselect is not installed; the message says how to install it."""
+
+
 class BitsExhausted(DPSelectError, RuntimeError):
     """A finite source of bits ran dry. It never decides instead of the missing bits."""

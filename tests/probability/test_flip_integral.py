@@ -87,12 +87,13 @@ CROWDS = {
     "a million near": ([10**3, 10**6 - 10**3], [0.0, 1e-6]),
     "three layers": ([7, 10**4, 10**6], [0.0, 2.0, 9.5]),
     "cold million": ([3, 10**6], [0.0, 600.0]),
+    "ten million": ([5, 10**4, 10**7 - 10**4 - 5], [0.0, 1.5, 11.0]),
     "four magnitudes": ([1, 10**3, 10**5, 9 * 10**5], [0.0, 1.0, 30.0, LARGEST]),
 }
 
 
 @pytest.mark.parametrize("case", CROWDS)
-def test_a_million_candidates_are_accurate(case):
+def test_millions_of_candidates_are_accurate(case):
     counts, levels = CROWDS[case]
     exponents = np.random.default_rng(5).permutation(np.repeat(levels, counts))
     ours = permute_and_flip_probabilities(exponents)

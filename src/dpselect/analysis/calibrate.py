@@ -75,7 +75,7 @@ def _smallest(excess: Callable[[float], float]) -> float:
         if excess(low) > 0:
             break
         if low <= _LOWEST:
-            raise InvalidValue("every epsilon meets the target: even a uniform choice is accurate enough")
+            raise InvalidValue("every epsilon meets the target: even the smallest float is accurate enough")
         low = max(low - step, _LOWEST)
     for step in itertools.accumulate(itertools.repeat(2.0), operator.mul):
         if excess(high) <= 0:

@@ -55,7 +55,7 @@ def _at_rate_one(kind: type[SelectionRecord], n: int) -> tuple[float, float, flo
     mechanism = kind(1, monotonic=True)
     bounds = error_bounds(mechanism, n)
     is_noisy_max = issubclass(kind, ReportNoisyMax)
-    attained = bounds.lower if is_noisy_max else worst_case_error(mechanism, n).error
+    attained = worst_case_error(mechanism, n).error
     average = bounds.upper if is_noisy_max else attained
     within_95 = _first(lambda error: bounds.tail(error) <= 0.05)
     return average, attained, within_95, _first(lambda error: bounds.tail(error) <= 0.01)

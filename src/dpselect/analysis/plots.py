@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpselect.errors import InvalidValue
+from dpselect.errors import InvalidValue, MissingExtra
 
 if TYPE_CHECKING:
     from dpselect.analysis.compare import Record
@@ -17,7 +17,7 @@ _STYLES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"))
 
 def comparison_figure(records: Sequence["Record"]) -> Any:
     """Expected error against epsilon, one line a mechanism, on logarithmic axes."""
-    figure = import_module("matplotlib.figure").Figure(figsize=(6, 4), layout="constrained")
+    figure = _matplotlib_figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     for (colour, dashes), name in zip(_STYLES, dict.fromkeys(r.mechanism for r in records), strict=False):
         points = sorted((r.epsilon, r.expected_error) for r in records if r.mechanism == name and r.expected_error > 0)
@@ -28,6 +28,13 @@ def comparison_figure(records: Sequence["Record"]) -> Any:
     if axes.lines:
         axes.legend(frameon=False)
     return figure
+
+
+def _matplotlib_figure(**options: Any) -> Any:
+    try:
+        return import_module("matplotlib.figure").Figure(**options)
+    except ModuleNotFoundError:
+        raise MissingExtra("plots need matplotlib: pip install 'dpselect[plot]'") from None
 
 
 def save_figure(figure: Any, path: str | Path) -> None:

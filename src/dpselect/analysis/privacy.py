@@ -7,6 +7,7 @@ q + sensitivity e_r.
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -86,12 +87,12 @@ def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) 
 def log_ratio(p: float, q: float, epsilon: float) -> float:
     """|log(p / q)|; zero where both are too small for floats to tell.
 
-    Where one is zero it is infinite, unless an epsilon this large explains that a float became zero.
+    Where one is zero it is infinite, unless an epsilon this large explains that a float lost its digits.
     """
     if p == q or max(p, q) < _TOO_SMALL:
         return 0.0
-    if p == 0 or q == 0:
-        least = math.log(max(p, q)) - math.log(math.ulp(0.0))
+    if min(p, q) < sys.float_info.min:
+        least = math.log(max(p, q)) - math.log(sys.float_info.min)
         return least if least <= epsilon else math.inf
     return float(abs(np.log(p) - np.log(q)))
 

@@ -55,7 +55,8 @@ def _fill(heads: Floats, warm: Floats, hot: npt.NDArray[np.intp], reach: float) 
     t_powers = _powers(reach * nodes, terms)
     levels, inverse, counts = _distinct(warm)
     tails = -np.expm1(-levels)[:, np.newaxis] + np.exp(-levels)[:, np.newaxis] * (1 - reach * nodes)
-    power_sums = sum(_powers(block, terms).sum(axis=1) for block in _blocks(heads))
+    # Stacked so that NumPy adds the blocks' sums pairwise.
+    power_sums = np.stack([_powers(block, terms).sum(axis=1) for block in _blocks(heads)], axis=1).sum(axis=1)
     log_survival = counts @ np.log(tails) - power_sums / np.arange(1, terms + 1) @ t_powers
     weighted = np.exp(log_survival) * (reach * weights)
     moments = np.concatenate([[weighted.sum()], t_powers[:-1] @ weighted])
