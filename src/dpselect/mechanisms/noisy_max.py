@@ -97,11 +97,11 @@ def _upper_bounds(gaps: Gaps, run: npt.NDArray[np.generic], words: FirstWords) -
 def _least(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """A lower bound of the value whose upper bound this is.
 
-    The noise spans at most WIDTH. The exponent is at most |upper| + 11 and its relative error, like that of the
-    float32 table, is below 2**-22; a thousandth of the value covers all roundings. A value beyond HUGE may come from an
-    exponent that overflowed, of which only a lower bound is known.
+    The noise spans at most WIDTH. The float32 table is off by less than 2**-18; the exponent is at most |upper| + 11
+    and, with the rounding of the difference, within a relative 2**-48. A value beyond HUGE may come from an exponent
+    that overflowed, of which only a lower bound is known.
     """
-    return np.where(upper < -HUGE, -np.inf, upper - WIDTH - 2.0**-10 * (1 + np.abs(upper)))
+    return np.where(upper < -HUGE, -np.inf, upper - WIDTH - (2.0**-15 + 2.0**-45 * np.abs(upper)))
 
 
 def _settle(gaps: Gaps, positions: Positions, words: FirstWords, starts: Positions, draws: Draws) -> Selections:

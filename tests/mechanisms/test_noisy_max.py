@@ -1,0 +1,32 @@
+"""Report noisy max keeps few contenders, wherever the winner is."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpselect.mechanisms import noisy_max
+from dpselect.mechanisms.gaps import Rate, gaps_of
+from dpselect.sampling.draws import Draws
+
+
+@pytest.mark.parametrize("winner", [0, 50_000, 199_999])
+@pytest.mark.parametrize("lead", [10.0, 1e14])
+def test_few_contenders_are_left_for_the_exact_road(winner, lead, monkeypatch):
+    """Even where the best candidate is read last: the run time and the memory of the rest stay small."""
+    scores = np.random.default_rng(3).poisson(100, 200_000).astype(float)
+    scores[winner] += lead
+    seen = []
+    settle = noisy_max._settle
+
+    def watched(gaps, positions, *rest):
+        seen.append(positions.size)
+        return settle(gaps, positions, *rest)
+
+    monkeypatch.setattr(noisy_max, "_settle", watched)
+    kept = []
+    unbounded = noisy_max.is_unbounded
+    monkeypatch.setattr(noisy_max, "is_unbounded", lambda words: kept.append(words.size) or unbounded(words))
+    noisy_max.choose_noisy_max(gaps_of(scores, Rate(Fraction(1, 2))), Draws())
+    assert seen[0] < 200
+    assert kept[-1] < 2_000  # what all runs together kept before the last sieve
