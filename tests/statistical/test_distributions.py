@@ -84,7 +84,9 @@ def test_every_broken_mechanism_is_caught(kind):
 def test_a_slightly_wrong_epsilon_is_rejected(kind):
     """The power check of the three mechanisms: one percent more epsilon does not pass for the right one."""
     differences, scores = CASES["spread"]
-    assert_rejected(counts_of(kind(EPSILON * 1.01), scores, ROWS["spread"]), PMF[kind](differences, EPSILON / 2))
+    counts = counts_of(kind(EPSILON * 1.01), scores, ROWS["spread"])
+    truth = PMF[kind](differences, EPSILON * 1.01 / 2)
+    assert_rejected(counts, PMF[kind](differences, EPSILON / 2), truth=truth)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,11 @@ def test_noisy_max_stays_right_when_its_filter_doubts(monkeypatch):
     differences, scores = CASES["close"]
     counts = counts_of(ReportNoisyMax(EPSILON), scores, 4_000)
     assert_fits(counts, reference.noisy_max_pmf(differences, EPSILON / 2))
-    assert_rejected(counts_of(ReportNoisyMax(2 * EPSILON), scores, 4_000), reference.noisy_max_pmf(differences, 0.5))
+    assert_rejected(
+        counts_of(ReportNoisyMax(2 * EPSILON), scores, 4_000),
+        reference.noisy_max_pmf(differences, EPSILON / 2),
+        truth=reference.noisy_max_pmf(differences, EPSILON),
+    )
 
 
 def test_permute_and_flip_stays_right_when_its_filter_doubts(monkeypatch):
