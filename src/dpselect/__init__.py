@@ -11,11 +11,13 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.protocol import Mechanism
 
 if TYPE_CHECKING:
-    from dpselect import analysis
+    from dpselect import analysis, tables
+    from dpselect.tables import Answer, open_table
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "ExponentialMechanism",
     "Guarantee",
     "Mechanism",
@@ -23,11 +25,17 @@ __all__ = [
     "ReportNoisyMax",
     "analysis",
     "errors",
+    "open_table",
+    "tables",
 ]
+
+# Imported when they are first used: SciPy and DuckDB take longer to import than all the rest.
+_ROOMS = {"analysis": None, "tables": None, "open_table": "tables", "Answer": "tables"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import `dpselect.analysis` when it is first used: SciPy takes longer to import than all the rest."""
-    if name == "analysis":
-        return import_module("dpselect.analysis")
-    raise AttributeError(f"module 'dpselect' has no attribute {name!r}")
+    """Import a room of the house when it is first used."""
+    if name not in _ROOMS:
+        raise AttributeError(f"module 'dpselect' has no attribute {name!r}")
+    room = _ROOMS[name]
+    return import_module(f"dpselect.{name}") if room is None else getattr(import_module(f"dpselect.{room}"), name)

@@ -168,6 +168,18 @@ def _vector_from_rationals(scores: list[Fraction]) -> Vector:
     return scores
 
 
+def as_lengths(lengths: Any, count: int) -> npt.NDArray[np.uint64]:
+    """How many candidates share each of `count` scores. Lengths are secret, as they may follow from the data."""
+    vector = as_vector(lengths)
+    if len(vector) != count:
+        raise InvalidValue("lengths must have one length for each score: give both the same number of entries")
+    if not isinstance(vector, np.ndarray) or vector.dtype.kind not in "iu":
+        raise InvalidType("lengths must be whole numbers below 2**64: give the number of candidates of each run")
+    if vector.min() < 0 or not vector.any():
+        raise InvalidValue("lengths must be >= 0 and not all zero: give the number of candidates of each run")
+    return vector.astype(np.uint64)
+
+
 def losses(scores: Vector) -> npt.NDArray[np.float64]:
     """How far each score is below the best, in float64, each rounded once; infinite beyond the largest float."""
     if isinstance(scores, list):

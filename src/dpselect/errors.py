@@ -21,5 +21,9 @@ class MissingExtra(DPSelectError, ImportError):
     """An optional part of dpselect is not installed; the message says how to install it."""
 
 
+class EngineFailure(DPSelectError, RuntimeError):
+    """The engine that counts failed. Its own message is withheld: it may quote a value of the table."""
+
+
 class BitsExhausted(DPSelectError, RuntimeError):
     """A finite source of bits ran dry. It never decides instead of the missing bits."""

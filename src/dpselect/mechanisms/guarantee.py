@@ -18,6 +18,10 @@ class Guarantee:
     epsilon: Fraction
     zcdp: float
 
+    def times(self, count: int) -> "Guarantee":
+        """Return what so many selections guarantee together: both parts add up, rho rounded up."""
+        return self if count == 1 else Guarantee(count * self.epsilon, float_above(count * Fraction(self.zcdp)))
+
     def __str__(self) -> str:
         shortest = shortest_text(self.epsilon).strip("'")
         epsilon = shortest if len(shortest) <= 12 else rounded_up_text(self.epsilon)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
-from dpselect._scores import as_vector
+from dpselect._scores import as_lengths, as_vector
 from dpselect.mechanisms.flips import ALL, flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee, laplace_zcdp
 from dpselect.mechanisms.record import SelectionRecord, Selections
+from dpselect.mechanisms.runs import choose_in_runs, without_empty
 from dpselect.probability.flip_integral import permute_and_flip_probabilities
 from dpselect.probability.grid import Floats
 from dpselect.sampling.draws import Draws
@@ -35,6 +36,8 @@ class PermuteAndFlip(SelectionRecord):
     2
     """
 
+    name = "permute-and-flip"
+
     def select(self, scores: Any, *, early_exit: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
 
@@ -43,6 +46,18 @@ class PermuteAndFlip(SelectionRecord):
         """
         choose = choose_early if _validate.boolean(early_exit=early_exit) else choose_head
         return choose(gaps_of(as_vector(scores), self._rate), Draws())
+
+    def select_runs(self, scores: Any, lengths: Any) -> int:
+        """Return a position of the vector in which each score is repeated so many times, as `select` would.
+
+        The cost depends on the number of runs, not on their lengths: a run may stand for 10**18 candidates.
+
+        >>> PermuteAndFlip(epsilon=1).select_runs([0, 1000, 0], [10**15, 1, 10**15]) == 10**15
+        True
+        """
+        vector = as_vector(scores)
+        values, counts = without_empty(vector, as_lengths(lengths, len(vector)))
+        return choose_in_runs(gaps_of(values, self._rate), counts, Draws())
 
     @property
     def guarantee(self) -> Guarantee:

@@ -1,0 +1,87 @@
+"""DuckDB counts: one statement for each question, and no row ever reaches Python."""
+
+import os
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dpselect.errors import EngineFailure
+from dpselect.tables import duckdb_queries as queries
+from dpselect.tables.duckdb_source import connect, schema, source_of
+from dpselect.tables.engine import Counts, Individuals
+from dpselect.tables.grid import Grid
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.progress import shown_progress
+from dpselect.tables.ranks import Places
+from dpselect.tables.values import Values
+
+
+class DuckDBEngine:
+    """Counts with DuckDB, which streams files and uses the disk where memory ends."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source_of(source)
+        self._connection = connect()
+        self.columns = schema(self._source, self._connection)
+
+    def counts(self, column: Column, candidates: Values, who: Individuals) -> Sequence[Counts]:
+        """Return how many individuals have each candidate: a vector for each group, or one for all."""
+        lists = {queries.CANDIDATES: _list(candidates, column)}
+        found = self._found(queries.counting(self._source.query, column, candidates, who), lists, who)
+        scores = np.zeros((_number_of_groups(who), len(candidates)), np.int64)
+        scores[found["grp"].to_numpy(), found["place"].to_numpy()] = found["individuals"].to_numpy()
+        return list(scores)
+
+    def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
+        """Return where the individuals' values are on the grid: for each group, or once for all."""
+        found = self._found(queries.placing(self._source.query, column, grid, who), {}, who)
+        place, individuals = found["place"].to_numpy(), found["individuals"].to_numpy()
+        between = found["behind"].to_numpy() != 0
+        groups = [] if who.groups is None else found["grp"].to_numpy()
+        ends = [*np.searchsorted(groups, np.arange(_number_of_groups(who))).tolist(), place.size]
+        return [
+            Places(place[start:stop], between[start:stop], individuals[start:stop]) for start, stop in pairwise(ends)
+        ]
+
+    def _found(self, query: str, lists: dict[str, pa.Table], who: Individuals) -> pa.Table:
+        """The result of a statement. What the engine itself says of a failure is withheld: it may quote a value."""
+        parameters = dict(self._source.parameters)
+        if who.groups is not None:
+            lists = {**lists, queries.GROUPS: _list(who.groups.values, who.groups.column)}
+        if "$salt" in query:
+            parameters["salt"] = os.urandom(16).hex()
+        try:
+            connection = self._connection.cursor()
+            for name, table in lists.items():
+                connection.register(name, table)
+            self._source.attach(connection)
+            with shown_progress(connection.query_progress):
+                return connection.sql(query, params=parameters).to_arrow_table()
+        except Exception:  # also what a user's own relation or frame raises
+            raise EngineFailure("the table could not be counted: check that it is complete and readable") from None
+
+
+def _number_of_groups(who: Individuals) -> int:
+    return 1 if who.groups is None else len(who.groups.values)
+
+
+def _list(values: Values, column: Column) -> pa.Table:
+    """A public list as a table; whole and decimal numbers are text, which the statement casts."""
+    if values.kind in (Kind.INTEGER, Kind.DECIMAL):
+        items = pa.array([_written(item, column) for item in values.items], pa.string())
+    else:
+        types = {Kind.TIMESTAMP: pa.timestamp("us"), Kind.ZONED: pa.timestamp("us", "UTC")}
+        items = pa.array(values.items, types.get(values.kind))
+    return pa.table({"place": pa.array(range(len(values)), pa.int64()), "value": items})
+
+
+def _written(item: int | Decimal, column: Column) -> str | None:
+    """The number in digits; None if it has more digits after the point than the column, and can equal no value."""
+    if isinstance(item, Decimal):
+        digits = -int(item.normalize().as_tuple().exponent)
+        return None if column.kind is Kind.DECIMAL and digits > column.digits else f"{item:f}"
+    return str(item)

@@ -1,0 +1,83 @@
+"""CSV files, line by line: one line is one row, and what is wrong with a line concerns that line only.
+
+A reader that lets a quotation mark run on into the next lines would let one odd field remove the rows of everybody
+behind it, and no sensitivity could bound that. So a value in quotation marks may hold delimiters and doubled quotation
+marks, but no line break. Lines that are not UTF-8, have another number of fields than the header, or a quotation mark
+out of place are left out. All columns are text: a type guessed from the rows would depend on them.
+"""
+
+import csv
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpselect.errors import InvalidValue
+from dpselect.tables.sql import identifier
+
+ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+_DELIMITERS = ",;\t|"
+_LONGEST_HEADER = 1_000_000
+_SEPARATOR = "\x1f"
+
+
+def header(path: Path) -> tuple[str, list[str]]:
+    """The delimiter and the column names of a CSV file, both from its first line, which is public."""
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    try:
+        with opener(path, "rb") as file:
+            line = file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
+    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
+        raise InvalidValue(f"{path}: this is not a CSV file in UTF-8: give a CSV or Parquet file") from None
+    delimiter = max(_DELIMITERS, key=line.count)
+    try:
+        names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        names = []
+    _check_names(names, path)
+    return delimiter, names
+
+
+def _check_names(names: Sequence[str], path: Path) -> None:
+    # Names that look like data are not shown: a file without a header would give away its first row.
+    if not all(name.strip() and name.isprintable() for name in names) or not names:
+        raise InvalidValue(f"{path}: the first line must be a header with a name for each column: add one")
+    if any(_is_number(name) for name in names):
+        raise InvalidValue(f"{path}: the first line holds numbers, not names of columns: add a header line")
+    if len({name.lower() for name in names}) != len(names):
+        raise InvalidValue(f"{path}: two columns have the same name (upper and lower case are the same): rename one")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def rows(delimiter: str, names: Sequence[str]) -> str:
+    """A query for the rows of CSV files, whose paths are bound to its parameter."""
+    whole = (
+        "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1, strict_mode = false,"
+        f" delim = '{_SEPARATOR}', quote = '', escape = '', ignore_errors = true)"
+    )
+    plain = f"string_split(line, '{delimiter}')"
+    quoted = f"WHEN {_is_well_formed(delimiter)} THEN {_unquoted(delimiter)}"
+    split = f"CASE WHEN NOT contains(line, '\"') THEN {plain} {quoted} END"
+    columns = ", ".join(f"nullif(fields[{i + 1}], '') AS {identifier(name)}" for i, name in enumerate(names))
+    return f"SELECT {columns} FROM (SELECT {split} AS fields FROM {whole}) WHERE len(fields) = {len(names)}"
+
+
+def _is_well_formed(delimiter: str) -> str:
+    """Every field is free of quotation marks, or enclosed in them with those inside doubled."""
+    escaped = "\\|" if delimiter == "|" else delimiter
+    field = f'("([^"]|"")*"|[^"{escaped}]*)'
+    return f"regexp_full_match(line, '{field}({escaped}{field})*')"
+
+
+def _unquoted(delimiter: str) -> str:
+    """The fields of a well-formed line: what stands at an odd place between quotation marks is outside of them."""
+    outside = f"lambda part, i: CASE WHEN i % 2 = 1 THEN replace(part, '{delimiter}', '{_SEPARATOR}') ELSE part END"
+    fields = f"string_split(array_to_string(list_transform(string_split(line, '\"'), {outside}), '\"'), '{_SEPARATOR}')"
+    inside = "replace(field[2:-2], '\"\"', '\"')"
+    return f"list_transform({fields}, lambda field: CASE WHEN starts_with(field, '\"') THEN {inside} ELSE field END)"

@@ -1,0 +1,47 @@
+"""`open_table`: from whatever the user has to a table that can be asked."""
+
+from typing import Any
+
+from dpselect.errors import InvalidValue
+from dpselect.tables.engine import Engine, Individuals
+from dpselect.tables.sensitivity import Neighbours
+from dpselect.tables.table import Table, known_column
+
+_ENGINES = ("duckdb",)
+
+
+def open_table(
+    source: Any, *, person: str | None = None, neighbours: str = "add-remove", engine: str = "duckdb"
+) -> Table:
+    """Open a table of private rows.
+
+    Args:
+        source: a CSV or Parquet file (also a folder or a pattern such as "visits-*.parquet"), a DuckDB relation, a
+            pandas or polars DataFrame, or an Arrow table.
+        person: the column that names the individual. All rows of a person together are protected. Without it, each row
+            is an individual of its own. Rows without a person are left out.
+        neighbours: "add-remove" protects whether somebody is in the table; "replace" protects what their data are, and
+            takes the number of individuals as known.
+        engine: what counts: "duckdb".
+
+    >>> import pyarrow
+    >>> visits = pyarrow.table({"patient": [1, 1, 2, 3], "diagnosis": ["I10", "I10", "I10", "E11"]})
+    >>> table = open_table(visits, person="patient")
+    >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
+    'I10'
+    """
+    try:
+        relation = Neighbours(neighbours)
+    except ValueError:
+        raise InvalidValue(f"neighbours must be 'add-remove' or 'replace', got {str(neighbours)[:40]!r}") from None
+    opened = _engine(engine, source)
+    who = Individuals(None if person is None else known_column(opened, person, "person"))
+    return Table(opened, who, relation)
+
+
+def _engine(name: str, source: Any) -> Engine:
+    if name not in _ENGINES:
+        raise InvalidValue(f"engine must be one of {', '.join(_ENGINES)}, got {str(name)[:40]!r}")
+    from dpselect.tables.duckdb_engine import DuckDBEngine  # noqa: PLC0415 - engines are imported when used
+
+    return DuckDBEngine(source)

@@ -1,0 +1,162 @@
+"""Expressions of DuckDB's SQL for the values of a column. None of them can fail on a row: what does not fit is NULL.
+
+User's strings come in as quoted identifiers only; everything else is bound or registered. An expression that raised an
+error on some rows would tell that they are there.
+"""
+
+from dpselect.tables.grid import Grid
+from dpselect.tables.kinds import Column, Kind
+
+# Digits after the point that are kept of a decimal number that is written as text.
+_TEXT_DIGITS = 9
+_SMALL = 2**62
+
+
+def identifier(name: str) -> str:
+    """A quoted identifier: nothing in the name can end the quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+_WIDE_INTEGERS = ("UBIGINT", "HUGEINT")
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", *_WIDE_INTEGERS)
+_KINDS = {
+    "BOOLEAN": Kind.BOOLEAN,
+    **dict.fromkeys(_INTEGERS, Kind.INTEGER),
+    "FLOAT": Kind.FLOAT,
+    "DOUBLE": Kind.FLOAT,
+    "VARCHAR": Kind.TEXT,
+    "UUID": Kind.TEXT,
+    "DATE": Kind.DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
+    "TIMESTAMP WITH TIME ZONE": Kind.ZONED,
+}
+
+
+def column(name: str, type_: str) -> Column:
+    """The column that DuckDB describes."""
+    if type_.startswith("DECIMAL("):
+        return Column(name, type_, Kind.DECIMAL, int(type_.rstrip(")").split(",")[1]))
+    if type_.startswith("ENUM("):
+        return Column(name, "ENUM", Kind.TEXT)
+    return Column(name, type_, _KINDS.get(type_, Kind.OTHER))
+
+
+def compared(column: Column, kind: Kind) -> str:
+    """The column as it is compared with values of a kind; NULL where it holds none."""
+    x = identifier(column.name)
+    if column.kind is Kind.TEXT:
+        return _from_text(column, kind)
+    if column.kind is Kind.INTEGER:
+        return f"TRY_CAST({x} AS HUGEINT)" if column.type in _WIDE_INTEGERS else f"CAST({x} AS BIGINT)"
+    if column.kind is Kind.FLOAT:
+        return f"CAST({x} AS DOUBLE)"
+    return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
+
+
+def _from_text(column: Column, kind: Kind) -> str:
+    x = identifier(column.name) if column.type == "VARCHAR" else f"CAST({identifier(column.name)} AS VARCHAR)"
+    if kind is Kind.TEXT:
+        return x
+    if kind is Kind.INTEGER:  # DuckDB would read 12.5 as 13
+        return rf"CASE WHEN regexp_full_match({x}, '\s*[-+]?[0-9]+\s*') THEN TRY_CAST({x} AS HUGEINT) END"
+    types = {Kind.BOOLEAN: "BOOLEAN", Kind.DECIMAL: f"DECIMAL(38,{2 * _TEXT_DIGITS})", Kind.FLOAT: "DOUBLE"}
+    return f"TRY_CAST({x} AS {types.get(kind, kind.name)})"
+
+
+def type_of_candidates(column: Column, kind: Kind) -> str:
+    """The type of the expression of `compared`."""
+    if kind is Kind.INTEGER and column.kind is not Kind.DECIMAL:
+        return "HUGEINT" if column.kind is Kind.TEXT or column.type in _WIDE_INTEGERS else "BIGINT"
+    if Kind.DECIMAL in (kind, column.kind):
+        return column.type if column.kind is Kind.DECIMAL else f"DECIMAL(38,{2 * _TEXT_DIGITS})"
+    names = {Kind.FLOAT: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.ZONED: "TIMESTAMPTZ"}
+    return names.get(kind, kind.name)
+
+
+def place(column: Column, grid: Grid) -> str:
+    """Twice the number of the candidate at or before a value, plus one if the value lies behind it; else NULL."""
+    if grid.kind is Kind.FLOAT:
+        return _place_of_float(column, grid)
+    finer = 10 ** (_digits(column, grid) - grid.digits)
+    first, last, step = grid.first * finer, grid.last * finer, grid.step * finer
+    small = max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL
+    integer = "BIGINT" if small else "HUGEINT"
+    offset = f"(CAST({_units(column, grid, first, last)} AS {integer}) - {_literal(first)})"
+    if step == 1:
+        return f"2 * {offset}"
+    return f"2 * ({offset} // {step}) + CAST({offset} % {step} <> 0 AS {integer})"
+
+
+def _digits(column: Column, grid: Grid) -> int:
+    """Digits after the point of the units in which a value is compared with the candidates."""
+    if column.kind is Kind.TEXT and grid.kind in (Kind.INTEGER, Kind.DECIMAL):
+        return max(_TEXT_DIGITS, grid.digits)
+    return grid.digits
+
+
+def _literal(units: int) -> str:
+    return f"(CAST('{units}' AS HUGEINT))" if abs(units) >= _SMALL else f"({units})"
+
+
+def _clamped(x: str, low: str, high: str) -> str:
+    """The value between two bounds; NULL stays NULL, which least and greatest would drop."""
+    return f"CASE WHEN {x} IS NOT NULL THEN least(greatest({x}, {low}), {high}) END"
+
+
+def _units(column: Column, grid: Grid, first: int, last: int) -> str:
+    """The value in units, clamped before anything could overflow."""
+    if grid.kind is Kind.DATE:
+        x = identifier(column.name) if column.kind is Kind.DATE else _from_text(column, Kind.DATE)
+        low, high = (f"(DATE '1970-01-01' + ({days}))" for days in (first, last))
+        return f"({_clamped(x, low, high)} - DATE '1970-01-01')"
+    if grid.kind in (Kind.TIMESTAMP, Kind.ZONED):
+        x = _from_text(column, Kind.TIMESTAMP) if column.kind is Kind.TEXT else compared(column, grid.kind)
+        type_ = "TIMESTAMPTZ" if grid.kind is Kind.ZONED else "TIMESTAMP"
+        infinite = f"CASE WHEN {x} = CAST('infinity' AS {type_}) THEN {last} WHEN {x} IS NOT NULL THEN {first} END"
+        return f"CASE WHEN isfinite({x}) THEN {_clamped(f'epoch_us({x})', str(first), str(last))} ELSE {infinite} END"
+    if column.kind is Kind.INTEGER:
+        return _clamped(compared(column, Kind.INTEGER), _literal(first), _literal(last))
+    return _units_of_decimal(column, grid, first, last)
+
+
+def _units_of_decimal(column: Column, grid: Grid, first: int, last: int) -> str:
+    """A decimal, or a text that is read as one; a text beyond all decimals is clamped by its float."""
+    digits = _digits(column, grid)
+    low, high = (f"CAST('{_decimal_text(units, digits)}' AS DECIMAL(38,{digits}))" for units in (first, last))
+    if column.kind is Kind.DECIMAL:
+        return f"{_clamped(identifier(column.name), low, high)} * {10**digits}"
+    decimal = f"TRY_CAST({identifier(column.name)} AS DECIMAL(38,{digits}))"
+    double = f"TRY_CAST({identifier(column.name)} AS DOUBLE)"
+    beyond = _if_a_number(double, finite=f"CASE WHEN {double} > 0 THEN {high} ELSE {low} END", low=low, high=high)
+    return f"coalesce({_clamped(decimal, low, high)}, {beyond}) * {10**digits}"
+
+
+def _decimal_text(units: int, digits: int) -> str:
+    return f"{units}e-{digits}" if digits else str(units)
+
+
+def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
+    """What a float gives if it is finite, and the bounds for the infinities; NULL for NaN.
+
+    Not by isnan: DuckDB takes that from the statistics of a Parquet file, which leave NaN out.
+    """
+    infinities = f"WHEN {x} = CAST('inf' AS DOUBLE) THEN {high} WHEN {x} = CAST('-inf' AS DOUBLE) THEN {low}"
+    return f"CASE WHEN {x} * 0 = 0 THEN {finite} {infinities} END"
+
+
+def _place_of_float(column: Column, grid: Grid) -> str:
+    """Compare a float with the candidate nearest to it.
+
+    Candidates are c_i = (first + i step) / 10**digits, one rounding of a quotient of two integers that floats hold
+    exactly. Let t = (x - c_0) / d for the true x and d = step / 10**digits. The computed quotient errs by the roundings
+    of c_0, of x - c_0, of d and of the quotient: at most four times 2**-53 times |units| / step <= 2**48, so by less
+    than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between c_(i-1) and c_(i+1), and
+    comparing it with c_i settles where.
+    """
+    x = _from_text(column, Kind.FLOAT) if column.kind is Kind.TEXT else compared(column, Kind.FLOAT)
+    low, high = (repr(units / 10**grid.digits) for units in (grid.first, grid.last))
+    low, high = (f"CAST({bound} AS DOUBLE)" for bound in (low, high))
+    clamped = f"{_if_a_number(x, finite=_clamped(x, low, high), low=low, high=high)}"
+    index = f"CAST(round(({clamped} - {low}) / CAST({grid.step / 10**grid.digits!r} AS DOUBLE)) AS BIGINT)"
+    nearest = f"(CAST(({grid.first}) + {index} * {grid.step} AS DOUBLE) / CAST({10**grid.digits} AS DOUBLE))"
+    return f"2 * {index} + CASE WHEN {clamped} > {nearest} THEN 1 WHEN {clamped} < {nearest} THEN -1 ELSE 0 END"

@@ -1,0 +1,142 @@
+"""A table of private rows, and the questions that can be asked of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpselect import _validate
+from dpselect._exact import NotExact, NotFinite, rational, rational_from_text
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.mechanisms.record import Number
+from dpselect.tables.answer import Answer
+from dpselect.tables.engine import Engine, Groups, Individuals
+from dpselect.tables.grid import public_grid
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.questions import Quantile, Question, TopK
+from dpselect.tables.sensitivity import Neighbours
+from dpselect.tables.values import public_values
+
+_FINEST_LEVEL = 10**6
+_SHOWN_COLUMNS = 30
+
+
+@dataclass(frozen=True, repr=False)
+class Questions:
+    """Private rows. Every answer is differentially private for one person, or for one row if no person is named.
+
+    Candidates, groups and ranges must be public: they must not be taken from the data. What is asked is checked against
+    the schema first; then individuals are counted, and one candidate is drawn by permute-and-flip. No error depends on
+    the rows.
+    """
+
+    _engine: Engine
+    _who: Individuals
+    _neighbours: Neighbours
+
+    def __repr__(self) -> str:
+        person = None if self._who.person is None else self._who.person.name
+        return f"{type(self).__name__}(columns={list(self._engine.columns)}, person={person!r})"
+
+    def mode(self, column: str, *, candidates: Any, epsilon: Number) -> Answer:
+        """Return the candidate that most individuals have, privately.
+
+        Candidates that nobody has can win; values that are no candidates, and missing values, do not count.
+        """
+        return self._ask(self._top(column, candidates, None), epsilon)
+
+    def top_k(self, column: str, k: int, *, candidates: Any, epsilon: Number) -> Answer:
+        """Return the k candidates that most individuals have, in order of selection. `epsilon` is the total."""
+        return self._ask(self._top(column, candidates, _validate.count(k=k)), epsilon)
+
+    def median(self, column: str, *, lower: Any, upper: Any, step: Any = 1, epsilon: Number) -> Answer:
+        """Return a value that splits the individuals in halves, among lower, lower + step, ..., upper."""
+        return self.quantile(column, Fraction(1, 2), lower=lower, upper=upper, step=step, epsilon=epsilon)
+
+    def quantile(  # noqa: PLR0913 - the public contract
+        self, column: str, level: Number, *, lower: Any, upper: Any, step: Any = 1, epsilon: Number
+    ) -> Answer:
+        """Return a value below which a share `level` of the individuals lie, among lower, lower + step, ..., upper.
+
+        Values outside of [lower, upper] are moved to its ends. A person with several rows stands at the lower median
+        of their values. `step` is in days for dates and in seconds for timestamps, or a timedelta.
+        """
+        found = self._column(column)
+        grid = public_grid(lower, upper, step, found)
+        return self._ask(Quantile(found, grid, _level(level)), epsilon)
+
+    def _top(self, column: str, candidates: Any, k: int | None) -> TopK:
+        found = self._column(column)
+        values = public_values(candidates, found)
+        if k is not None and not 1 <= k <= len(values):
+            raise InvalidValue(f"k must be from 1 to the number of candidates, {len(values)}, got {k}")
+        return TopK(found, values, k)
+
+    def _column(self, name: str) -> Column:
+        return known_column(self._engine, name, "column")
+
+    def _ask(self, question: Question, epsilon: Number) -> Answer:
+        """Answer a checked question: the one way from a question to a release."""
+        total = _validate.exact_positive(epsilon=epsilon)
+        groups = self._who.groups
+        shares = question.rounds * (1 if groups is None else groups.most)
+        bound = question.sensitivity(self._neighbours, in_groups=groups is not None)
+        mechanism = PermuteAndFlip(total / shares, bound.largest_change, bound.monotonic)
+        answers = question.answers(self._engine, self._who, mechanism)
+        value = answers[0] if groups is None else dict(zip(groups.values.items, answers, strict=True))
+        return Answer(value, mechanism.name, mechanism.guarantee.times(shares), total)
+
+
+class Table(Questions):
+    """A table as it was opened: answers are about all individuals."""
+
+    def group_by(self, column: str, *, candidates: Any, max_groups: int = 1) -> "GroupedTable":
+        """Return the table with one answer for each public group, present in the data or not.
+
+        Whether somebody is in several groups is itself private. So a person is kept in at most `max_groups` groups,
+        chosen at random, and `epsilon` of a question is the total: each group gets epsilon / max_groups.
+        """
+        most = _validate.count(max_groups=max_groups)
+        if most < 1:
+            raise InvalidValue("max_groups must be >= 1, got 0")
+        if most > 1 and self._who.person is None:
+            raise InvalidValue("max_groups must be 1 without a person column: a row is in one group only")
+        found = self._column(column)
+        values = public_values(candidates, found)
+        who = replace(self._who, groups=Groups(found, values, min(most, len(values))))
+        return GroupedTable(self._engine, who, self._neighbours)
+
+
+class GroupedTable(Questions):
+    """A table whose answers come one for each public group, as a dict."""
+
+
+def known_column(engine: Engine, name: Any, what: str) -> Column:
+    """The column of this name; an error shows the names that exist, which are public."""
+    if not isinstance(name, str):
+        raise InvalidType(f"{what} must be the name of a column, got {type(name).__name__}")
+    found = engine.columns.get(name)
+    if found is None:
+        names = ", ".join(map(repr, list(engine.columns)[:_SHOWN_COLUMNS]))
+        more = ", ..." if len(engine.columns) > _SHOWN_COLUMNS else ""
+        raise InvalidValue(f"{what} {name!r} is not in the table, which has {names}{more}")
+    if found.kind is Kind.OTHER:
+        raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
+    return found
+
+
+def _level(level: Any) -> Fraction:
+    """A level as it is written: 0.9 is nine tenths, not the float near it."""
+    readers: dict[bool, Callable[[Any], Fraction]] = {True: lambda text: rational_from_text(str(text)), False: rational}
+    try:
+        exact = readers[isinstance(level, (str, float))](level)
+    except NotExact:
+        raise InvalidType(f"level must be a number between 0 and 1, got {type(level).__name__}") from None
+    except NotFinite:
+        raise InvalidValue("level must be between 0 and 1") from None
+    if not 0 < exact < 1:
+        raise InvalidValue(f"level must be between 0 and 1, got {float(exact):g}: give for instance 0.9")
+    if exact.denominator > _FINEST_LEVEL:
+        raise InvalidValue(f"level must be a multiple of 1/n for some n <= {_FINEST_LEVEL:,}: give fewer digits")
+    return exact
