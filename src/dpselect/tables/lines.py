@@ -58,8 +58,8 @@ def _is_number(name: str) -> bool:
 def rows(delimiter: str, names: Sequence[str]) -> str:
     """A query for the rows of CSV files, whose paths are bound to its parameter."""
     whole = (
-        "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1, strict_mode = false,"
-        f" delim = '{_SEPARATOR}', quote = '', escape = '', ignore_errors = true)"
+        "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1,"
+        f" delim = '{_SEPARATOR}', quote = '', escape = '', strict_mode = false, ignore_errors = true)"
     )
     plain = f"string_split(line, '{delimiter}')"
     quoted = f"WHEN {_is_well_formed(delimiter)} THEN {_unquoted(delimiter)}"

@@ -20,11 +20,11 @@ on both sides of the quantile move in opposite directions, so they are not monot
 is the number of people to add or remove until the candidate is a median, and the sensitivity is one. Exchanging an
 individual keeps n and moves L and G by at most one, hence b L - a n and b G - (b - a) n by at most b.
 
-**Groups.** A person is kept in at most m groups. Under add-remove at most m groups change, each as its question says,
-so shares of epsilon/m add up to epsilon. Under replace a person may leave m groups and enter m others, so that 2m groups
-change by one removal or one addition each. That must cost half a share: for counts it does, as one addition changes
-score differences by at most one, and the rate of the not monotonic mechanism is made for two. For quantiles it does
-with the sensitivity 2 max(a, b - a) >= b, twice the one for additions.
+**Groups.** A person is kept in at most m groups. Under add-remove at most m groups change, each as its question
+says, so shares of epsilon/m add up to epsilon. Under replace a person may leave m groups and enter m others, so that 2m
+groups change by one removal or one addition each. That must cost half a share: for counts it does, as one addition
+changes score differences by at most one, and the rate of the not monotonic mechanism is made for two. For quantiles it
+does with the sensitivity 2 max(a, b - a) >= b, twice the one for additions.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """A table of private rows, and the questions that can be asked of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -38,6 +38,11 @@ class Questions:
     def __repr__(self) -> str:
         person = None if self._who.person is None else self._who.person.name
         return f"{type(self).__name__}(columns={list(self._engine.columns)}, person={person!r})"
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Return the public schema: the columns by name."""
+        return self._engine.columns
 
     def mode(self, column: str, *, candidates: Any, epsilon: Number) -> Answer:
         """Return the candidate that most individuals have, privately.

@@ -42,7 +42,8 @@ def public_values(values: Any, column: Column, name: str = "candidates") -> Valu
     [given] = kinds
     if given not in COMPARABLE[column.kind]:
         raise InvalidType(
-            f"{name} are {given.value}, but the column {column.name!r} holds {column.kind.value}: give values of the column's type"
+            f"{name} are {given.value}, but the column {column.name!r} holds {column.kind.value}:"
+            " give values of the column's type"
         )
     if column.kind is Kind.FLOAT or given is Kind.FLOAT:
         items = [_exact_float(item, name) for item in items]
