@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import re
 from collections.abc import Iterator
@@ -6,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpselect import PermuteAndFlip
+from dpselect import PermuteAndFlip, analysis
 from dpselect.cli import demo, hospital
-from dpselect.cli.hospital import DIAGNOSES, Visits, make_visits, patients_per_diagnosis
+from dpselect.cli.hospital import COUNTIES, DIAGNOSES, Visits, make_visits, patients_per_diagnosis, typical_costs
 from tests.cli.conftest import Run
 
 
@@ -27,15 +28,15 @@ def rows_of(output: str) -> Iterator[tuple[str, str]]:
 def test_the_demo_shows_five_answers_for_each_epsilon(run: Run, visits: Visits) -> None:
     result = run("demo")
     assert (result.code, result.err) == (0, "")
-    rows = dict(rows_of(result.out))
+    rows = dict(rows_of(result.out[: result.out.index("Guarantee")]))
     assert list(rows) == ["1", "0.1", "0.01", "0.002"]
     for epsilon, row in rows.items():
         assert sum(map(int, re.findall(r"(\d) x ", row))) == 5
         assert f"factor {math.exp(float(epsilon)):.3f}" in row
     best = DIAGNOSES[int(patients_per_diagnosis(visits).argmax())]
     assert f"5 x {best.name}" in rows["1"]
-    assert rows["1"].split("|")[-1].strip() == "0.0"
-    assert float(rows["0.002"].split("|")[-1]) > 10
+    expected = analysis.expected_error(PermuteAndFlip("0.002", monotonic=True), patients_per_diagnosis(visits))
+    assert f"on average {expected:,.1f} patients fewer" in rows["0.002"]
 
 
 def test_the_demo_explains_itself(run: Run, visits: Visits) -> None:
@@ -43,18 +44,18 @@ def test_the_demo_explains_itself(run: Run, visits: Visits) -> None:
     counts = np.sort(patients_per_diagnosis(visits))
     assert f"{counts[-1]:,} patients" in text
     assert "only because these data are made up" in text
-    assert "estimate from 2,000 simulated answers" in text
     assert str(PermuteAndFlip("0.1", monotonic=True).guarantee) in text
     assert "5 times its epsilon" in text
     assert "dpselect select --help" in text
+    assert f"{np.sort(typical_costs(visits))[19_999]:,} (true median)" in text
+    assert all(county in text for county in COUNTIES)
 
 
-def test_the_estimate_is_that_of_permute_and_flip() -> None:
-    """Of two candidates the second is heads with p = exp(-1), and then wins half the time."""
-    gap, p = 10, math.exp(-1)
-    estimate = demo._shortfall(PermuteAndFlip("0.1", monotonic=True), np.array([0, gap]))
-    deviation = gap * math.sqrt(p / 2 * (1 - p / 2) / 2000)
-    assert estimate == pytest.approx(gap * p / 2, abs=6 * deviation)
+def test_typical_costs_are_lower_medians(visits: Visits) -> None:
+    costs = typical_costs(visits)
+    for patient in (0, 1, 39_999):
+        own = sorted(visits.costs[visits.patients == patient].tolist())
+        assert costs[patient] == own[(len(own) - 1) // 2]
 
 
 def test_the_hospital_is_as_announced(visits: Visits) -> None:
@@ -67,7 +68,7 @@ def test_the_hospital_is_as_announced(visits: Visits) -> None:
 
 
 def test_a_patient_counts_once_per_diagnosis(visits: Visits) -> None:
-    few = Visits(visits.patients[-5000:], visits.diagnoses[-5000:])
+    few = Visits(*(part[-5000:] for part in dataclasses.astuple(visits)))
     pairs = set(zip(few.patients.tolist(), few.diagnoses.tolist(), strict=True))
     assert len(pairs) < 5000
     expected = [sum(diagnosis == index for _, diagnosis in pairs) for index in range(len(DIAGNOSES))]
@@ -78,17 +79,29 @@ def test_the_sensitivity_is_one_and_monotonic(visits: Visits) -> None:
     """Without its most frequent patient no count falls by more than one, and none rises."""
     counts = patients_per_diagnosis(visits)
     others = visits.patients != np.bincount(visits.patients).argmax()
-    fall = counts - patients_per_diagnosis(Visits(visits.patients[others], visits.diagnoses[others]))
+    fall = counts - patients_per_diagnosis(Visits(*(part[others] for part in dataclasses.astuple(visits))))
     assert np.count_nonzero(~others) > len(DIAGNOSES)
     assert set(fall.tolist()) == {0, 1}
-    assert demo._mechanism("0.1") == PermuteAndFlip("0.1", sensitivity=1, monotonic=True)
 
 
 def test_the_answers_of_the_demo_are_drawn_afresh(visits: Visits) -> None:
-    """The chance of twenty equal draws is below 10**-6 at an epsilon that makes all candidates alike."""
-    counts = patients_per_diagnosis(visits)
-    answers = {demo._answers(PermuteAndFlip("1e-9"), counts) for _ in range(20)}
-    assert len(answers) > 1
+    """At such an epsilon all 30 diagnoses are alike: a hundred equal draws have a chance of 30**-99."""
+    table = demo._open(visits)
+    answers = [demo._several_modes(table, "1e-9") for _ in range(20)]
+    assert len(set().union(*answers)) > 1
+
+
+def test_the_table_can_be_saved_and_asked(run: Run, visits: Visits, tmp_path: Path) -> None:
+    path = str(tmp_path / "visits.csv")
+    saved = run("demo", "--save", path)
+    assert (saved.code, saved.err) == (0, "")
+    assert "200,000 visits written" in saved.out
+    codes = ",".join(diagnosis.code for diagnosis in DIAGNOSES)
+    asked = run(*f"mode {path} --column diagnosis --candidates {codes} --person patient --epsilon 5".split())
+    assert asked.out.splitlines()[0] == DIAGNOSES[int(patients_per_diagnosis(visits).argmax())].code
+    refused = run("demo", "--save", str(tmp_path / "no" / "visits.csv"))
+    assert refused.code == 2
+    assert "cannot be written" in refused.err
 
 
 def test_the_demo_writes_no_file(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import dpselect
+from dpselect.cli.asking import median, mode, quantile, top
 from dpselect.cli.comparison import compare
 from dpselect.cli.demo import demo
 from dpselect.cli.planning import plan
@@ -19,6 +20,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
+app.command()(mode)
+app.command()(top)
+app.command()(median)
+app.command()(quantile)
 app.command()(select)
 app.command()(plan)
 app.command()(compare)

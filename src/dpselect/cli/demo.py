@@ -1,107 +1,159 @@
-"""`dpselect demo`: a private question to a made-up hospital, explained in plain words."""
+"""`dpselect demo`: private questions to a made-up hospital, explained in plain words."""
 
 import math
 from collections import Counter
+from typing import Annotated, Any
 
 import numpy as np
+import pyarrow.csv as arrow_csv
+import typer
 from rich.console import Console
 from rich.table import Table
 
-from dpselect import PermuteAndFlip
+from dpselect import PermuteAndFlip, analysis, tables
 from dpselect.cli.console import busy, clean_errors
-from dpselect.cli.hospital import DIAGNOSES, PATIENTS, VISITS, Integers, make_visits, patients_per_diagnosis
+from dpselect.cli.hospital import (
+    COUNTIES,
+    DIAGNOSES,
+    HIGHEST_COST,
+    PATIENTS,
+    VISITS,
+    Visits,
+    make_visits,
+    patients_per_diagnosis,
+    typical_costs,
+)
+from dpselect.errors import InvalidValue
 
 _EPSILONS = ("1", "0.1", "0.01", "0.002")
-_ANSWERS = 5
-_DRAWS = 2_000
+_RUNS = 5
+_CODES = [diagnosis.code for diagnosis in DIAGNOSES]
+_NAMES = {diagnosis.code: diagnosis.name for diagnosis in DIAGNOSES}
 
 _INTRODUCTION = f"""
 [bold]Which diagnosis do most patients have?[/bold]
-We ask a made-up hospital: {VISITS:,} visits of {PATIENTS:,} patients, {len(DIAGNOSES)} diagnoses.
+We ask a made-up hospital: a table of {VISITS:,} visits of {PATIENTS:,} patients, {len(DIAGNOSES)} diagnoses.
 
 The exact winner can depend on a single patient, and so tell on them. A private answer is drawn at random instead, \
 with a strong pull towards the best. [bold]Epsilon[/bold] says how private: with or without any one patient in the \
 table, the probability of each answer changes at most by the factor in the second column (e to the power epsilon). \
 A smaller epsilon hides patients better and misses the winner more often.
+
+  >>> visits = dpselect.open_table("visits.csv", person="patient")
+  >>> visits.mode("diagnosis", candidates=["I10", "E11", "M54", ...], epsilon=0.1)
 """
 
 _NEXT = """
 [bold]Try next[/bold]
-  dpselect select --help    choose by scores in your own CSV file; in Python:
-  >>> from dpselect import PermuteAndFlip
-  >>> PermuteAndFlip(epsilon="0.1").select([310, 250, 120])
+  dpselect demo --save visits.csv      write this table, and then ask it on the command line:
+  dpselect mode visits.csv --column diagnosis --candidates I10,E11,M54,J06 --person patient --epsilon 0.1
+  dpselect median visits.csv --column cost --lower 0 --upper 100000 --person patient --epsilon 0.1
+  dpselect select --help               choose by scores of your own instead of a table
 """
 
+_Save = Annotated[str | None, typer.Option(metavar="FILE.csv", help="Write the made-up table to this file, and stop.")]
 
-def demo() -> None:
-    """Answer a private question on a hospital table that the demo makes itself.
 
-    It takes a second or two, reads no file and writes none.
+def demo(save: _Save = None) -> None:
+    """Answer private questions on a hospital table that the demo makes itself.
+
+    It takes a few seconds and reads no file. The table is made up, so the true answers can be shown beside.
 
     Example: dpselect demo
     """
     with clean_errors():
         with busy("Making a hospital ..."):
-            counts = patients_per_diagnosis(make_visits())
-        table = _table(counts)
+            visits = make_visits()
+        if save is not None:
+            _save(visits, save)
+            return
+        with busy("Asking ..."):
+            parts = _mode_part(visits), _median_part(visits), _county_part(visits)
     console = Console(highlight=False)
-    console.print(_INTRODUCTION)
-    console.print(_truth(counts))
-    console.print(table)
-    console.print(_notes())
+    for part in parts:
+        for piece in part:
+            console.print(piece)
     console.print(_NEXT, end="")
 
 
-def _mechanism(epsilon: str) -> PermuteAndFlip:
-    # One patient adds at most one to each count, and never lowers any.
-    return PermuteAndFlip(epsilon, sensitivity=1, monotonic=True)
+def _save(visits: Visits, path: str) -> None:
+    try:
+        arrow_csv.write_csv(visits.table(), path)
+    except OSError as error:
+        raise InvalidValue(f"{path}: cannot be written ({error.strerror or type(error).__name__})") from None
+    Console().print(f"{VISITS:,} visits written to {path}: columns patient, county, diagnosis, cost.", soft_wrap=True)
 
 
-def _table(counts: Integers) -> Table:
-    table = Table()
-    table.add_column("epsilon", justify="right")
-    table.add_column("one patient changes a probability at most by", justify="right", max_width=17)
-    table.add_column(f"{_ANSWERS} private answers")
-    table.add_column("patients short of the best (estimate)", justify="right", max_width=16)
-    for epsilon in _EPSILONS:
-        mechanism = _mechanism(epsilon)
-        factor = f"factor {math.exp(mechanism.epsilon):.3f}"
-        table.add_row(epsilon, factor, _answers(mechanism, counts), f"{_shortfall(mechanism, counts):,.1f}")
-        table.add_section()
-    return table
+def _open(visits: Visits) -> tables.Table:
+    return tables.open_table(visits.table(), person="patient")
 
 
-def _answers(mechanism: PermuteAndFlip, counts: Integers) -> str:
-    """The private answers, each drawn afresh; in green those that are the true winner."""
-    answers = Counter(mechanism.select(counts) for _ in range(_ANSWERS))
-    return "\n".join(
-        f"[{'green' if counts[index] == counts.max() else 'yellow'}]{times} x {DIAGNOSES[index].name}[/]"
-        for index, times in answers.most_common()
-    )
-
-
-def _shortfall(mechanism: PermuteAndFlip, counts: Integers) -> float:
-    """The average number of patients that the answer has fewer than the best, from simulated answers."""
-    return float(counts.max() - counts[mechanism.simulate(counts, _DRAWS)].mean())
-
-
-def _truth(counts: Integers) -> str:
+def _mode_part(visits: Visits) -> list[Any]:
+    counts, table = patients_per_diagnosis(visits), _open(visits)
     second, best = (int(index) for index in np.argsort(counts)[-2:])
-    return (
+    truth = (
         f"[bold]True answer:[/bold] {_name(best)}, {counts[best]:,} patients; next is {_name(second)} with"
         f" {counts[second]:,}.\nWe show it only because these data are made up. Of real patients it stays secret."
     )
-
-
-def _notes() -> str:
-    guarantee = _mechanism("0.1").guarantee
-    return (
-        f"The last column is an estimate from {_DRAWS:,} simulated answers: how many patients fewer than the true"
-        " winner the answer has, on average.\n"
+    shown = Table()
+    shown.add_column("epsilon", justify="right")
+    shown.add_column("one patient changes a probability at most by", justify="right", max_width=17)
+    shown.add_column(f"{_RUNS} private answers")
+    shown.add_column("what to expect", max_width=30)
+    for epsilon in _EPSILONS:
+        # One patient adds at most one to each count, and never lowers any: what the table derives by itself.
+        mechanism = PermuteAndFlip(epsilon, sensitivity=1, monotonic=True)
+        answers = _several_modes(table, epsilon)
+        expected = f"on average {analysis.expected_error(mechanism, counts):,.1f} patients fewer than the best has"
+        factor = f"factor {math.exp(mechanism.epsilon):.3f}"
+        shown.add_row(epsilon, factor, _coloured(answers, DIAGNOSES[best].code), expected)
+        shown.add_section()
+    guarantee = PermuteAndFlip("0.1").guarantee
+    notes = (
         f"[bold]Guarantee[/bold] of one answer with epsilon 0.1: {guarantee}. Pure means without exception; zCDP is"
         " the same promise in the unit in which many answers are added up.\n"
-        f"[bold]Answers add up:[/bold] the {_ANSWERS} of a row cost {_ANSWERS} times its epsilon. With real data,"
-        " ask once."
+        f"[bold]Answers add up:[/bold] the {_RUNS} of a row cost {_RUNS} times its epsilon. With real data, ask once.\n"
+    )
+    return [_INTRODUCTION, truth, shown, notes]
+
+
+def _median_part(visits: Visits) -> list[Any]:
+    costs, table = np.sort(typical_costs(visits)), _open(visits)
+    true = int(costs[(costs.size - 1) // 2])
+    answers = [table.median("cost", lower=0, upper=HIGHEST_COST, epsilon="0.1").value for _ in range(_RUNS)]
+    missed = np.mean([abs(int(np.searchsorted(costs, answer)) - costs.size / 2) for answer in answers])
+    text = (
+        f"[bold]What does a visit cost?[/bold] Half of the patients typically pay less than {true:,} (true median).\n"
+        f"{_RUNS} private answers with epsilon 0.1, among all whole numbers up to {HIGHEST_COST:,}:"
+        f" [green]{', '.join(f'{answer:,}' for answer in answers)}[/green]\n"
+        f"Instead of half, about {missed:,.0f} patients more or fewer lie below these answers, of {costs.size:,}.\n"
+    )
+    return [text]
+
+
+def _county_part(visits: Visits) -> list[Any]:
+    grouped = _open(visits).group_by("county", candidates=list(COUNTIES))
+    answers = grouped.mode("diagnosis", candidates=_CODES, epsilon="0.1").value
+    shown = Table(title="The most common diagnosis of each county, epsilon 0.1 for all counties together")
+    shown.add_column("county")
+    shown.add_column("private answer")
+    shown.add_column("true answer")
+    for position, county in enumerate(COUNTIES):
+        best = int(patients_per_diagnosis(visits, position).argmax())
+        shown.add_row(county, _coloured(Counter([answers[county]]), _CODES[best], times=False), _NAMES[_CODES[best]])
+    return [shown]
+
+
+def _several_modes(table: tables.Table, epsilon: str) -> Counter[str]:
+    """Private answers, each drawn afresh."""
+    return Counter(table.mode("diagnosis", candidates=_CODES, epsilon=epsilon).value for _ in range(_RUNS))
+
+
+def _coloured(answers: Counter[str], best: str, times: bool = True) -> str:
+    """The answers with how often each came; in green those that are the true winner."""
+    return "\n".join(
+        f"[{'green' if code == best else 'yellow'}]{f'{count} x ' if times else ''}{_NAMES[code]}[/]"
+        for code, count in answers.most_common()
     )
 
 

@@ -1,10 +1,11 @@
-"""A made-up hospital for the demo: visits of patients, each with one diagnosis of a public list."""
+"""A made-up hospital for the demo: visits of patients, each with a diagnosis, a county and a cost."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 Integers = npt.NDArray[np.int64]
 
@@ -56,12 +57,30 @@ DIAGNOSES = (
 )
 
 
+COUNTIES = ("Ashford", "Brook", "Calder", "Dunmore", "Elland", "Fenwick")
+HIGHEST_COST = 100_000
+
+
 @dataclass(frozen=True, repr=False)
 class Visits:
-    """One row per visit: who came, and the position of the diagnosis in DIAGNOSES."""
+    """One row per visit: who came, the positions of the diagnosis and of the county, and the cost."""
 
     patients: Integers
     diagnoses: Integers
+    counties: Integers
+    costs: Integers
+
+    def table(self) -> pa.Table:
+        """Return the visits as a table with codes and names."""
+        codes = np.array([diagnosis.code for diagnosis in DIAGNOSES])
+        return pa.table(
+            {
+                "patient": self.patients,
+                "county": np.array(COUNTIES)[self.counties],
+                "diagnosis": codes[self.diagnoses],
+                "cost": self.costs,
+            }
+        )
 
 
 def make_visits(seed: int = _SEED) -> Visits:
@@ -74,11 +93,23 @@ def make_visits(seed: int = _SEED) -> Visits:
     main = generator.choice(weights.size, PATIENTS, p=weights / weights.sum())
     other = generator.choice(weights.size, VISITS, p=weights / weights.sum())
     diagnoses = np.where(generator.random(VISITS) < _REPEATED, main[patients], other)
-    return Visits(patients, diagnoses)
+    counties = generator.choice(len(COUNTIES), PATIENTS)[patients]
+    costs = np.minimum(generator.lognormal(5.5 + weights.argsort()[diagnoses] / 15, 0.8), HIGHEST_COST)
+    return Visits(patients, diagnoses, counties, costs.astype(np.int64))
 
 
-def patients_per_diagnosis(visits: Visits) -> Integers:
+def patients_per_diagnosis(visits: Visits, county: int | None = None) -> Integers:
     """The number of different patients with each diagnosis: a patient counts at most once for each."""
     size = len(DIAGNOSES)
-    pairs = np.unique(visits.patients * size + visits.diagnoses)
+    chosen = slice(None) if county is None else visits.counties == county
+    pairs = np.unique(visits.patients[chosen] * size + visits.diagnoses[chosen])
     return np.bincount(pairs % size, minlength=size)
+
+
+def typical_costs(visits: Visits) -> Integers:
+    """The lower median of the costs of each patient."""
+    order = np.lexsort((visits.costs, visits.patients))
+    counts = np.bincount(visits.patients)
+    middles = np.cumsum(counts) - counts + (counts - 1) // 2
+    costs: Integers = visits.costs[order][middles]
+    return costs

@@ -30,4 +30,8 @@ Monotonic = Annotated[
 ]
 Column = Annotated[str | None, typer.Option(metavar="C", help="Name of the score column; the file needs a header.")]
 Label = Annotated[str | None, typer.Option(metavar="L", help="Name of the label column, beside --column.")]
+Epsilon = Annotated[
+    str,
+    typer.Option(metavar="E", help="Privacy of the answer, exactly as written: 0.1, 1e-3 or 1/3. Smaller is safer."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON object, for programs.")]

@@ -6,14 +6,10 @@ from typing import Annotated
 import typer
 
 from dpselect.cli.console import clean_errors, print_line
-from dpselect.cli.options import KINDS, Column, File, Json, Label, MechanismName, Monotonic, Sensitivity
+from dpselect.cli.options import KINDS, Column, Epsilon, File, Json, Label, MechanismName, Monotonic, Sensitivity
 from dpselect.cli.scores_file import Candidates, read_scores
 from dpselect.mechanisms.record import SelectionRecord
 
-_Epsilon = Annotated[
-    str,
-    typer.Option(metavar="E", help="Privacy of the answer, exactly as written: 0.1, 1e-3 or 1/3. Smaller is safer."),
-]
 _Name = Annotated[
     MechanismName, typer.Option(metavar="M", help="permute-and-flip (recommended), exponential or noisy-max.")
 ]
@@ -22,7 +18,7 @@ _Name = Annotated[
 def select(  # noqa: PLR0913 - typer makes an option of each argument
     file: File,
     *,
-    epsilon: _Epsilon,
+    epsilon: Epsilon,
     sensitivity: Sensitivity = "1",
     monotonic: Monotonic = False,
     mechanism: _Name = MechanismName.PERMUTE_AND_FLIP,

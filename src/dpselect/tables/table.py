@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from dpselect import _validate
 from dpselect._exact import NotExact, NotFinite, rational, rational_from_text
@@ -79,7 +79,7 @@ class Questions:
         return TopK(found, values, k)
 
     def _column(self, name: str) -> Column:
-        return known_column(self._engine, name, "column")
+        return known_column(self, name, "column")
 
     def _ask(self, question: Question, epsilon: Number) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
@@ -117,14 +117,21 @@ class GroupedTable(Questions):
     """A table whose answers come one for each public group, as a dict."""
 
 
-def known_column(engine: Engine, name: Any, what: str) -> Column:
+class _Schema(Protocol):
+    """An engine or a table."""
+
+    @property
+    def columns(self) -> Mapping[str, Column]: ...
+
+
+def known_column(schema: _Schema, name: Any, what: str) -> Column:
     """The column of this name; an error shows the names that exist, which are public."""
     if not isinstance(name, str):
         raise InvalidType(f"{what} must be the name of a column, got {type(name).__name__}")
-    found = engine.columns.get(name)
+    found = schema.columns.get(name)
     if found is None:
-        names = ", ".join(map(repr, list(engine.columns)[:_SHOWN_COLUMNS]))
-        more = ", ..." if len(engine.columns) > _SHOWN_COLUMNS else ""
+        names = ", ".join(map(repr, list(schema.columns)[:_SHOWN_COLUMNS]))
+        more = ", ..." if len(schema.columns) > _SHOWN_COLUMNS else ""
         raise InvalidValue(f"{what} {name!r} is not in the table, which has {names}{more}")
     if found.kind is Kind.OTHER:
         raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")

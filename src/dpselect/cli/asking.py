@@ -1,0 +1,183 @@
+"""`dpselect mode`, `top`, `median` and `quantile`: private questions to a CSV or Parquet file."""
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from dpselect.cli.console import clean_errors, print_line
+from dpselect.cli.options import Epsilon, Json
+from dpselect.cli.public_list import bound, distance, public_list
+from dpselect.errors import InvalidValue
+from dpselect.tables import Answer, GroupedTable, Table, open_table
+from dpselect.tables.table import known_column
+
+_File = Annotated[str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a folder of them, or a pattern.")]
+_Column = Annotated[str, typer.Option("--column", metavar="C", help="The column that the question is about.")]
+_Candidates = Annotated[
+    str, typer.Option(metavar="LIST|FILE", help="What may be answered: A,B,C or a file, one per line. Must be public.")
+]
+_Person = Annotated[
+    str | None, typer.Option(metavar="P", help="The column that names the person; without it each row is a person.")
+]
+_Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (protects who is in it) or replace.")]
+_GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for each group of this column.")]
+_Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
+_MaxGroups = Annotated[int, typer.Option(metavar="M", help="In how many groups a person may count.")]
+_Engine = Annotated[str, typer.Option(metavar="duckdb", help="What counts the people.")]
+_Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
+_Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
+_Step = Annotated[
+    str, typer.Option(metavar="S", help="Distance of candidates; days for dates, else seconds for times.")
+]
+
+Questions = Table | GroupedTable
+
+
+def mode(  # noqa: PLR0913 - typer makes an option of each argument
+    file: _File,
+    *,
+    column: _Column,
+    candidates: _Candidates,
+    epsilon: Epsilon,
+    person: _Person = None,
+    neighbours: _Neighbours = "add-remove",
+    group_by: _GroupBy = None,
+    groups: _Groups = None,
+    max_groups: _MaxGroups = 1,
+    engine: _Engine = "duckdb",
+    as_json: Json = False,
+) -> None:
+    """Tell which candidate most people have, privately.
+
+    Candidates must be public: a list taken from the data would leak.
+    One that nobody has can win, and values that are not listed do not count.
+
+    Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
+    """
+    with clean_errors():
+        table = _opened(file, person, neighbours, engine)
+        listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
+        answer = _grouped(table, group_by, groups, max_groups).mode(column, candidates=listed, epsilon=epsilon)
+    _print(answer, as_json)
+
+
+def top(  # noqa: PLR0913
+    file: _File,
+    *,
+    k: Annotated[int, typer.Option("-k", metavar="K", help="How many candidates to tell.")],
+    column: _Column,
+    candidates: _Candidates,
+    epsilon: Epsilon,
+    person: _Person = None,
+    neighbours: _Neighbours = "add-remove",
+    group_by: _GroupBy = None,
+    groups: _Groups = None,
+    max_groups: _MaxGroups = 1,
+    engine: _Engine = "duckdb",
+    as_json: Json = False,
+) -> None:
+    """Tell the K candidates that most people have, privately, best first.
+
+    Epsilon is the total of the whole answer.
+
+    Example: dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1
+    """
+    with clean_errors():
+        table = _opened(file, person, neighbours, engine)
+        listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
+        answer = _grouped(table, group_by, groups, max_groups).top_k(column, k, candidates=listed, epsilon=epsilon)
+    _print(answer, as_json)
+
+
+def median(  # noqa: PLR0913
+    file: _File,
+    *,
+    column: _Column,
+    lower: _Lower,
+    upper: _Upper,
+    step: _Step = "1",
+    epsilon: Epsilon,
+    person: _Person = None,
+    neighbours: _Neighbours = "add-remove",
+    group_by: _GroupBy = None,
+    groups: _Groups = None,
+    max_groups: _MaxGroups = 1,
+    engine: _Engine = "duckdb",
+    as_json: Json = False,
+) -> None:
+    """Tell a value that half of the people are below, privately.
+
+    The candidates are lower, lower + step, ..., upper; other values are moved into this range.
+    A person with several rows stands at the lower median of their values.
+
+    Example: dpselect median visits.csv --column cost --lower 0 --upper 1000000 --person patient --epsilon 0.5
+    """
+    with clean_errors():
+        table = _opened(file, person, neighbours, engine)
+        grid = _range(table, column, lower, upper, step)
+        answer = _grouped(table, group_by, groups, max_groups).median(column, **grid, epsilon=epsilon)
+    _print(answer, as_json)
+
+
+def quantile(  # noqa: PLR0913
+    file: _File,
+    *,
+    level: Annotated[str, typer.Option(metavar="Q", help="The share of people below, between 0 and 1: 0.9 or 1/3.")],
+    column: _Column,
+    lower: _Lower,
+    upper: _Upper,
+    step: _Step = "1",
+    epsilon: Epsilon,
+    person: _Person = None,
+    neighbours: _Neighbours = "add-remove",
+    group_by: _GroupBy = None,
+    groups: _Groups = None,
+    max_groups: _MaxGroups = 1,
+    engine: _Engine = "duckdb",
+    as_json: Json = False,
+) -> None:
+    """Tell a value that a share Q of the people are below, privately.
+
+    Example: dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 1000000 --epsilon 0.5
+    """
+    with clean_errors():
+        table = _opened(file, person, neighbours, engine)
+        grid = _range(table, column, lower, upper, step)
+        answer = _grouped(table, group_by, groups, max_groups).quantile(column, level, **grid, epsilon=epsilon)
+    _print(answer, as_json)
+
+
+def _opened(file: str, person: str | None, neighbours: str, engine: str) -> Table:
+    return open_table(file, person=person, neighbours=neighbours, engine=engine)
+
+
+def _grouped(table: Table, column: str | None, groups: str | None, most: int) -> Questions:
+    if (column is None) != (groups is None):
+        raise InvalidValue("--group-by and --groups belong together: name the column, and list its public groups")
+    if column is None or groups is None:
+        return table
+    listed = public_list(groups, known_column(table, column, "--group-by"), "--groups")
+    return table.group_by(column, candidates=listed, max_groups=most)
+
+
+def _range(table: Table, name: str, lower: str, upper: str, step: str) -> dict[str, Any]:
+    column = known_column(table, name, "column")
+    ends = {option: bound(text, column, f"--{option}") for option, text in (("lower", lower), ("upper", upper))}
+    return {**ends, "step": distance(step, column)}
+
+
+def _print(answer: Answer, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(answer.to_dict()))
+        return
+    for line in _lines(answer.value):
+        print_line(line, "bold green")
+    print_line(f"chosen by {answer.mechanism}; guarantee: {answer.guarantee}", "dim")
+
+
+def _lines(value: Any, shown: Callable[[Any], str] = str) -> list[str]:
+    if isinstance(value, dict):
+        return [f"{shown(group)}: {', '.join(_lines(answer))}" for group, answer in value.items()]
+    return [shown(item) for item in value] if isinstance(value, list) else [shown(value)]

@@ -1,0 +1,126 @@
+"""`dpselect mode|top|median|quantile`: the same answers as in Python, in text and JSON, and clear refusals."""
+
+import datetime
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.conftest import Run
+
+PEOPLE = 300
+
+
+@pytest.fixture
+def visits() -> pa.Table:
+    """Every person has asthma, one in three has flu as well; what is asked of it has one clear answer."""
+    persons = [*range(PEOPLE), *range(0, PEOPLE, 3)]
+    return pa.table(
+        {
+            "patient": persons,
+            "diagnosis": ["asthma, severe"] * PEOPLE + ["flu"] * (PEOPLE // 3),
+            "ward": [7] * len(persons),
+            "cost": [Decimal("10.50")] * len(persons),
+            "rate": [0.3] * len(persons),
+            "day": [datetime.date(2026, 2, 3)] * len(persons),
+            "moment": [datetime.datetime(2026, 2, 3, 4, 5, 6)] * len(persons),
+            "county": ["north" if person % 2 else "south" for person in persons],
+        }
+    )
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def file(request: pytest.FixtureRequest, visits: pa.Table, tmp_path: Path) -> str:
+    path = tmp_path / f"visits.{request.param}"
+    (arrow_csv.write_csv if request.param == "csv" else pq.write_table)(visits, path)
+    return str(path)
+
+
+def test_mode_from_a_list_and_from_a_file(run: Run, file: str, tmp_path: Path) -> None:
+    rest = ["--column", "diagnosis", "--person", "patient", "--epsilon", "1"]
+    result = run("mode", file, "--candidates", 'flu,"asthma, severe",cold', *rest)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == "asthma, severe\nchosen by permute-and-flip; guarantee: 1-DP (pure), 0.36788-zCDP\n"
+    listed = tmp_path / "codes.txt"
+    listed.write_text("flu\n\nasthma, severe\ncold\n", encoding="utf-8-sig")
+    assert run("mode", file, "--candidates", str(listed), *rest).out == result.out
+
+
+def test_numbers_are_taken_in_the_type_of_the_column(run: Run, file: str) -> None:
+    result = run("mode", file, "--column", "ward", "--candidates", "7,8", "--epsilon", "1", "--json")
+    assert json.loads(result.out)["value"] in (7, "7")
+
+
+def test_top_is_in_order(run: Run, file: str) -> None:
+    rest = ["--candidates", 'flu,"asthma, severe",cold', "--column", "diagnosis", "--epsilon", "4"]
+    result = run("top", file, "-k", "2", *rest)
+    assert result.out.splitlines()[:2] == ["asthma, severe", "flu"]
+    assert json.loads(run("top", file, "-k", "2", *rest, "--json").out) == {
+        "value": ["asthma, severe", "flu"],
+        "mechanism": "permute-and-flip",
+        "guarantee": "4-DP (pure), 2.27068-zCDP",
+        "epsilon": "4",
+        "ledger_id": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "value"),
+    [
+        ("ward", "--lower 0 --upper 1000000000000", "7"),
+        ("cost", "--lower 0 --upper 1000 --step 0.01", "10.50"),
+        ("rate", "--lower 0 --upper 1 --step 0.1", "0.3"),
+        ("day", "--lower 2020-01-01 --upper 2030-01-01", "2026-02-03"),
+        ("moment", "--lower 2020-01-01T00:00:00 --upper 2030-01-01T00:00:00", "2026-02-03 04:05:06"),
+    ],
+)
+@pytest.mark.parametrize("question", [("median",), ("quantile", "--level", "0.9"), ("quantile", "--level", "1/3")])
+def test_quantiles_of_every_type(run: Run, file: str, column: str, options: str, value: str, question: tuple) -> None:
+    """All people have the same value, so with this epsilon the answer is that one."""
+    name, *level = question
+    result = run(name, file, *level, "--column", column, *options.split(), "--epsilon", "20", "--person", "patient")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines()[0] == value
+
+
+def test_groups(run: Run, file: str) -> None:
+    options = ["--column", "ward", "--candidates", "6,7", "--person", "patient", "--epsilon", "4"]
+    result = run("mode", file, *options, "--group-by", "county", "--groups", "north,south", "--max-groups", "2")
+    assert result.out.splitlines()[:2] == ["north: 7", "south: 7"]
+    told = json.loads(run("mode", file, *options, "--group-by", "county", "--groups", "north", "--json").out)
+    assert [pair["group"] for pair in told["value"]] == ["north"]
+    refused = run("mode", file, *options, "--group-by", "county")
+    assert refused.code == 2
+    assert "--group-by and --groups belong together" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("mode missing.csv --column ward --candidates 1 --epsilon 1", "there is no such file"),
+        (
+            "mode FILE --column Ward --candidates 1 --epsilon 1",
+            "column 'Ward' is not in the table, which has 'patient'",
+        ),
+        ("mode FILE --column ward --candidates 1 --epsilon 0", "epsilon must be > 0"),
+        ("mode FILE --column ward --candidates 1 --epsilon 1 --person who", "person 'who' is not in the table"),
+        ("mode FILE --column ward --candidates 1,1 --epsilon 1", "candidates must be different values"),
+        ("mode FILE --column ward --candidates 1 --epsilon 1 --neighbours none", "neighbours must be"),
+        ("mode FILE --column ward --candidates 1 --epsilon 1 --engine excel", "engine must be"),
+        ("top FILE -k 3 --column ward --candidates 1,2 --epsilon 1", "k must be from 1 to the number of candidates"),
+        ("median FILE --column cost --lower 5 --upper 1 --epsilon 1", "lower must be <= upper"),
+        ("median FILE --column cost --lower five --upper 6 --epsilon 1", "--lower: 'five'"),
+        ("median FILE --column day --lower 2020-01-01 --upper 2021-01-01 --step 0 --epsilon 1", "step must be > 0"),
+        ("quantile FILE --level 2 --column cost --lower 1 --upper 5 --epsilon 1", "level must be between 0 and 1"),
+    ],
+)
+def test_refusals_are_one_line(run: Run, file: str, arguments: str, message: str) -> None:
+    result = run(*arguments.replace("FILE", file).split())
+    assert result.code == 2
+    assert result.out == ""
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
