@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dpselect.errors import EngineFailure
@@ -33,14 +34,15 @@ class DuckDBEngine:
         lists = {queries.CANDIDATES: _list(candidates, column)}
         found = self._found(queries.counting(self._source.query, column, candidates, who), lists, who)
         scores = np.zeros((_number_of_groups(who), len(candidates)), np.int64)
-        scores[found["grp"].to_numpy(), found["place"].to_numpy()] = found["individuals"].to_numpy()
+        group = 0 if who.groups is None else found["grp"].to_numpy()
+        scores[group, found["place"].to_numpy()] = found["individuals"].to_numpy()
         return list(scores)
 
     def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""
         found = self._found(queries.placing(self._source.query, column, grid, who), {}, who)
-        place, individuals = found["place"].to_numpy(), found["individuals"].to_numpy()
-        between = found["behind"].to_numpy() != 0
+        place, between = _split(found)
+        individuals = found["individuals"].to_numpy()
         groups = [] if who.groups is None else found["grp"].to_numpy()
         ends = [*np.searchsorted(groups, np.arange(_number_of_groups(who))).tolist(), place.size]
         return [
@@ -63,6 +65,14 @@ class DuckDBEngine:
                 return connection.sql(query, params=parameters).to_arrow_table()
         except Exception:  # also what a user's own relation or frame raises
             raise EngineFailure("the table could not be counted: check that it is complete and readable") from None
+
+
+def _split(found: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """The number of the candidate at or before each value, and whether the value lies behind it."""
+    if "item" not in found.column_names:
+        return found["place"].to_numpy(), found["behind"].to_numpy() != 0
+    item = found["item"].to_numpy()
+    return (item >> 1).view(np.uint64), (item & 1).astype(bool)
 
 
 def _number_of_groups(who: Individuals) -> int:

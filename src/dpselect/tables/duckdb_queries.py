@@ -15,6 +15,8 @@ CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
 
 def counting(source: str, column: Column, candidates: Values, who: Individuals) -> str:
     """Individuals for each candidate (in each group). A person counts once, however many rows they have."""
+    if who.groups is None:
+        return _counting_of_all(source, column, candidates, who)
     facts = _facts(
         source,
         sql.compared(column, candidates.kind),
@@ -27,6 +29,16 @@ def counting(source: str, column: Column, candidates: Values, who: Individuals) 
     return f"WITH {facts}{_kept(who)} {result}"
 
 
+def _counting_of_all(source: str, column: Column, candidates: Values, who: Individuals) -> str:
+    """Count all values, then pick the candidates: DuckDB is faster so than when every row must find its candidate."""
+    person = "" if who.person is None else f", {sql.identifier(who.person.name)} AS person"
+    values = f"SELECT {sql.compared(column, candidates.kind)} AS item{person} FROM ({source})"
+    number = "count(*)" if who.person is None else "count(DISTINCT person)"
+    counted = f"SELECT item, {number} AS individuals FROM ({values}) WHERE item IS NOT NULL GROUP BY item"
+    listed = _listed(CANDIDATES, candidates, column)
+    return f"SELECT place, individuals FROM ({counted}) JOIN ({listed}) AS candidate ON item = candidate.value"
+
+
 def placing(source: str, column: Column, grid: Grid, who: Individuals) -> str:
     """Individuals for each place of the grid (in each group), in ascending order."""
     facts = _facts(source, sql.place(column, grid), who, item="item", join="")
@@ -35,10 +47,11 @@ def placing(source: str, column: Column, grid: Grid, who: Individuals) -> str:
         kept = _kept_name(who)
         standing = f"(SELECT grp, quantile_disc(item, 0.5) AS item FROM {kept} GROUP BY grp, person)"
     counted = f"SELECT grp, item, count(*) AS individuals FROM {standing} GROUP BY grp, item"
-    # Arrow has no integers of 128 bits, so that numbers of candidates and what lies behind them are split here.
-    split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
     group = "" if who.groups is None else "grp, "
-    return f"WITH {facts}{_kept(who)} SELECT {group}{split}, individuals FROM ({counted}) ORDER BY {group}item"
+    # Arrow has no integers of 128 bits, so that those are split here.
+    split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
+    shown = "item" if sql.is_small(column, grid) else split
+    return f"WITH {facts}{_kept(who)} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
 
 
 def _facts(source: str, expression: str, who: Individuals, *, item: str, join: str) -> str:

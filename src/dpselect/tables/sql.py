@@ -77,14 +77,24 @@ def place(column: Column, grid: Grid) -> str:
     """Twice the number of the candidate at or before a value, plus one if the value lies behind it; else NULL."""
     if grid.kind is Kind.FLOAT:
         return _place_of_float(column, grid)
-    finer = 10 ** (_digits(column, grid) - grid.digits)
-    first, last, step = grid.first * finer, grid.last * finer, grid.step * finer
-    small = max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL
-    integer = "BIGINT" if small else "HUGEINT"
+    first, last, step = _in_units(column, grid)
+    integer = "BIGINT" if is_small(column, grid) else "HUGEINT"
     offset = f"(CAST({_units(column, grid, first, last)} AS {integer}) - {_literal(first)})"
     if step == 1:
         return f"2 * {offset}"
     return f"2 * ({offset} // {step}) + CAST({offset} % {step} <> 0 AS {integer})"
+
+
+def is_small(column: Column, grid: Grid) -> bool:
+    """Whether 64 bits are enough for the places of the grid."""
+    first, last, _ = _in_units(column, grid)
+    return grid.kind is Kind.FLOAT or max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL
+
+
+def _in_units(column: Column, grid: Grid) -> tuple[int, int, int]:
+    """First, last and step of the grid in the units in which values of the column are compared."""
+    finer = 10 ** (_digits(column, grid) - grid.digits)
+    return grid.first * finer, grid.last * finer, grid.step * finer
 
 
 def _digits(column: Column, grid: Grid) -> int:

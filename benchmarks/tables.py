@@ -1,0 +1,150 @@
+"""The rows about questions to tables, beside the same counting in DuckDB alone and the same question to peers."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from benchmarks.bars import Bar, Figures, at_most_times, no_bar
+from benchmarks.case import Case
+from benchmarks.contestant import NotAvailable
+from benchmarks.stopwatch import Call, Effort, interleaved_medians, timed
+from dpselect.tables import open_table
+
+_ROWS, _FEW_ROWS, _PEOPLE, _CODES = 10**7, 10**6, 2 * 10**6, 10**5
+_MOST_CENTS = 10**12
+_FEW_CANDIDATES = 1_000
+_EPSILON = 1
+
+
+def cases() -> Iterator[Case]:
+    """All rows about tables."""
+    yield _case(
+        "mode of people", "COUNT DISTINCT in DuckDB", "10^7 rows, 10^5 codes", at_most_times(1.3), _mode, _count_people
+    )
+    yield _case("mode of rows", "COUNT in DuckDB", "10^7 rows, 10^5 codes", no_bar(), _mode_of_rows, _count_rows)
+    size = "10^6 rows, 10^12 values"
+    yield _case("median of rows", "sort and group in DuckDB", size, at_most_times(2), _median, _sorted_groups)
+    yield _case("median of people", "sort and group in DuckDB", size, no_bar(), _median_of_people, _sorted_groups)
+    yield _case("median of floats", "sort and group in DuckDB", size, no_bar(), _median_of_floats, _sorted_floats)
+    yield _case("median of rows", "diffprivlib median", size, no_bar(), _median, _diffprivlib_median)
+    yield _case("median of rows", "OpenDP (Polars), 10^3 values", size, no_bar(), _median, _opendp_median)
+
+
+def _case(  # noqa: PLR0913, PLR0917 - the cells of a row
+    what: str, against: str, n: str, bar: Bar, ours: Callable[[], Call], theirs: Callable[[], Call]
+) -> Case:
+    def figures(effort: Effort) -> Figures:
+        return Figures(*interleaved_medians([timed(ours()), timed(theirs())], effort))
+
+    return Case(what, against, bar, figures, str(_EPSILON), n, dtype="Parquet")
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder that is gone when the program ends."""
+    return tempfile.TemporaryDirectory()
+
+
+@cache
+def _visits(rows: int) -> str:
+    """A Parquet file with this many rows: a person, a code with a long tail, cents and a float."""
+    path = Path(_folder().name) / f"{rows}.parquet"
+    share = "(hash(i, {}) / 18446744073709551616.0)"
+    columns = (
+        f"CAST({share.format(1)} * {_PEOPLE} AS INTEGER) AS person",
+        f"'code' || CAST(floor(pow({share.format(2)}, 2) * {_CODES}) AS INTEGER) AS code",
+        f"CAST({share.format(3)} * {_MOST_CENTS} AS BIGINT) AS cents",
+        f"{share.format(4)} * 1000 AS amount",
+    )
+    duckdb.connect().execute(f"COPY (SELECT {', '.join(columns)} FROM range({rows}) AS r(i)) TO '{path}'")  # noqa: S608
+    return str(path)
+
+
+def _codes() -> list[str]:
+    return [f"code{number}" for number in range(_CODES)]
+
+
+def _mode() -> Call:
+    table = open_table(_visits(_ROWS), person="person")
+    return partial(table.mode, "code", candidates=_codes(), epsilon=_EPSILON)
+
+
+def _mode_of_rows() -> Call:
+    return partial(open_table(_visits(_ROWS)).mode, "code", candidates=_codes(), epsilon=_EPSILON)
+
+
+def _statement(rows: int, selected: str, rest: str) -> Call:
+    query = f"SELECT {selected} FROM '{_visits(rows)}' {rest}"  # noqa: S608
+    connection = duckdb.connect()
+    return lambda: connection.sql(query).to_arrow_table()
+
+
+def _count_people() -> Call:
+    return _statement(_ROWS, "code, count(DISTINCT person)", "GROUP BY code")
+
+
+def _count_rows() -> Call:
+    return _statement(_ROWS, "code, count(*)", "GROUP BY code")
+
+
+def _sorted_groups() -> Call:
+    return _statement(_FEW_ROWS, "cents, count(*)", "GROUP BY cents ORDER BY cents")
+
+
+def _sorted_floats() -> Call:
+    return _statement(_FEW_ROWS, "amount, count(*)", "GROUP BY amount ORDER BY amount")
+
+
+def _median() -> Call:
+    table = open_table(_visits(_FEW_ROWS))
+    return partial(table.median, "cents", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON)
+
+
+def _median_of_people() -> Call:
+    table = open_table(_visits(_FEW_ROWS), person="person")
+    return partial(table.median, "cents", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON)
+
+
+def _median_of_floats() -> Call:
+    table = open_table(_visits(_FEW_ROWS))
+    return partial(table.median, "amount", lower=0, upper=1000, step=0.000001, epsilon=_EPSILON)
+
+
+def _cents() -> np.ndarray:
+    return duckdb.connect().sql(f"SELECT cents FROM '{_visits(_FEW_ROWS)}'").fetchnumpy()["cents"]  # noqa: S608
+
+
+def _diffprivlib_median() -> Call:
+    """From an array in memory; it chooses among intervals of reals between the values."""
+    try:
+        from diffprivlib.tools import median  # noqa: PLC0415
+    except ImportError:
+        raise NotAvailable("diffprivlib is not installed") from None
+    return partial(median, _cents(), epsilon=float(_EPSILON), bounds=(0, _MOST_CENTS))
+
+
+def _opendp_median() -> Call:
+    """Scans the same file; candidates are an explicit list, here a thousand instead of 10**12."""
+    try:
+        import opendp.prelude as dp  # noqa: PLC0415
+        import polars as pl  # noqa: PLC0415
+
+        dp.enable_features("contrib")
+        rows = pl.scan_parquet(_visits(_FEW_ROWS)).select("cents")
+        candidates = np.linspace(0, _MOST_CENTS, _FEW_CANDIDATES + 1).astype(int).tolist()
+        margins = [dp.polars.Margin(max_length=_FEW_ROWS)]
+    except (ImportError, AttributeError):
+        raise NotAvailable("OpenDP with Polars is not installed") from None
+
+    def release() -> object:
+        unit, loss = dp.unit_of(contributions=1), dp.loss_of(epsilon=float(_EPSILON))
+        context = dp.Context.compositor(
+            data=rows, privacy_unit=unit, privacy_loss=loss, split_evenly_over=1, margins=margins
+        )
+        return context.query().select(pl.col("cents").fill_null(0).dp.median(candidates)).release().collect()
+
+    return release
