@@ -4,6 +4,7 @@ A coin with exponent g is replaced by one with the rational probability (1/3)**g
 exp(-g) is cold for (1/3)**g as well, so the kernels' shortcuts stay valid and every probability is rational.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -65,6 +66,10 @@ class BranchingDraws(Draws):
 
     def survivors(self, count, zeros):
         return np.array([i for i in range(count) if self.coin(Fraction(1, 2**zeros))], dtype=np.int64)
+
+    def thinned(self, count, exponent):
+        p = heads_probability(exponent)
+        return self.choose([math.comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)])
 
     def index(self, bound):
         return self.choose([Fraction(1, bound)] * bound)

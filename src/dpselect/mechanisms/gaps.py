@@ -83,7 +83,8 @@ class SelectedExponents:
 class Gaps:
     """Gaps of a vector of integers or floats. Secret: it has no repr of its own and is never shown."""
 
-    def __init__(self, values: Array, rate: Rate, maximum: Any = None) -> None:
+    def __init__(self, values: Array, rate: Rate, maximum: Any = None, at_least: Any = None) -> None:
+        """Gaps below the maximum of the values, or below `at_least` if that is more, or below a given maximum."""
         self.values, self.rate, self.size = values, rate, values.size
         self._whole = values.dtype.kind in "iu"
         # The difference of two int64 may need 64 bits without a sign: subtract modulo 2**64, read the result as uint64.
@@ -91,6 +92,7 @@ class Gaps:
         if maximum is None:
             self.block_maxima = block_maxima(values)
             maximum = np.maximum.reduce(self.block_maxima)
+            maximum = maximum if at_least is None else max(maximum.item(), at_least)
         self.maximum = np.asarray(maximum, dtype=self._type)
 
     @property
@@ -110,11 +112,17 @@ class Gaps:
         """Return the gaps of some candidates."""
         return self.of(self.values[candidates])
 
+    def best(self, rate: Fraction) -> Fraction:
+        """Return the score that the gaps are below, in the units of the scores, whose rate was this."""
+        return rational(self.maximum.item()) * self.rate.exact / rate
+
     def floor(self, zeros: int) -> Any:
         """Return a score below which a coin is heads only if its first `zeros` bits are zero."""
         best, cold = self.maximum.item(), self.rate.cold_gap(zeros)
         if self._whole:
-            return self.values.dtype.type(max(best - math.floor(cold), np.iinfo(self.values.dtype).min))
+            # Where no score of this type reaches the floor, the largest one takes its place: it is not colder.
+            limits = np.iinfo(self.values.dtype)
+            return self.values.dtype.type(min(max(best - math.floor(cold), limits.min), limits.max))
         return np.float64(float_below(rational(best) - cold))
 
     def approximate(self, gaps: Array) -> Floats:
@@ -143,10 +151,15 @@ class Gaps:
 class RationalGaps(Gaps):
     """Gaps of scores that no array holds exactly, or at an extreme rate: the exponents themselves, rounded once."""
 
-    def __init__(self, scores: list[Fraction], rate: Rate) -> None:
-        best = max(scores)
-        self._exact = [rate.exact * (best - score) for score in scores]
-        super().__init__(np.array([-_positive_float(exponent) for exponent in self._exact]), UNIT_RATE)
+    def __init__(self, scores: list[Fraction], rate: Rate, at_least: Fraction | None = None) -> None:
+        self._best = max(scores) if at_least is None else max(*scores, at_least)
+        self._exact = [rate.exact * (self._best - score) for score in scores]
+        values = np.array([-_positive_float(exponent) for exponent in self._exact])
+        super().__init__(values, UNIT_RATE, at_least=0.0)
+
+    def best(self, rate: Fraction) -> Fraction:  # noqa: ARG002 - kept as it was given
+        """Return the score that the gaps are below."""
+        return self._best
 
     def exact(self, position: int) -> Fraction:
         """Return the exact exponent of one candidate."""
@@ -177,20 +190,36 @@ def _positive_float(exponent: Fraction) -> float:
     return min(max(float_near(exponent), math.ulp(0.0)), sys.float_info.max) if exponent else 0.0
 
 
-def gaps_of(scores: Vector, rate: Rate) -> Gaps:
-    """The gaps of exact scores at a rate."""
+def gaps_of(scores: Vector, rate: Rate, at_least: Fraction | None = None) -> Gaps:
+    """The gaps of exact scores at a rate, below their maximum or below `at_least` if that is more."""
     if isinstance(scores, np.ndarray):
-        if rate.is_moderate:
-            return Gaps(scores, rate)
+        if rate.is_moderate and _fits(at_least, scores.dtype):
+            return Gaps(scores, rate, at_least=_native(at_least, scores.dtype))
         block_maxima(scores)  # refuses scores that are not finite
         scores = [rational(score) for score in scores.tolist()]
     scaled = over_common_denominator(scores)
     if scaled is not None:
         values, denominator = scaled
-        finer = Rate(rate.exact / denominator)
-        if finer.is_moderate:
-            return Gaps(values, finer)
-    return RationalGaps(scores, rate)
+        finer, floor = Rate(rate.exact / denominator), None if at_least is None else at_least * denominator
+        if finer.is_moderate and _fits(floor, values.dtype):
+            return Gaps(values, finer, at_least=_native(floor, values.dtype))
+    return RationalGaps(scores, rate, at_least)
+
+
+def _fits(number: Fraction | None, dtype: np.dtype[Any]) -> bool:
+    """Whether gaps of this type can be taken below this number exactly: as 64-bit integers, or as floats."""
+    if number is None:
+        return True
+    if dtype.kind == "f":
+        return math.isfinite(near := float_near(number)) and Fraction(near) == number
+    limits = np.iinfo(np.uint64 if dtype.kind == "u" else np.int64)
+    return number.denominator == 1 and limits.min <= number <= limits.max
+
+
+def _native(number: Fraction | None, dtype: np.dtype[Any]) -> float | int | None:
+    if number is None:
+        return None
+    return float(number) if dtype.kind == "f" else int(number)
 
 
 def block_maxima(values: Array) -> Array:

@@ -35,8 +35,13 @@ class Heads:
             self._runs[number] = start, np.packbits(flags)
             self._counts[number] = int(np.count_nonzero(flags))
 
+    @property
+    def size(self) -> int:
+        """Return the number of heads."""
+        return sum(single.size for single in self._singles) + sum(self._counts)
+
     def choose(self, draws: Draws) -> int:
-        """Return a uniform member. The coin of the maximum is always heads, so there is one."""
+        """Return a uniform member; there must be one. The coin of the maximum is always heads."""
         singles = np.concatenate(self._singles)
         ranks = np.cumsum([singles.size, *self._counts])
         rank = draws.index(int(ranks[-1]))

@@ -16,6 +16,7 @@ from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee, laplace_zcdp
 from dpselect.mechanisms.record import SelectionRecord, Selections
 from dpselect.mechanisms.runs import choose_in_runs, without_empty
+from dpselect.mechanisms.summary import Summary
 from dpselect.probability.flip_integral import permute_and_flip_probabilities
 from dpselect.probability.grid import Floats
 from dpselect.sampling.draws import Draws
@@ -58,6 +59,10 @@ class PermuteAndFlip(SelectionRecord):
         vector = as_vector(scores)
         values, counts = without_empty(vector, as_lengths(lengths, len(vector)))
         return choose_in_runs(gaps_of(values, self._rate), counts, Draws())
+
+    def summary(self) -> Summary:
+        """Return an empty summary, which sees candidates block by block and merges with others."""
+        return Summary(self)
 
     @property
     def guarantee(self) -> Guarantee:

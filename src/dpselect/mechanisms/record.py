@@ -44,6 +44,10 @@ class SelectionRecord(ABC):
         epsilon, sensitivity = shortest_text(self.epsilon), shortest_text(self.sensitivity)
         return f"{type(self).__name__}(epsilon={epsilon}, sensitivity={sensitivity}, monotonic={self.monotonic})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the public parameters only, not the tables that follow from them."""
+        return type(self), (self.epsilon, self.sensitivity, self.monotonic)
+
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:

@@ -13,13 +13,15 @@ from dpselect.sampling.enclosure import scaled_exp
 from dpselect.sampling.geometric import successes
 
 _DEPTH = 60
+_BITS_AT_ONCE = 1 << 23
 # Below this many equal bits, two random bits a coin are cheaper than gaps.
 _SPARSE = 6
 
 
 def fair_binomial(count: int, source: BitSource) -> int:
     """Binomial(count, 1/2)."""
-    return source.bits(count).bit_count()
+    ones = sum(source.bits(_BITS_AT_ONCE).bit_count() for _ in range(count // _BITS_AT_ONCE))
+    return ones + source.bits(count % _BITS_AT_ONCE).bit_count()
 
 
 def binomial(count: int, exponent: Fraction, source: BitSource) -> int:

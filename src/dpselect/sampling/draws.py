@@ -4,12 +4,14 @@ A mechanism asks a `Draws` for coins, survivors and indices and knows no bit sou
 scripted bits, or one that walks through every outcome with its exact probability.
 """
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpselect.sampling import index as uniform
+from dpselect.sampling.binomial import binomial
 from dpselect.sampling.bits import BitSource, Octets, SystemEntropy
 from dpselect.sampling.coin import Exponents, Flags, coins
 from dpselect.sampling.geometric import Positions, successes
@@ -36,6 +38,10 @@ class Draws:
     def survivors(self, count: int, zeros: int) -> Positions:
         """Return which of `count` coins start with this many zeros."""
         return successes(count, zeros, self.source)
+
+    def thinned(self, count: int, exponent: Fraction) -> int:
+        """Return how many of `count` heads stay heads, each with probability exp(-exponent)."""
+        return binomial(count, exponent, self.source)
 
     def index(self, bound: int) -> int:
         """Return a uniform integer below the bound."""

@@ -1,0 +1,169 @@
+"""Permute-and-flip (McKenna & Sheldon 2020) in one pass over any number of parts, by a summary that merges exactly.
+
+For a set of candidates keep its maximum score m, the number h of heads when coins are flipped against m, and one head,
+chosen uniformly. Against a larger maximum M each head stays a head with probability exp(-c (M - m)), independently: h
+is thinned to Binomial(h, exp(-c (M - m))), and because thinning treats all heads alike, the kept head is a uniform one
+of those that stay, whatever their number. Two summaries with the same maximum merge by adding their heads and keeping
+either head in proportion. So any parts in any order give the distribution of one selection from all candidates.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpselect._scores import as_vector
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.flips import flip, flip_long
+from dpselect.mechanisms.gaps import BLOCK, Gaps, gaps_of
+from dpselect.mechanisms.heads import Heads
+from dpselect.sampling.draws import Draws
+
+if TYPE_CHECKING:
+    from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+
+
+@dataclass(frozen=True, repr=False)
+class Part:
+    """What is kept of some candidates: maximum, heads against it, one of them, and how many candidates there were.
+
+    `head` is the position of the head if `label` is None. Secret, all of it.
+    """
+
+    maximum: Fraction
+    heads: int
+    head: int
+    label: Any
+    candidates: int
+
+    def thinned(self, maximum: Fraction, rate: Fraction, draws: Draws) -> "Part":
+        """Return the part with its heads against a maximum that is not lower."""
+        if maximum == self.maximum:
+            return self
+        return replace(self, maximum=maximum, heads=draws.thinned(self.heads, rate * (maximum - self.maximum)))
+
+    def behind(self, others: int) -> "Part":
+        """Return the part with positions counted from the start of so many other candidates."""
+        return replace(self, head=self.head + others)
+
+    def joined(self, later: "Part", draws: Draws) -> "Part":
+        """Return both parts as one; they have the same maximum."""
+        heads = self.heads + later.heads
+        chosen = self if draws.index(heads) < self.heads else later
+        return replace(chosen, heads=heads, candidates=self.candidates + later.candidates)
+
+
+class Summary:
+    """A selection in the making: see candidates block by block, on as many machines as you like, and merge.
+
+    A summary holds three secret numbers, whatever it has seen; its repr shows none of them. It can be pickled. The
+    selection is made while candidates are seen: `result` tells it, and telling it twice tells the same.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> first, second = PermuteAndFlip(epsilon=1).summary(), PermuteAndFlip(epsilon=1).summary()
+    >>> first.update([0, 1]); second.update([1000, 3], labels=["c", "d"])
+    >>> first.merge(second).result()
+    'c'
+    """
+
+    def __init__(self, mechanism: "PermuteAndFlip", part: Part | None = None) -> None:
+        self._mechanism, self._part = mechanism, part
+
+    def __repr__(self) -> str:
+        return f"Summary({self._mechanism!r})"
+
+    @property
+    def mechanism(self) -> "PermuteAndFlip":
+        """Return the public parameters."""
+        return self._mechanism
+
+    @property
+    def candidates(self) -> int:
+        """Return how many candidates were seen."""
+        return 0 if self._part is None else self._part.candidates
+
+    def update(self, scores: Any, labels: Any = None) -> None:
+        """See a block of candidates. Their labels default to positions, counted from the start."""
+        if hasattr(scores, "__len__") and not len(scores):
+            return
+        vector = as_vector(scores)
+        if labels is not None and len(labels) != len(vector):
+            raise InvalidValue("labels must be as many as scores: give one label for each candidate")
+        self._part = seen(self._part, self._mechanism, vector, labels, Draws())
+
+    def feed(self, batches: Iterable[Any], scores: str | None = None, labels: str | None = None) -> None:
+        """See a stream of blocks: arrays of scores, or Arrow record batches with these columns.
+
+        The stream may be longer than memory: nothing of a block is kept.
+        """
+        if labels is not None and scores is None:
+            raise InvalidValue("labels names a column beside scores: name the column of the scores too")
+        for batch in batches:
+            if scores is None:
+                self.update(batch)
+            else:
+                self.update(_column(batch, scores), None if labels is None else _column(batch, labels))
+
+    def merge(self, other: "Summary") -> "Summary":
+        """Return one summary of the candidates of both; those of the other come behind ours in position."""
+        if not isinstance(other, Summary):
+            raise InvalidType(f"other must be a Summary, got {type(other).__name__}")
+        if other._mechanism != self._mechanism:
+            raise InvalidValue("summaries must be of the same mechanism: make all with equal parameters")
+        return Summary(self._mechanism, merged(self._part, other._part, self._mechanism.rate, Draws()))
+
+    def result(self) -> Any:
+        """Return the label of the selected candidate."""
+        if self._part is None:
+            raise InvalidValue("the summary has seen no candidate: there is nothing to choose from")
+        return self._part.head if self._part.label is None else self._part.label
+
+
+def merged(first: Part | None, second: Part | None, rate: Fraction, draws: Draws) -> Part | None:
+    """One part of the candidates of both; nothing is the identity."""
+    if first is None or second is None:
+        return second if first is None else first
+    maximum = max(first.maximum, second.maximum)
+    thinned = second.thinned(maximum, rate, draws).behind(first.candidates)
+    return first.thinned(maximum, rate, draws).joined(thinned, draws)
+
+
+def seen(part: Part | None, mechanism: "PermuteAndFlip", scores: Any, labels: Any, draws: Draws) -> Part:
+    """The part with a block of candidates behind it, whose coins are flipped against the maximum of all at once."""
+    gaps = gaps_of(scores, mechanism._rate, None if part is None else part.maximum)
+    maximum, heads = gaps.best(mechanism.rate), _flipped(gaps, draws)
+    if part is not None:
+        part = part.thinned(maximum, mechanism.rate, draws)
+    if not heads.size:
+        assert part is not None  # the best candidate of a first block is a head
+        return replace(part, candidates=part.candidates + gaps.size)
+    position = heads.choose(draws)
+    label = None if labels is None else _label(labels, position)
+    block = Part(maximum, heads.size, position, label, gaps.size)
+    return block if part is None else part.joined(block.behind(part.candidates), draws)
+
+
+def _flipped(gaps: Gaps, draws: Draws) -> Heads:
+    if gaps.size > BLOCK:
+        return flip_long(gaps, draws)
+    heads = Heads()
+    heads.add(np.flatnonzero(flip(gaps, draws)))
+    return heads
+
+
+def _column(batch: Any, name: str) -> Any:
+    try:
+        return batch[name]
+    except (KeyError, IndexError, TypeError):
+        raise InvalidValue(f"the stream has no column {name[:40]!r}: name a column of its batches") from None
+
+
+def _label(labels: Any, position: int) -> Any:
+    """A label that outlives its block: a Python value instead of a view of an array."""
+    label = labels.iloc[position] if hasattr(labels, "iloc") else labels[position]
+    for method in ("as_py", "item"):
+        if hasattr(label, method):
+            return getattr(label, method)()
+    return label
