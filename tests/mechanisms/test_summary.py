@@ -124,11 +124,11 @@ def test_mixed_types_keep_their_exact_value():
         assert watched.result() == 0
 
 
-@pytest.mark.parametrize("pieces", [1, 7, 50])
+@pytest.mark.parametrize("pieces", [1, 5, 16])
 def test_many_parts_fit(pieces):
     scores = np.random.default_rng(3).poisson(30, 3_000).astype(float)
     levels, inverse = np.unique(scores, return_inverse=True)
-    mechanism, draws = PermuteAndFlip(epsilon="0.5"), 1_500
+    mechanism, draws = PermuteAndFlip(epsilon="0.5"), 800
 
     def select():
         parts = []

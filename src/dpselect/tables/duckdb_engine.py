@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpselect.errors import EngineFailure
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.tables import duckdb_queries as queries
 from dpselect.tables.duckdb_source import connect, schema, source_of
-from dpselect.tables.engine import Counts, Individuals
+from dpselect.tables.engine import Counts, Individuals, peeled
 from dpselect.tables.grid import Grid
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.progress import shown_progress
@@ -28,6 +29,13 @@ class DuckDBEngine:
         self._source = source_of(source)
         self._connection = connect()
         self.columns = schema(self._source, self._connection)
+
+    def chosen(
+        self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
+    ) -> list[list[Any]]:
+        """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
+        counted = self.counts(column, candidates, who)
+        return [[candidates.items[position] for position in peeled(scores, k, mechanism)] for scores in counted]
 
     def counts(self, column: Column, candidates: Values, who: Individuals) -> Sequence[Counts]:
         """Return how many individuals have each candidate: a vector for each group, or one for all."""

@@ -1,12 +1,13 @@
-"""What an engine does for a table: tell the public schema, and count individuals. It never draws an answer."""
+"""What an engine does for a table: tell the public schema, count individuals, and have a mechanism choose."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.tables.grid import Grid
 from dpselect.tables.kinds import Column
 from dpselect.tables.ranks import Places
@@ -32,6 +33,17 @@ class Individuals:
     groups: Groups | None = None
 
 
+def peeled(scores: Counts, k: int, mechanism: PermuteAndFlip) -> list[int]:
+    """Positions selected one after another, each from those that are left."""
+    left = np.arange(scores.size)
+    chosen = []
+    for _ in range(k):
+        position = mechanism.select(scores[left])
+        chosen.append(int(left[position]))
+        left = np.delete(left, position)
+    return chosen
+
+
 class Engine(Protocol):
     """Counts individuals. Everything that it returns but the schema is secret."""
 
@@ -40,8 +52,10 @@ class Engine(Protocol):
         """Return the public schema."""
         ...
 
-    def counts(self, column: Column, candidates: Values, who: Individuals) -> Sequence[Counts]:
-        """Return how many individuals have each candidate: a vector for each group, or one for all."""
+    def chosen(
+        self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
+    ) -> list[list[Any]]:
+        """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
         ...
 
     def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:

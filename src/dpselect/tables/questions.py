@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-import numpy as np
-
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.tables import ranks, sensitivity
-from dpselect.tables.engine import Counts, Engine, Individuals
+from dpselect.tables.engine import Engine, Individuals
 from dpselect.tables.grid import Grid
 from dpselect.tables.kinds import Column
 from dpselect.tables.sensitivity import Neighbours, Sensitivity
@@ -64,23 +62,8 @@ class TopK:
 
     def answers(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> list[Any]:
         """Return an answer for each group, or one for all."""
-        return [self._answer(scores, mechanism) for scores in engine.counts(self.column, self.candidates, who)]
-
-    def _answer(self, scores: Counts, mechanism: PermuteAndFlip) -> Any:
-        if self.k is None:
-            return self.candidates.items[mechanism.select(scores)]
-        return [self.candidates.items[position] for position in _peeled(scores, self.k, mechanism)]
-
-
-def _peeled(scores: Counts, k: int, mechanism: PermuteAndFlip) -> list[int]:
-    """Positions selected one after another, each from those that are left."""
-    left = np.arange(scores.size)
-    chosen = []
-    for _ in range(k):
-        position = mechanism.select(scores[left])
-        chosen.append(int(left[position]))
-        left = np.delete(left, position)
-    return chosen
+        chosen = engine.chosen(self.column, self.candidates, who, mechanism, self.rounds)
+        return [candidates[0] for candidates in chosen] if self.k is None else chosen
 
 
 @dataclass(frozen=True)
