@@ -7,7 +7,7 @@ from dpselect import ExponentialMechanism
 from dpselect._scores import Vector, losses
 from dpselect.analysis import epsilon_for, error_quantile, expected_error
 from dpselect.analysis.plan import EqualCost, Promise, epsilon_promising, equal_cost, promise
-from dpselect.cli.options import KINDS, MechanismName
+from dpselect.mechanisms.names import KINDS, MechanismName
 from dpselect.mechanisms.record import SelectionRecord
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import typer
 
 from dpselect.analysis.plan import EqualCost, Promise
-from dpselect.cli.options import MechanismName
 from dpselect.cli.plan_figures import Figures, Proxy, Question
+from dpselect.mechanisms.names import MechanismName
 
 
 def print_json(question: Question, answer: Figures) -> None:

@@ -3,10 +3,10 @@
 from dpselect.analysis.plan import EqualCost, Promise
 from dpselect.cli.console import print_line, print_paragraph, print_table
 from dpselect.cli.figures import DOWN, figure_table, shown
-from dpselect.cli.options import MechanismName
 from dpselect.cli.plan_figures import Figures, Proxy, Question
 from dpselect.cli.public_scores import PRIVACY
 from dpselect.cli.scores_file import shown_path
+from dpselect.mechanisms.names import MechanismName
 
 
 def print_text(question: Question, answer: Figures) -> None:
