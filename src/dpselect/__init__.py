@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpselect import errors
+from dpselect.errors import BudgetExceeded, LedgerCorrupt
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.guarantee import Guarantee
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
@@ -11,23 +12,34 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.protocol import Mechanism
 
 if TYPE_CHECKING:
-    from dpselect import analysis
+    from dpselect import analysis, ledger
+    from dpselect.ledger import Ledger
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BudgetExceeded",
     "ExponentialMechanism",
     "Guarantee",
+    "Ledger",
+    "LedgerCorrupt",
     "Mechanism",
     "PermuteAndFlip",
     "ReportNoisyMax",
     "analysis",
     "errors",
+    "ledger",
 ]
+
+# What is imported when it is first used: SciPy and SQLite take longer than all the rest.
+_ROOMS = ("analysis", "ledger")
+_LAZY = {"Ledger": "dpselect.ledger"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import `dpselect.analysis` when it is first used: SciPy takes longer to import than all the rest."""
-    if name == "analysis":
-        return import_module("dpselect.analysis")
+    """Import a room of the house when it is first used."""
+    if name in _ROOMS:
+        return import_module(f"dpselect.{name}")
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'dpselect' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The one registry of mechanisms: the name that a ledger, a table and the command line use, and the class that draws."""
+"""The one registry of mechanisms: the name that ledger, tables and command line use, and the class that draws."""
 
 from enum import StrEnum
 
