@@ -96,8 +96,8 @@ def rounded_down_text(number: Fraction, digits: int = 6) -> str:
 
 
 def _decimal_text(number: Fraction, context: Context) -> str:
-    rounded = context.divide(Decimal(number.numerator), Decimal(number.denominator))
-    return f"{rounded.normalize(context):g}"
+    rounded = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(context)
+    return f"{rounded:f}" if 0 <= rounded.adjusted() < 12 else f"{rounded:g}"
 
 
 def float_near(number: Fraction) -> float:

@@ -23,6 +23,9 @@ _COLUMNS = (
 )
 
 
+_SMALLEST = -(2**63)  # an inserted entry may have any number
+
+
 class Unreadable(Exception):
     """A row does not say what an entry says; the message says what is wrong with it."""
 
@@ -73,7 +76,7 @@ def check_file(connection: sqlite3.Connection, path: Path) -> None:
 def entries_after(connection: sqlite3.Connection, known: State, header: Header, path: Path) -> Iterator[Entry]:
     """The entries after what is known, each confirmed by the chain; the last known one must still be there."""
     query = f"SELECT {_COLUMNS} WHERE entries.id >= ? ORDER BY entries.id"
-    rows = connection.execute(query, (known.id,))
+    rows = connection.execute(query, (known.id or _SMALLEST,))
     if known.id:
         last = rows.fetchone()
         if last is None or _head_of(last) != (known.id, known.head):
