@@ -28,6 +28,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _fault(path, error) from error
+    except UnicodeError as error:  # Python's sqlite3 on its way to report that a damaged schema is malformed
+        raise corrupt(path, "the file is damaged") from error
     except OSError as error:
         reason = error.strerror or "the operating system refused it"
         raise LedgerError(f"ledger {path}: {reason}; {_NOTHING}") from error

@@ -28,17 +28,20 @@ Profile = Callable[[float, Floats], Floats]
 
 def laplace_profile(epsilon: float, losses: Floats) -> Floats:
     """That of Laplace noise of scale 1/epsilon on a query of sensitivity one."""
-    return np.asarray(-np.expm1((losses - epsilon) / 2), dtype=np.float64)
+    values: Floats = -np.expm1((losses - epsilon) / 2)
+    return values
 
 
 def bounded_range_profile(epsilon: float, losses: Floats) -> Floats:
     """The largest among all mechanisms whose privacy loss spans a range of epsilon."""
-    return np.divide(np.expm1((losses - epsilon) / 2) ** 2, -math.expm1(-epsilon))
+    values: Floats = np.divide(np.expm1((losses - epsilon) / 2) ** 2, -math.expm1(-epsilon))
+    return values
 
 
 def pure_profile(epsilon: float, losses: Floats) -> Floats:
     """The largest among all epsilon-DP mechanisms; numerator and denominator are divided by e^epsilon."""
-    return np.divide(-np.expm1(losses - epsilon), 1 + math.exp(-epsilon))
+    values: Floats = np.divide(-np.expm1(losses - epsilon), 1 + math.exp(-epsilon))
+    return values
 
 
 PROFILES: dict[str, Profile] = {
