@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,8 +45,10 @@ class Connections:
         weakref.finalize(self, _close_all, self._kept)
 
     @contextmanager
-    def lent(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one transaction, which ends before the block does."""
+    def lent(self, fresh: bool = False) -> Iterator[sqlite3.Connection]:
+        """A connection for one transaction, which ends before the block does; a fresh one remembers no page."""
+        if fresh:
+            _close_all(self._kept)
         file = _identity(self._path)
         kept = self._taken(file)
         try:
@@ -105,4 +107,5 @@ def _discard(kept: _Kept) -> None:
 
 def _close_all(kept: list[_Kept]) -> None:
     while kept:
-        _discard(kept.pop())
+        with suppress(IndexError):  # another thread was faster
+            _discard(kept.pop())

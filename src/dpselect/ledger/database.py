@@ -53,9 +53,9 @@ class Database:
             _sync_folder(self.path.parent)
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one state of the file."""
-        with translated(self.path), self._connections.lent() as connection:
+    def reading(self, fresh: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction that sees one state of the file; a fresh one reads every page anew."""
+        with translated(self.path), self._connections.lent(fresh) as connection:
             connection.execute("BEGIN")
             yield connection
             connection.execute("COMMIT")

@@ -178,7 +178,7 @@ class Ledger:
         return state
 
     def _read_all(self) -> tuple[list[Entry], State]:
-        with self._database.reading() as connection:
+        with self._database.reading(fresh=True) as connection:
             self._check_header(connection)
             audit.check_file(connection, self._path)
             audit.check_answers(connection, self._path)
