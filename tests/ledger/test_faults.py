@@ -196,11 +196,13 @@ def test_the_deleted_journal_of_a_dead_writer_is_found(path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
 def test_the_deleted_journal_of_a_dead_writer_is_found_by_an_open_ledger(path: Path) -> None:
+    """It has confirmed the old entries and remembers their sum; when it reads them again it finds the damage."""
     ledger = fill(path)
     interrupted(path)
     journal(path).unlink()
+    assert ledger.spent == 4
     with pytest.raises(LedgerCorrupt):
-        ledger.spend("0.1", "question")
+        ledger.verify()
 
 
 def test_a_journal_that_cannot_be_written(path: Path) -> None:
@@ -259,9 +261,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     """A tiny file system, mounted for this process alone."""
     mount, copy = tmp_path / "disk", tmp_path / "copy.ledger"
     mount.mkdir()
-    inner = (
-        f'mount -t tmpfs -o size=96k tmpfs {mount} || exit 77; "$@"; code=$?; cp {mount}/a.ledger {copy}; exit $code'
-    )
+    inner = f'mount -t tmpfs -o size=96k tmpfs {mount} || exit 77; "$@"; c=$?; cp {mount}/a.ledger {copy}; exit $c'
     command = ["unshare", "--mount", "sh", "-c", inner, "sh", sys.executable, "-m", "tests.ledger.workers"]
     done = subprocess.run([*command, "small-disk", f"{mount}/a.ledger"], capture_output=True, check=False, timeout=120)
     if done.returncode in (1, 77) and b"Error" not in done.stderr:
