@@ -4,7 +4,7 @@ Both give upper bounds, so the smaller one holds. Care where its floats could fa
   * Renyi: LaplaceDpEvent loses digits for tiny epsilon, so there the zCDP bound is used, which is as good. `count` is
     given to `compose`, which multiplies by it for the three kinds of events that are used here.
   * Privacy loss distributions are convolved by FFT, whose error is about 0.6 u sqrt(log2 N) of the norm, u = 2^-53 and
-    N <= 2^22 losses: 3e-16 for each of three transforms. A distribution of standard deviation s losses has norm
+    N <= 2^20 losses: 3e-16 for each of three transforms. A distribution of standard deviation s losses has norm
     (3.5 s)^-1/2, and N is about 32 s, so the errors of a convolution sum to at most sqrt(N) * 3 * 3e-16 * (3.5 s)^-1/2,
     below 3e-15. Each doubling of the number of releases doubles the sum: k * 1e-14 is taken off delta first.
 Rounding within dp_accounting's scalar formulas is covered by a relative 1e-9.
@@ -29,10 +29,10 @@ from dpselect.mechanisms.names import MechanismName
 # How often each (mechanism, epsilon) was released.
 Releases = Mapping[tuple[str, Fraction], int]
 
-_ORDERS = 1 + np.geomspace(0.05, 1e7, 250)
+_ORDERS = 1 + np.geomspace(0.05, 1e7, 120)
 _SMALL, _LARGE = Fraction(1, 100), Fraction(30)
 _FINE = 16  # losses per smallest epsilon; connecting the dots makes the rest of the error quadratic
-_MOST_LOSSES = 2**20
+_FEWEST_LOSSES, _MOST_LOSSES = 2**12, 2**18
 _WINDOW = 16  # standard deviations that hold all but 1e-15 of the losses on both sides
 _ROUNDING = 1e-14
 _LARGEST_LOSS = 600  # e^loss must stay within the floats
@@ -73,11 +73,13 @@ def _response(accountancy: ModuleType, epsilon: Fraction) -> Any:
 
 def loss_epsilon(releases: Releases, delta: float) -> float:
     """An epsilon by privacy loss distributions (Koskela et al. 2020, Doroshenko et al. 2022); infinite if unknown."""
-    left, reach = delta - _ROUNDING * sum(releases.values()), _reach(releases)
-    if left <= delta / 2 or reach > _LARGEST_LOSS:
+    left = delta - _ROUNDING * sum(releases.values())
+    if left <= delta / 2 or max(epsilon for _, epsilon in releases) > _LARGEST_LOSS:
         return math.inf
-    smallest = min(float(epsilon) for _, epsilon in releases)
-    interval = max(smallest / _FINE, reach / _MOST_LOSSES)
+    reach, smallest = _reach(releases), min(float(epsilon) for _, epsilon in releases)
+    if reach > _LARGEST_LOSS:
+        return math.inf
+    interval = max(min(smallest / _FINE, reach / _FEWEST_LOSSES), reach / _MOST_LOSSES)
     parts = [_repeated(_loss(*release, interval), count) for release, count in releases.items()]
     whole = parts[0]
     for part in parts[1:]:
