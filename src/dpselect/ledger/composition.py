@@ -29,7 +29,7 @@ from dpselect.mechanisms.names import MechanismName
 # How often each (mechanism, epsilon) was released.
 Releases = Mapping[tuple[str, Fraction], int]
 
-_ORDERS = 1 + np.geomspace(0.05, 1e7, 120)
+_ORDERS = 1 + np.geomspace(0.05, 1e7, 200)
 _SMALL, _LARGE = Fraction(1, 100), Fraction(30)
 _FINE = 16  # losses per smallest epsilon; connecting the dots makes the rest of the error quadratic
 _FEWEST_LOSSES, _MOST_LOSSES = 2**12, 2**18
