@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from dpselect.errors import InvalidValue
 from dpselect.ledger.charge import Charge, What, compact_json
@@ -39,6 +39,8 @@ class Entry:
     `answer` is the stored answer of a request, where answers are stored; it is not a part of the chain.
     """
 
+    COLUMNS: ClassVar = ("id", "time", "what", "mechanism", "epsilon", "each", "count", "request_id", "head")
+
     id: int
     time: str
     charge: Charge
@@ -63,17 +65,9 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry in the types of JSON, with exact numbers as texts."""
-        return {
-            "id": self.id,
-            "time": self.time,
-            "what": self.what,
-            "mechanism": self.mechanism,
-            "epsilon": str(self.epsilon),
-            "each": str(self.charge.each),
-            "count": self.charge.count,
-            "request_id": self.request_id,
-            "head": self.head,
-        }
+        costs = (str(self.epsilon), str(self.charge.each), self.charge.count)
+        values = (self.id, self.time, self.what, self.mechanism, *costs, self.request_id, self.head)
+        return dict(zip(self.COLUMNS, values, strict=True))
 
 
 def next_head(previous: str, id: int, time: str, charge: Charge, request_id: str | None) -> str:
