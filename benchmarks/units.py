@@ -9,6 +9,11 @@ def seconds(value: float) -> str:
     return f"{_rounded(value / size)} {unit}"
 
 
+def per_second(value: float) -> str:
+    """A rate, from the duration of one."""
+    return f"{_rounded(1 / value)} / s"
+
+
 def megabytes(value: float) -> str:
     """A number of bytes."""
     return f"{value / 1e6:.2f} MB"

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpselect import errors
+from dpselect.errors import BudgetExceeded, LedgerCorrupt
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.guarantee import Guarantee
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
@@ -11,31 +12,38 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.protocol import Mechanism
 
 if TYPE_CHECKING:
-    from dpselect import analysis, tables
+    from dpselect import analysis, ledger, tables
+    from dpselect.ledger import Ledger
     from dpselect.tables import Answer, open_table
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "BudgetExceeded",
     "ExponentialMechanism",
     "Guarantee",
+    "Ledger",
+    "LedgerCorrupt",
     "Mechanism",
     "PermuteAndFlip",
     "ReportNoisyMax",
     "analysis",
     "errors",
+    "ledger",
     "open_table",
     "tables",
 ]
 
-# Imported when they are first used: SciPy and DuckDB take longer to import than all the rest.
-_ROOMS = {"analysis": None, "tables": None, "open_table": "tables", "Answer": "tables"}
+# What is imported when it is first used: SciPy, SQLite and DuckDB take longer to import than all the rest.
+_ROOMS = ("analysis", "ledger", "tables")
+_LAZY = {"Answer": "tables", "Ledger": "ledger", "open_table": "tables"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a room of the house when it is first used."""
-    if name not in _ROOMS:
-        raise AttributeError(f"module 'dpselect' has no attribute {name!r}")
-    room = _ROOMS[name]
-    return import_module(f"dpselect.{name}") if room is None else getattr(import_module(f"dpselect.{room}"), name)
+    if name in _ROOMS:
+        return import_module(f"dpselect.{name}")
+    if name in _LAZY:
+        return getattr(import_module(f"dpselect.{_LAZY[name]}"), name)
+    raise AttributeError(f"module 'dpselect' has no attribute {name!r}")

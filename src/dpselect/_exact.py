@@ -1,7 +1,7 @@
 """Numbers as exact rationals: what a float, a Decimal or a decimal string says, to the last bit."""
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Integral, Rational
 from typing import Any
@@ -83,9 +83,21 @@ def rounded_up_text(number: Fraction, digits: int = 6) -> str:
     >>> rounded_up_text(Fraction(1, 3)), rounded_up_text(Fraction(1, 8))
     ('0.333334', '0.125')
     """
-    context = Context(prec=digits, rounding=ROUND_CEILING)
-    rounded = context.divide(Decimal(number.numerator), Decimal(number.denominator))
-    return f"{rounded.normalize(context):g}"
+    return _decimal_text(number, Context(prec=digits, rounding=ROUND_CEILING))
+
+
+def rounded_down_text(number: Fraction, digits: int = 6) -> str:
+    """A decimal text of so many digits that is not above the number.
+
+    >>> rounded_down_text(Fraction(1, 3)), rounded_down_text(Fraction(1, 8))
+    ('0.333333', '0.125')
+    """
+    return _decimal_text(number, Context(prec=digits, rounding=ROUND_FLOOR))
+
+
+def _decimal_text(number: Fraction, context: Context) -> str:
+    rounded = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(context)
+    return f"{rounded:f}" if 0 <= rounded.adjusted() < 12 else f"{rounded:g}"
 
 
 def float_near(number: Fraction) -> float:

@@ -33,6 +33,18 @@ def exact_positive(**parameter: Any) -> Fraction:
     return number
 
 
+def finite(**parameter: Any) -> Fraction:
+    """The exact value of a finite number of either sign that has not too many digits."""
+    [(name, value)] = parameter.items()
+    try:
+        number = rational(value)
+    except (NotExact, NotFinite):
+        raise InvalidValue(f"{name} must hold finite numbers") from None
+    if max(abs(number.numerator), number.denominator) > _LARGEST:
+        raise InvalidValue(f"{name} must hold numbers of at most {LARGEST_EXPONENT} digits")
+    return number
+
+
 def _short(value: Any) -> str:
     """The beginning of a public value's text."""
     try:

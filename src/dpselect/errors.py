@@ -27,3 +27,27 @@ class EngineFailure(DPSelectError, RuntimeError):
 
 class BitsExhausted(DPSelectError, RuntimeError):
     """A finite source of bits ran dry. It never decides instead of the missing bits."""
+
+
+class LedgerError(DPSelectError, RuntimeError):
+    """The ledger cannot be used; nothing is released without one that works."""
+
+
+class LedgerCorrupt(LedgerError):
+    """The ledger is damaged, or an entry was changed, removed, inserted or reordered."""
+
+
+class BudgetMismatch(LedgerError, ValueError):
+    """The ledger was created with another budget, and a budget is fixed at creation."""
+
+
+class RequestConflict(LedgerError, ValueError):
+    """A request id was used before for another question."""
+
+
+class RequestUnanswered(LedgerError):
+    """A request id was charged before, and no answer is stored for it."""
+
+
+class BudgetExceeded(DPSelectError, RuntimeError):
+    """The charge is larger than what is left of the budget; nothing was spent."""

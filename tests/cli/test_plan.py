@@ -13,6 +13,8 @@ from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expecte
 from dpselect.analysis.plan import EqualCost, epsilon_promising, equal_cost, promise
 from dpselect.cli.figures import DOWN, NEAREST, shown
 from dpselect.errors import InvalidValue
+from dpselect.ledger import Charge
+from dpselect.ledger.accounting import total
 from dpselect.mechanisms.record import SelectionRecord
 from tests.cli.conftest import Run
 
@@ -236,6 +238,66 @@ def test_the_better_one_changes_once_with_epsilon() -> None:
     assert sum(a != b for a, b in pairwise(choices)) == 1
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "times", "delta", "better"),
+    [("0.1", 50, "1e-6", "exponential"), ("1", 1, "1e-6", "permute-and-flip"), ("2", 3, "1e-9", "permute-and-flip")],
+)
+def test_delta_compares_at_equal_error_and_at_equal_budget(
+    run: Run, epsilon: str, times: int, delta: str, better: str
+) -> None:
+    options = ("--candidates", "1000", "--epsilon", epsilon, "--selections", times, "--delta", delta, "--monotonic")
+    many = plan(run, *options)["approximate"]
+    assert (many["delta"], many["better"]) == (float(delta), better)
+    rows = {
+        "exponential": many["exponential"],
+        "error": many["permute-and-flip at equal error"],
+        "budget": many["permute-and-flip at equal budget"],
+    }
+    for name, row in rows.items():
+        mechanism = (ExponentialMechanism if name == "exponential" else PermuteAndFlip)(row["epsilon"], monotonic=True)
+        assert row["expected_error_at_most"] == pytest.approx(worst_case_error(mechanism, 1000).error, rel=1e-9)
+        spent = total([Charge.of(mechanism, {}, count=times)], delta).approximate
+        assert spent is not None
+        assert row["total_epsilon"] == pytest.approx(spent.epsilon, rel=1e-9)
+    assert rows["exponential"]["epsilon"] == float(epsilon)
+    assert rows["error"]["expected_error_at_most"] == pytest.approx(rows["exponential"]["expected_error_at_most"])
+    assert rows["budget"]["total_epsilon"] <= rows["exponential"]["total_epsilon"]
+    more = total([Charge("a", rows["budget"]["epsilon"] * 1.001, "permute-and-flip", times)], delta).approximate
+    assert more is not None
+    assert more.epsilon > rows["exponential"]["total_epsilon"]
+    is_exponential = rows["exponential"]["expected_error_at_most"] < rows["budget"]["expected_error_at_most"]
+    assert is_exponential == (better == "exponential")
+    assert is_exponential == (rows["exponential"]["total_epsilon"] < rows["error"]["total_epsilon"])
+
+
+def test_delta_in_words(run: Run) -> None:
+    options = ("--candidates", "1000", "--epsilon", "0.1", "--selections", "50", "--delta", "1e-6")
+    text, many = words(run("plan", *options).out), plan(run, *options)["approximate"]
+    error, budget = many["permute-and-flip at equal error"], many["permute-and-flip at equal budget"]
+    assert "50 selections together as (epsilon, 1e-06)-DP" in text
+    assert "For a budget of (epsilon, 1e-06) the better one is exponential" in text
+    costs = (shown(error["total_epsilon"]), shown(many["exponential"]["total_epsilon"]))
+    assert "permute-and-flip costs {} instead of {}".format(*costs) in text
+    errors = (shown(budget["expected_error_at_most"]), shown(many["exponential"]["expected_error_at_most"]))
+    assert "on average at most {} below the best instead of {}.".format(*errors) in text
+    assert "One selection as (epsilon, 0.001)-DP" in words(run("plan", *options[:4], "--delta", "0.001").out)
+
+
+def test_delta_with_a_wanted_error_starts_from_the_epsilon_that_it_needs(run: Run) -> None:
+    content = plan(run, "--candidates", "100", "--error", "20", "--selections", "5", "--delta", "1e-6")
+    own = content["approximate"]["exponential"]
+    assert own["epsilon"] == by_name(content["mechanisms"])["exponential"]["epsilon"]
+    assert own["expected_error_at_most"] <= 20
+    assert plan(run, "--candidates", "100", "--error", "20")["approximate"] is None
+
+
+def test_without_dp_accounting_delta_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    result = run("plan", "--candidates", "10", "--epsilon", "1", "--delta", "1e-6")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "error: (epsilon, delta) needs dp-accounting: pip install 'dpselect[accounting]'\n"
+
+
 @pytest.mark.parametrize("options", [(), ("--monotonic", "--sensitivity", "3")])
 def test_public_scores_give_exact_figures(run: Run, file: Path, options: tuple[str, ...]) -> None:
     parameters = {"sensitivity": 3, "monotonic": True} if options else {}
@@ -319,6 +381,8 @@ BAD_OPTIONS = {
     "huge sensitivity": (("--epsilon", "1", "--sensitivity", "1e400", *N), "sensitivity must be between"),
     "zero selections": (("--epsilon", "1", "--selections", "0", *N), "selections must be > 0"),
     "half a selection": (("--epsilon", "1", "--selections", "1/2", *N), "selections must be a whole number from 1 to"),
+    "zero delta": (("--epsilon", "1", "--delta", "0", *N), "delta must be > 0"),
+    "delta of one": (("--epsilon", "1", "--delta", "1", *N), "delta must be between 0 and 1"),
     "column without scores": (("--epsilon", "1", "--column", "a", *N), "--column and --label name columns of a file"),
     "label without scores": (("--epsilon", "1", "--label", "a", *N), "--column and --label name columns of a file"),
     "no such file": (("--epsilon", "1", "--scores", "/no/such.csv"), "/no/such.csv: there is no such file: check"),
@@ -371,7 +435,7 @@ def test_the_extremes_of_the_options_have_finite_figures(run: Run) -> None:
 def test_help_has_examples(run: Run) -> None:
     result = run("plan", "--help")
     assert result.code == 0
-    assert len(re.findall(r"Example: dpselect plan --(?:candidates|scores)", words(result.out))) == 3
+    assert len(re.findall(r"Example: dpselect plan --(?:candidates|scores)", words(result.out))) == 4
     assert "themselves private" in words(result.out)
 
 

@@ -11,16 +11,9 @@ from dpselect._exact import float_near
 from dpselect._scores import as_vector
 from dpselect.analysis.error import error_quantile, expected_error
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.noisy_max import ReportNoisyMax
+from dpselect.mechanisms.names import KINDS
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.record import Number, SelectionRecord
-
-MECHANISMS: dict[str, type[SelectionRecord]] = {
-    "permute-and-flip": PermuteAndFlip,
-    "exponential": ExponentialMechanism,
-    "noisy-max": ReportNoisyMax,
-}
+from dpselect.mechanisms.record import Number
 
 
 @dataclass(frozen=True)
@@ -83,9 +76,11 @@ def compare(scores: Any, epsilons: Iterable[Number], sensitivity: Number = 1, mo
     records: list[Record] = []
     for epsilon in exact:
         best = expected_error(PermuteAndFlip(epsilon, sensitivity, monotonic), vector)
-        for name, kind in MECHANISMS.items():
+        for name, kind in KINDS.items():
             mechanism = kind(epsilon, sensitivity, monotonic)
             error = expected_error(mechanism, vector)
             ratio = error / best if best else float("nan")
-            records.append(Record(name, float_near(epsilon), error, error_quantile(mechanism, vector, 0.95), ratio))
+            records.append(
+                Record(name.value, float_near(epsilon), error, error_quantile(mechanism, vector, 0.95), ratio)
+            )
     return Comparison(tuple(records))

@@ -10,6 +10,7 @@ import dpselect
 from dpselect.cli.asking import median, mode, quantile, top
 from dpselect.cli.comparison import compare
 from dpselect.cli.demo import demo
+from dpselect.cli.ledger_commands import ledger
 from dpselect.cli.planning import plan
 from dpselect.cli.selection import select
 
@@ -28,6 +29,7 @@ app.command()(select)
 app.command()(plan)
 app.command()(compare)
 app.command()(demo)
+app.add_typer(ledger, name="ledger")
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpselect.errors import DPSelectError
+from dpselect.errors import BudgetExceeded, DPSelectError
 
 BAD_INPUT = 2
+BUDGET_EXHAUSTED = 3
 _WIDE = 1000
 
 
@@ -36,13 +37,14 @@ def print_table(table: Table) -> None:
 
 @contextmanager
 def clean_errors() -> Iterator[None]:
-    """Turn an error of the library into one line on standard error and the exit code of bad input."""
+    """Turn an error of the library into one line on standard error and an exit code."""
     try:
         yield
     except DPSelectError as error:
         message = Text.assemble(("error: ", "bold red"), printable(str(error)))
         Console(stderr=True).print(message, soft_wrap=True)
-        raise typer.Exit(BAD_INPUT) from None
+        code = BUDGET_EXHAUSTED if isinstance(error, BudgetExceeded) else BAD_INPUT
+        raise typer.Exit(code) from None
 
 
 @contextmanager

@@ -1,27 +1,8 @@
 """The options that several commands share."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
-
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
-from dpselect.mechanisms.record import SelectionRecord
-
-
-class MechanismName(StrEnum):
-    """The mechanisms, as the command line names them."""
-
-    PERMUTE_AND_FLIP = "permute-and-flip"
-    EXPONENTIAL = "exponential"
-    NOISY_MAX = "noisy-max"
-
-
-KINDS: dict[MechanismName, type[SelectionRecord]] = {
-    MechanismName.PERMUTE_AND_FLIP: PermuteAndFlip,
-    MechanismName.EXPONENTIAL: ExponentialMechanism,
-    MechanismName.NOISY_MAX: ReportNoisyMax,
-}
 
 File = Annotated[str, typer.Argument(metavar="SCORES.csv", help="CSV file with the scores; - reads standard input.")]
 Sensitivity = Annotated[str, typer.Option(metavar="D", help="How much one person can change any single score.")]

@@ -7,7 +7,8 @@ from dpselect import ExponentialMechanism
 from dpselect._scores import Vector, losses
 from dpselect.analysis import epsilon_for, error_quantile, expected_error
 from dpselect.analysis.plan import EqualCost, Promise, epsilon_promising, equal_cost, promise
-from dpselect.cli.options import KINDS, MechanismName
+from dpselect.ledger.rounds import EqualRounds, equal_rounds
+from dpselect.mechanisms.names import KINDS, MechanismName
 from dpselect.mechanisms.record import SelectionRecord
 
 
@@ -21,6 +22,7 @@ class Question:
     sensitivity: Fraction
     monotonic: bool
     selections: int
+    delta: float | None
     file: str | None
     scores: Vector | None
 
@@ -41,6 +43,7 @@ class Figures:
     promises: dict[MechanismName, Promise]
     proxies: dict[MechanismName, Proxy]
     equal: EqualCost | None
+    rounds: EqualRounds | None
 
 
 def figures(question: Question) -> Figures:
@@ -49,11 +52,11 @@ def figures(question: Question) -> Figures:
     promises = {name: promise(mechanism, question.candidates) for name, mechanism in mechanisms.items()}
     scores = question.scores
     proxies = {} if scores is None else {name: _proxy(m, scores, question.error) for name, m in mechanisms.items()}
-    if question.selections == 1:
-        return Figures(promises, proxies, None)
-    epsilon = mechanisms[MechanismName.EXPONENTIAL].epsilon
+    epsilon, n, times = mechanisms[MechanismName.EXPONENTIAL].epsilon, question.candidates, question.selections
     exponential = ExponentialMechanism(epsilon, question.sensitivity, question.monotonic)
-    return Figures(promises, proxies, equal_cost(exponential, question.candidates))
+    equal = None if times == 1 else equal_cost(exponential, n)
+    rounds = None if question.delta is None else equal_rounds(exponential, n, times, question.delta)
+    return Figures(promises, proxies, equal, rounds)
 
 
 def _mechanism(kind: type[SelectionRecord], question: Question) -> SelectionRecord:

@@ -6,8 +6,9 @@ from typing import Any
 import typer
 
 from dpselect.analysis.plan import EqualCost, Promise
-from dpselect.cli.options import MechanismName
 from dpselect.cli.plan_figures import Figures, Proxy, Question
+from dpselect.ledger.rounds import EqualRounds, Rounds
+from dpselect.mechanisms.names import MechanismName, name_of
 
 
 def print_json(question: Question, answer: Figures) -> None:
@@ -22,6 +23,7 @@ def print_json(question: Question, answer: Figures) -> None:
         "mechanisms": [_promise(name, promised, question.selections) for name, promised in answer.promises.items()],
         "better_for_one": MechanismName.PERMUTE_AND_FLIP.value,
         "better_for_many": None if answer.equal is None else _many(answer.equal, question.selections),
+        "approximate": None if answer.rounds is None else _approximate(answer.rounds),
         "proxy": None if question.scores is None else _proxies(question, answer.proxies),
     }
     typer.echo(json.dumps(content))
@@ -55,6 +57,25 @@ def _many(equal: EqualCost, times: int) -> dict[str, Any]:
             name: {"epsilon": float(promised.mechanism.epsilon), "expected_error_at_most": promised.average}
             for name, promised in same.items()
         },
+    }
+
+
+def _approximate(compared: EqualRounds) -> dict[str, Any]:
+    return {
+        "delta": compared.exponential.total.delta,
+        "better": name_of(compared.better.each.mechanism).value,
+        "exponential": _rounds(compared.exponential),
+        "permute-and-flip at equal error": _rounds(compared.equal_error),
+        "permute-and-flip at equal budget": _rounds(compared.equal_budget),
+    }
+
+
+def _rounds(rounds: Rounds) -> dict[str, Any]:
+    return {
+        "epsilon": float(rounds.each.mechanism.epsilon),
+        "expected_error_at_most": rounds.each.average,
+        "total_epsilon": rounds.total.epsilon,
+        "method": rounds.total.method,
     }
 
 

@@ -3,10 +3,11 @@
 from dpselect.analysis.plan import EqualCost, Promise
 from dpselect.cli.console import print_line, print_paragraph, print_table
 from dpselect.cli.figures import DOWN, figure_table, shown
-from dpselect.cli.options import MechanismName
 from dpselect.cli.plan_figures import Figures, Proxy, Question
 from dpselect.cli.public_scores import PRIVACY
 from dpselect.cli.scores_file import shown_path
+from dpselect.ledger.rounds import EqualRounds
+from dpselect.mechanisms.names import MechanismName, name_of
 
 
 def print_text(question: Question, answer: Figures) -> None:
@@ -23,6 +24,8 @@ def print_text(question: Question, answer: Figures) -> None:
     )
     if answer.equal is not None:
         _print_many(question.selections, answer.equal)
+    if answer.rounds is not None:
+        _print_rounds(question.selections, answer.rounds)
     if question.scores is not None:
         _print_proxies(question, len(question.scores), answer.proxies)
     print_paragraph(
@@ -76,6 +79,29 @@ def _print_many(times: int, equal: EqualCost) -> None:
         f"{times:,} exponential selections at epsilon {_epsilon(exponential)} cost rho {rho}, and are on average at"
         f" most {shown(exponential.average)} below the best. For the same rho permute-and-flip has epsilon {epsilon}"
         f" each, and is on average at most {shown(other.average)} below the best.",
+    )
+
+
+def _print_rounds(times: int, compared: EqualRounds) -> None:
+    delta = f"{compared.exponential.total.delta:g}"
+    together = f"{times:,} selections together" if times > 1 else "One selection"
+    print_paragraph(f"{together} as (epsilon, {delta})-DP:", "the exponential mechanism and permute-and-flip")
+    table = figure_table("\nmechanism", "epsilon\neach", "average\nat most", "total\nepsilon")
+    rows = {
+        "exponential": compared.exponential,
+        "permute-and-flip, same error": compared.equal_error,
+        "permute-and-flip, same total": compared.equal_budget,
+    }
+    for name, rounds in rows.items():
+        cells = (rounds.each.mechanism.epsilon, rounds.each.average, rounds.total.epsilon)
+        table.add_row(name, *(shown(float(cell)) for cell in cells))
+    print_table(table)
+    better, error, total = name_of(compared.better.each.mechanism), compared.equal_error, compared.equal_budget
+    print_paragraph(
+        f"For a budget of (epsilon, {delta}) the better one is {better.value}:",
+        f"for the same error permute-and-flip costs {shown(error.total.epsilon)} instead of"
+        f" {shown(compared.exponential.total.epsilon)}, and for the same total its choice is on average at most"
+        f" {shown(total.each.average)} below the best instead of {shown(compared.exponential.each.average)}.",
     )
 
 

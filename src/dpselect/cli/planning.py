@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from dpselect._scores import Vector
+from dpselect._validate import fraction_of_one
 from dpselect.cli.console import busy, clean_errors
 from dpselect.cli.options import Column, Json, Label, Monotonic, Sensitivity
 from dpselect.cli.parsing import positive, whole
@@ -22,6 +23,10 @@ _Error = Annotated[
     typer.Option(metavar="X", help="How far below the best the choice may be on average, to learn its epsilon."),
 ]
 _Selections = Annotated[str, typer.Option(metavar="K", help="How many selections share one privacy budget.")]
+_Delta = Annotated[
+    str | None,
+    typer.Option(metavar="D", help="Also what they cost together as (epsilon, D), by the best known accounting."),
+]
 _Scores = Annotated[
     str | None,
     typer.Option(metavar="PUBLIC.csv", help="Public or synthetic scores: adds the exact figures on them."),
@@ -39,6 +44,7 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
     sensitivity: Sensitivity = "1",
     monotonic: Monotonic = False,
     selections: _Selections = "1",
+    delta: _Delta = None,
     scores: _Scores = None,
     column: Column = None,
     label: Label = None,
@@ -52,6 +58,8 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan --candidates 1000 --epsilon 0.5
 
     Example: dpselect plan --candidates 1000 --error 20 --monotonic --selections 20
+
+    Example: dpselect plan --candidates 1000 --epsilon 0.1 --selections 50 --delta 1e-6
 
     Example: dpselect plan --scores public.csv --epsilon 0.5
     """
@@ -67,8 +75,9 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
         given = None if epsilon is None else positive(epsilon=epsilon)
         wanted = None if error is None else positive(error=error)
         unit = positive(sensitivity=sensitivity)
+        failure = None if delta is None else fraction_of_one(delta=delta)
         number, vector = _candidates(candidates, scores, column, label)
-        question = Question(number, given, wanted, unit, monotonic, times, scores, vector)
+        question = Question(number, given, wanted, unit, monotonic, times, failure, scores, vector)
         with busy("Planning ..."):
             answer = figures(question)
     (print_json if as_json else print_text)(question, answer)

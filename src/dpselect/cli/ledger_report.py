@@ -1,0 +1,111 @@
+"""What `dpselect ledger` prints."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from dpselect._exact import rounded_down_text, rounded_up_text
+from dpselect.cli.console import print_line, print_paragraph, print_table, printable
+from dpselect.ledger import Entry, Ledger, Receipt
+from dpselect.ledger.accounting import Total
+from dpselect.ledger.charge import What, compact_json
+
+_LONGEST_QUESTION = 80
+
+
+def print_text(ledger: Ledger, entries: Sequence[Entry], everything: Total, receipt: Receipt) -> None:
+    """Print the budget, a table of the entries, and the total; spent is rounded up and what is left down."""
+    left = ledger.budget - everything.epsilon
+    numbers = (_up(ledger.budget), _up(everything.epsilon), rounded_down_text(left) if left else "0")
+    print_paragraph(f"Ledger {ledger.path}:", "budget {}, spent {}, left {}".format(*numbers))
+    if entries:
+        print_table(_table(entries))
+    print_paragraph("Together:", str(everything))
+    if everything.approximate is not None:
+        print_paragraph("", f"The epsilon of (epsilon, delta) comes from: {everything.approximate.method}.")
+    print_line(f"verified, {receipt.id:,} entries, head {receipt.head}", "dim")
+
+
+def print_json(ledger: Ledger, entries: Sequence[Entry], everything: Total, receipt: Receipt) -> None:
+    """Print one JSON object with exact numbers as texts."""
+    approximate = everything.approximate
+    content = {
+        "ledger": str(ledger.path),
+        "budget": str(ledger.budget),
+        "spent": str(everything.epsilon),
+        "remaining": str(ledger.budget - everything.epsilon),
+        "entries": [entry.to_dict() for entry in entries],
+        "total": {
+            "epsilon": str(everything.epsilon),
+            "zcdp": everything.zcdp,
+            "approximate": None if approximate is None else vars(approximate),
+        },
+        "receipt": json.loads(receipt.to_json()),
+    }
+    typer.echo(json.dumps(content))
+
+
+def print_verified(path: str, verified: Receipt, proof: Receipt | None, as_json: bool) -> None:
+    """Print that all is well."""
+    if as_json:
+        content = {"ledger": path, "entries": verified.id, "receipt": json.loads(verified.to_json())}
+        typer.echo(json.dumps(content))
+        return
+    print_line(f"{path}: {verified.id:,} entries, none changed, removed, inserted or reordered", "bold green")
+    if proof is None:
+        print_paragraph("", "Entries cut off at the end, or an old copy, are found with --receipt only.")
+    else:
+        print_line(f"everything up to entry {proof.id:,} of the receipt is there", "green")
+
+
+def print_lines(entries: Sequence[Entry]) -> None:
+    """Print a JSON object a line."""
+    for entry in entries:
+        typer.echo(json.dumps(entry.to_dict()))
+
+
+def print_csv(entries: Sequence[Entry]) -> None:
+    """Print a CSV table; the question is JSON."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(Entry.COLUMNS)
+    for entry in entries:
+        writer.writerow([compact_json(value) if name == "what" else value for name, value in entry.to_dict().items()])
+    typer.echo(text.getvalue(), nl=False)
+
+
+def _table(entries: Sequence[Entry]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("id", "time (UTC)", "question", "mechanism", "epsilon", "releases"):
+        table.add_column(name, justify="right" if name in ("id", "epsilon", "releases") else "left", no_wrap=True)
+    for entry in entries:
+        time = printable(entry.time[:19].replace("T", " "))
+        releases = f"{entry.charge.count:,}"
+        table.add_row(str(entry.id), time, _question(entry.what), entry.mechanism, _up(entry.epsilon), releases)
+    return table
+
+
+def _question(what: What) -> Text:
+    """In words: the name of the question first, then its parameters."""
+    if isinstance(what, str):
+        words = [what]
+    else:
+        words = [_value(what["question"])] if "question" in what else []
+        words += [f"{name}={_value(value)}" for name, value in what.items() if name != "question"]
+    text = printable(" ".join(words))
+    return Text(text if len(text) <= _LONGEST_QUESTION else f"{text[: _LONGEST_QUESTION - 3]}...")
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _up(number: Fraction) -> str:
+    return rounded_up_text(number) if number else "0"

@@ -1,0 +1,96 @@
+"""What a ledger or a plan adds up to: pure epsilon, zCDP, and (epsilon, delta) by Google's dp_accounting.
+
+All of it holds under adaptive composition: each question may depend on the answers before it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from dpselect import _validate
+from dpselect._exact import float_above, rounded_up_text
+from dpselect.errors import InvalidType
+from dpselect.ledger.charge import PURE, Charge
+from dpselect.ledger.composition import Releases, loss_epsilon, renyi_epsilon
+from dpselect.ledger.durable import Ledger
+from dpselect.ledger.entry import Entry
+from dpselect.mechanisms.guarantee import pure_zcdp
+from dpselect.mechanisms.names import KINDS, MechanismName
+
+Method = Literal["pure", "renyi", "loss distribution"]
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """An (epsilon, delta) guarantee, and the way in which its epsilon was found."""
+
+    epsilon: float
+    delta: float
+    method: Method
+
+
+@dataclass(frozen=True)
+class Total:
+    """The guarantee of everything together: pure epsilon exactly, zCDP rounded up, and (epsilon, delta) if asked.
+
+    >>> print(Total(Fraction(1, 3), zcdp=0.125))
+    0.333334-DP (pure), 0.125-zCDP
+    """
+
+    epsilon: Fraction
+    zcdp: float
+    approximate: Approximate | None = None
+
+    def __str__(self) -> str:
+        texts = [f"{_shown(self.epsilon)}-DP (pure)", f"{_shown(Fraction(self.zcdp))}-zCDP"]
+        if self.approximate is not None:
+            texts.append(f"({_shown(Fraction(self.approximate.epsilon))}, {self.approximate.delta:g})-DP")
+        return ", ".join(texts)
+
+
+def total(spent: Ledger | Iterable[Charge | Entry], delta: float | str | None = None) -> Total:
+    """The guarantee of a ledger, or of planned charges; with `delta` also the smallest (epsilon, delta) that is known.
+
+    >>> charges = [Charge("mode", "0.1", "exponential")] * 100
+    >>> print(total(charges))
+    10-DP (pure), 0.125001-zCDP
+    >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
+    2.42
+    """
+    releases = releases_of(spent.entries() if isinstance(spent, Ledger) else spent)
+    epsilon = sum((each * count for (_, each), count in releases.items()), Fraction(0))
+    zcdp = float_above(sum((Fraction(_zcdp(*kind)) * count for kind, count in releases.items()), Fraction(0)))
+    if delta is None:
+        return Total(epsilon, zcdp)
+    return Total(epsilon, zcdp, approximate(releases, _validate.fraction_of_one(delta=delta)))
+
+
+def releases_of(spent: Iterable[Charge | Entry]) -> Releases:
+    """How often each mechanism was released at each epsilon: the one place where counts are counted."""
+    releases: Counter[tuple[str, Fraction]] = Counter()
+    for one in spent:
+        charge = one.charge if isinstance(one, Entry) else one
+        if not isinstance(charge, Charge):
+            raise InvalidType(f"spent must be a Ledger or hold charges or entries, got {type(charge).__name__}")
+        releases[charge.mechanism, charge.each] += charge.count
+    return releases
+
+
+def approximate(releases: Releases, delta: float) -> Approximate:
+    """The smallest epsilon that is known for this delta: the pure sum, Renyi's or the loss distribution's."""
+    pure = float_above(sum((each * count for (_, each), count in releases.items()), Fraction(0)))
+    found: list[tuple[float, Method]] = [(pure, "pure")]
+    if releases:
+        found += [(renyi_epsilon(releases, delta), "renyi"), (loss_epsilon(releases, delta), "loss distribution")]
+    epsilon, method = min(found)
+    return Approximate(epsilon, delta, method)
+
+
+def _zcdp(mechanism: str, epsilon: Fraction) -> float:
+    return pure_zcdp(epsilon) if mechanism == PURE else KINDS[MechanismName(mechanism)](epsilon).guarantee.zcdp
+
+
+def _shown(number: Fraction) -> str:
+    return rounded_up_text(number) if number else "0"

@@ -1,0 +1,123 @@
+"""What a release costs, and for which question: public parameters only, never a score or a count."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+from dpselect import _validate
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.names import KINDS, name_of
+from dpselect.mechanisms.record import Number, SelectionRecord
+
+# The name of a release of which only its pure epsilon is known.
+PURE = "pure"
+
+_LONGEST_TEXT = 2**20
+_MOST_RELEASES = 10**12
+
+What = str | Mapping[str, Any]
+
+
+@dataclass(frozen=True, init=False)
+class Charge:
+    """One question's cost: `count` releases of epsilon `each` by the mechanism of this name.
+
+    The releases are those that one person can influence: k rounds of a top-k choice are k releases, and an answer for
+    each of many groups is as many releases as there are groups that one person may belong to. They may be adaptive.
+
+    >>> charge = Charge("top 3 of diagnosis", each="0.1", mechanism="permute-and-flip", count=3)
+    >>> charge.epsilon
+    Fraction(3, 10)
+    """
+
+    what: What
+    each: Fraction
+    mechanism: str
+    count: int
+
+    def __init__(self, what: What, each: Number, mechanism: str = PURE, count: int = 1) -> None:
+        object.__setattr__(self, "_text", canonical_text(what))
+        object.__setattr__(self, "what", json.loads(self.text))
+        object.__setattr__(self, "each", _validate.exact_positive(epsilon=each))
+        object.__setattr__(self, "mechanism", _mechanism_name(mechanism))
+        object.__setattr__(self, "count", _count(count))
+
+    @classmethod
+    def of(cls, mechanism: SelectionRecord, what: Mapping[str, Any], count: int = 1) -> "Charge":
+        """The cost of drawing `count` times from this very mechanism; its public parameters join the question.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> charge = Charge.of(PermuteAndFlip("0.1", monotonic=True), {"question": "mode", "column": "diagnosis"})
+        >>> charge.mechanism, charge.what["monotonic"]
+        ('permute-and-flip', True)
+        """
+        if not isinstance(what, Mapping):
+            raise InvalidType(f"what must be a mapping of public parameters, got {type(what).__name__}")
+        parameters = {**what, "sensitivity": str(mechanism.sensitivity), "monotonic": mechanism.monotonic}
+        return cls(parameters, mechanism.epsilon, name_of(mechanism), count)
+
+    @property
+    def text(self) -> str:
+        """Return the canonical JSON of the question."""
+        return str(vars(self)["_text"])
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Return the whole pure epsilon of the charge."""
+        return self.each * self.count
+
+
+def canonical_text(what: What) -> str:
+    """The one JSON text of a question: sorted keys, no spaces, ASCII.
+
+    >>> canonical_text({"question": "mode", "column": "diagnosis"})
+    '{"column":"diagnosis","question":"mode"}'
+    """
+    if not isinstance(what, (str, Mapping)):
+        raise InvalidType(f"what must be a text or a mapping of public parameters, got {type(what).__name__}")
+    text = compact_json(_plain(what))
+    if len(text) > _LONGEST_TEXT:
+        raise InvalidValue(f"what must be at most {_LONGEST_TEXT:,} characters of JSON: name a long list by its file")
+    return text
+
+
+def compact_json(value: Any) -> str:
+    """JSON with sorted keys, no spaces, ASCII: equal values have equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """The value in the types of JSON; exact numbers that JSON lacks become texts."""
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, Integral):
+        return int(_validate.finite(what=value))
+    if isinstance(value, (Fraction, Decimal)):
+        return str(_validate.finite(what=value))
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item) for key, item in value.items()}
+    rule = "what must hold texts, finite numbers, True, False, None, lists and mappings with texts as keys"
+    raise InvalidType(f"{rule}, got {type(value).__name__}")
+
+
+def _mechanism_name(name: Any) -> str:
+    known = [*(kind.value for kind in KINDS), PURE]
+    if not isinstance(name, str) or name not in known:
+        raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
+    return str(name)
+
+
+def _count(count: Any) -> int:
+    number = _validate.count(count=count)
+    if not 1 <= number <= _MOST_RELEASES:
+        raise InvalidValue(f"count must be from 1 to {_MOST_RELEASES:,}")
+    return number

@@ -1,0 +1,250 @@
+"""The ledger: a budget for one data set that cannot be overspent, across processes, crashes and years."""
+
+import os
+import secrets
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpselect import _validate
+from dpselect._exact import LARGEST_EXPONENT, rounded_down_text, rounded_up_text, shortest_text
+from dpselect.errors import (
+    BudgetExceeded,
+    BudgetMismatch,
+    InvalidType,
+    InvalidValue,
+    LedgerError,
+    RequestConflict,
+    RequestUnanswered,
+)
+from dpselect.ledger import audit
+from dpselect.ledger.audit import State
+from dpselect.ledger.charge import Charge, What
+from dpselect.ledger.database import Database
+from dpselect.ledger.entry import Entry, Header, Receipt, next_head, seal
+from dpselect.ledger.faults import corrupt
+from dpselect.mechanisms.record import Number
+
+_LONGEST_REQUEST = 200
+_LARGEST = 10**LARGEST_EXPONENT
+
+
+class Ledger:
+    """A durable record of everything that was spent on one data set, in one SQLite file.
+
+    Formal guarantees:
+      * `spend` and `charge` return after the charge is on the disk, and never before;
+      * the sum of all charges never exceeds the budget, however many processes and threads spend at once;
+      * numbers are exact; a budget is fixed when the file is created; nothing is ever refunded;
+      * any fault of the file raises, and nothing was spent or the charge stays: never an answer without a record;
+      * an entry that was changed, removed, inserted or reordered is found, by `verify` and before the first charge.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+    ...     ledger.spend("0.1", "mode of diagnosis")
+    ...     ledger.spent, ledger.remaining
+    1
+    (Fraction(1, 10), Fraction(9, 10))
+    """
+
+    def __init__(self, path: str | os.PathLike[str], budget: Number | None = None) -> None:
+        self._path = _absolute(path)
+        self._database = Database(self._path)
+        wanted = None if budget is None else _validate.exact_positive(budget=budget)
+        if not os.path.lexists(self._path):
+            if wanted is None:
+                raise LedgerError(f"there is no ledger {self._path}: give a budget to create one")
+            self._database.create(Header(secrets.token_hex(16), wanted, _now()))
+        with self._database.reading() as connection:
+            self._header = audit.read_header(connection, self._path)
+        if wanted is not None and wanted != self._header.budget:
+            theirs = shortest_text(self._header.budget)
+            raise BudgetMismatch(f"ledger {self._path} has the budget {theirs}, which was fixed when it was created")
+        # What this object has confirmed so far. Replaced as a whole, so threads need no lock: one that reads an older
+        # state confirms a few entries again.
+        self._start = State(0, self._header.head, Fraction(0))
+        self._known: State | None = None
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self._path)!r}, budget={shortest_text(self.budget)})"
+
+    @property
+    def path(self) -> Path:
+        """Return the file."""
+        return self._path
+
+    @property
+    def budget(self) -> Fraction:
+        """Return the whole budget, exactly."""
+        return self._header.budget
+
+    @property
+    def spent(self) -> Fraction:
+        """Return the sum of all charges, exactly."""
+        return self._confirm().spent
+
+    @property
+    def remaining(self) -> Fraction:
+        """Return what is left of the budget, exactly."""
+        return self.budget - self.spent
+
+    def spend(self, epsilon: Number, what: What) -> int:
+        """Charge epsilon for a release of which only its pure epsilon is known, and return the entry's id."""
+        return self.charge(Charge(what, _validate.exact_positive(epsilon=epsilon))).id
+
+    def charge(self, charge: Charge, *, request_id: str | None = None) -> Entry:
+        """Record a charge durably, or raise BudgetExceeded and record nothing.
+
+        A `request_id` makes a retry safe. The same id and charge again: if its answer was stored, the entry comes back
+        with it and nothing is charged; if not, RequestUnanswered, because the first answer may have been seen. The
+        same id with another charge: RequestConflict.
+        """
+        if not isinstance(charge, Charge):
+            raise InvalidType(f"charge must be a Charge, got {type(charge).__name__}")
+        identifier = None if request_id is None else _request(request_id)
+        if self._known is None:
+            self._confirm()  # from the beginning, which others need not wait for
+        with self._database.writing() as connection:
+            state = self._catch_up(connection)
+            if identifier is not None:
+                earlier = audit.entry_of(connection, "request_id", identifier, self._path)
+                if earlier is not None:
+                    return _repeated(earlier, charge)
+            self._check_budget(state.spent, charge)
+            entry = _next_entry(state, charge, identifier)
+            row = (entry.id, entry.time, charge.text, charge.mechanism, str(charge.each), charge.count)
+            connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, identifier, entry.head))
+        self._known = audit.after(state, entry)
+        return entry
+
+    def store_answer(self, id: int, answer: str) -> None:
+        """Store the answer of an entry durably, so that a retry of its request gets it; an answer never changes."""
+        if not isinstance(answer, str):
+            raise InvalidType(f"answer must be a text, got {type(answer).__name__}")
+        with self._database.writing() as connection:
+            self._check_header(connection)
+            entry = audit.entry_of(connection, "id", _validate.count(id=id), self._path)
+            if entry is None:
+                raise InvalidValue(f"id must be that of an entry, and there is no entry {id}")
+            if entry.answer is None:
+                connection.execute("INSERT INTO answers VALUES (?, ?, ?)", (id, answer, seal(entry.head, answer)))
+            elif entry.answer != answer:
+                raise RequestConflict(f"entry {id} has another answer already, and an answer never changes")
+
+    def entries(self) -> list[Entry]:
+        """Return all entries in the order in which they were charged, each confirmed by the hash chain."""
+        return self._read_all()[0]
+
+    def receipt(self, entry: Entry | None = None) -> Receipt:
+        """Return proof of an entry and of all before it, or of all entries: keep it away from the ledger."""
+        if entry is not None:
+            return Receipt(self._header.identity, entry.id, entry.head)
+        state = self._confirm()
+        return Receipt(self._header.identity, state.id, state.head)
+
+    def verify(self, receipt: Receipt | None = None) -> Receipt:
+        """Check every page, entry and stored answer, and return a receipt of the whole ledger.
+
+        Raises LedgerCorrupt if an entry was changed, removed, inserted or reordered; with a receipt also if entries
+        up to it are missing, as in an old copy of the file or after the last entries were cut off.
+        """
+        known = self._known
+        heads = [self._header.head, *(entry.head for entry in self.entries())]
+        if known is not None:  # what this object saw before is as good as a receipt
+            self._check_receipt(Receipt(self._header.identity, known.id, known.head), heads)
+        if receipt is not None:
+            self._check_receipt(receipt, heads)
+        return Receipt(self._header.identity, len(heads) - 1, heads[-1])
+
+    def _check_receipt(self, receipt: Receipt, heads: list[str]) -> None:
+        if receipt.ledger != self._header.identity:
+            raise corrupt(self._path, "the receipt is of another ledger")
+        if not 0 <= receipt.id < len(heads):
+            finding = f"the receipt has {receipt.id} entries and the ledger {len(heads) - 1}"
+            raise corrupt(self._path, f"{finding}: its end was cut off, or it is an old copy")
+        if heads[receipt.id] != receipt.head:
+            raise corrupt(self._path, f"its entries up to {receipt.id} are not those of the receipt")
+
+    def _confirm(self) -> State:
+        """Everything up to now, confirmed; the first time from the beginning, page by page."""
+        if self._known is None:
+            state = self._read_all()[1]
+        else:
+            with self._database.reading() as connection:
+                state = self._catch_up(connection)
+        self._known = state
+        return state
+
+    def _read_all(self) -> tuple[list[Entry], State]:
+        with self._database.reading(fresh=True) as connection:
+            self._check_header(connection)
+            audit.check_file(connection, self._path)
+            audit.check_answers(connection, self._path)
+            entries = list(audit.entries_after(connection, self._start, self._header, self._path))
+        state = self._start
+        for entry in entries:
+            state = audit.after(state, entry)
+        return entries, state
+
+    def _catch_up(self, connection: Any) -> State:
+        """What is known after the entries that others added."""
+        self._check_header(connection)
+        state = self._known or self._start
+        for entry in audit.entries_after(connection, state, self._header, self._path):
+            state = audit.after(state, entry)
+        return state
+
+    def _check_header(self, connection: Any) -> None:
+        if audit.read_header(connection, self._path) != self._header:
+            raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
+
+    def _check_budget(self, spent: Fraction, charge: Charge) -> None:
+        total = spent + charge.epsilon
+        if total > self.budget:
+            left = rounded_down_text(self.budget - spent)
+            asked, whole = rounded_up_text(charge.epsilon), rounded_up_text(self.budget)
+            raise BudgetExceeded(
+                f"epsilon {asked} exceeds what is left of the budget, {left} of {whole}: nothing was spent or answered"
+            )
+        if total.denominator > _LARGEST:
+            raise InvalidValue(f"epsilon must keep the sum within {LARGEST_EXPONENT} digits: give a shorter number")
+
+
+def _next_entry(state: State, charge: Charge, request_id: str | None) -> Entry:
+    id, time = state.id + 1, _now()
+    return Entry(id, time, charge, request_id, next_head(state.head, id, time, charge, request_id))
+
+
+def _repeated(earlier: Entry, charge: Charge) -> Entry:
+    """What a request gets that was charged before."""
+    if earlier.charge != charge:
+        raise RequestConflict("request_id was used before with another question or other parameters: give a new one")
+    if earlier.answer is None:
+        raise RequestUnanswered(
+            f"request_id was charged before, as entry {earlier.id}, and its answer was not stored: nothing is refunded;"
+            " to ask again, and pay again, give a new one"
+        )
+    return earlier
+
+
+def _request(request_id: Any) -> str:
+    if not isinstance(request_id, str):
+        raise InvalidType(f"request_id must be a text, got {type(request_id).__name__}")
+    if not 1 <= len(request_id) <= _LONGEST_REQUEST or not request_id.isprintable():
+        raise InvalidValue(f"request_id must be 1 to {_LONGEST_REQUEST} printable characters")
+    return request_id
+
+
+def _absolute(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidType(f"path must be a file's path, got {type(path).__name__}")
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidValue("path must be a file's path as a text that is not empty")
+    return Path(text).absolute()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

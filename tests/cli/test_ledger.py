@@ -1,0 +1,196 @@
+import csv
+import io
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import typer
+
+from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip
+from dpselect.cli.console import clean_errors
+from dpselect.ledger import Charge, Receipt
+from dpselect.ledger.accounting import total
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "hospital.ledger"
+    ledger = Ledger(path, budget="1")
+    mode = {"question": "mode", "column": "diagnosis", "candidates": "icd.csv"}
+    entry = ledger.charge(Charge.of(PermuteAndFlip("0.1", monotonic=True), mode), request_id="r-1")
+    ledger.store_answer(entry.id, "the stored answer")
+    ledger.charge(Charge.of(ExponentialMechanism("1/30"), {"question": "top_k", "k": 3}, count=3))
+    ledger.spend(0.1, "in [red]plain[/red] words \x1b[31m")
+    return path
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_show_tells_the_budget_the_entries_and_the_total(run: Run, file: Path) -> None:
+    result = run("ledger", "show", file)
+    assert (result.code, result.err) == (0, "")
+    text = words(result.out)
+    assert "budget 1, spent 0.300001, left 0.699999" in text  # the float 0.1 is above 1/10: spent up, left down
+    assert "mode candidates=icd.csv column=diagnosis monotonic=true sensitivity=1 permute-and-flip 0.1 1" in text
+    assert "top_k k=3 monotonic=false sensitivity=1 exponential 0.1 3" in text
+    assert "in [red]plain[/red] words" in text
+    assert "pure 0.100001 1" in text
+    assert "\x1b" not in result.out
+    assert f"Together: {total(Ledger(file))}" in text
+    assert f"verified, 3 entries, head {Ledger(file).receipt().head}" in text
+    assert "the stored answer" not in result.out
+
+
+def test_show_as_json_has_exact_numbers(run: Run, file: Path) -> None:
+    result = run("ledger", "show", file, "--json", "--delta", "1e-6")
+    assert (result.code, result.err) == (0, "")
+    content = json.loads(result.out)
+    ledger = Ledger(file)
+    assert [Fraction(content[name]) for name in ("budget", "spent", "remaining")] == [1, ledger.spent, ledger.remaining]
+    assert content["entries"] == [entry.to_dict() for entry in ledger.entries()]
+    assert sum(Fraction(entry["epsilon"]) for entry in content["entries"]) == ledger.spent
+    known = total(ledger, 1e-6)
+    assert known.approximate is not None
+    assert content["total"]["zcdp"] == known.zcdp
+    assert content["total"]["approximate"] == vars(known.approximate)
+    assert Receipt.from_json(json.dumps(content["receipt"])) == ledger.receipt()
+    assert json.loads(run("ledger", "show", file, "--json").out)["total"]["approximate"] is None
+
+
+def test_show_with_delta_in_words(run: Run, file: Path) -> None:
+    text = words(run("ledger", "show", file, "--delta", "1e-6").out)
+    known = total(Ledger(file), 1e-6)
+    assert known.approximate is not None
+    assert f"Together: {known}" in text
+    assert f"comes from: {known.approximate.method}." in text
+
+
+def test_show_an_empty_ledger(run: Run, tmp_path: Path) -> None:
+    Ledger(tmp_path / "new.ledger", budget="0.5")
+    text = words(run("ledger", "show", tmp_path / "new.ledger", "--delta", "0.01").out)
+    assert "budget 0.5, spent 0, left 0.5" in text
+    assert "0-DP (pure), 0-zCDP, (0, 0.01)-DP" in text
+
+
+def test_verify_and_receipts(run: Run, file: Path, tmp_path: Path) -> None:
+    result = run("ledger", "verify", file)
+    assert result.code == 0
+    assert "3 entries, none changed, removed, inserted or reordered" in words(result.out)
+    assert "found with --receipt only" in words(result.out)
+    receipt = tmp_path / "receipt.json"
+    receipt.write_text(run("ledger", "receipt", file).out)
+    assert Receipt.from_json(receipt.read_text()) == Ledger(file).receipt()
+    Ledger(file).spend("0.1", "later")
+    result = run("ledger", "verify", file, "--receipt", receipt)
+    assert result.code == 0
+    assert "everything up to entry 3 of the receipt is there" in words(result.out)
+    content = json.loads(run("ledger", "verify", file, "--receipt", receipt, "--json").out)
+    assert content["entries"] == 4
+    assert Receipt.from_json(json.dumps(content["receipt"])) == Ledger(file).receipt()
+
+
+def tampered(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "export", "receipt"])
+def test_a_changed_ledger_is_one_line_and_code_two(run: Run, file: Path, command: str) -> None:
+    tampered(file, "UPDATE entries SET each = '1/100' WHERE id = 2")
+    result = run("ledger", command, file)
+    assert (result.code, result.out) == (2, "")
+    assert "entry 2 was changed, inserted or moved" in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+def test_a_cut_tail_is_found_with_the_receipt(run: Run, file: Path, tmp_path: Path) -> None:
+    receipt = tmp_path / "receipt.json"
+    receipt.write_text(Ledger(file).receipt().to_json())
+    tampered(file, "DELETE FROM entries WHERE id = 3")
+    assert run("ledger", "verify", file).code == 0
+    result = run("ledger", "verify", file, "--receipt", receipt)
+    assert (result.code, result.out) == (2, "")
+    assert "its end was cut off, or it is an old copy" in result.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "cannot be read: No such file"), (b"{}", "receipt must be the JSON"), (b"\xff\xfe", "it is not a text")],
+)
+def test_a_bad_receipt_is_refused(run: Run, file: Path, tmp_path: Path, content: bytes | None, message: str) -> None:
+    receipt = tmp_path / "receipt.json"
+    if content is not None:
+        receipt.write_bytes(content)
+    result = run("ledger", "verify", file, "--receipt", receipt)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+def test_export_as_json_lines(run: Run, file: Path) -> None:
+    result = run("ledger", "export", file)
+    assert result.code == 0
+    assert [json.loads(line) for line in result.out.splitlines()] == [e.to_dict() for e in Ledger(file).entries()]
+    assert "the stored answer" not in result.out
+
+
+def test_export_as_csv(run: Run, file: Path) -> None:
+    result = run("ledger", "export", file, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.out, newline="")))
+    entries = Ledger(file).entries()
+    assert [json.loads(row["what"]) for row in rows] == [entry.what for entry in entries]
+    assert [Fraction(row["epsilon"]) for row in rows] == [entry.epsilon for entry in entries]
+    assert [row["request_id"] for row in rows] == ["r-1", "", ""]
+    assert [row["head"] for row in rows] == [entry.head for entry in entries]
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "export", "receipt"])
+def test_a_ledger_that_is_not_there_is_not_made(run: Run, tmp_path: Path, command: str) -> None:
+    result = run("ledger", command, tmp_path / "no.ledger")
+    assert (result.code, result.out) == (2, "")
+    assert "there is no ledger" in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_delta_is_named(run: Run, file: Path) -> None:
+    result = run("ledger", "show", file, "--delta", "1")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: delta must be between 0 and 1")
+
+
+def test_without_dp_accounting_only_delta_fails(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    assert run("ledger", "show", file).code == 0
+    result = run("ledger", "show", file, "--delta", "1e-6")
+    assert result.code == 2
+    assert "pip install 'dpselect[accounting]'" in result.err
+
+
+def test_an_exhausted_budget_has_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = Ledger(tmp_path / "a.ledger", budget=1)
+    with pytest.raises(typer.Exit) as raised, clean_errors():
+        ledger.spend(2, "too much")
+    assert raised.value.exit_code == 3
+    assert "exceeds what is left of the budget" in capsys.readouterr().err
+
+
+def test_help_has_examples(run: Run) -> None:
+    for command in ("show", "verify", "export", "receipt"):
+        result = run("ledger", command, "--help")
+        assert result.code == 0
+        assert f"Example: dpselect ledger {command} hospital.ledger" in result.out
+    assert "ledger" in run("--help").out
+
+
+def test_other_commands_do_not_wait_for_sqlite() -> None:
+    code = "import sys, dpselect.cli; print([m for m in sys.modules if m.startswith(('sqlite3', 'dpselect.ledger'))])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == [b"[]"]

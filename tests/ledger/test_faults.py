@@ -1,0 +1,308 @@
+"""Any fault of the ledger means no answer: a typed error, nothing spent in silence, nothing refunded."""
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpselect import Ledger, LedgerCorrupt
+from dpselect.errors import BudgetMismatch, LedgerError
+from dpselect.ledger import connections
+from tests.ledger.test_processes import work
+
+NOTHING = "nothing is released without a working ledger"
+
+
+def fill(path: Path, spends: int = 40) -> Ledger:
+    """A ledger of several pages."""
+    ledger = Ledger(path, budget=10**6)
+    for i in range(spends):
+        ledger.spend("0.1", f"{i}: " + "x" * 400)
+    return ledger
+
+
+def refuses(path: Path, error: type[LedgerError] = LedgerError, match: str = NOTHING) -> None:
+    """Neither a new object nor any of its uses answers; no raw error of SQLite passes through."""
+    for budget in (None, 10**6):
+        with pytest.raises(error, match=match):
+            Ledger(path, budget=budget).spend("0.1", "question")
+
+
+def sql(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def test_a_directory_in_its_place(path: Path) -> None:
+    path.mkdir()
+    refuses(path)
+    assert path.is_dir()
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        Ledger(tmp_path / "no" / "ledger", budget=1)
+
+
+def test_a_link_that_leads_nowhere(path: Path) -> None:
+    path.symlink_to(path.parent / "nowhere")
+    refuses(path)
+    assert not (path.parent / "nowhere").exists()
+
+
+def test_a_link_to_a_ledger_is_that_ledger(path: Path) -> None:
+    fill(path, 1)
+    link = path.parent / "link"
+    link.symlink_to(path)
+    Ledger(link).spend("0.1", "question")
+    assert Ledger(path).spent == Fraction(1, 5)
+
+
+def test_a_deleted_file_stays_deleted(path: Path) -> None:
+    ledger = fill(path, 2)
+    path.unlink()
+    uses: list[Callable[[], object]] = [
+        lambda: ledger.spend("0.1", "question"), lambda: ledger.spent, ledger.entries, ledger.verify,
+    ]  # fmt: skip
+    for use in uses:
+        with pytest.raises(LedgerError, match=NOTHING):
+            use()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"\0" * 4096, b"SQLite format 3\0", b"x"])
+def test_a_file_of_something_else(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    refuses(path, LedgerCorrupt)
+    assert path.read_bytes() == content
+
+
+def test_an_empty_file_is_a_ledger_that_lost_its_content(path: Path) -> None:
+    """To SQLite it is a new database: a truncated ledger would come back with its whole budget."""
+    path.touch()
+    refuses(path, LedgerCorrupt, "the file is empty: it is no ledger, or it lost its content")
+    assert path.stat().st_size == 0
+
+
+def test_the_database_of_another_program(path: Path) -> None:
+    sql(path, "CREATE TABLE entries (id INTEGER PRIMARY KEY)")
+    refuses(path, LedgerError, "another program's SQLite file")
+
+
+@pytest.mark.parametrize("version", [0, 2, 99, -1])
+def test_another_format(path: Path, version: int) -> None:
+    fill(path, 2)
+    sql(path, f"PRAGMA user_version = {version}")
+    refuses(path, LedgerError, f"it has format {version}, not 1: use the dpselect that wrote it")
+
+
+def test_a_format_that_changed_under_an_open_ledger(path: Path) -> None:
+    ledger = fill(path, 2)
+    sql(path, "PRAGMA user_version = 2")
+    with pytest.raises(LedgerError, match="it has format 2"):
+        ledger.spend("0.1", "question")
+
+
+@pytest.mark.parametrize("budget", ["1", "1e5", 10**6 - 1, 10**6 + 1])
+def test_a_lowered_or_raised_budget(path: Path, budget: object) -> None:
+    fill(path, 2)
+    with pytest.raises(BudgetMismatch):
+        Ledger(path, budget=budget)  # type: ignore[arg-type]
+
+
+def test_every_truncation(path: Path) -> None:
+    """Cut at any length the file is refused, by the constructor or by the first charge."""
+    fill(path)
+    content = path.read_bytes()
+    assert len(content) > 5 * 4096
+    lengths = [0, 1, 15, 16, 99, 100, 101, *range(512, len(content), 512), len(content) - 1]
+    for length in lengths:
+        path.write_bytes(content[:length])
+        with pytest.raises(LedgerError, match=NOTHING):
+            Ledger(path).spend("0.1", "question")
+        assert path.read_bytes() == content[:length]
+
+
+@pytest.mark.parametrize("page", range(1, 6))
+def test_a_page_of_garbage(path: Path, page: int) -> None:
+    fill(path)
+    content = bytearray(path.read_bytes())
+    content[page * 4096 : (page + 1) * 4096] = os.urandom(4096)
+    path.write_bytes(content)
+    refuses(path, LedgerCorrupt)
+
+
+def test_a_truncation_under_an_open_ledger(path: Path) -> None:
+    ledger = fill(path)
+    with open(path, "r+b") as file:
+        file.truncate(4096)
+    with pytest.raises(LedgerError, match=NOTHING):
+        ledger.spend("0.1", "question")
+
+
+# Journals.
+
+
+def interrupted(path: Path) -> None:
+    """A writer that dies in the middle of its transaction, after a part of it has reached the file."""
+    program = (
+        "import os, signal, sqlite3, sys\n"
+        "connection = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "connection.execute('PRAGMA cache_size = 1')\n"
+        "connection.execute('BEGIN IMMEDIATE')\n"
+        "connection.execute(\"UPDATE entries SET each = '1/1000', what = '\\\"y\\\"'\")\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    before = path.read_bytes()
+    done = subprocess.run([sys.executable, "-c", program, str(path)], check=False, timeout=60)
+    assert done.returncode == -9
+    assert path.read_bytes() != before
+    assert journal(path).stat().st_size > 0
+
+
+def journal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-journal")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
+def test_the_journal_of_a_dead_writer_is_rolled_back(path: Path) -> None:
+    fill(path)
+    interrupted(path)
+    ledger = Ledger(path)
+    assert ledger.verify().id == 40
+    assert ledger.spent == 4
+    ledger.spend("0.1", "question")
+    assert not journal(path).exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
+def test_the_deleted_journal_of_a_dead_writer_is_found(path: Path) -> None:
+    fill(path)
+    interrupted(path)
+    journal(path).unlink()
+    refuses(path, LedgerCorrupt)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
+def test_the_deleted_journal_of_a_dead_writer_is_found_by_an_open_ledger(path: Path) -> None:
+    """It has confirmed the old entries and remembers their sum; when it reads them again it finds the damage."""
+    ledger = fill(path)
+    interrupted(path)
+    journal(path).unlink()
+    assert ledger.spent == 4
+    with pytest.raises(LedgerCorrupt):
+        ledger.verify()
+
+
+def test_a_journal_that_cannot_be_written(path: Path) -> None:
+    """A directory in the journal's place: an error in the middle of the transaction."""
+    ledger = fill(path, 3)
+    journal(path).mkdir()
+    with pytest.raises(LedgerError, match=NOTHING):
+        ledger.spend("0.1", "question")
+    journal(path).rmdir()
+    assert ledger.spend("0.1", "question") == 4
+    ledger.verify()
+
+
+def test_a_ledger_that_stays_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(path, 2)
+    monkeypatch.setattr(connections, "_SETTINGS", (("busy_timeout", "50", 50), *connections._SETTINGS[1:]))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        ledger = Ledger(path)
+        other.execute("BEGIN IMMEDIATE")
+        assert ledger.spent == Fraction(1, 5)  # reading goes on
+        with pytest.raises(LedgerError, match="other processes kept it locked for too long"):
+            ledger.spend("0.1", "question")
+        other.execute("ROLLBACK")
+        assert ledger.spend("0.1", "question") == 3
+
+
+# Full disks. A limit on the size of files makes the kernel refuse writes at any place of a transaction.
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs limits on the size of files")
+def test_a_full_disk_at_every_write(path: Path) -> None:
+    start = fill(path, 3).verify().id
+    size = path.stat().st_size
+    answered = 0
+    for report in work("full", path, 0, size + 30_000, 1_000):
+        assert report["code"] == 0  # only errors of ours
+        answered += len(report["ids"])
+    ledger = Ledger(path)
+    ids = [entry.id for entry in ledger.entries()]
+    assert ledger.verify().id == len(ids) >= start + answered
+    assert answered > 10
+    ledger.spend("0.1", "question")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs limits on the size of files")
+def test_a_disk_too_full_to_create_a_ledger(path: Path) -> None:
+    for report in work("full", path, 0, 12_000, 500):
+        assert report["code"] == 0
+        if not report["ids"]:
+            continue
+        assert Ledger(path).verify().id >= report["ids"][-1]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("unshare") is None, reason="needs mounts of Linux")
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    """A tiny file system, mounted for this process alone."""
+    mount, copy = tmp_path / "disk", tmp_path / "copy.ledger"
+    mount.mkdir()
+    inner = f'mount -t tmpfs -o size=96k tmpfs {mount} || exit 77; "$@"; c=$?; cp {mount}/a.ledger {copy}; exit $c'
+    command = ["unshare", "--mount", "sh", "-c", inner, "sh", sys.executable, "-m", "tests.ledger.workers"]
+    done = subprocess.run([*command, "small-disk", f"{mount}/a.ledger"], capture_output=True, check=False, timeout=120)
+    if done.returncode in (1, 77) and b"Error" not in done.stderr:
+        pytest.skip("this process may not mount a file system")
+    assert (done.returncode, done.stderr) == (0, b"")
+    answered = [int(line) for line in done.stdout.split()]
+    assert len(answered) > 5
+    ledger = Ledger(copy)
+    assert ledger.verify().id in (len(answered), len(answered) + 1)
+
+
+# Files and folders that cannot be written. Permissions do not bind root, so there the user is another one.
+
+
+@pytest.fixture
+def public(path: Path) -> Iterator[Path]:
+    """A folder that everybody may enter, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)  # noqa: S103
+        yield Path(folder)
+        os.chmod(folder, 0o700)
+
+
+@pytest.mark.skipif(not hasattr(os, "setuid"), reason="needs permissions of POSIX")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_ledger_that_may_only_be_read(public: Path, what: str) -> None:
+    path = public / "a.ledger"
+    fill(path, 3)
+    path.chmod(0o444 if what == "file" else 0o666)
+    public.chmod(0o555 if what == "folder" else 0o777)
+    [found] = work("read-only", path)
+    assert (found["spent"], found["entries"], found["verified"]) == ("3/10", 3, 3)
+    assert NOTHING in found["fault"]
+    public.chmod(0o755)
+    assert stat.S_IMODE(path.stat().st_mode) in (0o444, 0o666)
+    assert Ledger(path).verify().id == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "setuid"), reason="needs permissions of POSIX")
+def test_a_folder_in_which_no_ledger_may_be_made(public: Path) -> None:
+    public.chmod(0o555)
+    [found] = work("new-in", public)
+    assert NOTHING in found["fault"]
+    assert list(public.iterdir()) == []

@@ -1,0 +1,432 @@
+"""What a user of one ledger in one process sees."""
+
+import math
+import os
+import pickle
+import sqlite3
+import threading
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpselect
+from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax
+from dpselect.errors import (
+    BudgetExceeded,
+    BudgetMismatch,
+    DPSelectError,
+    InvalidType,
+    InvalidValue,
+    LedgerError,
+    RequestConflict,
+    RequestUnanswered,
+)
+from dpselect.ledger import PURE, Charge, Receipt, connections
+from dpselect.ledger.charge import canonical_text
+from dpselect.mechanisms.names import KINDS, name_of
+
+TENTH = Charge({"question": "mode", "column": "diagnosis"}, "0.1")
+
+
+def test_ten_times_a_tenth_is_exactly_one(ledger: Ledger) -> None:
+    assert [ledger.spend("0.1", f"question {i}") for i in range(10)] == list(range(1, 11))
+    assert (ledger.spent, ledger.remaining, ledger.budget) == (1, 0, 1)
+    assert all(type(number) is Fraction for number in (ledger.spent, ledger.remaining, ledger.budget))
+    with pytest.raises(BudgetExceeded, match="exceeds what is left of the budget, 0 of 1: nothing was spent"):
+        ledger.spend("1e-4000", "one more")
+    assert len(ledger.entries()) == 10
+
+
+def test_ten_times_the_float_a_tenth_is_more_than_one(ledger: Ledger) -> None:
+    """The float 0.1 is above 1/10, and floats count at their exact value."""
+    for _ in range(9):
+        ledger.spend(0.1, "question")
+    with pytest.raises(BudgetExceeded, match=r"epsilon 0\.100001 exceeds what is left of the budget, 0\.0999999 of 1"):
+        ledger.spend(0.1, "question")
+    assert ledger.spent == 9 * Fraction(0.1)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, "5e-324", Decimal("1e-3999"), Fraction(1, 7**300)])
+def test_a_tiny_spend_is_not_lost(path: Path, epsilon: Any) -> None:
+    ledger = Ledger(path, budget=1)
+    ledger.spend("0.1", "large")
+    ledger.spend(epsilon, "tiny")
+    exact = Fraction(epsilon)
+    assert ledger.spent == Fraction(1, 10) + exact
+    assert Ledger(path).spent == Fraction(1, 10) + exact
+    with pytest.raises(BudgetExceeded):
+        ledger.spend("0.9", "the rest")
+    ledger.spend(Fraction(9, 10) - exact, "the rest")
+    assert ledger.remaining == 0
+
+
+@pytest.mark.parametrize("budget", [1, 1.0, "1", "1.0", Fraction(1), Decimal("1.00"), np.float64(1), np.int64(1)])
+def test_a_budget_is_a_number_not_a_text(path: Path, budget: Any) -> None:
+    Ledger(path, budget="1").spend("1/3", "question")
+    assert Ledger(path, budget=budget).remaining == Fraction(2, 3)
+    assert Ledger(path).budget == 1
+
+
+@pytest.mark.parametrize("budget", ["0.9", "1.1", 0.1, Fraction(99999999, 100000000)])
+def test_a_budget_is_fixed_at_creation(path: Path, budget: Any) -> None:
+    ledger = Ledger(path, budget="1")
+    with pytest.raises(BudgetMismatch, match="has the budget 1, which was fixed when it was created"):
+        Ledger(path, budget=budget)
+    assert ledger.budget == 1
+
+
+def test_a_new_ledger_needs_a_budget(path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"there is no ledger .*hospital.ledger: give a budget to create one"):
+        Ledger(path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("bad", [0, -1, "x", math.nan, math.inf, True, [1]])
+def test_bad_budgets_and_epsilons_are_named(path: Path, bad: Any) -> None:
+    with pytest.raises((InvalidValue, InvalidType), match="budget must be"):
+        Ledger(path, budget=bad)
+    assert not path.exists()
+    with pytest.raises((InvalidValue, InvalidType), match="epsilon must be"):
+        Ledger(path, budget=1).spend(bad, "question")
+
+
+@pytest.mark.parametrize("bad", [b"x", "", "a\0b", 3, None])
+def test_bad_paths_are_refused(bad: Any) -> None:
+    with pytest.raises((InvalidValue, InvalidType), match="path must be"):
+        Ledger(bad, budget=1)
+
+
+@pytest.mark.parametrize("name", [":memory:", "a?mode=memory", "a%20b#c", "größe ü.db", "a b", "-", "file:x"])
+def test_odd_names_are_files(tmp_path: Path, name: str) -> None:
+    Ledger(tmp_path / name, budget=1).spend("0.5", "question")
+    assert os.listdir(tmp_path) == [name]
+    assert Ledger(tmp_path / name).spent == Fraction(1, 2)
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger("here.ledger", budget=1)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ledger.spend("0.5", "question")
+    assert Ledger(tmp_path / "here.ledger").spent == Fraction(1, 2)
+
+
+def test_the_file_alone_holds_everything(ledger: Ledger, path: Path, tmp_path: Path) -> None:
+    """No write-ahead log, no journal left: a copy of the file is a whole copy."""
+    ledger.spend("0.1", "question")
+    assert os.listdir(path.parent) == [path.name]
+    copy = tmp_path / "copy.ledger"
+    copy.write_bytes(path.read_bytes())
+    assert Ledger(copy).spent == Fraction(1, 10)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    connection.close()
+
+
+def test_every_connection_is_as_durable_as_sqlite_can_be(ledger: Ledger) -> None:
+    with ledger._database.writing() as connection:
+        read = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+        assert read == ["delete", 3]
+        assert connection.execute("PRAGMA busy_timeout").fetchone()[0] >= 10_000
+        assert connection.isolation_level is None
+
+
+def test_a_ledger_that_somebody_switched_to_a_write_ahead_log_is_switched_back(ledger: Ledger, path: Path) -> None:
+    ledger.spend("0.1", "question")
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    connection.close()
+    Ledger(path).spend("0.1", "question")
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_setting_that_sqlite_refuses_is_an_error(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another program reads the ledger with a write-ahead log, DELETE cannot be set."""
+    first, *others = connections._SETTINGS
+    assert first[0] == "busy_timeout"
+    monkeypatch.setattr(connections, "_SETTINGS", (("busy_timeout", "50", 50), *others))
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("PRAGMA journal_mode = WAL")
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM entries").fetchall()
+    with pytest.raises(LedgerError, match=r"nothing is released|SQLite refused journal_mode"):
+        Ledger(path)
+    reader.close()
+    Ledger(path).spend("0.1", "question")
+
+
+def test_entries_say_what_was_asked_and_nothing_else(ledger: Ledger) -> None:
+    what = {"question": "median", "column": "age", "lower": 0, "upper": Decimal("99.5"), "step": Fraction(1, 2)}
+    ledger.spend("0.25", what)
+    ledger.spend("1/3", "in plain words")
+    first, second = ledger.entries()
+    assert first.what == {"question": "median", "column": "age", "lower": 0, "upper": "199/2", "step": "1/2"}
+    assert (first.id, first.epsilon, first.mechanism, first.request_id) == (1, Fraction(1, 4), PURE, None)
+    assert (second.id, second.what, second.epsilon) == (2, "in plain words", Fraction(1, 3))
+    assert first.time <= second.time
+    assert set(first.to_dict()) == {
+        "id", "time", "what", "mechanism", "epsilon", "each", "count", "request_id", "head",
+    }  # fmt: skip
+
+
+def test_order_is_by_sequence_never_by_clock(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter(["2030-01-01T00:00:00.000000+00:00", "1999-01-01T00:00:00.000000+00:00"])
+    monkeypatch.setattr("dpselect.ledger.durable._now", lambda: next(times))
+    ledger.spend("0.1", "first")
+    ledger.spend("0.1", "second, on a clock that was set back")
+    assert [entry.id for entry in ledger.entries()] == [1, 2]
+    assert [entry.time[:4] for entry in ledger.entries()] == ["2030", "1999"]
+    ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (3, "what must be a text or a mapping"),
+        (None, "what must be a text or a mapping"),
+        (["a"], "what must be a text or a mapping"),
+        ({"scores": np.arange(3)}, "got ndarray"),
+        ({1: "a"}, "mappings with texts as keys, got dict"),
+        ({"a": math.nan}, "finite numbers"),
+        ({"a": {"b": [object()]}}, "got object"),
+        ({"a": 10**5000}, "at most 4000 digits"),
+        ({"a": "x" * 2**20}, "what must be at most 1,048,576 characters"),
+    ],
+)
+def test_a_question_holds_public_parameters_only(ledger: Ledger, what: Any, message: str) -> None:
+    with pytest.raises((InvalidValue, InvalidType), match=message):
+        ledger.spend("0.1", what)
+    assert ledger.spent == 0
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8) | st.fractions(max_denominator=99) | st.just("\ud800\0"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(st.text(max_size=20) | st.dictionaries(st.text(max_size=5), JSON, max_size=4))
+def test_the_canonical_text_of_a_question_is_stable(what: Any) -> None:
+    charge = Charge(what, 1)
+    assert canonical_text(charge.what) == charge.text == Charge(charge.what, 1).text
+    assert charge.text.isascii()
+
+
+def test_a_charge_of_several_releases_costs_them_all(ledger: Ledger) -> None:
+    entry = ledger.charge(Charge("top 3", "0.1", "permute-and-flip", count=3))
+    assert (entry.epsilon, entry.charge.each, entry.charge.count) == (Fraction(3, 10), Fraction(1, 10), 3)
+    assert ledger.spent == Fraction(3, 10)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(Charge("top 8", "0.1", "permute-and-flip", count=8))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("x", "0.1", "gaussian"), "mechanism must be one of permute-and-flip, exponential, noisy-max, pure"),
+        (("x", "0.1", PURE, 0), "count must be from 1"),
+        (("x", "0.1", PURE, True), "count must be an integer"),
+        (("x", "0.1", PURE, 10**13), "count must be from 1"),
+        (("x", "0"), "epsilon must be > 0"),
+    ],
+)
+def test_bad_charges_are_refused(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises((InvalidValue, InvalidType), match=message):
+        Charge(*arguments)
+
+
+def test_only_a_charge_is_charged(ledger: Ledger) -> None:
+    with pytest.raises(InvalidType, match="charge must be a Charge, got str"):
+        ledger.charge("0.1")  # type: ignore[arg-type]
+
+
+def test_a_sum_that_cannot_be_written_any_more_is_refused(path: Path) -> None:
+    """Sums of fractions with strange denominators grow; exactness is kept, and the limit is an error."""
+    ledger = Ledger(path, budget=1)
+    ledger.spend(Fraction(1, 3**8000), "long")
+    with pytest.raises(InvalidValue, match="keep the sum within 4000 digits"):
+        ledger.spend(Fraction(1, 7**4000), "longer")
+    assert ledger.spent == Fraction(1, 3**8000)
+    ledger.spend("0.5", "short")
+    ledger.verify()
+
+
+@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax])
+def test_a_charge_names_the_very_mechanism_that_draws(ledger: Ledger, kind: Any) -> None:
+    mechanism = kind("1/7", "2.5", monotonic=True)
+    entry = ledger.charge(Charge.of(mechanism, {"question": "mode"}))
+    assert isinstance(entry.what, dict)
+    rebuilt = KINDS[entry.mechanism](entry.charge.each, entry.what["sensitivity"], entry.what["monotonic"])  # type: ignore[index]
+    assert rebuilt == mechanism
+    assert type(rebuilt) is kind
+    assert name_of(mechanism) == entry.mechanism
+    with pytest.raises(InvalidType, match="what must be a mapping"):
+        Charge.of(mechanism, "mode")  # type: ignore[arg-type]
+
+
+def test_a_mechanism_that_is_not_ours_has_no_name() -> None:
+    class Mine(PermuteAndFlip):
+        """A subclass may draw anything."""
+
+    with pytest.raises(InvalidType, match="mechanism must be a PermuteAndFlip, ExponentialMechanism or ReportNoisyMax"):
+        Charge.of(Mine(1), {})
+
+
+# Requests.
+
+
+def test_a_stored_answer_comes_back_and_costs_nothing(ledger: Ledger, path: Path) -> None:
+    entry = ledger.charge(TENTH, request_id="r-1")
+    assert entry.answer is None
+    ledger.store_answer(entry.id, '"asthma"')
+    for repeat in (ledger, Ledger(path)):
+        again = repeat.charge(TENTH, request_id="r-1")
+        assert (again.id, again.answer, again.head) == (entry.id, '"asthma"', entry.head)
+    assert (ledger.spent, len(ledger.entries())) == (Fraction(1, 10), 1)
+    assert ledger.charge(TENTH, request_id="r-2").id == 2
+    ledger.verify()
+
+
+def test_a_stored_answer_comes_back_when_the_budget_is_gone(ledger: Ledger) -> None:
+    whole = Charge("everything", 1)
+    ledger.store_answer(ledger.charge(whole, request_id="r").id, "42")
+    assert ledger.charge(whole, request_id="r").answer == "42"
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(whole, request_id="other")
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+@pytest.mark.parametrize(
+    "other",
+    [
+        Charge(TENTH.what, "0.2"),
+        Charge("another question", "0.1"),
+        Charge(TENTH.what, "0.1", "exponential"),
+        Charge(TENTH.what, "0.05", count=2),
+    ],
+)
+def test_the_same_request_with_other_parameters_is_an_error(ledger: Ledger, other: Charge, is_answered: bool) -> None:
+    entry = ledger.charge(TENTH, request_id="r")
+    if is_answered:
+        ledger.store_answer(entry.id, "x")
+    with pytest.raises(RequestConflict, match="request_id was used before with another question or other parameters"):
+        ledger.charge(other, request_id="r")
+    assert ledger.spent == Fraction(1, 10)
+
+
+def test_a_charged_request_without_an_answer_is_an_error(ledger: Ledger) -> None:
+    """The first answer may have been seen: neither is it free to draw again, nor is anything charged silently."""
+    ledger.charge(TENTH, request_id="r")
+    with pytest.raises(RequestUnanswered, match="as entry 1, and its answer was not stored: nothing is refunded"):
+        ledger.charge(TENTH, request_id="r")
+    assert ledger.spent == Fraction(1, 10)
+
+
+def test_an_answer_never_changes(ledger: Ledger) -> None:
+    entry = ledger.charge(TENTH, request_id="r")
+    ledger.store_answer(entry.id, "asthma")
+    ledger.store_answer(entry.id, "asthma")
+    with pytest.raises(RequestConflict, match="entry 1 has another answer already"):
+        ledger.store_answer(entry.id, "flu")
+    assert ledger.entries()[0].answer == "asthma"
+
+
+@pytest.mark.parametrize("bad", ["", "x" * 201, "a\nb", 3, b"r"])
+def test_bad_request_ids_are_refused(ledger: Ledger, bad: Any) -> None:
+    with pytest.raises((InvalidValue, InvalidType), match="request_id must be"):
+        ledger.charge(TENTH, request_id=bad)
+    assert ledger.spent == 0
+
+
+def test_bad_answers_are_refused(ledger: Ledger) -> None:
+    with pytest.raises(InvalidValue, match="there is no entry 1"):
+        ledger.store_answer(1, "x")
+    ledger.charge(TENTH)
+    with pytest.raises(InvalidType, match="answer must be a text"):
+        ledger.store_answer(1, 42)  # type: ignore[arg-type]
+
+
+def test_a_charge_without_a_request_is_charged_each_time(ledger: Ledger) -> None:
+    ledger.charge(TENTH)
+    ledger.charge(TENTH)
+    assert ledger.spent == Fraction(1, 5)
+
+
+# Several users of one file.
+
+
+def test_two_objects_see_each_other(ledger: Ledger, path: Path) -> None:
+    other = Ledger(path)
+    ledger.spend("0.6", "one")
+    assert other.remaining == Fraction(2, 5)
+    with pytest.raises(BudgetExceeded):
+        other.spend("0.6", "two")
+    other.spend("0.4", "three")
+    assert ledger.remaining == 0
+    assert [entry.what for entry in ledger.entries()] == ["one", "three"]
+
+
+def test_threads_share_a_ledger(path: Path) -> None:
+    ledger = Ledger(path, budget="1")
+    spent, unexpected = [], []
+
+    def spend() -> None:
+        try:
+            while True:
+                spent.append(ledger.spend("1/40", "question"))
+        except BudgetExceeded:
+            pass
+        except BaseException as error:
+            unexpected.append(error)
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert unexpected == []
+    assert sorted(spent) == list(range(1, 41))
+    assert ledger.remaining == 0
+    ledger.verify()
+
+
+def test_the_representation_and_the_lazy_names(ledger: Ledger) -> None:
+    assert repr(ledger) == f"Ledger({str(ledger.path)!r}, budget=1)"
+    assert dpselect.ledger.Ledger is dpselect.Ledger is Ledger
+    assert issubclass(dpselect.BudgetExceeded, DPSelectError)
+    assert issubclass(dpselect.LedgerCorrupt, LedgerError)
+    assert not issubclass(dpselect.BudgetExceeded, LedgerError)
+
+
+def test_entries_and_receipts_travel(ledger: Ledger) -> None:
+    entry = ledger.charge(TENTH, request_id="r")
+    assert pickle.loads(pickle.dumps(entry)) == entry  # noqa: S301 - our own
+    receipt = ledger.receipt(entry)
+    assert Receipt.from_json(receipt.to_json()) == receipt == ledger.receipt()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "3", '{"receipt": 2, "ledger": "a", "id": 1, "head": "b"}',
+                                  '{"receipt": 1, "ledger": "a", "id": "1", "head": "b"}', "[" * 100_000])  # fmt: skip
+def test_a_text_that_is_no_receipt_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue, match="receipt must"):
+        Receipt.from_json(text)
+
+
+def test_an_error_closes_its_connection_and_the_ledger_goes_on(ledger: Ledger) -> None:
+    for _ in range(50):
+        with pytest.raises(BudgetExceeded):
+            ledger.spend(2, "too much")
+    assert ledger._database._connections._kept == [] or len(ledger._database._connections._kept) == 1
+    ledger.spend(1, "all")
+    check: Callable[[], Receipt] = ledger.verify
+    assert check().id == 1

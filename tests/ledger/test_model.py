@@ -1,0 +1,131 @@
+"""Any sequence of uses against a plain model in memory."""
+
+import tempfile
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from dpselect import Ledger
+from dpselect.errors import BudgetExceeded, BudgetMismatch, RequestConflict, RequestUnanswered
+from dpselect.ledger import Charge, Receipt
+from dpselect.ledger.accounting import total
+
+EPSILONS = st.sampled_from(["0.1", 0.1, "1/3", "1/7", 5e-324, "1e-30", "0.05"])
+MECHANISMS = st.sampled_from(["permute-and-flip", "exponential", "noisy-max", "pure"])
+CHARGES = st.builds(Charge, st.sampled_from(["a", "b"]), EPSILONS, MECHANISMS, st.integers(1, 3))
+REQUESTS = st.sampled_from(["r1", "r2", "r3"])
+
+
+@dataclass
+class Model:
+    """What a ledger promises, without a file."""
+
+    budget: Fraction
+    charges: list[Charge] = field(default_factory=list)
+    requests: dict[str, int] = field(default_factory=dict)
+    answers: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def spent(self) -> Fraction:
+        return sum((charge.each * charge.count for charge in self.charges), Fraction(0))
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "a.ledger"
+        self.ledgers = [Ledger(self.path, budget="1.5"), Ledger(self.path)]
+        self.model = Model(Fraction(3, 2))
+        self.receipts: list[Receipt] = [self.ledgers[0].receipt()]
+
+    @property
+    def ledger(self) -> Ledger:
+        """Two objects take turns, so that each must learn of the other's charges."""
+        self.ledgers.reverse()
+        return self.ledgers[0]
+
+    @rule(charge=CHARGES)
+    def charge(self, charge: Charge) -> None:
+        if self.model.spent + charge.epsilon > self.model.budget:
+            with pytest.raises(BudgetExceeded):
+                self.ledger.charge(charge)
+            return
+        self.model.charges.append(charge)
+        entry = self.ledger.charge(charge)
+        assert (entry.id, entry.charge) == (len(self.model.charges), charge)
+        self.receipts.append(self.ledger.receipt(entry))
+
+    @rule(charge=CHARGES, request=REQUESTS)
+    def request(self, charge: Charge, request: str) -> None:
+        earlier = self.model.requests.get(request)
+        if earlier is None and self.model.spent + charge.epsilon > self.model.budget:
+            with pytest.raises(BudgetExceeded):
+                self.ledger.charge(charge, request_id=request)
+        elif earlier is None:
+            self.model.charges.append(charge)
+            self.model.requests[request] = len(self.model.charges)
+            assert self.ledger.charge(charge, request_id=request).id == len(self.model.charges)
+        elif self.model.charges[earlier - 1] != charge:
+            with pytest.raises(RequestConflict):
+                self.ledger.charge(charge, request_id=request)
+        elif earlier not in self.model.answers:
+            with pytest.raises(RequestUnanswered):
+                self.ledger.charge(charge, request_id=request)
+        else:
+            entry = self.ledger.charge(charge, request_id=request)
+            assert (entry.id, entry.answer) == (earlier, self.model.answers[earlier])
+
+    @rule(request=REQUESTS)
+    def repeat(self, request: str) -> None:
+        """The same request again, with the parameters that it had."""
+        if request in self.model.requests:
+            self.request(self.model.charges[self.model.requests[request] - 1], request)
+
+    @rule(request=REQUESTS, answer=st.sampled_from(["x", "y"]))
+    def store(self, request: str, answer: str) -> None:
+        id = self.model.requests.get(request)
+        if id is None:
+            return
+        if self.model.answers.setdefault(id, answer) == answer:
+            self.ledger.store_answer(id, answer)
+        else:
+            with pytest.raises(RequestConflict):
+                self.ledger.store_answer(id, answer)
+
+    @rule()
+    def reopen(self) -> None:
+        self.ledgers[0] = Ledger(self.path, budget=Fraction(3, 2))
+
+    @rule(budget=st.sampled_from(["1.4", "2", 0.1]))
+    def reopen_with_another_budget(self, budget: str | float) -> None:
+        with pytest.raises(BudgetMismatch):
+            Ledger(self.path, budget=budget)
+
+    @rule()
+    def verify(self) -> None:
+        for receipt in self.receipts:
+            assert self.ledger.verify(receipt).id == len(self.model.charges)
+
+    @invariant()
+    def the_ledger_is_the_model(self) -> None:
+        ledger = self.ledger
+        assert (ledger.spent, ledger.remaining) == (self.model.spent, self.model.budget - self.model.spent)
+        entries = ledger.entries()
+        assert [entry.id for entry in entries] == list(range(1, len(self.model.charges) + 1))
+        assert [entry.charge for entry in entries] == self.model.charges
+        assert {entry.request_id: entry.id for entry in entries if entry.request_id} == self.model.requests
+        assert {entry.id: entry.answer for entry in entries if entry.answer is not None} == self.model.answers
+        assert total(ledger).epsilon == self.model.spent
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+
+TestLedgerMachine = LedgerMachine.TestCase
+TestLedgerMachine.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
