@@ -65,6 +65,7 @@ def test_top_is_in_order(run: Run, file: str) -> None:
         "guarantee": "4-DP (pure), 2.27068-zCDP",
         "epsilon": "4",
         "ledger_id": None,
+        "receipt": None,
     }
 
 
@@ -96,6 +97,22 @@ def test_groups(run: Run, file: str) -> None:
     refused = run("mode", file, *options, "--group-by", "county")
     assert refused.code == 2
     assert "--group-by and --groups belong together" in refused.err
+
+
+def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path: Path) -> None:
+    ledger = str(tmp_path / "visits.ledger")
+    ask = ["mode", file, "--column", "ward", "--candidates", "6,7", "--person", "patient", "--ledger", ledger]
+    first = run(*ask, "--budget", "1", "--epsilon", "0.6")
+    assert (first.code, first.err) == (0, "")
+    assert first.out.endswith("ledger entry 1\n")
+    refused = run(*ask, "--epsilon", "0.6")
+    assert (refused.code, refused.out) == (3, "")
+    assert "exceeds what is left of the budget, 0.4 of 1" in refused.err
+    told = json.loads(run(*ask, "--epsilon", "0.4", "--json", "--request-id", "again").out)
+    assert told["ledger_id"] == json.loads(told["receipt"])["id"] == 2
+    assert json.loads(run(*ask, "--epsilon", "0.4", "--json", "--request-id", "again").out) == told
+    assert run(*ask, "--epsilon", "0.4", "--budget", "2").code == 2
+    assert run(*ask[:-2], "--epsilon", "0.4", "--budget", "2").code == 2
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,11 @@ _Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (protect
 _GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for each group of this column.")]
 _Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
 _MaxGroups = Annotated[int, typer.Option(metavar="M", help="In how many groups a person may count.")]
+_Ledger = Annotated[str | None, typer.Option(metavar="L", help="The ledger file that is charged before the answer.")]
+_Budget = Annotated[str | None, typer.Option(metavar="B", help="The whole epsilon of a new ledger; fixed for ever.")]
+_RequestId = Annotated[
+    str | None, typer.Option(metavar="ID", help="Store the answer; the same id again repeats it and costs nothing.")
+]
 _Engine = Annotated[str, typer.Option(metavar="duckdb", help="What counts the people.")]
 _Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
 _Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
@@ -46,6 +51,9 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     group_by: _GroupBy = None,
     groups: _Groups = None,
     max_groups: _MaxGroups = 1,
+    ledger: _Ledger = None,
+    budget: _Budget = None,
+    request_id: _RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
@@ -57,9 +65,11 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = _opened(file, person, neighbours, engine)
+        table = open_table(file, person=person, neighbours=neighbours, ledger=ledger, budget=budget, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
-        answer = _grouped(table, group_by, groups, max_groups).mode(column, candidates=listed, epsilon=epsilon)
+        answer = _grouped(table, group_by, groups, max_groups).mode(
+            column, candidates=listed, epsilon=epsilon, request_id=request_id
+        )
     _print(answer, as_json)
 
 
@@ -75,6 +85,9 @@ def top(  # noqa: PLR0913
     group_by: _GroupBy = None,
     groups: _Groups = None,
     max_groups: _MaxGroups = 1,
+    ledger: _Ledger = None,
+    budget: _Budget = None,
+    request_id: _RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
@@ -85,9 +98,11 @@ def top(  # noqa: PLR0913
     Example: dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1
     """
     with clean_errors():
-        table = _opened(file, person, neighbours, engine)
+        table = open_table(file, person=person, neighbours=neighbours, ledger=ledger, budget=budget, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
-        answer = _grouped(table, group_by, groups, max_groups).top_k(column, k, candidates=listed, epsilon=epsilon)
+        answer = _grouped(table, group_by, groups, max_groups).top_k(
+            column, k, candidates=listed, epsilon=epsilon, request_id=request_id
+        )
     _print(answer, as_json)
 
 
@@ -104,6 +119,9 @@ def median(  # noqa: PLR0913
     group_by: _GroupBy = None,
     groups: _Groups = None,
     max_groups: _MaxGroups = 1,
+    ledger: _Ledger = None,
+    budget: _Budget = None,
+    request_id: _RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
@@ -115,9 +133,11 @@ def median(  # noqa: PLR0913
     Example: dpselect median visits.csv --column cost --lower 0 --upper 1000000 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = _opened(file, person, neighbours, engine)
+        table = open_table(file, person=person, neighbours=neighbours, ledger=ledger, budget=budget, engine=engine)
         grid = _range(table, column, lower, upper, step)
-        answer = _grouped(table, group_by, groups, max_groups).median(column, **grid, epsilon=epsilon)
+        answer = _grouped(table, group_by, groups, max_groups).median(
+            column, **grid, epsilon=epsilon, request_id=request_id
+        )
     _print(answer, as_json)
 
 
@@ -135,6 +155,9 @@ def quantile(  # noqa: PLR0913
     group_by: _GroupBy = None,
     groups: _Groups = None,
     max_groups: _MaxGroups = 1,
+    ledger: _Ledger = None,
+    budget: _Budget = None,
+    request_id: _RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
@@ -143,14 +166,12 @@ def quantile(  # noqa: PLR0913
     Example: dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 1000000 --epsilon 0.5
     """
     with clean_errors():
-        table = _opened(file, person, neighbours, engine)
+        table = open_table(file, person=person, neighbours=neighbours, ledger=ledger, budget=budget, engine=engine)
         grid = _range(table, column, lower, upper, step)
-        answer = _grouped(table, group_by, groups, max_groups).quantile(column, level, **grid, epsilon=epsilon)
+        answer = _grouped(table, group_by, groups, max_groups).quantile(
+            column, level, **grid, epsilon=epsilon, request_id=request_id
+        )
     _print(answer, as_json)
-
-
-def _opened(file: str, person: str | None, neighbours: str, engine: str) -> Table:
-    return open_table(file, person=person, neighbours=neighbours, engine=engine)
 
 
 def _grouped(table: Table, column: str | None, groups: str | None, most: int) -> Questions:
@@ -174,7 +195,8 @@ def _print(answer: Answer, as_json: bool) -> None:
         return
     for line in _lines(answer.value):
         print_line(line, "bold green")
-    print_line(f"chosen by {answer.mechanism}; guarantee: {answer.guarantee}", "dim")
+    entry = "" if answer.ledger_id is None else f"; ledger entry {answer.ledger_id}"
+    print_line(f"chosen by {answer.mechanism}; guarantee: {answer.guarantee}{entry}", "dim")
 
 
 def _lines(value: Any, shown: Callable[[Any], str] = str) -> list[str]:

@@ -37,8 +37,6 @@ class PermuteAndFlip(SelectionRecord):
     2
     """
 
-    name = "permute-and-flip"
-
     def select(self, scores: Any, *, early_exit: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
 

@@ -4,10 +4,13 @@ import datetime
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpselect._exact import shortest_text
 from dpselect.mechanisms.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from dpselect.ledger import Receipt
 
 
 @dataclass(frozen=True, repr=False)
@@ -15,6 +18,7 @@ class Answer:
     """A private answer with what it cost. It holds nothing that is derived from scores but the choice itself.
 
     `value` is a candidate, the list of them in order of selection for `top_k`, or a dict with an answer for each group.
+    `receipt` proves later that the ledger still holds the charge: keep it away from the ledger.
     """
 
     value: Any
@@ -22,6 +26,7 @@ class Answer:
     guarantee: Guarantee
     epsilon: Fraction
     ledger_id: int | None = None
+    receipt: "Receipt | None" = None
 
     def __repr__(self) -> str:
         epsilon = shortest_text(self.epsilon)
@@ -39,6 +44,7 @@ class Answer:
             "guarantee": str(self.guarantee),
             "epsilon": str(self.epsilon),
             "ledger_id": self.ledger_id,
+            "receipt": None if self.receipt is None else self.receipt.to_json(),
         }
 
 

@@ -32,6 +32,14 @@ class Individuals:
     person: Column | None
     groups: Groups | None = None
 
+    def parameters(self) -> dict[str, Any]:
+        """Return the public parameters, as JSON can hold them."""
+        named = {"person": None if self.person is None else self.person.name}
+        if self.groups is None:
+            return named
+        groups = {"group_by": self.groups.column.name, "max_groups": self.groups.most}
+        return {**named, **groups, "groups": len(self.groups.values), "groups_sha256": self.groups.values.sha256}
+
 
 def peeled(scores: Counts, k: int, mechanism: PermuteAndFlip) -> list[int]:
     """Positions selected one after another, each from those that are left."""

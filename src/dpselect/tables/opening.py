@@ -1,17 +1,27 @@
 """`open_table`: from whatever the user has to a table that can be asked."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms.record import Number
 from dpselect.tables.engine import Engine, Individuals
 from dpselect.tables.sensitivity import Neighbours
 from dpselect.tables.table import Table, known_column
 
+if TYPE_CHECKING:
+    from dpselect.ledger import Ledger
+
 _ENGINES = ("duckdb",)
 
 
-def open_table(
-    source: Any, *, person: str | None = None, neighbours: str = "add-remove", engine: str = "duckdb"
+def open_table(  # noqa: PLR0913 - the public contract
+    source: Any,
+    *,
+    person: str | None = None,
+    neighbours: str = "add-remove",
+    ledger: Any = None,
+    budget: Number | None = None,
+    engine: str = "duckdb",
 ) -> Table:
     """Open a table of private rows.
 
@@ -22,6 +32,9 @@ def open_table(
             is an individual of its own. Rows without a person are left out.
         neighbours: "add-remove" protects whether somebody is in the table; "replace" protects what their data are, and
             takes the number of individuals as known.
+        ledger: a `Ledger` or the path of one, which is charged before every answer. Without it, adding up what was
+            spent is your business.
+        budget: the whole epsilon that the ledger allows, fixed when it is created.
         engine: what counts: "duckdb".
 
     >>> import pyarrow
@@ -36,7 +49,19 @@ def open_table(
         raise InvalidValue(f"neighbours must be 'add-remove' or 'replace', got {str(neighbours)[:40]!r}") from None
     opened = _engine(engine, source)
     who = Individuals(None if person is None else known_column(opened, person, "person"))
-    return Table(opened, who, relation)
+    return Table(opened, who, relation, _ledger(ledger, budget))
+
+
+def _ledger(ledger: Any, budget: Number | None) -> "Ledger | None":
+    if ledger is None:
+        if budget is not None:
+            raise InvalidValue("budget belongs to a ledger: name its file with ledger=")
+        return None
+    from dpselect.ledger import Ledger  # noqa: PLC0415 - imported when used
+
+    if isinstance(ledger, Ledger):
+        return ledger if budget is None else Ledger(ledger.path, budget)
+    return Ledger(ledger, budget)
 
 
 def _engine(name: str, source: Any) -> Engine:

@@ -58,7 +58,8 @@ class TopK:
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
         question = {"question": "mode"} if self.k is None else {"question": "top_k", "k": self.k}
-        return {**question, "column": self.column.name, "candidates": len(self.candidates)}
+        named = {"column": self.column.name, "candidates": len(self.candidates)}
+        return {**question, **named, "candidates_sha256": self.candidates.sha256}
 
     def answers(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> list[Any]:
         """Return an answer for each group, or one for all."""

@@ -3,20 +3,25 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dpselect import _validate
 from dpselect._exact import NotExact, NotFinite, rational, rational_from_text
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.names import name_of
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.record import Number
 from dpselect.tables.answer import Answer
+from dpselect.tables.charging import answered
 from dpselect.tables.engine import Engine, Groups, Individuals
 from dpselect.tables.grid import public_grid
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.questions import Quantile, Question, TopK
 from dpselect.tables.sensitivity import Neighbours
 from dpselect.tables.values import public_values
+
+if TYPE_CHECKING:
+    from dpselect.ledger import Ledger
 
 _FINEST_LEVEL = 10**6
 _SHOWN_COLUMNS = 30
@@ -27,13 +32,17 @@ class Questions:
     """Private rows. Every answer is differentially private for one person, or for one row if no person is named.
 
     Candidates, groups and ranges must be public: they must not be taken from the data. What is asked is checked against
-    the schema first; then individuals are counted, and one candidate is drawn by permute-and-flip. No error depends on
-    the rows.
+    the schema first; then the ledger, if there is one, is charged durably; then individuals are counted, and one
+    candidate is drawn by permute-and-flip. No error depends on the rows.
+
+    With a ledger, a question may carry a `request_id`: its answer is stored in the ledger, and asking again with the
+    same id returns it and charges nothing.
     """
 
     _engine: Engine
     _who: Individuals
     _neighbours: Neighbours
+    _ledger: "Ledger | None" = None
 
     def __repr__(self) -> str:
         person = None if self._who.person is None else self._who.person.name
@@ -44,23 +53,34 @@ class Questions:
         """Return the public schema: the columns by name."""
         return self._engine.columns
 
-    def mode(self, column: str, *, candidates: Any, epsilon: Number) -> Answer:
+    def mode(self, column: str, *, candidates: Any, epsilon: Number, request_id: str | None = None) -> Answer:
         """Return the candidate that most individuals have, privately.
 
         Candidates that nobody has can win; values that are no candidates, and missing values, do not count.
         """
-        return self._ask(self._top(column, candidates, None), epsilon)
+        return self._ask(self._top(column, candidates, None), epsilon, request_id)
 
-    def top_k(self, column: str, k: int, *, candidates: Any, epsilon: Number) -> Answer:
+    def top_k(self, column: str, k: int, *, candidates: Any, epsilon: Number, request_id: str | None = None) -> Answer:
         """Return the k candidates that most individuals have, in order of selection. `epsilon` is the total."""
-        return self._ask(self._top(column, candidates, _validate.count(k=k)), epsilon)
+        return self._ask(self._top(column, candidates, _validate.count(k=k)), epsilon, request_id)
 
-    def median(self, column: str, *, lower: Any, upper: Any, step: Any = 1, epsilon: Number) -> Answer:
+    def median(  # noqa: PLR0913 - the public contract
+        self, column: str, *, lower: Any, upper: Any, step: Any = 1, epsilon: Number, request_id: str | None = None
+    ) -> Answer:
         """Return a value that splits the individuals in halves, among lower, lower + step, ..., upper."""
-        return self.quantile(column, Fraction(1, 2), lower=lower, upper=upper, step=step, epsilon=epsilon)
+        half, ends = Fraction(1, 2), {"lower": lower, "upper": upper, "step": step}
+        return self.quantile(column, half, **ends, epsilon=epsilon, request_id=request_id)
 
-    def quantile(  # noqa: PLR0913 - the public contract
-        self, column: str, level: Number, *, lower: Any, upper: Any, step: Any = 1, epsilon: Number
+    def quantile(  # noqa: PLR0913
+        self,
+        column: str,
+        level: Number,
+        *,
+        lower: Any,
+        upper: Any,
+        step: Any = 1,
+        epsilon: Number,
+        request_id: str | None = None,
     ) -> Answer:
         """Return a value below which a share `level` of the individuals lie, among lower, lower + step, ..., upper.
 
@@ -69,7 +89,7 @@ class Questions:
         """
         found = self._column(column)
         grid = public_grid(lower, upper, step, found)
-        return self._ask(Quantile(found, grid, _level(level)), epsilon)
+        return self._ask(Quantile(found, grid, _level(level)), epsilon, request_id)
 
     def _top(self, column: str, candidates: Any, k: int | None) -> TopK:
         found = self._column(column)
@@ -81,16 +101,25 @@ class Questions:
     def _column(self, name: str) -> Column:
         return known_column(self, name, "column")
 
-    def _ask(self, question: Question, epsilon: Number) -> Answer:
+    def _ask(self, question: Question, epsilon: Number, request_id: str | None) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
         total = _validate.exact_positive(epsilon=epsilon)
         groups = self._who.groups
         shares = question.rounds * (1 if groups is None else groups.most)
         bound = question.sensitivity(self._neighbours, in_groups=groups is not None)
         mechanism = PermuteAndFlip(total / shares, bound.largest_change, bound.monotonic)
-        answers = question.answers(self._engine, self._who, mechanism)
-        value = answers[0] if groups is None else dict(zip(groups.values.items, answers, strict=True))
-        return Answer(value, mechanism.name, mechanism.guarantee.times(shares), total)
+        empty = Answer(None, name_of(mechanism).value, mechanism.guarantee.times(shares), total)
+        if self._ledger is not None:
+            what = {**question.parameters(), **self._who.parameters(), "neighbours": self._neighbours.value}
+            return answered(self._ledger, empty, mechanism, what, request_id, lambda: self._drawn(question, mechanism))
+        if request_id is not None:
+            raise InvalidValue("request_id needs a ledger, which remembers it: open the table with ledger=")
+        return replace(empty, value=self._drawn(question, mechanism))
+
+    def _drawn(self, question: Question, mechanism: PermuteAndFlip) -> Any:
+        """Count and select."""
+        answers, groups = question.answers(self._engine, self._who, mechanism), self._who.groups
+        return answers[0] if groups is None else dict(zip(groups.values.items, answers, strict=True))
 
 
 class Table(Questions):
@@ -110,7 +139,7 @@ class Table(Questions):
         found = self._column(column)
         values = public_values(candidates, found)
         who = replace(self._who, groups=Groups(found, values, min(most, len(values))))
-        return GroupedTable(self._engine, who, self._neighbours)
+        return GroupedTable(self._engine, who, self._neighbours, self._ledger)
 
 
 class GroupedTable(Questions):

@@ -4,6 +4,7 @@ The list must not come from the data: a value that only one person has would tel
 that nobody has is welcome; it has score zero, and can win.
 """
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,11 @@ class Values:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def sha256(self) -> str:
+        """Return a digest of the list, by which a ledger knows it again."""
+        return hashlib.sha256(repr(self.items).encode()).hexdigest()
 
 
 def public_values(values: Any, column: Column, name: str = "candidates") -> Values:

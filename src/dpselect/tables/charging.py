@@ -1,0 +1,33 @@
+"""The one way to an answer that a ledger pays for: charge durably, then draw, then (for a request) store."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpselect.ledger import Charge, Ledger
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.tables.answer import Answer
+from dpselect.tables.stored import text_of, value_of
+
+
+def answered(  # noqa: PLR0913, PLR0917 - each step of the way
+    ledger: Ledger,
+    empty: Answer,
+    mechanism: PermuteAndFlip,
+    what: Mapping[str, Any],
+    request_id: str | None,
+    draw: Callable[[], Any],
+) -> Answer:
+    """The answer, drawn after its charge is on the disk; or the stored answer of the same request.
+
+    The charge names the very mechanism that draws. If drawing fails, the charge stays: nothing is ever refunded.
+    """
+    count = int(empty.epsilon / mechanism.epsilon)
+    entry = ledger.charge(Charge.of(mechanism, what, count), request_id=request_id)
+    paid = replace(empty, ledger_id=entry.id, receipt=ledger.receipt(entry))
+    if entry.answer is not None:
+        return replace(paid, value=value_of(entry.answer))
+    value = draw()
+    if request_id is not None:
+        ledger.store_answer(entry.id, text_of(value))
+    return replace(paid, value=value)
