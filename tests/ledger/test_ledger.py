@@ -261,6 +261,14 @@ def test_a_sum_that_cannot_be_written_any_more_is_refused(path: Path) -> None:
     ledger.verify()
 
 
+def test_what_is_left_can_always_be_written(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "large.ledger", budget="1e3000")
+    with pytest.raises(InvalidValue, match="keep the sum within 4000 digits"):
+        ledger.spend("1e-3000", "tiny")
+    ledger.spend("1e-900", "small")
+    assert Fraction(str(ledger.remaining)) == 10**3000 - Fraction(1, 10**900)
+
+
 @pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax])
 def test_a_charge_names_the_very_mechanism_that_draws(ledger: Ledger, kind: Any) -> None:
     mechanism = kind("1/7", "2.5", monotonic=True)
@@ -354,6 +362,15 @@ def test_bad_answers_are_refused(ledger: Ledger) -> None:
     ledger.charge(TENTH)
     with pytest.raises(InvalidType, match="answer must be a text"):
         ledger.store_answer(1, 42)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="answer must be a text that can be written as UTF-8"):
+        ledger.store_answer(1, "\ud800")
+
+
+@pytest.mark.parametrize("answer", ["", "größe", "a\0b", "\U0001f600", "x" * 100_000])
+def test_answers_come_back_to_the_last_character(ledger: Ledger, path: Path, answer: str) -> None:
+    ledger.store_answer(ledger.charge(TENTH, request_id="r").id, answer)
+    assert Ledger(path).charge(TENTH, request_id="r").answer == answer
+    ledger.verify()
 
 
 def test_a_charge_without_a_request_is_charged_each_time(ledger: Ledger) -> None:

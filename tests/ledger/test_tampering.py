@@ -241,25 +241,37 @@ def test_a_receipt_with_an_impossible_number_is_refused(filled: Path, id: int) -
         Ledger(filled).verify(Receipt(receipt.ledger, id, receipt.head))
 
 
-def test_an_open_ledger_notices_that_an_old_copy_was_put_back(filled: Path, tmp_path: Path) -> None:
-    """What it saw before is as good as a receipt."""
+USES: dict[str, Callable[[Ledger], object]] = {
+    "verify": Ledger.verify,
+    "spend": lambda ledger: ledger.spend("0.1", "question"),
+    "spent": lambda ledger: ledger.spent,
+    "entries and verify": lambda ledger: (ledger.entries(), ledger.verify()),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_an_open_ledger_notices_that_an_old_copy_was_put_back(
+    filled: Path, tmp_path: Path, use: Callable[[Ledger], object]
+) -> None:
+    """What it saw before is as good as a receipt. Its connection leads to the old file, which is gone."""
     old = tmp_path / "old.ledger"
     shutil.copy(filled, old)
     ledger = Ledger(filled)
     ledger.spend("0.5", "question")
     old.replace(filled)
-    for use in (ledger.verify, lambda: ledger.spend("0.1", "question"), lambda: ledger.spent):
-        with pytest.raises(LedgerCorrupt):
-            use()
+    with pytest.raises(LedgerCorrupt):
+        use(ledger)
 
 
-def test_an_open_ledger_notices_that_the_end_was_cut_off_in_place(filled: Path) -> None:
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_an_open_ledger_notices_that_the_end_was_cut_off_in_place(
+    filled: Path, use: Callable[[Ledger], object]
+) -> None:
     ledger = Ledger(filled)
     ledger.spend("0.5", "question")
     tamper(filled, f"DELETE FROM entries WHERE id > {ENTRIES}")
-    for use in (ledger.verify, lambda: ledger.spend("0.1", "question"), lambda: ledger.spent):
-        with pytest.raises(LedgerCorrupt):
-            use()
+    with pytest.raises(LedgerCorrupt):
+        use(ledger)
 
 
 def test_a_ledger_that_was_replaced_by_a_new_one_is_noticed(filled: Path) -> None:

@@ -2,10 +2,10 @@
 
 import os
 import secrets
+import sqlite3
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from dpselect import _validate
 from dpselect._exact import LARGEST_EXPONENT, rounded_down_text, rounded_up_text, shortest_text
@@ -19,6 +19,7 @@ from dpselect.errors import (
     RequestUnanswered,
 )
 from dpselect.ledger import audit
+from dpselect.ledger.arguments import absolute_path, answer_text, request_text
 from dpselect.ledger.audit import State
 from dpselect.ledger.charge import Charge, What
 from dpselect.ledger.database import Database
@@ -26,7 +27,6 @@ from dpselect.ledger.entry import Entry, Header, Receipt, next_head, seal
 from dpselect.ledger.faults import corrupt
 from dpselect.mechanisms.record import Number
 
-_LONGEST_REQUEST = 200
 _LARGEST = 10**LARGEST_EXPONENT
 
 
@@ -50,7 +50,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str], budget: Number | None = None) -> None:
-        self._path = _absolute(path)
+        self._path = absolute_path(path)
         self._database = Database(self._path)
         wanted = None if budget is None else _validate.exact_positive(budget=budget)
         if not os.path.lexists(self._path):
@@ -103,7 +103,7 @@ class Ledger:
         """
         if not isinstance(charge, Charge):
             raise InvalidType(f"charge must be a Charge, got {type(charge).__name__}")
-        identifier = None if request_id is None else _request(request_id)
+        identifier = None if request_id is None else request_text(request_id)
         if self._known is None:
             self._confirm()  # from the beginning, which others need not wait for
         with self._database.writing() as connection:
@@ -121,16 +121,15 @@ class Ledger:
 
     def store_answer(self, id: int, answer: str) -> None:
         """Store the answer of an entry durably, so that a retry of its request gets it; an answer never changes."""
-        if not isinstance(answer, str):
-            raise InvalidType(f"answer must be a text, got {type(answer).__name__}")
+        text = answer_text(answer)
         with self._database.writing() as connection:
             self._check_header(connection)
             entry = audit.entry_of(connection, "id", _validate.count(id=id), self._path)
             if entry is None:
                 raise InvalidValue(f"id must be that of an entry, and there is no entry {id}")
             if entry.answer is None:
-                connection.execute("INSERT INTO answers VALUES (?, ?, ?)", (id, answer, seal(entry.head, answer)))
-            elif entry.answer != answer:
+                connection.execute("INSERT INTO answers VALUES (?, ?, ?)", (id, text, seal(entry.head, text)))
+            elif entry.answer != text:
                 raise RequestConflict(f"entry {id} has another answer already, and an answer never changes")
 
     def entries(self) -> list[Entry]:
@@ -188,7 +187,7 @@ class Ledger:
             state = audit.after(state, entry)
         return entries, state
 
-    def _catch_up(self, connection: Any) -> State:
+    def _catch_up(self, connection: sqlite3.Connection) -> State:
         """What is known after the entries that others added."""
         self._check_header(connection)
         state = self._known or self._start
@@ -196,7 +195,7 @@ class Ledger:
             state = audit.after(state, entry)
         return state
 
-    def _check_header(self, connection: Any) -> None:
+    def _check_header(self, connection: sqlite3.Connection) -> None:
         if audit.read_header(connection, self._path) != self._header:
             raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
 
@@ -208,7 +207,7 @@ class Ledger:
             raise BudgetExceeded(
                 f"epsilon {asked} exceeds what is left of the budget, {left} of {whole}: nothing was spent or answered"
             )
-        if total.denominator > _LARGEST:
+        if max(total.numerator, (self.budget - total).numerator, total.denominator) > _LARGEST:
             raise InvalidValue(f"epsilon must keep the sum within {LARGEST_EXPONENT} digits: give a shorter number")
 
 
@@ -227,23 +226,6 @@ def _repeated(earlier: Entry, charge: Charge) -> Entry:
             " to ask again, and pay again, give a new one"
         )
     return earlier
-
-
-def _request(request_id: Any) -> str:
-    if not isinstance(request_id, str):
-        raise InvalidType(f"request_id must be a text, got {type(request_id).__name__}")
-    if not 1 <= len(request_id) <= _LONGEST_REQUEST or not request_id.isprintable():
-        raise InvalidValue(f"request_id must be 1 to {_LONGEST_REQUEST} printable characters")
-    return request_id
-
-
-def _absolute(path: Any) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise InvalidType(f"path must be a file's path, got {type(path).__name__}")
-    text = os.fspath(path)
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidValue("path must be a file's path as a text that is not empty")
-    return Path(text).absolute()
 
 
 def _now() -> str:
