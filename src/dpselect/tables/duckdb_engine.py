@@ -52,7 +52,7 @@ class DuckDBEngine:
         parameters = dict(self._source.parameters)
         if who.groups is not None:
             lists = {**lists, queries.GROUPS: _list(who.groups.values, who.groups.column)}
-        if "$salt" in query:
+        if queries.is_limited(who):
             parameters["salt"] = os.urandom(16).hex()
         try:
             connection = self._connection.cursor()
