@@ -28,7 +28,8 @@ def header(path: Path) -> tuple[str, list[str]]:
             line = file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
         raise InvalidValue(f"{path}: this is not a CSV file in UTF-8: give a CSV or Parquet file") from None
-    delimiter = max(_DELIMITERS, key=line.count)
+    outside = "".join(line.split('"')[::2])  # of quotation marks
+    delimiter = max(_DELIMITERS, key=outside.count)
     try:
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:
