@@ -1,5 +1,6 @@
 """Where DuckDB reads the rows of a table: files, data frames, Arrow tables, or another DuckDB relation."""
 
+import glob
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,7 +32,7 @@ class Files:
 
     def __init__(self, source: str) -> None:
         format_, paths = files_of(source)
-        self.parameters: dict[str, Any] = {"paths": [str(path) for path in paths]}
+        self.parameters: dict[str, Any] = {"paths": [_literal(path) for path in paths]}
         if format_ is Format.CSV:
             self.query = lines.rows(*_common_header(paths))
         else:
@@ -106,6 +107,11 @@ def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str
 def _common_header(paths: list[Path]) -> tuple[str, list[str]]:
     first = lines.header(paths[0])
     for path in paths[1:]:
+def _literal(path: Path) -> str:
+    """The path for DuckDB, which reads patterns: a file named t[1].csv is not t1.csv."""
+    return glob.escape(str(path))
+
+
         if lines.header(path) != first:
             raise InvalidValue(f"{path}: its header is not that of {paths[0]}: give files with the same columns")
     return first
@@ -115,7 +121,9 @@ def _check_parquet(paths: list[Path]) -> None:
     connection, first = connect(), None
     for path in paths:
         try:
-            described = connection.execute("DESCRIBE SELECT * FROM read_parquet($path)", {"path": str(path)}).fetchall()
+            described = connection.execute(
+                "DESCRIBE SELECT * FROM read_parquet($path)", {"path": _literal(path)}
+            ).fetchall()
         except duckdb.Error:
             raise InvalidValue(f"{path}: this is not a complete Parquet file: give a CSV or Parquet file") from None
         if first is not None and described != first:
