@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import duckdb
+import pyarrow as pa
 
 from dpselect.errors import DPSelectError, EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import lines, sql
@@ -74,6 +75,8 @@ def source_of(source: Any) -> Source:
         return Files(str(source))
     if isinstance(source, duckdb.DuckDBPyRelation):
         return Relation(source)
+    if isinstance(source, pa.RecordBatchReader):
+        raise InvalidType("source is a stream that can be read only once: read it into a table first")
     if any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
         return Frame(source)
     raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
