@@ -64,7 +64,7 @@ def rows(delimiter: str, names: Sequence[str]) -> str:
     whole = (
         "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1,"
         f" delim = '{_SEPARATOR}', quote = '', escape = '', new_line = '\\n',"
-        " strict_mode = false, ignore_errors = true)"
+        " strict_mode = false, ignore_errors = true, hive_partitioning = false)"
     )
     plain = f"string_split(line, '{delimiter}')"
     quoted = f"WHEN {_is_well_formed(delimiter)} THEN {_unquoted(delimiter)}"
