@@ -107,14 +107,14 @@ def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str
     return {name: sql.column(name, type_) for name, type_, *_ in described}
 
 
-def _common_header(paths: list[Path]) -> tuple[str, list[str]]:
-    first = lines.header(paths[0])
-    for path in paths[1:]:
 def _literal(path: Path) -> str:
     """The path for DuckDB, which reads patterns: a file named t[1].csv is not t1.csv."""
     return glob.escape(str(path))
 
 
+def _common_header(paths: list[Path]) -> tuple[str, list[str]]:
+    first = lines.header(paths[0])
+    for path in paths[1:]:
         if lines.header(path) != first:
             raise InvalidValue(f"{path}: its header is not that of {paths[0]}: give files with the same columns")
     return first
