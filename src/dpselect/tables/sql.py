@@ -4,6 +4,8 @@ User's strings come in as quoted identifiers only; everything else is bound or r
 error on some rows would tell that they are there.
 """
 
+import re
+
 from dpselect.tables.grid import Grid
 from dpselect.tables.kinds import Column, Kind
 
@@ -34,9 +36,10 @@ _KINDS = {
 
 def column(name: str, type_: str) -> Column:
     """The column that DuckDB describes."""
-    if type_.startswith("DECIMAL("):
-        return Column(name, type_, Kind.DECIMAL, int(type_.rstrip(")").split(",")[1]))
-    if type_.startswith("ENUM("):
+    decimal = re.fullmatch(r"DECIMAL\([0-9]+,([0-9]+)\)", type_)
+    if decimal is not None:
+        return Column(name, type_, Kind.DECIMAL, int(decimal[1]))
+    if type_.startswith("ENUM(") and type_.endswith(")"):  # and no list of them
         return Column(name, "ENUM", Kind.TEXT)
     return Column(name, type_, _KINDS.get(type_, Kind.OTHER))
 
