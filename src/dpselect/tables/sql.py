@@ -30,7 +30,7 @@ _KINDS = {
     "UUID": Kind.TEXT,
     "DATE": Kind.DATE,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
-    "TIMESTAMP WITH TIME ZONE": Kind.ZONED,
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"), Kind.ZONED),
 }
 
 
@@ -53,6 +53,8 @@ def compared(column: Column, kind: Kind) -> str:
         return f"TRY_CAST({x} AS HUGEINT)" if column.type in _WIDE_INTEGERS else f"CAST({x} AS BIGINT)"
     if column.kind is Kind.FLOAT:
         return f"CAST({x} AS DOUBLE)"
+    if column.kind is Kind.ZONED:
+        return f"TRY_CAST({x} AS TIMESTAMPTZ)"
     return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
 
 
