@@ -53,6 +53,8 @@ _KINDS_OF_TYPES: tuple[tuple[Any, Kind], ...] = (
 def kind_of_value(value: Any) -> Kind | None:
     """The kind of a Python or NumPy scalar; None for what is none of them."""
     kind = next((kind for types, kind in _KINDS_OF_TYPES if isinstance(value, types)), None)
+    if kind is Kind.TIMESTAMP and value != value:  # noqa: PLR0124 - pandas' NaT is a datetime, and no time
+        return None
     return Kind.ZONED if kind is Kind.TIMESTAMP and value.tzinfo is not None else kind
 
 
