@@ -44,3 +44,12 @@ def quantile_scores(table, column, level, *, lower, upper, step=1):
 
 def expanded(scores, lengths):
     return np.repeat(scores, lengths.astype(np.int64)).tolist()
+
+
+def repeated(rows, times, **options):
+    """So many copies of a table as public groups, so that one question draws as many independent answers."""
+    size = len(next(iter(rows.values())))
+    copies = {name: values * times for name, values in rows.items()}
+    return opened({**copies, "copy": np.repeat(np.arange(times), size)}, **options).group_by(
+        "copy", candidates=range(times)
+    )
