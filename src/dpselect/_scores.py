@@ -170,11 +170,15 @@ def _vector_from_rationals(scores: list[Fraction]) -> Vector:
 
 def as_lengths(lengths: Any, count: int) -> npt.NDArray[np.uint64]:
     """How many candidates share each of `count` scores. Lengths are secret, as they may follow from the data."""
-    vector = as_vector(lengths)
+    wrong_type = "lengths must be whole numbers below 2**64: give the number of candidates of each run"
+    try:
+        vector = as_vector(lengths) if not hasattr(lengths, "__len__") or len(lengths) else np.empty(0, np.int64)
+    except (InvalidType, InvalidValue):  # which speak of scores
+        raise InvalidType(wrong_type) from None
     if len(vector) != count:
         raise InvalidValue("lengths must have one length for each score: give both the same number of entries")
     if not isinstance(vector, np.ndarray) or vector.dtype.kind not in "iu":
-        raise InvalidType("lengths must be whole numbers below 2**64: give the number of candidates of each run")
+        raise InvalidType(wrong_type)
     if vector.min() < 0 or not vector.any():
         raise InvalidValue("lengths must be >= 0 and not all zero: give the number of candidates of each run")
     return vector.astype(np.uint64)

@@ -40,7 +40,8 @@ def float_bounds(prefixes: Floats, exponents: Floats, sizes: Floats) -> tuple[Fl
     """Bounds of ln T in float64. Exponents are within a relative 2**-50; beyond 2**100 only lower bounds."""
     doubt = MARGIN * (1 + exponents)
     low = exponents + _log_head(prefixes, sizes) - doubt
-    high = exponents + _log_head(prefixes + 1, sizes) + doubt
+    with np.errstate(over="ignore"):  # of exponents that are lower bounds only
+        high = exponents + _log_head(prefixes + 1, sizes) + doubt
     return low, np.where(exponents > _HUGE, np.inf, high)
 
 

@@ -16,7 +16,7 @@ from dpselect.tables import duckdb_queries as queries
 from dpselect.tables.duckdb_source import connect, schema, source_of
 from dpselect.tables.engine import Counts, Individuals, peeled
 from dpselect.tables.grid import Grid
-from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.kinds import Column, Kind, digits_after_point
 from dpselect.tables.progress import shown_progress
 from dpselect.tables.ranks import Places
 from dpselect.tables.values import Values
@@ -62,7 +62,7 @@ class DuckDBEngine:
         parameters = dict(self._source.parameters)
         if who.groups is not None:
             lists = {**lists, queries.GROUPS: _list(who.groups.values, who.groups.column)}
-        if "$salt" in query:
+        if queries.is_limited(who):
             parameters["salt"] = os.urandom(16).hex()
         try:
             connection = self._connection.cursor()
@@ -100,6 +100,6 @@ def _list(values: Values, column: Column) -> pa.Table:
 def _written(item: int | Decimal, column: Column) -> str | None:
     """The number in digits; None if it has more digits after the point than the column, and can equal no value."""
     if isinstance(item, Decimal):
-        digits = -int(item.normalize().as_tuple().exponent)
-        return None if column.kind is Kind.DECIMAL and digits > column.digits else f"{item:f}"
+        too_fine = column.kind is Kind.DECIMAL and digits_after_point(item) > column.digits
+        return None if too_fine else f"{item:f}"
     return str(item)

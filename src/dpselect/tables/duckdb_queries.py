@@ -73,7 +73,7 @@ def _facts(source: str, expression: str, who: Individuals, *, item: str, join: s
         f" WHERE {' AND '.join(conditions)}"
     )
     # With a limit on groups the facts are used twice.
-    return f"source_rows AS ({source}), facts AS {'MATERIALIZED ' if _is_limited(who) else ''}({facts})"
+    return f"source_rows AS ({source}), facts AS {'MATERIALIZED ' if is_limited(who) else ''}({facts})"
 
 
 def _listed(name: str, values: Values, column: Column) -> str:
@@ -81,16 +81,17 @@ def _listed(name: str, values: Values, column: Column) -> str:
     return f"SELECT place, TRY_CAST(value AS {sql.type_of_candidates(column, values.kind)}) AS value FROM {name}"
 
 
-def _is_limited(who: Individuals) -> bool:
+def is_limited(who: Individuals) -> bool:
+    """Whether people are kept in some of their groups only, by a secret salt that the statement then needs."""
     return who.person is not None and who.groups is not None
 
 
 def _kept_name(who: Individuals) -> str:
-    return "kept" if _is_limited(who) else "facts"
+    return "kept" if is_limited(who) else "facts"
 
 
 def _kept(who: Individuals) -> str:
-    return f", kept AS ({_kept_facts(who.groups)})" if who.groups is not None and _is_limited(who) else ""
+    return f", kept AS ({_kept_facts(who.groups)})" if who.groups is not None and is_limited(who) else ""
 
 
 def _kept_facts(groups: Groups) -> str:

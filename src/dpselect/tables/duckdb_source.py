@@ -1,10 +1,12 @@
 """Where DuckDB reads the rows of a table: files, data frames, Arrow tables, or another DuckDB relation."""
 
+import glob
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import duckdb
+import pyarrow as pa
 
 from dpselect.errors import DPSelectError, EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import lines, sql
@@ -31,7 +33,7 @@ class Files:
 
     def __init__(self, source: str) -> None:
         format_, paths = files_of(source)
-        self.parameters: dict[str, Any] = {"paths": [str(path) for path in paths]}
+        self.parameters: dict[str, Any] = {"paths": [_literal(path) for path in paths]}
         if format_ is Format.CSV:
             self.query = lines.rows(*_common_header(paths))
         else:
@@ -61,7 +63,9 @@ class Relation(Frame):
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Register a new stream, which can be read once and must be read to its end."""
-        rows = self._frame.limit(0).to_arrow_table() if empty else self._frame.fetch_arrow_reader()
+        # DuckDB has renamed the method; the old name warns, the new one is missing in older versions.
+        reader = "to_arrow_reader" if hasattr(self._frame, "to_arrow_reader") else "fetch_arrow_reader"
+        rows = self._frame.limit(0).to_arrow_table() if empty else getattr(self._frame, reader)()
         connection.register(_FRAME, rows)
 
 
@@ -71,6 +75,8 @@ def source_of(source: Any) -> Source:
         return Files(str(source))
     if isinstance(source, duckdb.DuckDBPyRelation):
         return Relation(source)
+    if isinstance(source, pa.RecordBatchReader):
+        raise InvalidType("source is a stream that can be read only once: read it into a table first")
     if any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
         return Frame(source)
     raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
@@ -101,6 +107,11 @@ def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str
     return {name: sql.column(name, type_) for name, type_, *_ in described}
 
 
+def _literal(path: Path) -> str:
+    """The path for DuckDB, which reads patterns: a file named t[1].csv is not t1.csv."""
+    return glob.escape(str(path))
+
+
 def _common_header(paths: list[Path]) -> tuple[str, list[str]]:
     first = lines.header(paths[0])
     for path in paths[1:]:
@@ -113,7 +124,9 @@ def _check_parquet(paths: list[Path]) -> None:
     connection, first = connect(), None
     for path in paths:
         try:
-            described = connection.execute("DESCRIBE SELECT * FROM read_parquet($path)", {"path": str(path)}).fetchall()
+            described = connection.execute(
+                "DESCRIBE SELECT * FROM read_parquet($path)", {"path": _literal(path)}
+            ).fetchall()
         except duckdb.Error:
             raise InvalidValue(f"{path}: this is not a complete Parquet file: give a CSV or Parquet file") from None
         if first is not None and described != first:

@@ -8,11 +8,13 @@ one tenth here, and the candidate 0.3 is the float that a user writes as 0.3.
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.kinds import Column, Kind, kind_of_value
+from dpselect.tables.kinds import Column, Kind, digits_after_point, kind_of_value
 
 _EPOCH_DAY = datetime.date(1970, 1, 1)
 _EPOCH = datetime.datetime(1970, 1, 1)  # of columns without time zone
@@ -20,7 +22,7 @@ _EPOCH_ZONED = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 _LARGEST_SIZE = 2**64
-_LARGEST_UNIT = 10**19
+_LARGEST_UNIT = 2**64 - 1
 # Below this the index of a float can be found in floats, and different candidates are different floats; see `sql`.
 _LARGEST_FLOAT_UNIT = 2**48
 _MOST_DIGITS = 15
@@ -49,7 +51,7 @@ class Grid:
 
 _VALUES: dict[Kind, Callable[[int, int], Any]] = {
     Kind.INTEGER: lambda units, _: units,
-    Kind.DECIMAL: lambda units, digits: Decimal(units).scaleb(-digits),
+    Kind.DECIMAL: lambda units, digits: Decimal(f"{units}e-{digits}"),  # from text, so that no context rounds it
     Kind.FLOAT: lambda units, digits: units / 10**digits,
     Kind.DATE: lambda units, _: _EPOCH_DAY + datetime.timedelta(days=units),
     Kind.TIMESTAMP: lambda units, _: _EPOCH + units * _MICROSECOND,
@@ -97,14 +99,14 @@ def _kind_of_numbers(numbers: tuple[Any, ...]) -> Kind:
 
 def _grid_of_numbers(lower: Any, upper: Any, step: Any, *, kind: Kind, digits: int | None) -> Grid:
     decimals = [_decimal(value, name) for value, name in ((lower, "lower"), (upper, "upper"), (step, "step"))]
-    needed = max(0, *(-_exponent(decimal) for decimal in decimals))
+    needed = max(digits_after_point(decimal) for decimal in decimals)
     most = 0 if kind is Kind.INTEGER else digits
     if most is not None and needed > most:
         raise InvalidValue(f"lower, upper and step must have at most {most} digits after the point, as the column has")
     if needed > _MOST_DIGITS:
         raise InvalidValue(f"lower, upper and step must have at most {_MOST_DIGITS} digits after the point")
     used = needed if kind is Kind.FLOAT or digits is None else digits
-    first, last, width = (int(decimal.scaleb(used)) for decimal in decimals)
+    first, last, width = (int(Fraction(decimal) * 10**used) for decimal in decimals)
     return Grid(kind, first, last, width, used)
 
 
@@ -112,18 +114,10 @@ def _decimal(value: Any, name: str) -> Decimal:
     """The number as it is written; a float by the shortest text that gives it."""
     if kind_of_value(value) not in _NUMBERS:
         raise InvalidType(f"{name} must be a number, got {type(value).__name__}")
-    try:
-        decimal = Decimal(str(value))
-    except InvalidOperation:
-        raise InvalidType(f"{name} must be a number, got {type(value).__name__}") from None
+    decimal = Decimal(int(value)) if isinstance(value, Integral) else Decimal(str(value))
     if not decimal.is_finite() or abs(decimal.adjusted()) > 40:
         raise InvalidValue(f"{name} must be a finite number of moderate size: give the public range of the column")
     return decimal
-
-
-def _exponent(decimal: Decimal) -> int:
-    """The power of ten of the last digit that is not zero."""
-    return int(decimal.normalize().as_tuple().exponent) if decimal else 0
 
 
 def _kind_of_times(given: set[Kind | None], column: Column) -> Kind:
@@ -159,4 +153,7 @@ def _microseconds(step: Any) -> int:
         return step // _MICROSECOND
     if kind_of_value(step) not in _NUMBERS:
         raise InvalidType("step must be seconds or a timedelta for a column of timestamps: give for instance 60")
-    return int(_decimal(step, "step") * 1_000_000)
+    microseconds = Fraction(_decimal(step, "step")) * 1_000_000
+    if microseconds.denominator != 1:
+        raise InvalidValue("step must be whole microseconds for a column of timestamps: give fewer digits")
+    return int(microseconds)

@@ -53,7 +53,20 @@ _KINDS_OF_TYPES: tuple[tuple[Any, Kind], ...] = (
 def kind_of_value(value: Any) -> Kind | None:
     """The kind of a Python or NumPy scalar; None for what is none of them."""
     kind = next((kind for types, kind in _KINDS_OF_TYPES if isinstance(value, types)), None)
+    if kind is Kind.TIMESTAMP and value != value:  # noqa: PLR0124 - pandas' NaT is a datetime, and no time
+        return None
     return Kind.ZONED if kind is Kind.TIMESTAMP and value.tzinfo is not None else kind
+
+
+def digits_after_point(number: Decimal) -> int:
+    """How many digits a finite decimal has after the point, without zeros at its end.
+
+    Written with no operation of `decimal` that rounds to the precision of the thread's own context.
+    """
+    _, digits, exponent = number.as_tuple()
+    shown = "".join(map(str, digits))
+    zeros = len(shown) - len(shown.rstrip("0"))
+    return max(0, -int(exponent) - zeros) if number else 0
 
 
 # What the values of a column can be compared with, exactly.

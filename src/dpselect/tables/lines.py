@@ -3,7 +3,8 @@
 A reader that lets a quotation mark run on into the next lines would let one odd field remove the rows of everybody
 behind it, and no sensitivity could bound that. So a value in quotation marks may hold delimiters and doubled quotation
 marks, but no line break. Lines that are not UTF-8, have another number of fields than the header, or a quotation mark
-out of place are left out. All columns are text: a type guessed from the rows would depend on them.
+out of place are left out; what follows a unit separator (a control character) in a line is not read. All columns are
+text: a type guessed from the rows would depend on them.
 """
 
 import csv
@@ -28,7 +29,8 @@ def header(path: Path) -> tuple[str, list[str]]:
             line = file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
         raise InvalidValue(f"{path}: this is not a CSV file in UTF-8: give a CSV or Parquet file") from None
-    delimiter = max(_DELIMITERS, key=line.count)
+    outside = "".join(line.split('"')[::2])  # of quotation marks
+    delimiter = max(_DELIMITERS, key=outside.count)
     try:
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:
@@ -57,9 +59,12 @@ def _is_number(name: str) -> bool:
 
 def rows(delimiter: str, names: Sequence[str]) -> str:
     """A query for the rows of CSV files, whose paths are bound to its parameter."""
+    # With this new_line, each carriage return and each line feed ends a line, wherever it stands, and what is empty
+    # between two of them is no row. DuckDB's own guess at CRLF would drop the row behind a doubled carriage return.
     whole = (
         "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1,"
-        f" delim = '{_SEPARATOR}', quote = '', escape = '', strict_mode = false, ignore_errors = true)"
+        f" delim = '{_SEPARATOR}', quote = '', escape = '', new_line = '\\n',"
+        " strict_mode = false, ignore_errors = true, hive_partitioning = false)"
     )
     plain = f"string_split(line, '{delimiter}')"
     quoted = f"WHEN {_is_well_formed(delimiter)} THEN {_unquoted(delimiter)}"

@@ -4,6 +4,8 @@ User's strings come in as quoted identifiers only; everything else is bound or r
 error on some rows would tell that they are there.
 """
 
+import re
+
 from dpselect.tables.grid import Grid
 from dpselect.tables.kinds import Column, Kind
 
@@ -28,15 +30,16 @@ _KINDS = {
     "UUID": Kind.TEXT,
     "DATE": Kind.DATE,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
-    "TIMESTAMP WITH TIME ZONE": Kind.ZONED,
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"), Kind.ZONED),
 }
 
 
 def column(name: str, type_: str) -> Column:
     """The column that DuckDB describes."""
-    if type_.startswith("DECIMAL("):
-        return Column(name, type_, Kind.DECIMAL, int(type_.rstrip(")").split(",")[1]))
-    if type_.startswith("ENUM("):
+    decimal = re.fullmatch(r"DECIMAL\([0-9]+,([0-9]+)\)", type_)
+    if decimal is not None:
+        return Column(name, type_, Kind.DECIMAL, int(decimal[1]))
+    if type_.startswith("ENUM(") and type_.endswith(")"):  # and no list of them
         return Column(name, "ENUM", Kind.TEXT)
     return Column(name, type_, _KINDS.get(type_, Kind.OTHER))
 
@@ -50,6 +53,8 @@ def compared(column: Column, kind: Kind) -> str:
         return f"TRY_CAST({x} AS HUGEINT)" if column.type in _WIDE_INTEGERS else f"CAST({x} AS BIGINT)"
     if column.kind is Kind.FLOAT:
         return f"CAST({x} AS DOUBLE)"
+    if column.kind is Kind.ZONED:
+        return f"TRY_CAST({x} AS TIMESTAMPTZ)"
     return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
 
 

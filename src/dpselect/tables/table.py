@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from dpselect import _validate
 from dpselect._exact import NotExact, NotFinite, rational, rational_from_text
 from dpselect.errors import InvalidType, InvalidValue
@@ -171,13 +173,13 @@ def _level(level: Any) -> Fraction:
     """A level as it is written: 0.9 is nine tenths, not the float near it."""
     readers: dict[bool, Callable[[Any], Fraction]] = {True: lambda text: rational_from_text(str(text)), False: rational}
     try:
-        exact = readers[isinstance(level, (str, float))](level)
+        exact = readers[isinstance(level, (str, float, np.floating))](level)
     except NotExact:
         raise InvalidType(f"level must be a number between 0 and 1, got {type(level).__name__}") from None
     except NotFinite:
-        raise InvalidValue("level must be between 0 and 1") from None
+        raise InvalidValue("level must be between 0 and 1: give for instance 0.9") from None
     if not 0 < exact < 1:
-        raise InvalidValue(f"level must be between 0 and 1, got {float(exact):g}: give for instance 0.9")
+        raise InvalidValue("level must be between 0 and 1: give for instance 0.9")
     if exact.denominator > _FINEST_LEVEL:
         raise InvalidValue(f"level must be a multiple of 1/n for some n <= {_FINEST_LEVEL:,}: give fewer digits")
     return exact

@@ -8,14 +8,16 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from dpselect._exact import float_near, rational
+from dpselect._exact import LARGEST_EXPONENT, float_near, rational
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.kinds import COMPARABLE, Column, Kind, kind_of_value
 
+_LARGEST = 10**LARGEST_EXPONENT
 _WHY = "it must be public: a list taken from the data leaks who is in it"
 
 
@@ -83,9 +85,35 @@ def _kinds(items: list[Any], name: str) -> set[Kind]:
         kinds.add(kind)
     if kinds & {Kind.TIMESTAMP, Kind.ZONED}:
         kinds |= {kind for item in items if (kind := kind_of_value(item)) is not None}
-    if kinds & {Kind.FLOAT, Kind.DECIMAL} and not all(math.isfinite(item) for item in items if item is not None):
-        raise InvalidValue(f"{name} must be finite numbers: NaN and infinities cannot be counted")
+    if kinds & {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL}:
+        _check_numbers(items, name)
+    if Kind.TEXT in kinds and not _is_unicode("".join(item for item in items if isinstance(item, str))):
+        raise InvalidValue(f"{name} must be text that UTF-8 can write: drop the surrogates")
     return kinds
+
+
+def _check_numbers(items: list[Any], name: str) -> None:
+    """Refuse what is not finite, or too long to be written."""
+    for item in items:
+        finite, short = True, True
+        if isinstance(item, Decimal):
+            finite, short = item.is_finite(), abs(item.adjusted()) <= LARGEST_EXPONENT
+        elif isinstance(item, float):
+            finite = math.isfinite(item)
+        elif isinstance(item, int):
+            short = abs(item) <= _LARGEST
+        if not finite:
+            raise InvalidValue(f"{name} must be finite numbers: NaN and infinities cannot be counted")
+        if not short:
+            raise InvalidValue(f"{name} must have at most {LARGEST_EXPONENT} digits: give shorter numbers")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _exact_float(item: Any, name: str) -> float:

@@ -1,0 +1,55 @@
+"""What the tests look at behind a table's back: the secret counts and scores that no question returns."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+import dpselect
+from dpselect.tables import ranks
+from dpselect.tables.grid import public_grid
+from dpselect.tables.values import public_values
+
+
+def opened(rows, engine="duckdb", *, types=None, **options):
+    """A table of these columns (name to values), in Arrow's own types or in those that are given."""
+    columns = {name: pa.array(values, (types or {}).get(name)) for name, values in rows.items()}
+    return dpselect.open_table(pa.table(columns), engine=engine, **options)
+
+
+def counts(table, column, candidates):
+    """How many individuals have each candidate: one list, or a list for each group."""
+    found = table.columns[column]
+    vectors = table._engine.counts(found, public_values(candidates, found), table._who)
+    lists = [vector.tolist() for vector in vectors]
+    return lists[0] if table._who.groups is None else lists
+
+
+def places(table, column, lower, upper, step=1):
+    """(candidate, whether behind it, individuals) for each different place: one list, or a list for each group."""
+    found = table.columns[column]
+    data = table._engine.places(found, public_grid(lower, upper, step, found), table._who)
+    lists = [list(zip(d.places.tolist(), d.between.tolist(), d.individuals.tolist(), strict=True)) for d in data]
+    return lists[0] if table._who.groups is None else lists
+
+
+def quantile_scores(table, column, level, *, lower, upper, step=1):
+    """The score of every candidate of a quantile: one list, or a list for each group."""
+    found = table.columns[column]
+    grid = public_grid(lower, upper, step, found)
+    data = table._engine.places(found, grid, table._who)
+    lists = [expanded(*ranks.runs(d, grid.size, Fraction(level))) for d in data]
+    return lists[0] if table._who.groups is None else lists
+
+
+def expanded(scores, lengths):
+    return np.repeat(scores, lengths.astype(np.int64)).tolist()
+
+
+def repeated(rows, times, **options):
+    """So many copies of a table as public groups, so that one question draws as many independent answers."""
+    size = len(next(iter(rows.values())))
+    copies = {name: values * times for name, values in rows.items()}
+    return opened({**copies, "copy": np.repeat(np.arange(times), size)}, **options).group_by(
+        "copy", candidates=range(times)
+    )

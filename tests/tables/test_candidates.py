@@ -1,0 +1,305 @@
+"""Candidates are public: required, different, of the column's kind; absent ones can win, and others never count."""
+
+import datetime
+import decimal
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dpselect
+from dpselect.errors import InvalidType, InvalidValue
+from tests.statistical.goodness import assert_fits, assert_rejected
+from tests.tables.looking import counts, opened, repeated
+
+DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
+ZONED = NOON.replace(tzinfo=datetime.UTC)
+ROWS = {
+    "text": ["a", "b", None, "a"],
+    "whole": [1, 2, None, 1],
+    "flag": [True, False, None, True],
+    "float": [0.5, 0.1, None, 0.5],
+    "cents": [Decimal("1.50"), Decimal("2.00"), None, Decimal("1.50")],
+    "day": [DAY, DAY + datetime.timedelta(1), None, DAY],
+    "time": [NOON, NOON + datetime.timedelta(seconds=1), None, NOON],
+    "zoned": [ZONED, ZONED + datetime.timedelta(seconds=1), None, ZONED],
+    "other": [[1], [2], None, [1]],
+    "decimals": [[Decimal("1.5")], [Decimal("2.5")], None, []],
+}
+TYPES = {"cents": pa.decimal128(10, 2), "time": pa.timestamp("us"), "zoned": pa.timestamp("us", "Europe/Berlin")}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return opened(ROWS, types=TYPES)
+
+
+@pytest.mark.parametrize("column", [name for name in ROWS if name not in ("other", "decimals")])
+def test_values_are_counted_and_nothing_else(column, table):
+    """Absent candidates have no count, values that are no candidates and missing ones are ignored, in any order."""
+    common, rare, _, _ = ROWS[column]
+    assert counts(table, column, [common, rare]) == [2, 1]
+    assert counts(table, column, [rare]) == [1]
+    if column != "flag":
+        absent = {"text": "", "zoned": ZONED.replace(year=1900), "time": NOON.replace(year=1900)}.get(column)
+        absent = {"day": DAY.replace(year=1900)}.get(column, absent) if column in ("day", *TYPES) else absent
+        absent = type(common)(77) if absent is None else absent
+        assert counts(table, column, [absent, rare, common]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        ["b", "a"],
+        ("b", "a"),
+        np.array(["b", "a"]),
+        np.array(["b", "a"], dtype=object),
+        pd.Series(["b", "a"]),
+        pd.Categorical(["b", "a"]),
+        pd.Index(["b", "a"]),
+        pl.Series(["b", "a"]),
+        pa.array(["b", "a"]),
+        pa.chunked_array([["b"], ["a"]]),
+        {"b": 1, "a": 2}.keys(),
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_lists_of_many_kinds(candidates, table):
+    if isinstance(candidates, type({}.keys())):
+        with pytest.raises(InvalidType, match="candidates must be a list of values, got dict_keys"):
+            counts(table, "text", candidates)
+    else:
+        assert counts(table, "text", candidates) == [1, 2]
+
+
+def test_sets_and_ranges_and_numbers(table):
+    assert sorted(counts(table, "text", {"a", "b", "c"})) == [0, 1, 2]
+    assert sorted(counts(table, "text", frozenset("ab"))) == [1, 2]
+    assert counts(table, "whole", range(4)) == [0, 2, 1, 0]
+    assert counts(table, "whole", np.arange(4, dtype=np.uint8)) == [0, 2, 1, 0]
+    assert counts(table, "whole", [np.int16(1), 2]) == [2, 1]
+    assert counts(table, "float", np.array([0.5, 1.0], np.float32)) == [2, 0]
+    assert counts(table, "float", [1, 0.5]) == [0, 2]
+    assert counts(table, "flag", np.array([False, True])) == [1, 2]
+    assert counts(table, "cents", [1, 2]) == [0, 1]
+    assert counts(table, "cents", [Decimal("1.5"), 2]) == [2, 1]
+    assert counts(table, "time", pd.Series([NOON, NOON.replace(year=1999)])) == [2, 0]
+    assert counts(table, "time", np.array([NOON], "M8[us]")) == [2]
+    assert counts(table, "zoned", [ZONED.astimezone(datetime.timezone(datetime.timedelta(hours=5)))]) == [2]
+
+
+def test_an_answer_is_an_item_of_the_list(table):
+    answer = table.mode("whole", candidates=np.array([1, 2]), epsilon=100).value
+    assert answer == 1
+    assert type(answer) is int
+    assert table.mode("cents", candidates=[Decimal("1.500")], epsilon=1).value == Decimal("1.5")
+
+
+def test_candidates_that_nobody_has_can_win():
+    """One individual against nobody at epsilon 1: the best wins with probability 1 - exp(-1) / 2."""
+    draws, best = 2_000, 1 - math.exp(-1) / 2
+    table = repeated({"x": ["a", "z"]}, draws)
+    answers = list(table.mode("x", candidates=["a", "b"], epsilon=1).value.values())
+    found = [answers.count("a"), answers.count("b")]
+    assert_fits(found, [best, 1 - best])
+    never = 1 - math.exp(-2) / 2  # a mechanism of twice the epsilon
+    assert_rejected(found, [never, 1 - never], truth=[best, 1 - best])
+
+
+HUGE = [10**17, 10**18, 2**63, 2**64 - 1, 2**64, 10**30, -(2**63) - 1, 10**300]
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_huge_integers(kind):
+    """Candidates beyond the column are candidates that nobody has."""
+    values = {"int64": [10**18, 10**18, 2**63 - 1, -(2**63)], "uint64": [10**18, 10**18, 2**63, 2**64 - 1]}[kind]
+    table = opened({"x": values}, types={"x": pa.type_for_alias(kind)})
+    candidates = [*HUGE, 2**63 - 1, -(2**63), 10**18 + 1]
+    assert counts(table, "x", candidates) == [values.count(candidate) for candidate in candidates]
+    text = opened({"x": list(map(str, [*values, 10**30, 10**30]))})
+    assert counts(text, "x", [10**18, 10**30, 10**300]) == [2, 2, 0]
+
+
+@pytest.mark.parametrize("precision", [28, 3])
+def test_decimals_finer_than_the_column_are_what_nobody_has(precision):
+    """They do not count the rows of the decimal near to them, whatever the precision of the thread."""
+    table = opened({"x": [Decimal("1.00"), Decimal("1234.50")]}, types={"x": pa.decimal128(10, 2)})
+    tail = Decimal("1." + "0" * 30 + "1")
+    with decimal.localcontext() as context:
+        context.prec = precision
+        candidates = [
+            tail,
+            Decimal("1.001"),
+            Decimal("1.000"),
+            Decimal("1234.5"),
+            Decimal("1.2345E+3"),
+            Decimal("1E+9"),
+        ]
+        assert counts(table, "x", candidates[:4]) == [0, 0, 1, 1]
+        assert counts(table, "x", candidates[4:]) == [1, 0]
+        assert counts(table, "x", [Decimal("1E+400"), Decimal("1E-400"), Decimal(1)]) == [0, 0, 1]
+
+
+def test_text_is_read_as_what_is_asked():
+    rows = ["1", "1.0", " 1 ", "+1", "1e0", "true", "2024-01-01", "2024-01-01 00:00:00", "x", "", "1,0", "0x1"]
+    table = opened({"x": rows})
+    assert counts(table, "x", [1, 2]) == [3, 0]  # whole numbers in digits
+    assert counts(table, "x", [Decimal(1)]) == [5]
+    assert counts(table, "x", [1.0, 2.5]) == [5, 0]
+    assert counts(table, "x", [DAY]) == [2]
+    assert counts(table, "x", [NOON.replace(hour=0)]) == [2]
+    assert counts(table, "x", ["1", "1.0"]) == [1, 1]
+    with pytest.raises(InvalidType, match="time zone"):
+        counts(table, "x", [ZONED])
+
+
+BAD = {
+    "none": (None, "text", InvalidValue, "candidates must be given: .* must be public"),
+    "empty": ([], "text", InvalidValue, "candidates must have at least one value: .* must be public"),
+    "empty array": (np.array([]), "text", InvalidValue, "at least one value"),
+    "a text": ("abc", "text", InvalidType, "candidates must be a list of values, got str"),
+    "bytes": (b"abc", "text", InvalidType, "candidates must be a list of values, got bytes"),
+    "a number": (3, "whole", InvalidType, "candidates must be a list of values, got int"),
+    "a generator": ((x for x in "ab"), "text", InvalidType, "candidates must be a list of values, got generator"),
+    "a frame": (pd.DataFrame({"a": ["x"]}), "text", InvalidType, "candidates must be a list of values, got DataFrame"),
+    "duplicates": (["a", "b", "a"], "text", InvalidValue, "candidates must be different values: drop the duplicates"),
+    "equal numbers": ([1, 1.0], "float", InvalidValue, "must be different values"),
+    "equal decimals": ([Decimal("1.0"), Decimal("1.00")], "cents", InvalidValue, "must be different values"),
+    "equal zeros": ([0.0, -0.0], "float", InvalidValue, "must be different values"),
+    "equal moments": (
+        [ZONED, ZONED.astimezone(datetime.timezone(datetime.timedelta(hours=5)))],
+        "zoned",
+        InvalidValue,
+        "must be different values",
+    ),
+    "mixed": (["a", 1], "text", InvalidType, "candidates must be values of one type: text, whole numbers mixed"),
+    "flags and numbers": ([True, 2], "whole", InvalidType, "values of one type"),
+    "zones mixed": ([NOON, ZONED], "time", InvalidType, "values of one type"),
+    "missing": (["a", None], "text", InvalidType, "candidates must be numbers, text, dates.*, got NoneType"),
+    "NaT": ([NOON, pd.NaT], "time", InvalidType, "candidates must be numbers, text, dates.*, got NaTType"),
+    "nested": ([["a"]], "text", InvalidType, "got list"),
+    "fractions": ([Fraction(1, 2)], "float", InvalidType, "got Fraction"),
+    "NaN": ([0.5, math.nan], "float", InvalidValue, "candidates must be finite numbers"),
+    "infinity": ([math.inf, 1], "float", InvalidValue, "candidates must be finite numbers"),
+    "decimal NaN": ([Decimal("NaN"), Decimal(1)], "cents", InvalidValue, "candidates must be finite numbers"),
+    "signalling NaN": ([Decimal("sNaN"), Decimal(1)], "cents", InvalidValue, "candidates must be finite numbers"),
+    "text for numbers": (
+        ["1"],
+        "whole",
+        InvalidType,
+        "candidates are text, but the column 'whole' holds whole numbers",
+    ),
+    "numbers for days": ([1], "day", InvalidType, "holds dates: give values of the column's type"),
+    "times for days": ([NOON], "day", InvalidType, "candidates are timestamps"),
+    "days for times": ([DAY], "time", InvalidType, "candidates are dates"),
+    "floats for whole": ([1.5], "whole", InvalidType, "candidates are floating-point numbers"),
+    "floats for decimals": ([1.5], "cents", InvalidType, "candidates are floating-point numbers"),
+    "no float": ([2**53 + 1], "float", InvalidValue, "9007199254740993 is none, and can never be counted"),
+    "too long": ([10**5000], "whole", InvalidValue, "at most 4000 digits"),
+    "too long for floats": ([10**5000, 1.5], "float", InvalidValue, "at most 4000 digits"),
+    "long for floats": ([10**400, 1.5], "float", InvalidValue, "can never be counted"),
+    "too long decimal": ([Decimal("1E+999999999")], "cents", InvalidValue, "at most 4000 digits"),
+    "surrogate": (["a", "\ud800"], "text", InvalidValue, "candidates must be text that UTF-8 can write"),
+    "no question": ([1], "other", InvalidType, r"column 'other' has the type BIGINT\[\], about which no question"),
+    "no question of decimals": ([1], "decimals", InvalidType, r"column 'decimals' has the type DECIMAL\(2,1\)\[\]"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_candidates_are_refused(kind, table):
+    candidates, column, error, words = BAD[kind]
+    ask = [
+        lambda: table.mode(column, candidates=candidates, epsilon=1),
+        lambda: table.group_by(column, candidates=candidates),
+        lambda: table.top_k(column, 1, candidates=candidates, epsilon=1),
+    ]
+    for question in ask[:1] if kind == "a generator" else ask:
+        with pytest.raises(error, match=words):
+            question()
+
+
+@pytest.mark.parametrize(
+    ("k", "error", "words"),
+    [
+        (0, InvalidValue, "k must be from 1 to the number of candidates, 2, got 0"),
+        (3, InvalidValue, "k must be from 1 to the number of candidates, 2, got 3"),
+        (-1, InvalidValue, "k must be >= 0"),
+        (1.0, InvalidType, "k must be an integer"),
+        (True, InvalidType, "k must be an integer"),
+        ("1", InvalidType, "k must be an integer"),
+    ],
+)
+def test_bad_k_is_refused(k, error, words, table):
+    with pytest.raises(error, match=words):
+        table.top_k("text", k, candidates=["a", "b"], epsilon=1)
+
+
+def test_columns_that_do_not_exist_are_named_with_those_that_do(table):
+    with pytest.raises(InvalidValue, match="column 'codes' is not in the table, which has 'text', 'whole'"):
+        table.mode("codes", candidates=[1], epsilon=1)
+    with pytest.raises(InvalidValue, match="person 'patient' is not in the table, which has 'x'"):
+        opened({"x": [1]}, person="patient")
+    with pytest.raises(InvalidType, match="column must be the name of a column, got int"):
+        table.mode(3, candidates=[1], epsilon=1)
+    wide = opened({f"c{i}": [1] for i in range(40)})
+    with pytest.raises(InvalidValue, match=r"'c29', \.\.\.$"):
+        wide.mode("x", candidates=[1], epsilon=1)
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(InvalidValue, match="neighbours must be 'add-remove' or 'replace', got 'both'"):
+        opened({"x": [1]}, neighbours="both")
+    with pytest.raises(InvalidValue, match="engine must be one of duckdb, got 'sqlite'"):
+        opened({"x": [1]}, engine="sqlite")
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "x", None, True])
+def test_bad_epsilons_are_refused(epsilon, table):
+    for ask in (
+        lambda: table.mode("text", candidates=["a"], epsilon=epsilon),
+        lambda: table.median("whole", lower=0, upper=9, epsilon=epsilon),
+        lambda: table.group_by("text", candidates=["a"]).mode("text", candidates=["a"], epsilon=epsilon),
+    ):
+        with pytest.raises((InvalidValue, InvalidType), match="epsilon must be"):
+            ask()
+
+
+def test_candidates_and_epsilon_are_required(table):
+    with pytest.raises(TypeError, match="epsilon"):
+        table.mode("text", candidates=["a"])
+    with pytest.raises(TypeError, match="candidates"):
+        table.mode("text", epsilon=1)
+    with pytest.raises(TypeError, match="candidates"):
+        table.group_by("text")
+
+
+def test_top_k_is_in_order_of_selection_without_repetition():
+    table = opened({"x": ["a"] * 300 + ["b"] * 200 + ["c"] * 100})
+    assert table.top_k("x", 3, candidates=["d", "c", "b", "a"], epsilon=100).value == ["a", "b", "c"]
+    every = table.top_k("x", 4, candidates=["d", "c", "b", "a"], epsilon="1e-6").value
+    assert sorted(every) == ["a", "b", "c", "d"]
+
+
+def test_top_k_peels_with_an_equal_share_of_epsilon():
+    """Two of three candidates with counts 2, 1, 0: the exact probability of each order, and of a twofold epsilon."""
+
+    def orders(epsilon):
+        first = dpselect.PermuteAndFlip(epsilon / 2, monotonic=True).pmf([2, 1, 0])
+        probabilities = []
+        for a in range(3):
+            left = [i for i in range(3) if i != a]
+            second = dpselect.PermuteAndFlip(epsilon / 2, monotonic=True).pmf([2 - i for i in left])
+            probabilities += [first[a] * p for p in second]
+        return probabilities
+
+    table = repeated({"x": ["a", "a", "b"]}, 2_000)
+    keys = [f"{a}{b}" for a in "abc" for b in "abc" if a != b]
+    drawn = ["".join(order) for order in table.top_k("x", 2, candidates=list("abc"), epsilon=2).value.values()]
+    found = [drawn.count(key) for key in keys]
+    assert_fits(found, orders(2))
+    assert_rejected(found, orders(4), truth=orders(2))

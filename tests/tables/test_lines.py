@@ -1,0 +1,176 @@
+"""CSV lines: what is wrong with a line concerns that line only, wherever it stands and however lines end."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpselect
+from dpselect.errors import InvalidValue
+from dpselect.tables import lines
+from dpselect.tables.duckdb_source import connect
+from tests.tables.looking import counts, places
+
+CANDIDATES = ["x", "y", "z"]
+GOOD = [b"x,1", b"y,2", b"z,3", b"x,4"]
+# Each is left out, and takes nothing with it.
+MALFORMED = {
+    "too few fields": b"x",
+    "too many fields": b"x,1,2",
+    "stray quotation mark": b'x"q,1',
+    "quotation mark after a blank": b' "x",1',
+    "text after the quotation": b'"x"q,1',
+    "unterminated": b'"x,1',
+    "unterminated at the end": b'x,"1',
+    "one quotation mark": b'"',
+    "three quotation marks": b'""",1',
+    "not UTF-8": b"x\xff,1",
+    "cut UTF-8": b"x,\xe2\x82",
+    "surrogate": b"x,\xed\xa0\x80",
+    "NUL": b"\x00",
+    "unit separator": b"x\x1f,1",
+    "blank": b"",
+    "blanks": b"   ",
+    "carriage return": b"\r",
+    "carriage returns": b"\r\r\r",
+    "broken by a carriage return": b"x\rq",
+    "end of file": b"\x1a",
+    "comment": b"#",
+    "long": b"x," + b"q" * 3_000_000 + b",",
+    "long and quoted": b'x,"' + b"q" * 3_000_000,
+    "longer than a buffer": b"x," + b"q" * 33_000_000 + b",",
+}
+ENDS = {"LF": b"\n", "CRLF": b"\r\n"}
+
+
+def opened(path, data):
+    path.write_bytes(data)
+    return dpselect.open_table(path)
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_a_malformed_line_takes_nothing_with_it(kind, end, tmp_path):
+    data = ENDS[end].join([b"a,b", *GOOD[:2], MALFORMED[kind], *GOOD[2:]])
+    assert counts(opened(tmp_path / "t.csv", data), "a", CANDIDATES) == [2, 1, 1]
+
+
+@pytest.fixture(scope="module")
+def rows_of(tmp_path_factory):
+    """The rows of a file with the columns a and b, as the engine sees them."""
+    connection, path = connect(), tmp_path_factory.mktemp("lines") / "t.csv"
+
+    def read(data):
+        path.write_bytes(data)
+        return connection.execute(lines.rows(",", ["a", "b"]), {"paths": [str(path)]}).fetchall()
+
+    return read
+
+
+@pytest.mark.parametrize("place", [0, 4])
+def test_not_even_first_or_last(place, rows_of):
+    """Before or after the good lines, with and without an end."""
+    good = [tuple(line.decode().split(",")) for line in GOOD]
+    for line in MALFORMED.values():
+        for last in (b"", b"\n", b"\r\n"):
+            data = b"\n".join([b"a,b", *GOOD[:place], line, *GOOD[place:]]) + last
+            assert rows_of(data) == good
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n", b"\n\r", b"\n\n"])
+@pytest.mark.parametrize("first", [b"\n", b"\r\n"])
+def test_lines_end_in_many_ways(first, end, tmp_path):
+    """Also mixed, as in a file that was put together on two systems."""
+    assert counts(opened(tmp_path / "t.csv", b"a,b" + first + end.join(GOOD)), "a", CANDIDATES) == [2, 1, 1]
+    assert counts(opened(tmp_path / "s.csv", b"a" + first + end.join([b"x", b"y", b"x"])), "a", CANDIDATES) == [2, 1, 0]
+
+
+PIECES = [
+    b"x",
+    b"y",
+    b",",
+    b",",
+    b"\n",
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b'"',
+    b'""',
+    b'"x"',
+    b"\x00",
+    b"\xff",
+    b"\xc3\xa9",
+    b" ",
+    b"\x1f",
+]
+
+
+def fields_of(line):
+    """A line by the rules of RFC 4180, written plainly; None if it breaks them."""
+    fields, rest = [], line
+    while True:
+        match = re.match(r'"((?:[^"]|"")*)"(?=,|\Z)|([^",]*)(?=,|\Z)', rest, re.DOTALL)
+        if match is None:
+            return None
+        quoted, plain = match.groups()
+        fields.append(plain if quoted is None else quoted.replace('""', '"'))
+        if match.end() == len(rest):
+            return fields
+        rest = rest[match.end() + 1 :]
+
+
+def model(data):
+    """Rows of two columns; what follows a unit separator in a line is not read."""
+    found = []
+    for line in re.split(rb"[\r\n]", data)[1:]:
+        try:
+            fields = fields_of(line.partition(b"\x1f")[0].decode())
+        except UnicodeDecodeError:
+            continue
+        if fields is not None and len(fields) == 2:
+            found.append(tuple(field or None for field in fields))
+    return found
+
+
+@settings(max_examples=400)
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=40), first=st.sampled_from([b"\n", b"\r\n"]))
+def test_any_bytes_are_read_as_the_rules_say(pieces, first, rows_of):
+    data = b"a,b" + first + b"".join(pieces)
+    assert rows_of(data) == model(data)
+
+
+def test_empty_fields_are_missing_values(tmp_path):
+    table = opened(tmp_path / "t.csv", b'a,b\n,1\n"",1\nx,""\n"x",\n')
+    assert counts(table, "a", ["", "x"]) == [0, 2]
+    assert places(table, "b", 0, 5) == [(1, False, 2)]
+
+
+HEADERS = {
+    "nothing": b"",
+    "an empty line": b"\nx,1\n",
+    "an empty name": b"a,\nx,1\n",
+    "unterminated": b'"a,b\nx,1\n',
+    "not UTF-8": b"a\xff,b\nx,1\n",
+    "a number": b"x,12\ny,13\n",
+    "twice the same": b"a,A\nx,1\n",
+    "carriage returns only": b"a,b\rx,1\r",
+    "control characters": b"a\x01,b\nx,1\n",
+}
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_a_bad_header_is_an_error_that_names_the_file_and_shows_no_data(kind, tmp_path):
+    with pytest.raises(InvalidValue, match=r"t\.csv: ") as caught:
+        opened(tmp_path / "t.csv", HEADERS[kind])
+    assert not {"x,", "12", "13"} & {str(caught.value).replace(str(tmp_path), "")}
+
+
+@pytest.mark.parametrize("delimiter", list(",;\t|"))
+def test_delimiters_come_from_the_header(delimiter, tmp_path):
+    rows = [["a", "b, c; d"], ["x", "1"], ['"x, y; z|\t"', '"1"'], ["y", '"2']]
+    rows[0][1] = f'"{rows[0][1]}"'
+    data = "\n".join(delimiter.join(row) for row in rows).encode()
+    table = opened(tmp_path / "t.txt", data)
+    assert list(table.columns) == ["a", "b, c; d"]
+    assert counts(table, "a", ["x", "x, y; z|\t", "y"]) == [1, 1, 0]
