@@ -11,7 +11,7 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.protocol import Mechanism
 
 if TYPE_CHECKING:
-    from dpselect import analysis
+    from dpselect import analysis, optimality
 
 __version__ = "0.1.0"
 
@@ -23,11 +23,12 @@ __all__ = [
     "ReportNoisyMax",
     "analysis",
     "errors",
+    "optimality",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `dpselect.analysis` when it is first used: SciPy takes longer to import than all the rest."""
-    if name == "analysis":
-        return import_module("dpselect.analysis")
+    """Import what needs SciPy when it is first used: SciPy takes longer to import than all the rest."""
+    if name in {"analysis", "optimality"}:
+        return import_module(f"dpselect.{name}")
     raise AttributeError(f"module 'dpselect' has no attribute {name!r}")

@@ -23,3 +23,7 @@ class MissingExtra(DPSelectError, ImportError):
 
 class BitsExhausted(DPSelectError, RuntimeError):
     """A finite source of bits ran dry. It never decides instead of the missing bits."""
+
+
+class ProgramTooLarge(InvalidValue):
+    """A linear program has more variables than allowed; the message says how many."""
