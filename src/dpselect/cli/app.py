@@ -9,6 +9,7 @@ import typer
 import dpselect
 from dpselect.cli.comparison import compare
 from dpselect.cli.demo import demo
+from dpselect.cli.paper import paper
 from dpselect.cli.planning import plan
 from dpselect.cli.selection import select
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(select)
 app.command()(plan)
 app.command()(compare)
+app.command()(paper)
 app.command()(demo)
 
 

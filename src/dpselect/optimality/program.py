@@ -26,7 +26,7 @@ Indices = npt.NDArray[np.int64]
 
 # The dual simplex method is the faster one on small programs, interior points on large ones.
 _SMALL = 5_000
-_TOLERANCE = 1e-9
+OPTIONS = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
 _LARGEST_GAP = 1e-6
 
 
@@ -102,7 +102,7 @@ def solution(program: Program, odds: float) -> Solution:
         A_eq=sums,
         b_eq=np.ones(sums.shape[0]),
         method="highs-ds" if lattice.variables <= _SMALL else "highs-ipm",
-        options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
+        options=OPTIONS,
     )
     if found.status != 0:
         raise NotConverged(f"HiGHS found no optimum of {lattice}: {found.message}")
