@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from dpselect.errors import NotConverged
 from dpselect.optimality import THRESHOLD, solve
 from dpselect.optimality.lattice import bounded_lattice
 from dpselect.optimality.program import Program, lower_bound, solution
-from dpselect.optimality.recurrence import exponential, permute_and_flip, powers
+from dpselect.optimality.recurrence import exponential, permute_and_flip
 
 Rows = list[dict[int, float]]
 
@@ -108,54 +108,3 @@ def test_a_gap_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("dpselect.optimality.program._LARGEST_GAP", -1.0)
     with pytest.raises(NotConverged, match="HiGHS left a duality gap of"):
         solve(3, 3, 0.5)
-
-
-# Proposition "Pareto Optimality": whoever is nowhere worse than permute-and-flip is nowhere better.
-
-
-def smallest_weighted_error(n: int, k: int, epsilon: float, caps: np.ndarray, weights: np.ndarray) -> float:
-    """The smallest weighted error of a private mechanism whose error is at most caps on every class."""
-    lattice, odds = bounded_lattice(n, k), math.exp(-epsilon)
-    program = Program(lattice)
-    columns = np.arange(lattice.variables)
-    errors = csr_array(
-        (2 * lattice.step * lattice.multiplicity * powers(lattice, odds), (lattice.class_of, columns)),
-        shape=(len(lattice.classes), lattice.variables),
-    )
-    privacy = program.privacy(odds)
-    found = linprog(
-        errors.T @ weights,
-        A_ub=vstack([privacy, errors]),
-        b_ub=np.concatenate([np.zeros(privacy.shape[0]), caps]),
-        A_eq=program.sums(odds),
-        b_eq=np.ones(len(lattice.classes)),
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    assert found.status == 0
-    return float(found.fun)
-
-
-def class_errors(n: int, k: int, epsilon: float, shares: np.ndarray) -> np.ndarray:
-    lattice, odds = bounded_lattice(n, k), math.exp(-epsilon)
-    weighted = 2 * lattice.step * lattice.multiplicity * powers(lattice, odds) * shares
-    errors: np.ndarray = np.add.reduceat(weighted, lattice.first)
-    return errors
-
-
-@settings(max_examples=25)
-@given(st.integers(2, 4), st.integers(1, 4), st.floats(0.05, 4), st.randoms(use_true_random=False))
-def test_permute_and_flip_is_pareto_optimal(n: int, k: int, epsilon: float, random) -> None:  # type: ignore[no-untyped-def]
-    lattice = bounded_lattice(n, k)
-    weights = np.array([random.uniform(0.1, 1) for _ in lattice.classes])
-    caps = class_errors(n, k, epsilon, permute_and_flip(lattice, math.exp(-epsilon)))
-    best = smallest_weighted_error(n, k, epsilon, caps, weights)
-    assert best == pytest.approx(weights @ caps, rel=1e-6)
-
-
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
-def test_the_exponential_mechanism_is_not_pareto_optimal(epsilon: float) -> None:
-    """Power of the test above: it tells a mechanism that can be improved everywhere."""
-    lattice = bounded_lattice(3, 3)
-    weights = np.ones(len(lattice.classes))
-    caps = class_errors(3, 3, epsilon, exponential(lattice, math.exp(-epsilon)))
-    assert smallest_weighted_error(3, 3, epsilon, caps, weights) < 0.97 * weights @ caps

@@ -25,7 +25,7 @@ def pareto_ratios(n: int, k: int, epsilon: Number, *, most_variables: int = MOST
 
     >>> found = pareto_ratios(3, 4, 0.5)
     >>> round(found.permute_and_flip, 6), round(found.exponential, 3)
-    (1.0, 1.271)
+    (1.0, 1.375)
     """
     lattice = bounded_lattice(*checked_size(n, k, most_variables))
     odds = math.exp(-float_near(_validate.exact_positive(epsilon=epsilon)))

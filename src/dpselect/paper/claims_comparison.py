@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 
 
 def claims(material: Material) -> Iterator[Claim]:
-    """All of them, in the paper's order."""
+    """All of them."""
     yield from _mechanism()
     yield from _errors(ERROR_BY_P.table(material))
     yield from _ratios(RATIO_BY_P.table(material))

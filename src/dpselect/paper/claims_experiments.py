@@ -59,6 +59,11 @@ def _statements(printed: Printed) -> tuple[tuple[str, str], ...]:
 def _unchecked(printed: Printed) -> Iterator[Claim]:
     for statement, number in _statements(printed):
         yield Claim("Section 6", statement, number, NO_DATA, None)
+    yield Claim("Section 6, Figure 3", _range_statement(printed.task), "1 to 2", NO_DATA, None)
+
+
+def _range_statement(task: str) -> str:
+    return f"HEPTH {task}: the ratio ranges from one for small ε to two for large ε."
 
 
 def _hepth(experiment: Experiment, printed: Printed) -> Iterator[Claim]:
@@ -98,7 +103,7 @@ def _range(experiment: Experiment) -> Claim:
     ends = {f"ε = {epsilon:.3g}": experiment.ratio(epsilon) for epsilon in (low, high)}
     return Claim(
         "Section 6, Figure 3",
-        f"HEPTH {experiment.task}: the ratio ranges from one for small ε to two for large ε.",
+        _range_statement(experiment.task),
         "1 to 2",
         listed(ends),
         experiment.ratio(low) < 1.1 and _CLOSE < experiment.ratio(high) < 2,

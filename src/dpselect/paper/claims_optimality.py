@@ -16,7 +16,7 @@ _PARETO = ("0.1", "0.5", "2")
 
 
 def claims(material: Material) -> Iterator[Claim]:
-    """All of them, in the paper's order."""
+    """All of them."""
     yield _pareto()
     yield from _threshold(material)
     yield from _sizes(material)

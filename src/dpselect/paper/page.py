@@ -70,7 +70,9 @@ of the linear programs.</p>
 {_missing(missing, why_missing)}
 <h2>The claims</h2>
 <p class="soft">A printed number passes if ours rounds to it. Words such as “close” or “near” have no sharp meaning: the
-remark says what was counted.</p>
+remark says what was counted. The values of ε that Section 6 prints are rounded, so its numbers are given at the printed
+ε and at the ε where the paper's error is met. The scores of the mode are twice the number of people: the paper's way to
+use that counts only grow when a person is added.</p>
 {_claims(claims)}
 <h2>The figures</h2>
 <div class="figures">
@@ -98,7 +100,7 @@ def _missing(missing: Sequence[Plot], why: str) -> str:
     files = ", ".join(f"<code>{escape(file_name(name))}</code>" for name in SUMS)
     return f"""<h2>What is missing</h2>
 <p>The DPBench data are not here: {escape(why)}. So these figures were not made, nor their claims checked: {names}.</p>
-<p>To get them, download {files} from <a href="{PAGE}">the public dpcomp_core repository</a> into a folder, and name it by
+<p>To get them, download {files} from <a href="{PAGE}">the public dpcomp_core repository</a> into a folder; name it by
 <code>dpselect paper --data FOLDER</code> or by the environment variable <code>{VARIABLE}</code>.</p>
 """
 
@@ -112,10 +114,15 @@ def _claims(claims: Sequence[Claim]) -> str:
 def _row(claim: Claim) -> str:
     style = {True: "pass", False: "fail", None: "soft"}[claim.holds]
     return (
-        f'<tr><td class="where">{escape(claim.where)}<td class="statement">{escape(claim.statement)}'
-        f'<td>{escape(claim.paper)}<td class="ours">{escape(claim.ours)}'
-        f'<td class="verdict {style}">{escape(claim.verdict)}<td class="remark">{escape(claim.remark)}</tr>\n'
+        f'<tr><td class="where">{_text(claim.where)}<td class="statement">{_text(claim.statement)}'
+        f'<td>{_text(claim.paper)}<td class="ours">{_text(claim.ours)}'
+        f'<td class="verdict {style}">{_text(claim.verdict)}<td class="remark">{_text(claim.remark)}</tr>\n'
     )
+
+
+def _text(text: str) -> str:
+    """Text whose equations do not break across lines."""
+    return escape(text).replace(" = ", "&nbsp;=&nbsp;")
 
 
 def _figure(drawn: Drawn) -> str:

@@ -90,6 +90,7 @@ def _drawn(plot: Plot, material: Material, folder: Path) -> Drawn:
     table = plot.table(material)
     figure = style.blank_figure(*plot.size)
     plot.draw(figure, table)
+    style.lay_out(figure)
     _write(folder / f"{plot.name}.csv", table.to_csv())
     for ending in ("png", "pdf"):
         _write(folder / f"{plot.name}.{ending}", style.image(figure, ending))
