@@ -61,12 +61,14 @@ def check_page(report: Report) -> Page:
 
 
 @pytest.mark.usefixtures("offline")
-def test_without_data_the_rest_is_made_and_the_report_says_so(tmp_path: Path) -> None:
+def test_without_data_the_rest_is_made_and_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With three figures only: tests/cli/test_paper_command.py makes all that need no data."""
+    monkeypatch.setattr("dpselect.paper.reproduce.FIGURES", FIGURES[5:8])
     report = reproduce(tmp_path / "new" / "folder", points=POINTS)
     check_files(report)
     page = check_page(report)
-    assert [plot.needs_data for plot in report.figures] == [False] * 7
-    assert [plot.number for plot in report.missing] == [plot.number for plot in FIGURES if plot.needs_data]
+    assert [plot.number for plot in report.figures] == ["Figure 2 (c)"]
+    assert [plot.number for plot in report.missing] == ["Figure 3 (a)", "Figure 3 (b)"]
     assert report.count(None) == 10
     assert "could not be fetched" in page.text
     assert "dpselect paper --data FOLDER" in page.text

@@ -75,7 +75,7 @@ def _threshold(material: Material) -> Iterator[Claim]:
         "1",
         f"largest difference from one {max(above):.1e}",
         max(above) < _SOLVER and last < THRESHOLD,
-        f"By the solver, over {len(above)} programs. On these lattices it is one from ε = {last:.3g} on already.",
+        f"By the solver, over {len(above)} programs. On these lattices it exceeds one up to ε = {last:.3g} only.",
     )
     worst = max(r for size in ALL for r in _curve(material, size).values())
     yield Claim(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpselect import _validate
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.paper import claims_comparison, claims_experiments, claims_optimality, style
 from dpselect.paper.claim import Claim
@@ -50,7 +51,7 @@ def reproduce(
     `data` is the folder of the DPBench files; without it they are taken from the folder that DPSELECT_DPBENCH names, or
     fetched. `points` is how many epsilons the curves of the linear programs have.
     """
-    if points < _FEWEST_POINTS:
+    if _validate.count(points=points) < _FEWEST_POINTS:
         raise InvalidValue(f"points must be >= {_FEWEST_POINTS}: a curve has two ends")
     with style.settings():  # refuses a missing matplotlib before anything is computed
         experiments, why_missing = _experiments(data)
