@@ -24,7 +24,8 @@ from dpselect.optimality.recurrence import costs, powers
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# The dual simplex method is the faster one on small programs, interior points on large ones.
+# The dual simplex method is the faster one on small programs, interior points on large ones. Those do not come closer
+# than 1e-8 to a small epsilon's solution, so there HiGHS keeps its own tolerance of 1e-7.
 _SMALL = 5_000
 OPTIONS = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
 _LARGEST_GAP = 1e-6
@@ -95,14 +96,15 @@ def solution(program: Program, odds: float) -> Solution:
     """The optimum by HiGHS, with a lower bound from its dual values."""
     cost, privacy, sums = program.objective(odds), program.privacy(odds), program.sums(odds)
     lattice = program.lattice
+    is_small = lattice.variables <= _SMALL
     found = linprog(  # type: ignore[call-overload] # its stubs know no sparse matrices
         cost,
         A_ub=privacy,
         b_ub=np.zeros(privacy.shape[0]),
         A_eq=sums,
         b_eq=np.ones(sums.shape[0]),
-        method="highs-ds" if lattice.variables <= _SMALL else "highs-ipm",
-        options=OPTIONS,
+        method="highs-ds" if is_small else "highs-ipm",
+        options=OPTIONS if is_small else {},
     )
     if found.status != 0:
         raise NotConverged(f"HiGHS found no optimum of {lattice}: {found.message}")
