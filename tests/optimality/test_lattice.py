@@ -81,6 +81,12 @@ def test_a_large_program_is_refused_with_its_size(n: int, k: int, size: str) -> 
     assert isinstance(refused.value, InvalidValue)
 
 
+def test_more_vectors_than_floats_can_sum_are_refused() -> None:
+    assert solve(900, 1, 1).variables == 1799
+    with pytest.raises(ProgramTooLarge, match=r"more than 10\^300 score vectors"):
+        solve(1000, 1, 1)
+
+
 def test_the_limit_is_an_argument() -> None:
     with pytest.raises(ProgramTooLarge, match="gives 525 variables, more than the limit of 524"):
         solve(4, 8, 1, most_variables=524)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.analysis import expected_error
-from dpselect.optimality import THRESHOLD, Ratios, solve
+from dpselect.optimality import THRESHOLD, Ratios, pareto_ratios, solve
+from dpselect.optimality.lattice import bounded_lattice
 from tests.optimality.test_lattice import vectors
 
 
@@ -79,6 +80,21 @@ def test_extreme_epsilons(epsilon: float) -> None:
         found = solve(4, 4, epsilon, always_solve=always_solve)
         assert found.ratios.permute_and_flip == pytest.approx(1, abs=1e-6)
         assert 1 - 1e-9 <= found.ratios.exponential < 2
+
+
+@pytest.mark.parametrize(("n", "k"), [(70, 1), (40, 2)])
+def test_more_vectors_than_64_bits_count(n: int, k: int) -> None:
+    lattice = bounded_lattice(n, k)
+    assert lattice.vectors > 2**62
+    assert sum(lattice.orderings.tolist()) == lattice.vectors
+    for always_solve in (False, True):
+        found = solve(n, k, 2, always_solve=always_solve)
+        pairs = zip(lattice.orderings.tolist(), lattice.classes, strict=True)
+        total = sum(count * expected_error(PermuteAndFlip(2), [-2 * s for s in steps]) for count, steps in pairs)
+        assert found.permute_and_flip == pytest.approx(total, rel=1e-11)
+        assert found.value == pytest.approx(total, rel=1e-8)
+        assert found.certificate is not None
+    assert pareto_ratios(n, k, 2).permute_and_flip == pytest.approx(1, abs=1e-6)
 
 
 def test_the_record_is_frozen_and_short() -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ Integers = npt.NDArray[np.int64]
 Steps = tuple[int, ...]
 
 MOST_VARIABLES = 50_000
+_MOST_DIGITS = 300  # of the number of vectors: sums over all of them must be floats
 _NONE = -1
 
 
@@ -35,7 +37,7 @@ class Lattice:
     classes: tuple[Steps, ...]  # those with the fewest zeros first
     first: Integers  # the variable of the best candidates of each class
     zeros: Integers  # how many candidates of each class are best
-    orderings: Integers  # how many score vectors each class stands for
+    orderings: npt.NDArray[Any]  # how many score vectors each class stands for; ints of any size where 64 bits are few
     class_of: Integers  # the class of each variable
     step: Integers  # the step of each variable
     multiplicity: Integers  # how many candidates of the class share the step
@@ -90,6 +92,11 @@ def checked_size(n: int, k: int, most_variables: int) -> tuple[int, int]:
             f"n = {candidates:,}, k = {depth:,} gives {_in_words(size, limit)} variables, more than the limit of"
             f" {limit:,}: give a smaller n or k, or raise most_variables and have time"
         )
+    if candidates * math.log10(depth + 1) > _MOST_DIGITS:
+        raise ProgramTooLarge(
+            f"n = {candidates:,}, k = {depth:,} gives more than 10^{_MOST_DIGITS} score vectors, too many for sums of"
+            " floats: give a smaller n or k"
+        )
     return candidates, depth
 
 
@@ -117,7 +124,7 @@ def bounded_lattice(n: int, k: int) -> Lattice:
         tuple(classes),
         first=_array(index[steps, 0] for steps in classes),
         zeros=_array(count[0] for count in counts),
-        orderings=_array(math.factorial(n) // math.prod(map(math.factorial, count.values())) for count in counts),
+        orderings=_orderings(n, k, counts),
         class_of=_array(number for number, _ in variables),
         step=_array(step for _, step in variables),
         multiplicity=_array(counts[number][step] for number, step in variables),
@@ -128,6 +135,12 @@ def bounded_lattice(n: int, k: int) -> Lattice:
 
 def _array(values: Iterator[int]) -> Integers:
     return np.fromiter(values, np.int64)
+
+
+def _orderings(n: int, k: int, counts: list[Counter[int]]) -> npt.NDArray[Any]:
+    """The multinomial coefficients. In 64 bits where the costs that are made from them fit too."""
+    found = [math.factorial(n) // math.prod(map(math.factorial, count.values())) for count in counts]
+    return np.array(found, np.int64 if 2 * n * k * (k + 1) ** n < 2**63 else object)
 
 
 def _moved(steps: Steps, step: int, target: int) -> Steps:

@@ -29,7 +29,7 @@ def pareto_ratios(n: int, k: int, epsilon: Number, *, most_variables: int = MOST
     """
     lattice = bounded_lattice(*checked_size(n, k, most_variables))
     odds = math.exp(-float_near(_validate.exact_positive(epsilon=epsilon)))
-    weights = lattice.orderings / lattice.vectors
+    weights = np.asarray(lattice.orderings / lattice.vectors, np.float64)
     found = []
     for shares in (permute_and_flip(lattice, odds), exponential(lattice, odds)):
         own = class_errors(lattice, odds) @ shares

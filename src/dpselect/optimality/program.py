@@ -72,7 +72,7 @@ class Program:
         """The cost of each z. All costs are divided by odds, so that they do not vanish for large epsilons."""
         lattice = self.lattice
         heads = odds ** np.maximum(lattice.step - 1.0, 0.0)
-        cost: Floats = costs(lattice) / lattice.vectors * heads
+        cost: Floats = np.asarray(costs(lattice) / lattice.vectors, np.float64) * heads
         return cost
 
     def privacy(self, odds: float) -> csr_array:

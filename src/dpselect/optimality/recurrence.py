@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect.optimality.lattice import Integers, Lattice
+from dpselect.optimality.lattice import Lattice
 
 Odds = float | Fraction
 Numbers = npt.NDArray[Any]
@@ -57,7 +57,7 @@ def exponential(lattice: Lattice, odds: Odds) -> Numbers:
     return shares
 
 
-def costs(lattice: Lattice) -> Integers:
+def costs(lattice: Lattice) -> Numbers:
     """What a unit of each variable adds to the sum of expected errors over all vectors, at sensitivity one."""
-    cost: Integers = lattice.orderings[lattice.class_of] * lattice.multiplicity * 2 * lattice.step
+    cost: Numbers = lattice.orderings[lattice.class_of] * lattice.multiplicity * 2 * lattice.step
     return cost
