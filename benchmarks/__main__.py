@@ -8,7 +8,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import analysis, footprint, ledger, speed, tables
+from benchmarks import analysis, footprint, ledger, reproduction, speed, tables
 from benchmarks.case import Case, Row, measured
 from benchmarks.machine import machine
 from benchmarks.stopwatch import FULL, QUICK, Effort
@@ -19,7 +19,14 @@ from benchmarks.units import seconds
 def main() -> None:
     """Run the benchmarks."""
     options = _options()
-    cases = [*speed.cases(), *footprint.cases(), *analysis.cases(), *tables.cases(), *ledger.cases()]
+    cases = [
+        *speed.cases(),
+        *footprint.cases(),
+        *analysis.cases(),
+        *tables.cases(),
+        *ledger.cases(),
+        *reproduction.cases(),
+    ]
     effort = replace(QUICK if options.quick else FULL, turn=options.turn)
     rows = list(_rows(cases, effort))
     print(f"{machine()}\n{_method(effort)}\n")

@@ -58,4 +58,4 @@ def at_most_share(share: float) -> Bar:
 
 def no_bar() -> Bar:
     """Both are there for information."""
-    return Bar("", lambda figures: times(figures.ratio), lambda _: None)
+    return Bar("", lambda figures: "" if figures.reference is None else times(figures.ratio), lambda _: None)

@@ -12,7 +12,7 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.protocol import Mechanism
 
 if TYPE_CHECKING:
-    from dpselect import analysis, ledger, tables
+    from dpselect import analysis, ledger, optimality, tables
     from dpselect.ledger import Ledger
     from dpselect.tables import Answer, open_table
 
@@ -32,11 +32,12 @@ __all__ = [
     "errors",
     "ledger",
     "open_table",
+    "optimality",
     "tables",
 ]
 
 # What is imported when it is first used: SciPy, SQLite and DuckDB take longer to import than all the rest.
-_ROOMS = ("analysis", "ledger", "tables")
+_ROOMS = ("analysis", "ledger", "optimality", "tables")
 _LAZY = {"Answer": "tables", "Ledger": "ledger", "open_table": "tables"}
 
 

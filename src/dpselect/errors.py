@@ -51,3 +51,15 @@ class RequestUnanswered(LedgerError):
 
 class BudgetExceeded(DPSelectError, RuntimeError):
     """The charge is larger than what is left of the budget; nothing was spent."""
+
+
+class ProgramTooLarge(InvalidValue):
+    """A linear program has more variables than allowed; the message says how many."""
+
+
+class WrongData(DPSelectError, ValueError):
+    """A data file is not the one that was asked for: its SHA-256 sum differs."""
+
+
+class DataNotAvailable(DPSelectError, RuntimeError):
+    """Data could be neither found nor fetched; the message says how to get them."""

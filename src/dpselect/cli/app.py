@@ -11,6 +11,7 @@ from dpselect.cli.asking import median, mode, quantile, top
 from dpselect.cli.comparison import compare
 from dpselect.cli.demo import demo
 from dpselect.cli.ledger_commands import ledger
+from dpselect.cli.paper import paper
 from dpselect.cli.planning import plan
 from dpselect.cli.selection import select
 
@@ -28,6 +29,7 @@ app.command()(quantile)
 app.command()(select)
 app.command()(plan)
 app.command()(compare)
+app.command()(paper)
 app.command()(demo)
 app.add_typer(ledger, name="ledger")
 

@@ -1,0 +1,21 @@
+"""How close to optimal permute-and-flip and the exponential mechanism are: the linear program of the paper, its dual.
+
+Nothing here looks at data: the lattice is the same for everybody.
+"""
+
+from dpselect.optimality.dual import THRESHOLD, Certificate, certify
+from dpselect.optimality.lattice import MOST_VARIABLES, variable_count
+from dpselect.optimality.optimum import Optimum, Ratios, solve
+from dpselect.optimality.pareto import pareto_ratios
+
+__all__ = [
+    "MOST_VARIABLES",
+    "THRESHOLD",
+    "Certificate",
+    "Optimum",
+    "Ratios",
+    "certify",
+    "pareto_ratios",
+    "solve",
+    "variable_count",
+]

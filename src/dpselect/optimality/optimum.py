@@ -1,0 +1,119 @@
+"""McKenna & Sheldon (2020), Section 5: how close to optimal a mechanism is, on average over the bounded lattice."""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from dpselect import _validate
+from dpselect._exact import float_near
+from dpselect.mechanisms.record import Number
+from dpselect.optimality.dual import Certificate, certificate
+from dpselect.optimality.lattice import MOST_VARIABLES, Lattice, Steps, bounded_lattice, checked_size
+from dpselect.optimality.program import Floats, Program, solution
+from dpselect.optimality.recurrence import exponential, permute_and_flip, powers
+
+
+class Ratios(NamedTuple):
+    """The sum of a mechanism's expected errors relative to the optimum's: one if it is optimal."""
+
+    permute_and_flip: float
+    exponential: float
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The optimal regular mechanism on a bounded lattice, beside permute-and-flip and the exponential mechanism.
+
+    Sums of expected errors run over all score vectors of the lattice, in units of a sensitivity of one: a step of the
+    lattice is 2.
+    """
+
+    n: int
+    k: int
+    epsilon: float
+    value: float  # the optimum's sum of expected errors
+    permute_and_flip: float  # permute-and-flip's
+    exponential: float  # the exponential mechanism's
+    ratios: Ratios
+    variables: int  # of the program, symmetric ones merged
+    certificate: Certificate | None  # the proof that permute-and-flip is optimal, where there is one
+    duality_gap: float  # how far `value` is from a proven lower bound, relative to it
+    lattice: Lattice = field(repr=False)
+    by_variable: Floats = field(repr=False)
+
+    @cached_property
+    def probabilities(self) -> dict[Steps, tuple[float, ...]]:
+        """The optimal mechanism: the probability of each candidate, for each vector of steps below the best.
+
+        Vectors are ascending; other orderings have the same probabilities in that order.
+        """
+        numbers = dict(zip(zip(self.lattice.class_of, self.lattice.step, strict=True), self.by_variable, strict=True))
+        return {
+            steps: tuple(float(numbers[number, step]) for step in steps)
+            for number, steps in enumerate(self.lattice.classes)
+        }
+
+
+def solve(  # noqa: PLR0913 - two of them are rarely used, by keyword
+    n: int,
+    k: int,
+    epsilon: Number,
+    *,
+    relaxed: bool = False,
+    always_solve: bool = False,
+    most_variables: int = MOST_VARIABLES,
+) -> Optimum:
+    """The optimal regular mechanism for n candidates with scores at most k steps of 2 sensitivity below the best.
+
+    Where the dual recurrence proves permute-and-flip optimal no solver is asked, unless `always_solve` wants a second
+    witness; elsewhere HiGHS solves the linear program. `relaxed` drops the privacy constraints that permute-and-flip
+    does not meet with equality: its value is a lower bound, attained by a private mechanism where it is
+    permute-and-flip's.
+
+    >>> best = solve(4, 8, 0.2)
+    >>> best.variables, round(best.ratios.permute_and_flip, 5), round(best.ratios.exponential, 4)
+    (525, 1.00792, 1.2095)
+    >>> solve(4, 8, 1).certificate.proves_optimality
+    True
+    """
+    size = checked_size(n, k, most_variables)
+    exact = _validate.exact_positive(epsilon=epsilon)
+    wanted, witness = _validate.boolean(relaxed=relaxed), _validate.boolean(always_solve=always_solve)
+    return optimum(Program(bounded_lattice(*size), wanted), float_near(exact), always_solve=witness)
+
+
+def optimum(program: Program, epsilon: float, *, always_solve: bool = False) -> Optimum:
+    """The optimum of a program that is built already: only its numbers depend on epsilon."""
+    lattice, odds = program.lattice, math.exp(-epsilon)
+    cost = program.objective(odds)
+    flip, softmax = permute_and_flip(lattice, odds), exponential(lattice, odds)
+    flip_mean, softmax_mean = float(cost @ flip), float(cost @ softmax)
+    proof = certificate(lattice, odds)
+    proven = proof.proves_optimality
+    if proven and not always_solve:
+        best, mean, gap = flip, flip_mean, _relative(proof)
+    else:
+        solved = solution(program, odds)
+        best, mean, gap = solved.shares, solved.objective, solved.gap
+    scale = odds * lattice.vectors
+    return Optimum(
+        lattice.n,
+        lattice.k,
+        epsilon,
+        value=mean * scale,
+        permute_and_flip=flip_mean * scale,
+        exponential=softmax_mean * scale,
+        ratios=Ratios(flip_mean / mean, softmax_mean / mean),
+        variables=lattice.variables,
+        certificate=proof if proven else None,
+        duality_gap=gap,
+        lattice=lattice,
+        by_variable=best * powers(lattice, odds),
+    )
+
+
+def _relative(proof: Certificate) -> float:
+    """The difference of the two programs' values: of rounding only, because all constraints are tight."""
+    scale = float(proof.value)
+    return abs(float(proof.value - proof.permute_and_flip)) / scale if scale else 0.0
