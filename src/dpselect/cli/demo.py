@@ -5,12 +5,12 @@ from collections import Counter
 from typing import Annotated, Any
 
 import numpy as np
-import pyarrow.csv as arrow_csv
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Box
 
-from dpselect import PermuteAndFlip, analysis, tables
+import dpselect
+from dpselect import PermuteAndFlip
 from dpselect.cli.console import busy, clean_errors
 from dpselect.cli.hospital import (
     COUNTIES,
@@ -24,6 +24,7 @@ from dpselect.cli.hospital import (
     typical_costs,
 )
 from dpselect.errors import InvalidValue
+from dpselect.tables.table import Table
 
 _EPSILONS = ("1", "0.1", "0.01", "0.002")
 _RUNS = 5
@@ -77,6 +78,9 @@ def demo(save: _Save = None) -> None:
 
 
 def _save(visits: Visits, path: str) -> None:
+    # Arrow is slow to import, and no other command needs it at once.
+    from pyarrow import csv as arrow_csv  # noqa: PLC0415
+
     try:
         arrow_csv.write_csv(visits.table(), path)
     except OSError as error:
@@ -84,8 +88,8 @@ def _save(visits: Visits, path: str) -> None:
     Console().print(f"{VISITS:,} visits written to {path}: columns patient, county, diagnosis, cost.", soft_wrap=True)
 
 
-def _open(visits: Visits) -> tables.Table:
-    return tables.open_table(visits.table(), person="patient")
+def _open(visits: Visits) -> Table:
+    return dpselect.open_table(visits.table(), person="patient")
 
 
 def _mode_part(visits: Visits) -> list[Any]:
@@ -95,7 +99,7 @@ def _mode_part(visits: Visits) -> list[Any]:
         f"[bold]True answer:[/bold] {_name(best)}, {counts[best]:,} patients; next is {_name(second)} with"
         f" {counts[second]:,}.\nWe show it only because these data are made up. Of real patients it stays secret."
     )
-    shown = Table()
+    shown = Box()
     shown.add_column("epsilon", justify="right")
     shown.add_column("one patient changes a probability at most by", justify="right", max_width=17)
     shown.add_column(f"{_RUNS} private answers")
@@ -104,7 +108,9 @@ def _mode_part(visits: Visits) -> list[Any]:
         # One patient adds at most one to each count, and never lowers any: what the table derives by itself.
         mechanism = PermuteAndFlip(epsilon, sensitivity=1, monotonic=True)
         answers = _several_modes(table, epsilon)
-        expected = f"on average {analysis.expected_error(mechanism, counts):,.1f} patients fewer than the best has"
+        expected = (
+            f"on average {dpselect.analysis.expected_error(mechanism, counts):,.1f} patients fewer than the best has"
+        )
         factor = f"factor {math.exp(mechanism.epsilon):.3f}"
         shown.add_row(epsilon, factor, _coloured(answers, DIAGNOSES[best].code), expected)
         shown.add_section()
@@ -134,7 +140,7 @@ def _median_part(visits: Visits) -> list[Any]:
 def _county_part(visits: Visits) -> list[Any]:
     grouped = _open(visits).group_by("county", candidates=list(COUNTIES))
     answers = grouped.mode("diagnosis", candidates=_CODES, epsilon="0.1").value
-    shown = Table(title="The most common diagnosis of each county, epsilon 0.1 for all counties together")
+    shown = Box(title="The most common diagnosis of each county, epsilon 0.1 for all counties together")
     shown.add_column("county")
     shown.add_column("private answer")
     shown.add_column("true answer")
@@ -144,7 +150,7 @@ def _county_part(visits: Visits) -> list[Any]:
     return [shown]
 
 
-def _several_modes(table: tables.Table, epsilon: str) -> Counter[str]:
+def _several_modes(table: Table, epsilon: str) -> Counter[str]:
     """Private answers, each drawn afresh."""
     return Counter(table.mode("diagnosis", candidates=_CODES, epsilon=epsilon).value for _ in range(_RUNS))
 

@@ -1,11 +1,10 @@
 """A made-up hospital for the demo: visits of patients, each with a diagnosis, a county and a cost."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 Integers = npt.NDArray[np.int64]
 
@@ -70,8 +69,10 @@ class Visits:
     counties: Integers
     costs: Integers
 
-    def table(self) -> pa.Table:
-        """Return the visits as a table with codes and names."""
+    def table(self) -> Any:
+        """Return the visits as an Arrow table with codes and names."""
+        import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other command needs it at once
+
         codes = np.array([diagnosis.code for diagnosis in DIAGNOSES])
         return pa.table(
             {
