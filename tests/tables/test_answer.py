@@ -1,0 +1,87 @@
+"""Answers: one line, a dict that JSON can hold, and the totals of what they cost."""
+
+import datetime
+import json
+from dataclasses import fields
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpselect
+from dpselect import Answer
+from tests.tables.looking import opened
+
+NOON = datetime.datetime(2024, 1, 1, 12, 30)
+VALUES = {
+    "text": (["a\nb", 'c"d'], ["a\nb", 'c"d']),
+    "whole": ([1, 2**70], [1, 2**70]),
+    "numpy": (np.array([1, 2]), [1, 2]),
+    "flags": ([True, False], [True, False]),
+    "floats": (np.array([0.5, 2.5], np.float32), [0.5, 2.5]),
+    "decimals": ([Decimal("1.50"), Decimal("2.25")], ["1.50", "2.25"]),
+    "days": ([NOON.date(), datetime.date(2025, 1, 1)], ["2024-01-01", "2025-01-01"]),
+    "times": ([NOON, NOON.replace(hour=1)], ["2024-01-01T12:30:00", "2024-01-01T01:30:00"]),
+    "pandas times": (pd.Series([NOON]), ["2024-01-01T12:30:00"]),
+    "zoned": ([NOON.replace(tzinfo=datetime.UTC)], ["2024-01-01T12:30:00+00:00"]),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
+    candidates, plain = VALUES[kind]
+    items = candidates.tolist()[:1] if hasattr(candidates, "tolist") else candidates[:1]
+    table = opened({"x": items if kind != "whole" else [1], "g": ["p"]})
+    k = len(plain)
+    groups = table.group_by("x", candidates=candidates)
+    for answer in (
+        table.mode("x", candidates=candidates, epsilon="0.1"),
+        table.top_k("x", k, candidates=candidates, epsilon=1),
+        groups.mode("x", candidates=candidates, epsilon=Fraction(1, 3)),
+        groups.top_k("x", k, candidates=candidates, epsilon=1),
+    ):
+        assert len(repr(answer).splitlines()) == 1
+        dumped = json.loads(json.dumps(answer.to_dict()))
+        assert dumped == answer.to_dict()
+        assert set(dumped) == {"value", "mechanism", "guarantee", "epsilon", "ledger_id"}
+        assert Fraction(dumped["epsilon"]) == answer.epsilon
+        assert dumped["ledger_id"] is None
+    assert table.mode("x", candidates=candidates, epsilon=1).to_dict()["value"] in plain
+    top = table.top_k("x", k, candidates=candidates, epsilon=1).to_dict()["value"]
+    assert sorted(map(str, top)) == sorted(map(str, plain))
+    pairs = groups.mode("x", candidates=candidates, epsilon=1).to_dict()["value"]
+    assert [pair["group"] for pair in pairs] == plain
+    assert all(pair["value"] in plain for pair in pairs)
+
+
+def test_an_answer_holds_what_is_public_and_the_choice():
+    table = opened({"x": ["a"] * 731_001})
+    answer = table.mode("x", candidates=["a", "b"], epsilon="0.1")
+    assert [field.name for field in fields(Answer)] == ["value", "mechanism", "guarantee", "epsilon", "ledger_id"]
+    assert repr(answer) == (
+        "Answer(value='a', mechanism='permute-and-flip', guarantee='1/10-DP (pure), 0.00483742-zCDP',"
+        " epsilon='1/10', ledger_id=None)"
+    )
+    assert "731" not in repr(table) + repr(table.group_by("x", candidates=["a"])) + repr(vars(answer))
+    with pytest.raises(AttributeError):
+        answer.value = "b"
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_the_guarantee_of_top_k_adds_up(k):
+    answer = opened({"x": [1]}).top_k("x", k, candidates=range(5), epsilon="0.3")
+    each = dpselect.PermuteAndFlip(Fraction(3, 10 * k), monotonic=True).guarantee
+    assert answer.guarantee == each.times(k)
+    assert answer.guarantee.epsilon == answer.epsilon == Fraction(3, 10)
+    assert Fraction(answer.guarantee.zcdp) >= k * Fraction(each.zcdp)
+
+
+def test_the_guarantee_of_groups_counts_those_of_one_person():
+    table = opened({"x": [1], "g": [1], "who": [1]}, person="who")
+    each = dpselect.PermuteAndFlip(1)
+    one = table.group_by("g", candidates=range(9)).median("x", lower=0, upper=9, epsilon=1)
+    assert one.guarantee == each.guarantee
+    three = table.group_by("g", candidates=range(9), max_groups=3).median("x", lower=0, upper=9, epsilon=3)
+    assert three.guarantee == each.guarantee.times(3)

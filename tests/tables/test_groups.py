@@ -1,0 +1,153 @@
+"""Groups: every public group is answered; people in many groups are kept in some of them, at random."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.tables.questions import Quantile, TopK
+from tests.statistical.goodness import assert_fits, assert_rejected
+from tests.tables.looking import counts, opened, places
+
+GROUPS = ["north", "east", "south", "west"]
+
+
+def kept_groups(people, most):
+    """In which groups each of so many people, who are in all of them, is kept in one call."""
+    rows = {"who": np.repeat(np.arange(people), 4), "place": GROUPS * people}
+    table = opened(rows | {"x": rows["who"]}, person="who")
+    found = np.array(counts(table.group_by("place", candidates=GROUPS, max_groups=most), "x", range(people)))
+    return [tuple(np.flatnonzero(column).tolist()) for column in found.T]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_person_is_kept_in_a_uniform_subset_of_groups(most):
+    every = list(combinations(range(4), most))
+    kept = kept_groups(4_000, most)
+    assert set(map(len, kept)) == {most}
+    found = [kept.count(subset) for subset in every]
+    uniform = np.full(len(every), 1 / len(every))
+    assert_fits(found, uniform)
+    bent = np.array([2.0 if 0 in subset else 1.0 for subset in every])
+    assert_rejected(found, bent / bent.sum(), truth=uniform)
+
+
+def test_each_call_keeps_groups_anew():
+    """The same subset for 100 people twice has probability 2**-200 and less."""
+    assert kept_groups(100, 1) != kept_groups(100, 1)
+
+
+def test_a_limit_that_nobody_reaches_changes_nothing():
+    assert set(kept_groups(50, 4)) == {(0, 1, 2, 3)}
+    assert set(kept_groups(50, 100)) == {(0, 1, 2, 3)}
+
+
+def test_only_public_groups_and_candidates_use_up_the_limit():
+    """Rows outside of the groups, without a candidate or missing do not push out those that count."""
+    rows = {"who": [1] * 6, "g": ["a", "z", None, "b", "b", "c"], "x": [5, 5, 5, 9, None, None]}
+    for _ in range(8):
+        table = opened(rows, person="who").group_by("g", candidates=["a", "b", "c"])
+        assert counts(table, "x", [5]) == [[1], [0], [0]]
+    table = opened(rows, person="who").group_by("g", candidates=["b", "c", "z"], max_groups=2)
+    assert places(table, "x", 0, 10) == [[(9, False, 1)], [], [(5, False, 1)]]
+
+
+def test_a_person_counts_once_in_a_group_and_candidate():
+    rows = {"who": [1, 1, 1, 2, None], "g": ["a"] * 5, "x": [5, 5, 6, 5, 5]}
+    table = opened(rows, person="who").group_by("g", candidates=["a", "b"])
+    assert counts(table, "x", [5, 6]) == [[2, 1], [0, 0]]
+    assert places(table, "x", 0, 9) == [[(5, False, 2)], []]
+    alone = opened(rows).group_by("g", candidates=["a", "b"])
+    assert counts(alone, "x", [5, 6]) == [[4, 1], [0, 0]]
+
+
+def test_every_public_group_gets_an_answer():
+    table = opened({"g": ["a", "a"], "x": [5, 5]}).group_by("g", candidates=["c", "a", "b"])
+    for answer in (
+        table.mode("x", candidates=[5, 6], epsilon=100),
+        table.top_k("x", 2, candidates=[5, 6], epsilon=100),
+        table.median("x", lower=0, upper=9, epsilon=100),
+        table.quantile("x", 0.9, lower=0, upper=9, epsilon=100),
+    ):
+        assert list(answer.value) == ["c", "a", "b"]
+    assert table.mode("x", candidates=[5, 6], epsilon=100).value["a"] == 5
+    assert table.median("x", lower=0, upper=9, epsilon=100).value["a"] == 5
+
+
+@pytest.mark.parametrize("person", [None, "who"])
+def test_groups_of_every_kind(person):
+    """A column may be the group, the question and the person at once."""
+    values = {"flag": [True, False], "number": [1.5, 2.0], "text": ["a", "b"], "whole": [2**40, 2**41]}
+    table = opened({"who": [1, 2], **values}, person=person)
+    for name, groups in values.items():
+        grouped = table.group_by(name, candidates=groups)
+        assert counts(grouped, name, groups) == [[1, 0], [0, 1]]
+        assert counts(grouped, "who", [1, 2]) == [[1, 0], [0, 1]]
+
+
+@pytest.fixture
+def mechanism_of(monkeypatch):
+    seen = []
+
+    def answers(_, engine, who, mechanism):
+        seen.append(mechanism)
+        return [None] * (1 if who.groups is None else len(who.groups.values))
+
+    for question in (TopK, Quantile):
+        monkeypatch.setattr(question, "answers", answers)
+
+    def get(ask):
+        return ask(), seen.pop()
+
+    return get
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("most", [None, 1, 2, 9])
+@pytest.mark.parametrize("k", [None, 1, 3])
+def test_epsilon_is_the_total_of_the_call(neighbours, most, k, mechanism_of):
+    """It is shared by the rounds and by the groups in which a person may be, of which there are four."""
+    table = opened({"who": [1], "g": ["a"], "x": [1]}, person="who", neighbours=neighbours)
+    if most is not None:
+        table = table.group_by("g", candidates=["a", "b", "c", "d"], max_groups=most)
+    shares = min(most or 1, 4) * (k or 1)
+    asked = {"candidates": range(5), "epsilon": "0.7"}
+    answer, mechanism = mechanism_of(lambda: table.top_k("x", k, **asked) if k else table.mode("x", **asked))
+    assert answer.epsilon == answer.guarantee.epsilon == Fraction(7, 10)
+    assert mechanism.epsilon * shares == Fraction(7, 10)
+    assert answer.guarantee.zcdp >= shares * mechanism.guarantee.zcdp
+    assert mechanism.monotonic == (neighbours == "add-remove")
+    answer, mechanism = mechanism_of(lambda: table.median("x", lower=0, upper=9, epsilon="0.7"))
+    assert mechanism.epsilon * min(most or 1, 4) == answer.epsilon == Fraction(7, 10)
+    assert not mechanism.monotonic
+
+
+@pytest.mark.parametrize(
+    ("most", "error", "words"),
+    [
+        (0, InvalidValue, "max_groups must be >= 1, got 0"),
+        (-1, InvalidValue, "max_groups must be >= 0"),
+        (1.0, InvalidType, "max_groups must be an integer"),
+        (True, InvalidType, "max_groups must be an integer"),
+        (None, InvalidType, "max_groups must be an integer"),
+    ],
+)
+def test_bad_limits_are_refused(most, error, words):
+    with pytest.raises(error, match=words):
+        opened({"who": [1], "g": [1]}, person="who").group_by("g", candidates=[1], max_groups=most)
+
+
+def test_a_row_is_in_one_group():
+    with pytest.raises(InvalidValue, match="max_groups must be 1 without a person column"):
+        opened({"g": [1]}).group_by("g", candidates=[1], max_groups=2)
+
+
+def test_people_of_every_kind_are_told_apart():
+    """Also where their text would be the same."""
+    rows = {"g": ["a", "b"] * 2, "x": [1] * 4}
+    for people in ([1.0, 1.0, -0.0, 0.0], ["1", "1", "01", "01"], [True, True, False, False]):
+        table = opened({"who": people, **rows}, person="who")
+        assert counts(table, "x", [1]) == [2]
+        assert sum(map(sum, counts(table.group_by("g", candidates=["a", "b"]), "x", [1]))) == 2

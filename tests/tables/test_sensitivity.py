@@ -1,0 +1,261 @@
+"""The derived sensitivities, by brute force: one individual is changed in every way, and every score is looked at.
+
+The scores are those of a plain model, which is itself compared with the engine on random tables. A row is a pair of a
+group and a value; an individual is a tuple of rows.
+"""
+
+import math
+import random
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, combinations_with_replacement, product
+
+import pytest
+
+from dpselect.tables.questions import Quantile, TopK
+from dpselect.tables.sensitivity import Neighbours, of_counts, of_quantile
+from tests.tables.looking import counts, opened, quantile_scores
+
+CANDIDATES = (0, 1, 2)
+VALUES = (0, 1, 2, None, -4, 7)  # missing, and what is no candidate: outside of the range of a quantile
+LEVELS = [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10), Fraction(1, 3), Fraction(3, 5)]
+BOTH = list(Neighbours)
+ABSENT = ()
+
+
+# The model.
+
+
+def count_scores(individuals):
+    return tuple(sum(any(value == c for value in rows) for rows in individuals) for c in CANDIDATES)
+
+
+def standing(rows):
+    """Where an individual stands: at the lower median of the clamped values."""
+    known = sorted(min(max(value, CANDIDATES[0]), CANDIDATES[-1]) for value in rows if value is not None)
+    return known[(len(known) - 1) // 2] if known else None
+
+
+def level_scores(individuals, level):
+    a, b = level.numerator, level.denominator
+    places = [place for rows in individuals if (place := standing(rows)) is not None]
+    scores = []
+    for candidate in CANDIDATES:
+        below, at = sum(p < candidate for p in places), sum(p == candidate for p in places)
+        above = len(places) - below - at
+        scores.append(-max(0, (b - a) * below - a * (at + above), a * above - (b - a) * (below + at)))
+    return tuple(scores)
+
+
+def individuals_of(kinds, most):
+    """Every individual with at most so many rows of these kinds."""
+    return [rows for size in range(most + 1) for rows in combinations_with_replacement(kinds, size)]
+
+
+@pytest.mark.parametrize("person", ["who", None])
+def test_the_model_has_the_scores_of_the_engine(person):
+    generator = random.Random(person)
+    for _ in range(12):
+        most = 3 if person else 1
+        table = [
+            tuple(generator.choices(VALUES, k=generator.randrange(1, most + 1))) for _ in range(generator.randrange(7))
+        ]
+        rows = [(who, value) for who, own in enumerate(table) for value in own] + [(None, 1)] * (person is not None)
+        generator.shuffle(rows)
+        columns = {"who": [who for who, _ in rows], "x": [value for _, value in rows]}
+        found = opened(columns, person=person, types={"x": "int64", "who": "int64"})
+        assert tuple(counts(found, "x", CANDIDATES)) == count_scores(table)
+        for level in LEVELS:
+            assert tuple(quantile_scores(found, "x", level, lower=0, upper=2)) == level_scores(table, level)
+
+
+# One individual is changed in every way.
+
+
+def changes(neighbours, most_rows):
+    """What one individual was and becomes."""
+    every = individuals_of(VALUES, most_rows)
+    if neighbours is Neighbours.ADD_REMOVE:
+        return [pair for rows in every for pair in ((ABSENT, rows), (rows, ABSENT))]
+    return list(product(every[1:], repeat=2))  # also those without any known value
+
+
+def other_people(most_rows):
+    """Random small tables, and large one-sided ones, in which scores have room to move."""
+    generator = random.Random(most_rows)
+    every = individuals_of(VALUES, most_rows)
+    small = [tuple(generator.choices(every, k=size)) for size in (0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7)]
+    return [*small, *(((place,),) * size for place in CANDIDATES for size in (12, 25))]
+
+
+def differences(score, neighbours, most_rows):
+    """All changes of the scores, as vectors."""
+    for others in other_people(most_rows):
+        known = cache(lambda rows, others=others: score((*others, rows)))
+        for before, after in changes(neighbours, most_rows):
+            yield [new - old for old, new in zip(known(before), known(after), strict=True)]
+
+
+@pytest.mark.parametrize("most_rows", [1, 2], ids=["rows", "people"])
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_counts_move_as_derived(neighbours, most_rows):
+    bound = of_counts(neighbours)
+    moved = list(differences(count_scores, neighbours, most_rows))
+    assert max(abs(d) for vector in moved for d in vector) == bound.largest_change
+    one_direction = all(min(vector) >= 0 or max(vector) <= 0 for vector in moved)
+    assert one_direction == bound.monotonic
+
+
+@pytest.mark.parametrize("most_rows", [1, 2], ids=["rows", "people"])
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+def test_quantiles_move_as_derived(level, neighbours, most_rows):
+    bound = of_quantile(level, neighbours, in_groups=False)
+    moved = list(differences(lambda table: level_scores(table, level), neighbours, most_rows))
+    assert max(abs(d) for vector in moved for d in vector) == bound.largest_change
+    one_direction = all(min(vector) >= 0 or max(vector) <= 0 for vector in moved)
+    assert not one_direction
+    assert not bound.monotonic
+
+
+# Groups: what all of them together tell about one person.
+
+GROUPS = ("g", "h", "i", "j")
+
+
+def kept_data(options, most):
+    """Everything that can be kept of a person: what they have in at most so many groups."""
+    return [
+        dict(zip(groups, data, strict=True))
+        for size in range(most + 1)
+        for groups in combinations(GROUPS, size)
+        for data in product(options, repeat=size)
+    ]
+
+
+@pytest.fixture
+def mechanism_of(monkeypatch):
+    """The mechanism with which a question would draw."""
+    seen = []
+
+    def answers(_, engine, who, mechanism):
+        seen.append(mechanism)
+        return [None] * (1 if who.groups is None else len(who.groups.values))
+
+    for question in (TopK, Quantile):
+        monkeypatch.setattr(question, "answers", answers)
+
+    def get(ask):
+        ask()
+        return seen.pop()
+
+    return get
+
+
+def grouped(neighbours, most):
+    table = opened({"who": [1], "g": ["g"], "x": [0]}, person="who", neighbours=neighbours)
+    return table.group_by("g", candidates=GROUPS, max_groups=most)
+
+
+def worst_loss(score, mechanism, neighbours, options, *, most, others):
+    """The largest sum over the groups of the log-ratios, and of the bound c (range of the changes)."""
+    scores = cache(lambda own: score((*others, own)))
+    pmf = cache(lambda vector: [math.log(p) for p in mechanism.pmf(vector)])
+
+    def losses(before, after):
+        old, new = scores(before), scores(after)
+        moved = [n - o for o, n in zip(old, new, strict=True)]
+        ratio = max(abs(p - q) for p, q in zip(pmf(old), pmf(new), strict=True))
+        return ratio, mechanism.rate * (max(moved) - min(moved))
+
+    losses = cache(losses)
+    data = kept_data(options, most)
+    pairs = product(data, data) if neighbours is Neighbours.REPLACE else product(data, [{}])
+    exact = bound = 0.0
+    for before, after in pairs:
+        touched = [losses(before.get(g, ABSENT), after.get(g, ABSENT)) for g in {*before, *after}]
+        exact = max(exact, sum(ratio for ratio, _ in touched))
+        bound = max(bound, sum((limit for _, limit in touched), Fraction(0)))
+    return exact, bound
+
+
+OTHERS = [(), ((0,), (0,), (1,), (2,)), ((0,),) * 12, ((2,),) * 12, ((1,),) * 30]
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_groups_together_cost_epsilon_for_counts(neighbours, most, mechanism_of):
+    table, epsilon = grouped(neighbours, most), Fraction(3, 2)
+    mechanism = mechanism_of(lambda: table.mode("x", candidates=CANDIDATES, epsilon=epsilon))
+    found = [
+        worst_loss(count_scores, mechanism, neighbours, [(0,), (2,), (0, 2), (0, 1, 2)], most=most, others=others)
+        for others in OTHERS
+    ]
+    assert max(exact for exact, _ in found) <= epsilon + 1e-9
+    assert max(bound for _, bound in found) == epsilon  # no epsilon is left unused
+    assert max(exact for exact, _ in found) > 0.5 * epsilon
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+def test_groups_together_cost_epsilon_for_quantiles(level, neighbours, most, mechanism_of):
+    table, epsilon = grouped(neighbours, most), Fraction(3, 2)
+    mechanism = mechanism_of(lambda: table.quantile("x", level, lower=0, upper=2, epsilon=epsilon))
+
+    def score(individuals):
+        return level_scores(individuals, level)
+
+    found = [
+        worst_loss(score, mechanism, neighbours, [(0,), (1,), (2,)], most=most, others=others) for others in OTHERS
+    ]
+    assert max(exact for exact, _ in found) <= epsilon + 1e-9
+    assert max(bound for _, bound in found) == epsilon
+
+
+def test_the_larger_sensitivity_of_groups_under_replace_is_needed(mechanism_of):
+    """With the sensitivity of a single answer, a person who changes groups would cost more than epsilon."""
+    level, epsilon = Fraction(9, 10), Fraction(3, 2)
+    table = opened({"x": [0]}, neighbours="replace")
+    alone = mechanism_of(lambda: table.quantile("x", level, lower=0, upper=2, epsilon=epsilon))
+
+    def score(individuals):
+        return level_scores(individuals, level)
+
+    _, bound = worst_loss(score, alone, Neighbours.REPLACE, [(0,), (2,)], most=1, others=((1,),) * 30)
+    assert alone.sensitivity == 10
+    assert of_quantile(level, Neighbours.REPLACE, in_groups=True).largest_change == 18
+    assert bound == epsilon * Fraction(18, 10)
+
+
+# What is kept of a person depends on nobody else.
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_the_groups_of_a_person_are_their_own_matter(most, monkeypatch):
+    """With one salt, taking a person out changes at most `most` groups, by that person's own rows only."""
+    generator = random.Random(most)
+    people = [
+        [(generator.choice(GROUPS), generator.choice(CANDIDATES)) for _ in range(generator.randrange(1, 7))]
+        for _ in range(12)
+    ]
+    monkeypatch.setattr("os.urandom", lambda count: b"\x07" * count)
+
+    def scores(present):
+        rows = [(who, group, value) for who in present for group, value in people[who]]
+        generator.shuffle(rows)
+        who, group, value = map(list, zip(*rows, strict=True))
+        table = opened({"who": who, "g": group, "x": value}, person="who")
+        return counts(table.group_by("g", candidates=GROUPS, max_groups=most), "x", CANDIDATES)
+
+    everybody = scores(range(12))
+    assert scores(range(12)) == everybody
+    for gone in range(12):
+        left = scores([who for who in range(12) if who != gone])
+        change = [[a - b for a, b in zip(old, new, strict=True)] for old, new in zip(everybody, left, strict=True)]
+        own = {group for group, _ in people[gone]}
+        kept = [group for group, vector in zip(GROUPS, change, strict=True) if any(vector)]
+        assert len(kept) == min(most, len(own))
+        for group, vector in zip(GROUPS, change, strict=True):
+            had = [int((group, c) in people[gone]) for c in CANDIDATES]
+            assert vector == (had if group in kept else [0, 0, 0])
