@@ -42,6 +42,7 @@ SCHEMA = {
     "nano": pa.timestamp("ns"),
     "milli": pa.timestamp("ms"),
     "zoned": pa.timestamp("us", "UTC"),
+    "zoned nano": pa.timestamp("ns", "UTC"),
     "flag": pa.bool_(),
 }
 TEXTS = ["", " ", CANARY, "1", "-0", "1e400", "-1e400", "1e-400", "nan", "inf", "-inf", "9" * 400, "0x1", "1_0", "1,5"]
@@ -61,6 +62,7 @@ POISON = {
     "nano": raw(INT64, pa.timestamp("ns")),
     "milli": raw(INT64, pa.timestamp("ms")),
     "zoned": raw(INT64, pa.timestamp("us", "UTC")),
+    "zoned nano": raw(INT64, pa.timestamp("ns", "UTC")),
     "flag": pa.array([True, False]),
 }
 
@@ -79,6 +81,7 @@ def questions(column):
         "nano": [[NOON]],
         "milli": [[NOON]],
         "zoned": [[ZONED]],
+        "zoned nano": [[ZONED]],
         "flag": [[True, False]],
     }[column]
     times, tenths = {"lower": NOON, "upper": NOON.replace(year=2030)}, {"lower": 0, "upper": 9.5, "step": 0.1}
@@ -96,6 +99,7 @@ def questions(column):
         "nano": [times],
         "milli": [times],
         "zoned": [{"lower": ZONED, "upper": ZONED.replace(year=2030)}],
+        "zoned nano": [{"lower": ZONED, "upper": ZONED.replace(year=2030)}],
         "flag": [],
     }[column]
     for values in candidates:
