@@ -23,5 +23,20 @@ def test_the_core_needs_numpy_only():
     assert loaded <= ALLOWED
 
 
+LATE = """
+import sys
+import dpselect
+early = {"duckdb", "pyarrow", "pandas", "polars", "matplotlib", "typer", "rich", "dpselect.tables"} & set(sys.modules)
+dpselect.open_table
+print(" ".join(sorted(early)), "|", "dpselect.tables" in sys.modules, "duckdb" in sys.modules)
+"""
+
+
+def test_engines_are_imported_when_a_table_is_opened():
+    """Neither by the package nor by the names of tables: an engine is imported by the first table that needs it."""
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "| True False"
+
+
 def test_public_names_are_all_there():
     assert all(hasattr(dpselect, name) for name in dpselect.__all__)

@@ -137,6 +137,17 @@ def test_pandas_timestamps():
         assert counts(zoned, "t", [noon.replace(hour=11, tzinfo=datetime.UTC)]) == [2]
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_arrow_timestamps(unit):
+    noon = datetime.datetime(2024, 1, 1, 12)
+    table = dpselect.open_table(pa.table({"t": pa.array([noon, None, noon], pa.timestamp(unit))}))
+    assert counts(table, "t", [noon]) == [2]
+    zoned = dpselect.open_table(pa.table({"t": pa.array([noon, None, noon], pa.timestamp(unit, "Asia/Kolkata"))}))
+    assert counts(zoned, "t", [noon.replace(tzinfo=datetime.UTC)]) == [2]
+    start = noon.replace(hour=0, tzinfo=datetime.UTC)
+    assert places(zoned, "t", start, start.replace(day=2), 3600) == [(12, False, 2)]
+
+
 def test_missing_objects_of_pandas_are_missing():
     """None, NaN, NA and NaT are no people and no values."""
     missing = [None, float("nan"), pd.NA, pd.NaT]

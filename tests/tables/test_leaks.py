@@ -1,0 +1,308 @@
+"""Only the drawn answer depends on the rows: no error, no message and no warning does, whatever a row holds."""
+
+import datetime
+import math
+import traceback
+from decimal import Decimal
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpselect
+from dpselect.errors import DPSelectError, EngineFailure
+from tests.tables.looking import counts, places
+
+CANARY = "canary7310"
+DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
+ZONED = NOON.replace(tzinfo=datetime.UTC)
+
+
+def raw(values, type_):
+    """Integers as they lie in memory, read as another type: also what no Python object can be."""
+    bits = pa.array(values, pa.int32() if type_ == pa.date32() else pa.int64())
+    return pa.Array.from_buffers(type_, len(bits), bits.buffers())
+
+
+INT64 = [0, 1, 10**15, 2**62, 2**63 - 1, 2**63 - 2, -(2**63), -(2**63) + 1]
+SCHEMA = {
+    "text": pa.string(),
+    "whole": pa.int64(),
+    "unsigned": pa.uint64(),
+    "float": pa.float64(),
+    "narrow": pa.float32(),
+    "decimal": pa.decimal128(38, 2),
+    "day": pa.date32(),
+    "time": pa.timestamp("us"),
+    "nano": pa.timestamp("ns"),
+    "milli": pa.timestamp("ms"),
+    "zoned": pa.timestamp("us", "UTC"),
+    "zoned nano": pa.timestamp("ns", "UTC"),
+    "flag": pa.bool_(),
+}
+TEXTS = ["", " ", CANARY, "1", "-0", "1e400", "-1e400", "1e-400", "nan", "inf", "-inf", "9" * 400, "0x1", "1_0", "1,5"]
+TEXTS += ["2024-01-01", "infinity", "-infinity", "epoch", "294248-01-01", "290309-12-22 (BC)", "2024-02-30", "24:00"]
+TEXTS += ["2024-01-01 24:00:00", "2024-01-01 00:00:00+99:99", "true", "TRUE", "\x00", "\n", '"', "'", "\u202e", "😀"]
+FLOATS = [math.nan, math.inf, -math.inf, 1.7e308, -1.7e308, 5e-324, -0.0, 0.1]
+# Whatever a row may hold in each column; None for a missing value is added to all.
+POISON = {
+    "text": pa.array(TEXTS),
+    "whole": pa.array(INT64),
+    "unsigned": pa.array([0, 2**64 - 1, 2**63], pa.uint64()),
+    "float": pa.array(FLOATS),
+    "narrow": pa.array(np.array([math.nan, math.inf, -math.inf, 3e38, 1e-45], np.float32)),
+    "decimal": pa.array([Decimal("9" * 36 + ".99"), Decimal("-" + "9" * 36 + ".99"), Decimal(0)], pa.decimal128(38, 2)),
+    "day": raw([0, 2**31 - 1, -(2**31), -(2**31) + 1, 10**7], pa.date32()),
+    "time": raw(INT64, pa.timestamp("us")),
+    "nano": raw(INT64, pa.timestamp("ns")),
+    "milli": raw(INT64, pa.timestamp("ms")),
+    "zoned": raw(INT64, pa.timestamp("us", "UTC")),
+    "zoned nano": raw(INT64, pa.timestamp("ns", "UTC")),
+    "flag": pa.array([True, False]),
+}
+
+
+def questions(column):
+    """Every question that can be asked about a column, as functions of a table or of its groups."""
+    candidates = {
+        "text": [["a", CANARY[:3]], [1, 2], [1.5, 2.0], [Decimal("1.5")], [DAY], [NOON], [True]],
+        "whole": [[1, 2]],
+        "unsigned": [[1, 2**64 - 1]],
+        "float": [[1.0, 0.1]],
+        "narrow": [[0.5, 1.0]],
+        "decimal": [[Decimal("1.50"), 2]],
+        "day": [[DAY]],
+        "time": [[NOON]],
+        "nano": [[NOON]],
+        "milli": [[NOON]],
+        "zoned": [[ZONED]],
+        "zoned nano": [[ZONED]],
+        "flag": [[True, False]],
+    }[column]
+    times, tenths = {"lower": NOON, "upper": NOON.replace(year=2030)}, {"lower": 0, "upper": 9.5, "step": 0.1}
+    numbers, days = {"lower": -5, "upper": 10**9}, {"lower": DAY, "upper": DAY.replace(year=2030)}
+    cents = {"lower": Decimal("-1.5"), "upper": Decimal("10"), "step": Decimal("0.25")}
+    ranges = {
+        "text": [numbers, {"lower": -(2**63), "upper": 2**63 - 1}, tenths, cents, days, times],
+        "whole": [numbers, {"lower": -(2**63), "upper": 2**63 - 1}, {"lower": 0, "upper": 10, "step": 3}],
+        "unsigned": [numbers, {"lower": 0, "upper": 2**64 - 1}],
+        "float": [tenths, {"lower": -(2**40), "upper": 2**40}],
+        "narrow": [tenths],
+        "decimal": [cents, {"lower": Decimal("-1e16"), "upper": Decimal("1e16"), "step": Decimal("0.01")}],
+        "day": [days, {"lower": datetime.date.min, "upper": datetime.date.max, "step": 7}],
+        "time": [times, {"lower": datetime.datetime.min, "upper": datetime.datetime.max, "step": 0.000001}],
+        "nano": [times],
+        "milli": [times],
+        "zoned": [{"lower": ZONED, "upper": ZONED.replace(year=2030)}],
+        "zoned nano": [{"lower": ZONED, "upper": ZONED.replace(year=2030)}],
+        "flag": [],
+    }[column]
+    for values in candidates:
+        yield lambda table, values=values: table.mode(column, candidates=values, epsilon=1)
+    for bounds in ranges:
+        yield lambda table, bounds=bounds: table.quantile(column, "0.9", **bounds, epsilon=1)
+
+
+def outcome(ask):
+    """What everybody sees but the choice: that there is an answer, or the error with all of its words."""
+    try:
+        answer = ask()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return f"an answer for {len(answer.value) if isinstance(answer.value, dict) else 'all'}, {answer.guarantee}"
+
+
+def table_with(column, values):
+    """A row for each of these values, of different people, after two without a value, the first of nobody."""
+    size = len(values) + 2
+    filled = pa.concat_arrays([pa.nulls(2, values.type), values])
+    return pa.table({column: filled, "who": [None, *range(1, size)], "g": (["p", None] * size)[:size]})
+
+
+def views(source):
+    """All rows, and groups of people."""
+    people = dpselect.open_table(source, person="who")
+    return [dpselect.open_table(source), people.group_by("g", candidates=["p", "q"], max_groups=2)]
+
+
+@pytest.mark.parametrize(
+    ("column", "source"),
+    # pandas has no type for dates.
+    [(c, s) for c in POISON for s in ("Arrow", "Parquet", "pandas") if (c, s) != ("day", "pandas")],
+)
+def test_what_a_row_holds_changes_no_outcome(column, source, tmp_path, request):
+    if (column, source) == ("milli", "Parquet"):
+        request.applymarker(BEYOND_MICROSECONDS)
+    values = POISON[column]
+    poisoned, harmless = table_with(column, values), table_with(column, values.slice(0, 0))
+
+    def opened(table, name):
+        if source == "pandas":
+            dtypes = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+            return views(table.to_pandas(types_mapper=dtypes.get, date_as_object=False, safe=False))
+        if source == "Parquet":
+            pq.write_table(table, tmp_path / name)
+            return views(tmp_path / name)
+        return views(table)
+
+    asked = list(questions(column))
+    before = [outcome(lambda t=t, ask=ask: ask(t)) for t in opened(harmless, "1.parquet") for ask in asked]
+    after = [outcome(lambda t=t, ask=ask: ask(t)) for t in opened(poisoned, "2.parquet") for ask in asked]
+    assert before == after
+    assert all(text.startswith("an answer") for text in after)
+
+
+# DuckDB converts these when it scans, and fails on what does not fit: known, reported, and not yet cured.
+BEYOND_MICROSECONDS = pytest.mark.xfail(
+    strict=True, raises=AssertionError, reason="DuckDB fails on milliseconds beyond its microseconds"
+)
+
+
+@BEYOND_MICROSECONDS
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_zoned_times_beyond_microseconds_change_no_outcome(unit):
+    values = raw(INT64, pa.timestamp(unit, "UTC"))
+    for ask in questions("zoned"):
+        asked = [
+            outcome(lambda n=n, ask=ask: ask(dpselect.open_table(pa.table({"zoned": values.slice(0, n)}))))
+            for n in (1, 4)
+        ]
+        assert asked[0] == asked[1]
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="DuckDB fails on text in Parquet that is not UTF-8")
+def test_broken_text_in_parquet_changes_no_outcome(tmp_path):
+    offsets = pa.py_buffer(np.array([0, 1, 3], np.int32))
+    broken = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"a\xff\xfe")])
+    pq.write_table(pa.table({"text": broken}), tmp_path / "t.parquet")
+    table = dpselect.open_table(tmp_path / "t.parquet")
+    assert outcome(lambda: table.mode("text", candidates=["a"], epsilon=1)).startswith("an answer")
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="DuckDB fails on Python text that UTF-8 cannot write")
+def test_surrogates_in_pandas_objects_change_no_outcome():
+    table = dpselect.open_table(pd.DataFrame({"text": pd.Series(["a", "\ud800"], dtype=object)}))
+    assert outcome(lambda: table.mode("text", candidates=["a"], epsilon=1)).startswith("an answer")
+
+
+def test_nan_counts_nowhere_even_where_statistics_hide_it(tmp_path):
+    """Parquet's statistics leave NaN out, so that an engine may believe that there is none."""
+    pq.write_table(pa.table({"x": [1.0, math.nan, 2.0, math.inf, -math.inf]}), tmp_path / "t.parquet")
+    table = dpselect.open_table(tmp_path / "t.parquet")
+    assert places(table, "x", 0, 3) == [(0, False, 1), (1, False, 1), (2, False, 1), (3, False, 1)]
+    assert counts(table, "x", [1.0, 2.0]) == [1, 1]
+    pq.write_table(pa.table({"x": [math.nan] * 3}), tmp_path / "n.parquet")
+    assert places(dpselect.open_table(tmp_path / "n.parquet"), "x", 0, 3) == []
+
+
+def test_unfit_values_and_rows_without_a_person_are_left_out(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("who,x\n1,5\n2,abc\n,5\n3,\n4,1e999\n5,nan\n6,-7\n7,2.5\n", encoding="utf-8")
+    table = dpselect.open_table(path, person="who")
+    assert places(table, "x", 0, 9) == [(0, False, 1), (2, True, 1), (5, False, 1), (9, False, 1)]
+    assert counts(table, "x", ["5", "abc"]) == [1, 1]
+    assert counts(table, "x", [5]) == [1]
+
+
+@pytest.mark.parametrize("kind", ["CSV", "Arrow", "Parquet"])
+def test_an_empty_table_is_answered_like_any_other(kind, tmp_path):
+    schema = pa.schema({**SCHEMA, "who": pa.int64(), "g": pa.string()})
+    source = schema.empty_table()
+    if kind == "CSV":
+        source = tmp_path / "t.csv"
+        source.write_text(",".join(schema.names), encoding="utf-8")
+    elif kind == "Parquet":
+        pq.write_table(schema.empty_table(), tmp_path / "t.parquet")
+        source = tmp_path / "t.parquet"
+    for table in views(source):
+        for column in ["text"] if kind == "CSV" else SCHEMA:
+            for ask in questions(column):
+                assert outcome(lambda table=table, ask=ask: ask(table)).startswith("an answer")
+
+
+# Errors show no value of the rows.
+
+
+def shown(ask):
+    with pytest.raises(DPSelectError) as caught:
+        ask()
+    return "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+
+
+def test_no_error_shows_a_value(tmp_path):
+    rows = {"text": [CANARY, "a"], "who": [CANARY, "b"], "list": [[CANARY], []]}
+    table = dpselect.open_table(pa.table(rows), person="who")
+    bad = [
+        lambda: table.mode("text", candidates=[1.5, "x"], epsilon=1),
+        lambda: table.mode("text", candidates=[], epsilon=1),
+        lambda: table.mode("list", candidates=["x"], epsilon=1),
+        lambda: table.mode("nothing", candidates=["x"], epsilon=1),
+        lambda: table.mode("text", candidates=["x"], epsilon=0),
+        lambda: table.median("text", lower="a", upper="b", epsilon=1),
+        lambda: table.median("text", lower=3, upper=1, epsilon=1),
+        lambda: table.group_by("list", candidates=["x"]),
+        lambda: table.group_by("text", candidates=["x"], max_groups=0),
+        lambda: dpselect.open_table(pd.DataFrame({"x": [CANARY]}), person="who"),
+        lambda: dpselect.open_table([CANARY]),
+    ]
+    assert not [text for text in map(shown, bad) if CANARY in text]
+    for name, data in {"a.csv": f"{CANARY},1\n", "b.csv": f'"{CANARY}\n', "c.csv": f"x,x\n{CANARY},1\n"}.items():
+        (tmp_path / name).write_text(data, encoding="utf-8")
+        assert CANARY not in shown(lambda name=name: dpselect.open_table(tmp_path / name))
+
+
+def test_a_failure_of_the_engine_hides_what_the_engine_says(tmp_path):
+    """A damaged page, a file that is gone, and a user's own relation that fails on a value."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": [CANARY] * 1000}), path, compression="none", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    data[4:60] = b"\xff" * 56
+    path.write_bytes(data)
+    damaged = dpselect.open_table(path)
+    (tmp_path / "gone.csv").write_text(f"x\n{CANARY}\n", encoding="utf-8")
+    gone = dpselect.open_table(tmp_path / "gone.csv")
+    (tmp_path / "gone.csv").unlink()
+    connection = duckdb.connect()
+    relation = dpselect.open_table(connection.sql("SELECT CAST($x AS INTEGER) AS x", params={"x": CANARY}))
+    for table, candidates in ((damaged, [CANARY]), (gone, ["a"]), (relation, [1])):
+        with pytest.raises(EngineFailure, match=r"^the table could not be counted: check") as caught:
+            table.mode("x", candidates=candidates, epsilon=1)
+        assert caught.value.__suppress_context__
+        assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+# Hypothesis: no content of a table makes a question raise.
+
+PEOPLE = st.none() | st.integers(-3, 3)
+CONTENT = {
+    "text": st.text(max_size=12) | st.sampled_from(TEXTS),
+    "whole": st.integers(-(2**63), 2**63 - 1),
+    "unsigned": st.integers(0, 2**64 - 1),
+    "float": st.floats(),
+    "narrow": st.floats(width=32),
+    "decimal": st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=-(10**30), max_value=10**30),
+    "day": st.dates(),
+    "time": st.datetimes(),
+    "flag": st.booleans(),
+}
+
+
+@settings(max_examples=40)
+@given(data=st.data(), size=st.integers(0, 8))
+def test_no_content_makes_a_question_raise(data, size):
+    schema = pa.schema({"who": pa.int64(), "g": pa.string(), **{name: SCHEMA[name] for name in CONTENT}})
+    drawn = {"who": PEOPLE, "g": st.none() | st.sampled_from(["p", "q", "r"]), **CONTENT}
+    rows = {
+        name: data.draw(st.lists(st.none() | values, min_size=size, max_size=size)) for name, values in drawn.items()
+    }
+    table = dpselect.open_table(pa.table(rows, schema), person=data.draw(st.sampled_from([None, "who"])))
+    if data.draw(st.booleans()):
+        table = table.group_by("g", candidates=["p", "q"])
+    for column in data.draw(st.lists(st.sampled_from(list(CONTENT)), min_size=3, max_size=3, unique=True)):
+        ask = data.draw(st.sampled_from(list(questions(column))))
+        assert outcome(lambda ask=ask: ask(table)).startswith("an answer")

@@ -1,0 +1,187 @@
+"""What every engine must do. A new engine is added to ENGINES, and all of this is asked of it."""
+
+import datetime
+import random
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.tables.kinds import Kind
+from tests.tables.looking import counts, opened, places, quantile_scores
+
+ENGINES = ["duckdb"]
+DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
+ZONED = NOON.replace(tzinfo=datetime.UTC)
+KINDS = {
+    "text": (["a", "b", "a", None], Kind.TEXT),
+    "whole": ([1, 2, 1, None], Kind.INTEGER),
+    "float": ([0.1, 0.2, 0.1, None], Kind.FLOAT),
+    "decimal": ([Decimal("0.10"), Decimal("0.20"), Decimal("0.10"), None], Kind.DECIMAL),
+    "flag": ([True, False, True, None], Kind.BOOLEAN),
+    "day": ([DAY, DAY.replace(day=2), DAY, None], Kind.DATE),
+    "time": ([NOON, NOON.replace(hour=1), NOON, None], Kind.TIMESTAMP),
+    "zoned": ([ZONED, ZONED.replace(hour=1), ZONED, None], Kind.ZONED),
+    "list": ([[1], [2], [1], None], Kind.OTHER),
+}
+TYPES = {"who": "int64", "g": "string", "x": "int64"}
+RANGES = {
+    "whole": (0, 3, 1, [(1, False, 2), (2, False, 1)]),
+    "float": (0.0, 0.3, 0.1, [(1, False, 2), (2, False, 1)]),
+    "decimal": (0, Decimal("0.30"), Decimal("0.04"), [(2, True, 2), (5, False, 1)]),
+    "day": (DAY.replace(year=2023), DAY, 1, [(365, False, 3)]),
+    "time": (NOON.replace(hour=0), NOON, 1800, [(2, False, 1), (24, False, 2)]),
+    "zoned": (ZONED.replace(hour=0), ZONED, datetime.timedelta(hours=5), [(0, True, 1), (2, True, 2)]),
+}
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    return request.param
+
+
+@pytest.fixture
+def every_kind(engine):
+    return opened({"who": [1, 2, 3, 4], **{name: values for name, (values, _) in KINDS.items()}}, engine)
+
+
+def test_the_schema_is_told_in_kinds(every_kind):
+    found = {name: column.kind for name, column in every_kind.columns.items()}
+    assert found == {"who": Kind.INTEGER, **{name: kind for name, (_, kind) in KINDS.items()}}
+    assert every_kind.columns["decimal"].digits == 2
+
+
+def test_values_of_every_kind_are_counted(every_kind):
+    for name, (values, kind) in KINDS.items():
+        if kind is not Kind.OTHER:
+            assert counts(every_kind, name, values[:2]) == [2, 1]
+            assert counts(every_kind.group_by(name, candidates=values[:2]), "who", [1, 2, 3, 4]) == [
+                [1, 0, 1, 0],
+                [0, 1, 0, 0],
+            ]
+
+
+def test_values_of_every_ordered_kind_have_places(every_kind):
+    for name, (lower, upper, step, found) in RANGES.items():
+        assert places(every_kind, name, lower, upper, step) == found
+
+
+def test_what_cannot_be_asked_is_refused(every_kind):
+    with pytest.raises(InvalidType, match="no question can be asked"):
+        every_kind.mode("list", candidates=[1], epsilon=1)
+    with pytest.raises(InvalidValue, match="which has 'who', 'text'"):
+        every_kind.mode("lists", candidates=[1], epsilon=1)
+    for name in ("text", "flag"):
+        with pytest.raises(InvalidType, match="lower and upper"):
+            every_kind.median(name, lower="a", upper="b", epsilon=1)
+
+
+def test_people_count_once_and_missing_people_never(engine):
+    rows = {"who": ["a", "a", "a", "b", None, None], "x": [1, 1, 2, 1, 1, 2]}
+    assert counts(opened(rows, engine, person="who"), "x", [1, 2, 3]) == [2, 1, 0]
+    assert counts(opened(rows, engine), "x", [1, 2, 3]) == [4, 2, 0]
+    assert places(opened(rows, engine, person="who"), "x", 0, 5) == [(1, False, 2)]
+
+
+def test_an_empty_table_is_a_table(engine):
+    table = opened({"who": [], "x": [], "g": []}, engine, person="who", types=TYPES)
+    assert counts(table, "x", [1, 2]) == [0, 0]
+    assert places(table, "x", 0, 9) == []
+    groups = table.group_by("g", candidates=["p", "q"], max_groups=2)
+    assert counts(groups, "x", [1, 2]) == [[0, 0], [0, 0]]
+    assert places(groups, "x", 0, 9) == [[], []]
+    assert set(groups.median("x", lower=0, upper=9, epsilon=1).value) == {"p", "q"}
+
+
+def test_clear_questions_have_clear_answers(engine):
+    rows = {"who": list(range(300)), "x": [7] * 200 + [9] * 100, "g": (["p"] * 50 + ["q"] * 50) * 3}
+    for person in (None, "who"):
+        table = opened(rows, engine, person=person)
+        assert table.mode("x", candidates=[5, 7, 9], epsilon=5).value == 7
+        assert table.top_k("x", 2, candidates=[5, 7, 9], epsilon=10).value == [7, 9]
+        assert table.median("x", lower=0, upper=10**12, epsilon=5).value == 7
+        assert table.quantile("x", "0.9", lower=0, upper=100, epsilon=20).value == 9
+        groups = table.group_by("g", candidates=["p", "q"])
+        assert groups.median("x", lower=0, upper=100, epsilon=5).value == {"p": 7, "q": 7}
+        assert groups.top_k("x", 1, candidates=[7, 9], epsilon=5).value == {"p": [7], "q": [7]}
+
+
+# A random table against a plain model of all that is counted.
+
+ROW = st.tuples(st.none() | st.integers(0, 3), st.none() | st.sampled_from("pqr"), st.none() | st.integers(-3, 12))
+
+
+def standing(values, lower, upper):
+    known = sorted(min(max(value, lower), upper) for value in values if value is not None)
+    return known[(len(known) - 1) // 2 : (len(known) + 1) // 2] if known else []
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(rows=st.lists(ROW, max_size=14), step=st.integers(1, 4), level=st.fractions("1/20", "19/20", max_denominator=20))
+def test_random_tables_are_counted_like_the_model(name, rows, step, level):
+    columns = {"who": [who for who, _, _ in rows], "g": [g for _, g, _ in rows], "x": [x for _, _, x in rows]}
+    people = opened(columns, name, person="who", types=TYPES)
+    candidates, groups = [3, 0, 11, 50], ["q", "p", "z"]
+    facts = {(who, x) for who, _, x in rows if who is not None}
+    assert counts(people, "x", candidates) == [sum(x == c for _, x in facts) for c in candidates]
+    # In three groups of the four that exist, a limit of three keeps everybody everywhere.
+    everywhere = people.group_by("g", candidates=groups, max_groups=3)
+    in_groups = {(who, g, x) for who, g, x in rows if who is not None}
+    assert counts(everywhere, "x", candidates) == [
+        [sum((g, x) == (own, c) for _, g, x in in_groups) for c in candidates] for own in groups
+    ]
+    everybody = {who for who, _, _ in rows if who is not None}
+    stood = [s for own in everybody for s in standing([x for who, _, x in rows if who == own], 0, 10)]
+    assert sorted(places(people, "x", 0, 10, step)) == sorted(
+        (place, behind, number) for (place, behind), number in Counter((s // step, s % step > 0) for s in stood).items()
+    )
+    a, b = level.numerator, level.denominator
+    scores = []
+    for c in range(0, 11, step):
+        below, at = sum(s < c for s in stood), sum(s == c for s in stood)
+        above = len(stood) - below - at
+        scores.append(-max(0, (b - a) * below - a * (at + above), a * above - (b - a) * (below + at)))
+    assert quantile_scores(people, "x", level, lower=0, upper=10, step=step) == scores
+
+
+# Random valid questions: the answer is a candidate, and costs what was asked.
+
+EPSILONS = st.fractions("1/1000", 50) | st.floats(1e-300, 1e300) | st.sampled_from(["0.1", "1e-9", Decimal("0.5"), 3])
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), epsilon=EPSILONS, relation=st.sampled_from(["add-remove", "replace"]))
+def test_random_questions_are_answered_with_candidates(name, data, epsilon, relation):
+    generator = random.Random(data.draw(st.integers(0, 2**32)))
+    size = generator.randrange(6)
+    rows = {"who": [generator.randrange(3) for _ in range(size)], "g": generator.choices("pq", k=size)}
+    rows["x"] = [generator.randrange(-5, 20) for _ in range(size)]
+    person = data.draw(st.sampled_from([None, "who"]))
+    table = opened(rows, name, person=person, neighbours=relation, types=TYPES)
+    if data.draw(st.booleans()):
+        most = data.draw(st.integers(1, 4)) if person else 1
+        table = table.group_by("g", candidates=data.draw(st.permutations(["p", "q", "r"])), max_groups=most)
+    values = data.draw(st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=6, unique=True))
+    k = data.draw(st.integers(1, len(values)))
+    lower, span, step = data.draw(st.tuples(st.integers(-(2**63), 0), st.integers(0, 2**63), st.integers(1, 2**40)))
+    level = data.draw(st.fractions("1/1000", "999/1000", max_denominator=1000))
+    domain = range(lower, lower + span + 1, step)
+    answers = {
+        "mode": table.mode("x", candidates=values, epsilon=epsilon),
+        "top": table.top_k("x", k, candidates=values, epsilon=epsilon),
+        "quantile": table.quantile("x", level, lower=lower, upper=lower + span, step=step, epsilon=epsilon),
+    }
+    for kind, answer in answers.items():
+        assert answer.epsilon == answer.guarantee.epsilon == Fraction(epsilon)
+        for value in answer.value.values() if isinstance(answer.value, dict) else [answer.value]:
+            if kind == "top":
+                assert len(set(value)) == k
+                assert set(value) <= set(values)
+            else:
+                assert value in (values if kind == "mode" else domain)
