@@ -88,6 +88,14 @@ def test_quantiles_of_every_type(run: Run, file: str, column: str, options: str,
     assert result.out.splitlines()[0] == value
 
 
+def test_text_has_no_median(run: Run, visits: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "typed.parquet"
+    pq.write_table(visits, path)
+    result = run(*f"median {path} --column county --lower 1 --upper 5 --epsilon 1".split())
+    assert result.code == 2
+    assert "column 'county' holds text, which has no quantiles" in result.err
+
+
 def test_groups(run: Run, file: str) -> None:
     options = ["--column", "ward", "--candidates", "6,7", "--person", "patient", "--epsilon", "4"]
     result = run("mode", file, *options, "--group-by", "county", "--groups", "north,south", "--max-groups", "2")

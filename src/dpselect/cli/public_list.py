@@ -39,7 +39,7 @@ def _lines(path: Path) -> list[str]:
 
 def bound(text: str, column: Column, option: str) -> Any:
     """An end of the range of a quantile, in the type of the column; for a CSV file, as it is written."""
-    return _written(text, option) if column.kind is Kind.TEXT else value_from_text(text, column.kind, option)
+    return _written(text, option) if column.untyped else value_from_text(text, column.kind, option)
 
 
 def distance(text: str, column: Column) -> Any:
@@ -47,7 +47,7 @@ def distance(text: str, column: Column) -> Any:
     if column.kind is Kind.DATE:
         return value_from_text(text, Kind.INTEGER, "--step")
     kind = Kind.DECIMAL if column.kind in _SECONDS else column.kind
-    return _written(text, "--step") if kind is Kind.TEXT else value_from_text(text, kind, "--step")
+    return _written(text, "--step") if column.untyped else value_from_text(text, kind, "--step")
 
 
 def _written(text: str, option: str) -> Any:

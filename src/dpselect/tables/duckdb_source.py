@@ -23,6 +23,10 @@ class Source(Protocol):
     query: str
     parameters: dict[str, Any]
 
+    def is_untyped(self, column: str) -> bool:
+        """Return whether the source knows no type of this column, and gives it as text."""
+        ...
+
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Make the rows reachable for the next statement; only their types if `empty`."""
         ...
@@ -33,12 +37,17 @@ class Files:
 
     def __init__(self, source: str) -> None:
         format_, paths = files_of(source)
+        self._format = format_
         self.parameters: dict[str, Any] = {"paths": [_literal(path) for path in paths]}
         if format_ is Format.CSV:
             self.query = lines.rows(*_common_header(paths))
         else:
             self.query = "SELECT * FROM read_parquet($paths)"
             _check_parquet(paths)
+
+    def is_untyped(self, column: str) -> bool:  # noqa: ARG002 - all or none
+        """Return whether the files are CSV."""
+        return self._format is Format.CSV
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Nothing is to be done: paths are bound."""
@@ -52,6 +61,10 @@ class Frame:
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         self.parameters: dict[str, Any] = {}
+
+    def is_untyped(self, column: str) -> bool:
+        """Return whether this is a pandas column of Python objects."""
+        return hasattr(self._frame, "iloc") and self._frame.dtypes[column].kind == "O" and str(self._frame.dtypes[column]) == "object"
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002
         """Register the frame."""
@@ -104,7 +117,7 @@ def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str
         raise
     except Exception:  # whatever the engine or the user's own relation raises may quote a value
         raise EngineFailure("the table cannot be opened: check that it is what it says it is") from None
-    return {name: sql.column(name, type_) for name, type_, *_ in described}
+    return {name: sql.column(name, type_, source.is_untyped(name)) for name, type_, *_ in described}
 
 
 def _literal(path: Path) -> str:

@@ -63,6 +63,10 @@ def public_grid(lower: Any, upper: Any, step: Any, column: Column) -> Grid:
     """The grid of a column."""
     kind = column.kind
     given = {kind_of_value(bound) for bound in (lower, upper)}
+    if kind is Kind.TEXT and not column.untyped:
+        raise InvalidType(
+            f"column {column.name!r} holds text, which has no quantiles: ask for a column of numbers or dates"
+        )
     if None in given or given & {Kind.BOOLEAN, Kind.TEXT}:
         raise InvalidType("lower and upper must be numbers, dates or timestamps: give the public range of the column")
     if kind in (Kind.DATE, Kind.TIMESTAMP, Kind.ZONED) or (kind is Kind.TEXT and given & {Kind.DATE, Kind.TIMESTAMP}):

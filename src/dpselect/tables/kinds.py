@@ -15,7 +15,7 @@ from dpselect.errors import InvalidValue
 
 
 class Kind(Enum):
-    """What the values of a column are. TEXT may hold values of any kind in writing, as in a CSV file."""
+    """What the values of a column are."""
 
     BOOLEAN = "true or false"
     INTEGER = "whole numbers"
@@ -28,14 +28,39 @@ class Kind(Enum):
     OTHER = "something that no question can be asked about"
 
 
+# What the values of a column can be compared with, exactly.
+COMPARABLE: dict[Kind, frozenset[Kind]] = {
+    Kind.BOOLEAN: frozenset({Kind.BOOLEAN}),
+    Kind.INTEGER: frozenset({Kind.INTEGER}),
+    Kind.DECIMAL: frozenset({Kind.INTEGER, Kind.DECIMAL}),
+    Kind.FLOAT: frozenset({Kind.INTEGER, Kind.FLOAT}),
+    Kind.TEXT: frozenset({Kind.TEXT}),
+    Kind.DATE: frozenset({Kind.DATE}),
+    Kind.TIMESTAMP: frozenset({Kind.TIMESTAMP}),
+    Kind.ZONED: frozenset({Kind.ZONED}),
+    Kind.OTHER: frozenset(),
+}
+_IN_WRITING = frozenset(Kind) - {Kind.OTHER, Kind.ZONED}
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column of the public schema: its name, the engine's type, what that holds, and digits after the point."""
+    """A column of the public schema: its name, the engine's type, what that holds, and digits after the point.
+
+    A column of text is `untyped` if its source has no types, as a CSV file: then it may hold values of any kind in
+    writing, and the question says of which.
+    """
 
     name: str
     type: str
     kind: Kind
     digits: int = 0
+    untyped: bool = False
+
+    @property
+    def comparable(self) -> frozenset[Kind]:
+        """Return the kinds of values with which those of the column can be compared."""
+        return _IN_WRITING if self.untyped else COMPARABLE[self.kind]
 
 
 # In this order: a bool is an int, and a timestamp is a date.
@@ -67,20 +92,6 @@ def digits_after_point(number: Decimal) -> int:
     shown = "".join(map(str, digits))
     zeros = len(shown) - len(shown.rstrip("0"))
     return max(0, -int(exponent) - zeros) if number else 0
-
-
-# What the values of a column can be compared with, exactly.
-COMPARABLE: dict[Kind, frozenset[Kind]] = {
-    Kind.BOOLEAN: frozenset({Kind.BOOLEAN}),
-    Kind.INTEGER: frozenset({Kind.INTEGER}),
-    Kind.DECIMAL: frozenset({Kind.INTEGER, Kind.DECIMAL}),
-    Kind.FLOAT: frozenset({Kind.INTEGER, Kind.FLOAT}),
-    Kind.TEXT: frozenset(Kind) - {Kind.OTHER, Kind.ZONED},
-    Kind.DATE: frozenset({Kind.DATE}),
-    Kind.TIMESTAMP: frozenset({Kind.TIMESTAMP}),
-    Kind.ZONED: frozenset({Kind.ZONED}),
-    Kind.OTHER: frozenset(),
-}
 
 
 def _boolean_from_text(text: str) -> bool:

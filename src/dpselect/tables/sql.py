@@ -34,14 +34,14 @@ _KINDS = {
 }
 
 
-def column(name: str, type_: str) -> Column:
-    """The column that DuckDB describes."""
+def column(name: str, type_: str, untyped: bool = False) -> Column:
+    """The column that DuckDB describes; text is untyped if its source has no types."""
     decimal = re.fullmatch(r"DECIMAL\([0-9]+,([0-9]+)\)", type_)
     if decimal is not None:
         return Column(name, type_, Kind.DECIMAL, int(decimal[1]))
     if type_.startswith("ENUM(") and type_.endswith(")"):  # and no list of them
         return Column(name, "ENUM", Kind.TEXT)
-    return Column(name, type_, _KINDS.get(type_, Kind.OTHER))
+    return Column(name, type_, _KINDS.get(type_, Kind.OTHER), untyped=untyped and type_ == "VARCHAR")
 
 
 def compared(column: Column, kind: Kind) -> str:

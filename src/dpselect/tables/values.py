@@ -15,7 +15,7 @@ import numpy as np
 
 from dpselect._exact import LARGEST_EXPONENT, float_near, rational
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.kinds import COMPARABLE, Column, Kind, kind_of_value
+from dpselect.tables.kinds import Column, Kind, kind_of_value
 
 _LARGEST = 10**LARGEST_EXPONENT
 _WHY = "it must be public: a list taken from the data leaks who is in it"
@@ -48,7 +48,7 @@ def public_values(values: Any, column: Column, name: str = "candidates") -> Valu
     if len(kinds) > 1:
         raise InvalidType(f"{name} must be values of one type: {', '.join(sorted(kind.value for kind in kinds))} mixed")
     [given] = kinds
-    if given not in COMPARABLE[column.kind]:
+    if given not in column.comparable:
         raise InvalidType(
             f"{name} are {given.value}, but the column {column.name!r} holds {column.kind.value}:"
             " give values of the column's type"
