@@ -1,5 +1,6 @@
 """What the tests look at behind a table's back: the secret counts and scores that no question returns."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,13 +9,21 @@ import pyarrow as pa
 import dpselect
 from dpselect.tables import ranks
 from dpselect.tables.grid import public_grid
+from dpselect.tables.kinds import Kind
 from dpselect.tables.values import public_values
 
 
 def opened(rows, engine="duckdb", *, types=None, **options):
     """A table of these columns (name to values), in Arrow's own types or in those that are given."""
     columns = {name: pa.array(values, (types or {}).get(name)) for name, values in rows.items()}
-    return dpselect.open_table(pa.table(columns), engine=engine, **options)
+    return in_writing(dpselect.open_table(pa.table(columns), engine=engine, **options))
+
+
+def in_writing(table):
+    """The table with its text taken as values in writing, as if it came from a source without types such as CSV."""
+    columns = table._engine.columns
+    columns.update({name: replace(column, untyped=column.kind is Kind.TEXT) for name, column in columns.items()})
+    return table
 
 
 def counts(table, column, candidates):

@@ -45,9 +45,9 @@ def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
         assert len(repr(answer).splitlines()) == 1
         dumped = json.loads(json.dumps(answer.to_dict()))
         assert dumped == answer.to_dict()
-        assert set(dumped) == {"value", "mechanism", "guarantee", "epsilon", "ledger_id"}
+        assert set(dumped) == {"value", "mechanism", "guarantee", "epsilon", "ledger_id", "receipt"}
         assert Fraction(dumped["epsilon"]) == answer.epsilon
-        assert dumped["ledger_id"] is None
+        assert dumped["ledger_id"] is dumped["receipt"] is None
     assert table.mode("x", candidates=candidates, epsilon=1).to_dict()["value"] in plain
     top = table.top_k("x", k, candidates=candidates, epsilon=1).to_dict()["value"]
     assert sorted(map(str, top)) == sorted(map(str, plain))
@@ -59,7 +59,14 @@ def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
 def test_an_answer_holds_what_is_public_and_the_choice():
     table = opened({"x": ["a"] * 731_001})
     answer = table.mode("x", candidates=["a", "b"], epsilon="0.1")
-    assert [field.name for field in fields(Answer)] == ["value", "mechanism", "guarantee", "epsilon", "ledger_id"]
+    assert [field.name for field in fields(Answer)] == [
+        "value",
+        "mechanism",
+        "guarantee",
+        "epsilon",
+        "ledger_id",
+        "receipt",
+    ]
     assert repr(answer) == (
         "Answer(value='a', mechanism='permute-and-flip', guarantee='1/10-DP (pure), 0.00483742-zCDP',"
         " epsilon='1/10', ledger_id=None)"

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dpselect
@@ -303,3 +304,21 @@ def test_top_k_peels_with_an_equal_share_of_epsilon():
     found = [drawn.count(key) for key in keys]
     assert_fits(found, orders(2))
     assert_rejected(found, orders(4), truth=orders(2))
+
+
+def test_text_of_a_typed_source_is_text(tmp_path):
+    """Numbers in writing are read where the source has no types: a question of the wrong type is an error elsewhere."""
+    rows = pa.table({"code": ["1", "2"]})
+    (tmp_path / "codes.csv").write_text("code\n1\n2\n", encoding="utf-8")
+    pq.write_table(rows, tmp_path / "codes.parquet")
+    objects = pd.DataFrame({"code": pd.Series(["1", 2], dtype=object)})
+    for untyped in (tmp_path / "codes.csv", objects):
+        table = dpselect.open_table(untyped)
+        assert table.mode("code", candidates=[1, 2, 3], epsilon=1).value in (1, 2, 3)
+        assert table.median("code", lower=0, upper=3, epsilon=1).value in range(4)
+    for typed in (tmp_path / "codes.parquet", rows, rows.to_pandas()):
+        table = dpselect.open_table(typed)
+        with pytest.raises(InvalidType, match="candidates are whole numbers, but the column 'code' holds text"):
+            table.mode("code", candidates=[1, 2, 3], epsilon=1)
+        with pytest.raises(InvalidType, match="column 'code' holds text, which has no quantiles"):
+            table.median("code", lower=0, upper=3, epsilon=1)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect.errors import DPSelectError, EngineFailure
-from tests.tables.looking import counts, places
+from tests.tables.looking import counts, in_writing, places
 
 CANARY = "canary7310"
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
@@ -126,8 +126,8 @@ def table_with(column, values):
 
 def views(source):
     """All rows, and groups of people."""
-    people = dpselect.open_table(source, person="who")
-    return [dpselect.open_table(source), people.group_by("g", candidates=["p", "q"], max_groups=2)]
+    people = in_writing(dpselect.open_table(source, person="who"))
+    return [in_writing(dpselect.open_table(source)), people.group_by("g", candidates=["p", "q"], max_groups=2)]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_no_content_makes_a_question_raise(data, size):
     rows = {
         name: data.draw(st.lists(st.none() | values, min_size=size, max_size=size)) for name, values in drawn.items()
     }
-    table = dpselect.open_table(pa.table(rows, schema), person=data.draw(st.sampled_from([None, "who"])))
+    table = in_writing(dpselect.open_table(pa.table(rows, schema), person=data.draw(st.sampled_from([None, "who"]))))
     if data.draw(st.booleans()):
         table = table.group_by("g", candidates=["p", "q"])
     for column in data.draw(st.lists(st.sampled_from(list(CONTENT)), min_size=3, max_size=3, unique=True)):
