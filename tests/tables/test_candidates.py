@@ -322,3 +322,8 @@ def test_text_of_a_typed_source_is_text(tmp_path):
             table.mode("code", candidates=[1, 2, 3], epsilon=1)
         with pytest.raises(InvalidType, match="column 'code' holds text, which has no quantiles"):
             table.median("code", lower=0, upper=3, epsilon=1)
+
+
+def test_floats_of_32_bits_are_candidates_as_they_are_written():
+    table = opened({"x": [0.1, 0.1, 2.5]}, types={"x": pa.float32()})
+    assert counts(table, "x", [0.1, 2.5, 0.2]) == [2, 1, 0]

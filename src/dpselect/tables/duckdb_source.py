@@ -64,7 +64,7 @@ class Frame:
 
     def is_untyped(self, column: str) -> bool:
         """Return whether this is a pandas column of Python objects."""
-        return hasattr(self._frame, "iloc") and self._frame.dtypes[column].kind == "O" and str(self._frame.dtypes[column]) == "object"
+        return hasattr(self._frame, "iloc") and str(self._frame.dtypes[column]) == "object"
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002
         """Register the frame."""

@@ -51,8 +51,6 @@ def compared(column: Column, kind: Kind) -> str:
         return _from_text(column, kind)
     if column.kind is Kind.INTEGER:
         return f"TRY_CAST({x} AS HUGEINT)" if column.type in _WIDE_INTEGERS else f"CAST({x} AS BIGINT)"
-    if column.kind is Kind.FLOAT:
-        return f"CAST({x} AS DOUBLE)"
     if column.kind is Kind.ZONED:
         return f"TRY_CAST({x} AS TIMESTAMPTZ)"
     return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
@@ -74,7 +72,9 @@ def type_of_candidates(column: Column, kind: Kind) -> str:
         return "HUGEINT" if column.kind is Kind.TEXT or column.type in _WIDE_INTEGERS else "BIGINT"
     if Kind.DECIMAL in (kind, column.kind):
         return column.type if column.kind is Kind.DECIMAL else f"DECIMAL(38,{2 * _TEXT_DIGITS})"
-    names = {Kind.FLOAT: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.ZONED: "TIMESTAMPTZ"}
+    # In a column of 32-bit floats the candidate 0.1 is the float of that size that one writes as 0.1.
+    floats = column.type if column.kind is Kind.FLOAT else "DOUBLE"
+    names = {Kind.FLOAT: floats, Kind.TEXT: "VARCHAR", Kind.ZONED: "TIMESTAMPTZ"}
     return names.get(kind, kind.name)
 
 
@@ -168,7 +168,11 @@ def _place_of_float(column: Column, grid: Grid) -> str:
     than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between c_(i-1) and c_(i+1), and
     comparing it with c_i settles where.
     """
-    x = _from_text(column, Kind.FLOAT) if column.kind is Kind.TEXT else compared(column, Kind.FLOAT)
+    x = (
+        _from_text(column, Kind.FLOAT)
+        if column.kind is Kind.TEXT
+        else f"CAST({compared(column, Kind.FLOAT)} AS DOUBLE)"
+    )
     low, high = (repr(units / 10**grid.digits) for units in (grid.first, grid.last))
     low, high = (f"CAST({bound} AS DOUBLE)" for bound in (low, high))
     clamped = f"{_if_a_number(x, finite=_clamped(x, low, high), low=low, high=high)}"
