@@ -11,7 +11,7 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.protocol import Mechanism
 
 if TYPE_CHECKING:
-    from dpselect import analysis, tables
+    from dpselect import analysis, audit, tables
     from dpselect.tables import Answer, open_table
 
 __version__ = "0.1.0"
@@ -24,13 +24,14 @@ __all__ = [
     "PermuteAndFlip",
     "ReportNoisyMax",
     "analysis",
+    "audit",
     "errors",
     "open_table",
     "tables",
 ]
 
 # Imported when they are first used: SciPy and DuckDB take longer to import than all the rest.
-_ROOMS = {"analysis": None, "tables": None, "open_table": "tables", "Answer": "tables"}
+_ROOMS = {"analysis": None, "audit": None, "tables": None, "open_table": "tables", "Answer": "tables"}
 
 
 def __getattr__(name: str) -> Any:
