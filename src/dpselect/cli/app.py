@@ -8,6 +8,7 @@ import typer
 
 import dpselect
 from dpselect.cli.asking import median, mode, quantile, top
+from dpselect.cli.auditing import audit
 from dpselect.cli.comparison import compare
 from dpselect.cli.demo import demo
 from dpselect.cli.planning import plan
@@ -27,6 +28,7 @@ app.command()(quantile)
 app.command()(select)
 app.command()(plan)
 app.command()(compare)
+app.command()(audit)
 app.command()(demo)
 
 
