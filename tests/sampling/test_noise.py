@@ -114,6 +114,15 @@ def test_clear_contests_need_no_bits():
     assert largest(contenders, ScriptedBits("")) == 1
 
 
+def test_exponents_at_the_end_of_the_floats_raise_no_warning():
+    """A warning is an outcome that the scores decide, and warnings are errors here."""
+    largest = np.finfo(float).max
+    for word in (0, 5, 2**15, 2**15 + 5):
+        low, high, _ = float_bounds(np.array([word], np.uint16), np.array([largest]), ScriptedBits("01" * 16))
+        assert np.isneginf(low[0])
+        assert high[0] <= -largest * (1 - 1e-9) or word == 0
+
+
 def test_overflowed_exponents_claim_no_lower_bound():
     """An exponent that left the floats is known from below only: it must never push another contender out."""
     low, high, _ = float_bounds(np.array([5, 5], np.uint16), np.array([1e308, 3.0]), ScriptedBits("01" * 32))
