@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dpselect import _validate
-from dpselect.audit.bound import Counts, chosen_event, epsilon_bound
+from dpselect.audit.bound import Counts, Samples, chosen_event
 from dpselect.audit.findings import Audit, Finding
 from dpselect.audit.hard_pairs import hard_pairs
 from dpselect.audit.neighbours import Pair, checked_pairs
@@ -74,15 +74,13 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
 
 def _finding(pair: Pair, sampler: Sampler, runs: int, doubt: float) -> Finding:
     """Choose an event on one half of the runs, and test it on the other half."""
-    choosing, testing = runs // 2, runs - runs // 2
-    first = sampler(pair.scores, choosing), sampler(pair.neighbour, choosing)
-    event = chosen_event(*first, trials=choosing, doubt=doubt)
-    second = sampler(pair.scores, testing), sampler(pair.neighbour, testing)
-    hits, neighbour_hits = event.hits(*second)
-    bound = max(0.0, float(epsilon_bound(hits, neighbour_hits, testing, doubt)))
+    parts = (runs // 4, runs // 2 - runs // 4, runs - runs // 2)
+    ranking, choosing, testing = (Samples(sampler(pair.scores, n), sampler(pair.neighbour, n), n) for n in parts)
+    event = chosen_event(ranking, choosing, doubt, suspects=pair.risers())
+    bound = max(0.0, testing.bound(event, doubt))
     outcomes = sorted(event.outcomes, key=lambda outcome: (isinstance(outcome, str), outcome))
-    failures = sum(map(_failures, [*first, *second]))
-    return Finding(pair.name, bound, tuple(outcomes), event.is_reversed, hits, neighbour_hits, testing, failures)  # type: ignore[arg-type]
+    failures = sum(_failures(part.here) + _failures(part.there) for part in (ranking, choosing, testing))
+    return Finding(pair.name, bound, tuple(outcomes), event.is_reversed, *testing.hits(event), testing.trials, failures)
 
 
 def _failures(counts: Counts) -> int:

@@ -115,11 +115,12 @@ def _exponentials(world: _World) -> list[Pair]:
 
 def _ends(sensitivity: Fraction, world: _World) -> list[Pair]:
     """Negative zero, the smallest and the largest floats."""
+    ahead = world.unit * min(math.ceil(30 / world.exponent), _LARGEST_MULTIPLE)
     pairs = [
-        Pair("negative zero", np.array([0.0, -0.0]), np.array([0.0, 0.0])),
+        Pair("negative zero", np.array([ahead, 0.0, 0.0]), np.array([ahead, -0.0, 0.0])),
         Pair("largest floats", np.array([_HUGE, 0, -_HUGE]), np.array([_HUGE, world.unit, -_HUGE])),
     ]
-    if sensitivity >= Fraction(_TINY):
+    if sensitivity >= Fraction(_TINY):  # for a smaller one no two of these are neighbours
         neighbour = [_TINY, _TINY] if world.monotonic else [0, _TINY]
         pairs.append(Pair("subnormal scores", np.array([_TINY, 0.0]), np.array(neighbour)))
     return pairs
@@ -128,13 +129,14 @@ def _ends(sensitivity: Fraction, world: _World) -> list[Pair]:
 def _integers(step: int, world: _World) -> list[Pair]:
     """Integers that float64 cannot tell apart, and differences that leave int64 or uint64."""
     middle, far, quarter = 2**53, 2**60 + 128, 2**62
+    top = quarter if world.monotonic else quarter + 1  # the difference wraps around on one side of the pair only
     ties = [7 * step, 7 * step]
     return [
         _whole("integer ties", ties, [step, -step], world, np.int64),
         _whole("unsigned ties", ties, [step, -step], world, np.uint64),
         _whole("integers beyond 2**53", [middle + 1, middle + 3], [1, -1], world, np.int64),
         _whole("integers beyond 2**60", [far, far + 1], [1, -1], world, np.int64),
-        _whole("a difference of 2**63", [quarter, -quarter], [-1, 1], world, np.int64),
+        _whole("a difference of 2**63", [top, -quarter], [-1, 1], world, np.int64),
         _whole("a difference of 2**63, unsigned", [2**63, 0], [-1, 1], world, np.uint64),
     ]
 

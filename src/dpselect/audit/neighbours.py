@@ -11,6 +11,8 @@ from dpselect._exact import rational
 from dpselect._scores import Vector, as_vector, losses
 from dpselect.errors import InvalidType, InvalidValue
 
+_MOST_LEVELS = 8
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Pair:
@@ -22,6 +24,16 @@ class Pair:
 
     def __repr__(self) -> str:
         return f"Pair({self.name!r}, {len(self.scores)} candidates)"
+
+    def risers(self) -> list[frozenset[int | str]]:
+        """Return sets of candidates that rise more than the others: of regular mechanisms these tell the most."""
+        moves = self.moves()
+        levels = sorted(set(moves), reverse=True)[:_MOST_LEVELS]
+        return [frozenset(i for i, move in enumerate(moves) if move >= level) for level in levels[:-1]]
+
+    def moves(self) -> list[Fraction]:
+        """Return by how much each score rises."""
+        return [b - a for a, b in zip(exact_scores(self.scores), exact_scores(self.neighbour), strict=True)]
 
 
 def checked_pairs(pairs: Iterable[Any], sensitivity: Fraction, monotonic: bool) -> list[Pair]:
@@ -45,10 +57,9 @@ def _named(pair: Any, number: int) -> Pair:
 
 
 def _check(pair: Pair, sensitivity: Fraction, monotonic: bool) -> None:
-    here, there = exact_scores(pair.scores), exact_scores(pair.neighbour)
-    if len(here) != len(there):
+    if len(exact_scores(pair.scores)) != len(exact_scores(pair.neighbour)):
         raise _no_neighbours(pair, "they have different numbers of candidates", "give each candidate a score in both")
-    moves = [after - before for before, after in zip(here, there, strict=True)]
+    moves = pair.moves()
     if max(map(abs, moves)) > sensitivity:
         raise _no_neighbours(pair, "a score differs by more than the sensitivity", "move no score by more than that")
     if monotonic and min(moves) < 0 < max(moves):

@@ -14,7 +14,7 @@ from dpselect.mechanisms.record import Number
 
 # Probabilities within a relative 1e-12, as our own promise to be, move a log-ratio by 2e-12; others get some more.
 DEFAULT_SLACK = 1e-9
-_MOST_TO_SEARCH = 4
+_MOST_TO_SEARCH = 3
 _MOST_CANDIDATES = 64
 
 
@@ -27,7 +27,7 @@ def audit_pmf(
 ) -> PmfAudit:
     """The largest log-ratio of a mechanism's `pmf` between neighbours of each of these score vectors.
 
-    Up to four candidates the whole box of neighbours is searched, which assumes nothing about the mechanism; beyond,
+    Up to three candidates the whole box of neighbours is searched, which assumes nothing about the mechanism; beyond,
     the worst neighbours of a regular mechanism are compared (see `analysis.check_privacy`).
 
     Args:
