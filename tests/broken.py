@@ -177,10 +177,17 @@ class SingleSums:
 
     epsilon: float
 
-    def select(self, scores: npt.NDArray) -> int:
+    def sums(self, scores: npt.NDArray) -> npt.NDArray[np.float32]:
         weights = np.exp(self.epsilon / 2 * (scores - scores.max())).astype(np.float32)
-        sums = np.cumsum(weights, dtype=np.float32)
+        return np.cumsum(weights, dtype=np.float32)
+
+    def select(self, scores: npt.NDArray) -> int:
+        sums = self.sums(scores)
         return int(np.searchsorted(sums, GENERATOR.random() * sums[-1], side="right"))
+
+    def pmf_of_first(self, scores: npt.NDArray) -> float:
+        sums = self.sums(scores)
+        return float(sums[0]) / float(sums[-1])
 
 
 @dataclass(frozen=True)
