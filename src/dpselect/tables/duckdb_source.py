@@ -61,7 +61,7 @@ class Relation(Frame):
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Register a new stream, which can be read once and must be read to its end."""
-        rows = self._frame.limit(0).to_arrow_table() if empty else self._frame.fetch_arrow_reader()
+        rows = self._frame.limit(0).to_arrow_table() if empty else self._frame.to_arrow_reader()
         connection.register(_FRAME, rows)
 
 
