@@ -7,12 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 import dpselect
-from dpselect.cli.console import busy, clean_errors, print_line, print_table
+from dpselect.cli.console import busy, clean_errors, print_line, print_table, progress_bar
 from dpselect.cli.figures import DOWN, figure_table, shown
 from dpselect.cli.imported import imported
 from dpselect.cli.options import KINDS, Epsilon, Json, MechanismName, Monotonic, Sensitivity
@@ -106,9 +104,7 @@ def _audited(mechanism: MechanismName | None, function: str | None, claim: _Clai
 def _run(audited: Any, claim: _Claim, runs: int, false_alarm: str, longest: int) -> "Audit":
     """The black-box audit, with a progress bar if somebody is watching."""
     pairs = dpselect.audit.hard_pairs(claim.epsilon, claim.sensitivity, claim.monotonic, longest=longest)
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Auditing ...", total=1.0)
+    with progress_bar("Auditing ...") as watch:
         return dpselect.audit.audit(
             audited,
             claim.epsilon,
@@ -117,7 +113,7 @@ def _run(audited: Any, claim: _Claim, runs: int, false_alarm: str, longest: int)
             pairs=pairs,
             runs=runs,
             false_alarm=false_alarm,
-            watch=lambda done: progress.update(task, completed=done),
+            watch=watch,
         )
 
 
