@@ -1,4 +1,6 @@
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -82,6 +84,21 @@ def test_probabilities_are_compared_on_request(run: Run, module: str) -> None:
     theirs = run("audit", "--callable", f"{module}:Box.uniform", "--epsilon", "0.5", "--pmf")
     assert theirs.code == 0
     assert theirs.out.startswith("no violation found on 22 score vectors")
+
+
+def test_a_terminal_gets_a_progress_bar_on_standard_error() -> None:
+    pty = pytest.importorskip("pty")
+    reader, writer = pty.openpty()
+    command = [sys.executable, "-c", "from dpselect.cli import main; main()", "audit", "--epsilon", "1"]
+    options = ["--mechanism", "exponential", "--runs", "100", "--rows", "--json"]
+    environment = {**os.environ, "TERM": "xterm"}
+    done = subprocess.run([*command, *options], stdout=subprocess.PIPE, stderr=writer, env=environment, check=True)
+    os.set_blocking(reader, False)  # a missing bar must fail the test, not hang it
+    shown = os.read(reader, 10_000)
+    os.close(writer)
+    os.close(reader)
+    assert b"Auditing" in shown
+    assert json.loads(done.stdout)["violates"] is False
 
 
 BAD = {
