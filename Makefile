@@ -2,11 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test bench clean
+# How long `make fuzz` spends on each target, and how many mutants `make mutants` tries (all of them take days).
+FUZZ_SECONDS ?= 60
+MUTANTS ?= 200
+
+.PHONY: help demo test bench test-oldest fuzz mutants clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run every test"
 	@echo "make bench  measure dpselect beside numpy, OpenDP and diffprivlib"
+	@echo "make test-oldest  run every test with the oldest dependencies that are allowed"
+	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
+	@echo "make mutants  change the code of a sample of $(MUTANTS) places, and see whether the tests notice"
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit('dpselect needs Python 3.11 or newer; say make PYTHON=python3.11') if sys.version_info < (3, 11) else None"
@@ -34,5 +41,37 @@ test: .venv/installed-dev
 bench: .venv/installed-bench
 	$(BIN)/python -m benchmarks
 
+.venv-oldest/installed: pyproject.toml constraints/oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints/oldest.txt
+	touch $@
+
+test-oldest: .venv-oldest/installed
+	.venv-oldest/bin/python -m pytest -n 2 -p no:cacheprovider
+
+.venv/installed-fuzz: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	touch $@
+
+# A crash leaves its input in build/fuzz; `python -m fuzz TARGET FILE` repeats it.
+fuzz: .venv/installed-fuzz
+	mkdir -p build/fuzz
+	for target in scores_file candidate_list table_lines command_line; do \
+	  $(BIN)/python -m fuzz $$target -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ || exit 1; \
+	done
+
+.venv/installed-mutants: .venv/installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
+	touch $@
+
+mutants: .venv/installed-mutants
+	rm -rf build/mutants && mkdir -p build/mutants
+	cp -r src tests fuzz mutation pyproject.toml README.md build/mutants/
+	cd build/mutants && export PYTHONPATH=src && bin=../../$(BIN) && \
+	$$bin/cosmic-ray init mutation/cosmic-ray.toml session.sqlite && \
+	$$bin/python mutation/sample.py session.sqlite $(MUTANTS) && \
+	$$bin/cosmic-ray exec mutation/cosmic-ray.toml session.sqlite && \
+	$$bin/cr-report --surviving-only --show-diff session.sqlite
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-oldest build

@@ -1,7 +1,8 @@
 """Mechanisms that are wrong on purpose. Each is a mistake that a real implementation has made; the suite must catch it.
 
 They work in floats on rows of scores, so that a statistical test can afford many draws. For a handful of candidates
-`pmf` follows every order that `order` may draw, so that a check of probabilities can judge them too.
+`pmf` follows every order that `order` may draw, so that a check of probabilities can judge them too. Those at the end
+are right on harmless scores, and fail on the scores of `tests/attacks`.
 """
 
 from collections import Counter
@@ -27,7 +28,8 @@ class PlainPermuteAndFlip:
         return self.epsilon / 2
 
     def heads(self, scores: Matrix) -> npt.NDArray[np.bool_]:
-        gaps = scores.max(axis=1, keepdims=True) - scores
+        with np.errstate(over="ignore"):
+            gaps = scores.max(axis=1, keepdims=True) - scores
         return GENERATOR.random(scores.shape) < np.exp(-self.rate() * gaps)
 
     def order(self, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
@@ -111,11 +113,12 @@ class UnderflowingExp(PlainPermuteAndFlip):
     """Computes exp(c q) without subtracting the maximum first, so that low scores have weight zero."""
 
     def heads(self, scores: Matrix) -> npt.NDArray[np.bool_]:
-        weights = np.exp(self.rate() * np.minimum(scores, 700))
-        return GENERATOR.random(scores.shape) * weights.max(axis=1, keepdims=True) < weights
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            weights = np.exp(self.rate() * np.minimum(scores, 700))
+            return GENERATOR.random(scores.shape) < weights / weights.max(axis=1, keepdims=True)
 
     def coins(self, scores: Matrix) -> Matrix:
-        with np.errstate(under="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             weights = np.exp(self.rate() * np.minimum(scores, 700))
         return weights / weights.max() if weights.max() else weights
 
@@ -125,3 +128,84 @@ class RoundedScores(PlainPermuteAndFlip):
 
 
 BROKEN = [BiasedShuffle, RateOffByOnePercent, HalfTheSensitivity, TiesToTheFirst, UnderflowingExp, RoundedScores]
+
+
+# Right on harmless scores. The attacks are made for them.
+
+
+@dataclass(frozen=True)
+class FloatRate(PlainPermuteAndFlip):
+    """Computes c = epsilon / (2 sensitivity) and the gaps in floats: either may be infinite, or zero times infinite."""
+
+    sensitivity: float = 1.0
+
+    def rate(self) -> float:
+        with np.errstate(over="ignore"):
+            return float(np.float64(self.epsilon) / (2 * np.float64(self.sensitivity)))
+
+    def heads(self, scores: Matrix) -> npt.NDArray[np.bool_]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            gaps = scores.max(axis=1, keepdims=True) - scores
+            return (gaps == 0) | (GENERATOR.random(scores.shape) < np.exp(-self.rate() * gaps))
+
+
+@dataclass(frozen=True)
+class FloatNoise:
+    """Report noisy max as it is often written: the argmax of floats with floating-point noise."""
+
+    epsilon: float
+
+    def select_rows(self, scores: npt.NDArray) -> npt.NDArray[np.int64]:
+        return (scores + GENERATOR.laplace(scale=2 / self.epsilon, size=scores.shape)).argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class WrappingWeights:
+    """The exponential mechanism by `choice`, with differences in the type of the scores, which wrap around."""
+
+    epsilon: float
+
+    def select(self, scores: npt.NDArray) -> int:
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights = np.exp(self.epsilon / 2 * (scores - scores.max()))
+            return int(GENERATOR.choice(len(scores), p=weights / weights.sum()))
+
+
+@dataclass(frozen=True)
+class SingleSums:
+    """The exponential mechanism by a cumulative sum in float32, in which a tiny weight after a large one is lost."""
+
+    epsilon: float
+
+    def sums(self, scores: npt.NDArray) -> npt.NDArray[np.float32]:
+        weights = np.exp(self.epsilon / 2 * (scores - scores.max())).astype(np.float32)
+        return np.cumsum(weights, dtype=np.float32)
+
+    def select(self, scores: npt.NDArray) -> int:
+        sums = self.sums(scores)
+        return int(np.searchsorted(sums, GENERATOR.random() * sums[-1], side="right"))
+
+    def pmf_of_first(self, scores: npt.NDArray) -> float:
+        sums = self.sums(scores)
+        return float(sums[0]) / float(sums[-1])
+
+
+@dataclass(frozen=True)
+class Percentages:
+    """Rescales the scores to 0..100 of their own range first: that range is private, and may be zero."""
+
+    epsilon: float
+
+    def select(self, scores: npt.NDArray) -> int:
+        with np.errstate(invalid="ignore"):
+            percent = 100 * (scores - scores.min()) / (scores.max() - scores.min())
+        return WrappingWeights(self.epsilon).select(percent)
+
+
+class MaximumByBits(PlainPermuteAndFlip):
+    """Finds the maximum by the bits of the floats, which are in order only where no sign bit is set."""
+
+    def heads(self, scores: Matrix) -> npt.NDArray[np.bool_]:
+        best = np.ascontiguousarray(scores).view(np.uint64).max(axis=1, keepdims=True).view(np.float64)
+        with np.errstate(over="ignore"):
+            return GENERATOR.random(scores.shape) < np.exp(-self.rate() * (best - scores))

@@ -12,7 +12,7 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.protocol import Mechanism
 
 if TYPE_CHECKING:
-    from dpselect import analysis, ledger, optimality, tables
+    from dpselect import analysis, audit, ledger, optimality, tables
     from dpselect.ledger import Ledger
     from dpselect.tables import Answer, open_table
 
@@ -29,6 +29,7 @@ __all__ = [
     "PermuteAndFlip",
     "ReportNoisyMax",
     "analysis",
+    "audit",
     "errors",
     "ledger",
     "open_table",
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 # What is imported when it is first used: SciPy, SQLite and DuckDB take longer to import than all the rest.
-_ROOMS = ("analysis", "ledger", "optimality", "tables")
+_ROOMS = ("analysis", "audit", "ledger", "optimality", "tables")
 _LAZY = {"Answer": "tables", "Ledger": "ledger", "open_table": "tables"}
 
 

@@ -30,7 +30,7 @@ def test_help_lists_the_commands(run: Run, arguments: tuple[str, ...]) -> None:
     text = result.out + result.err
     assert "Usage" in text
     assert re.search(r"select\s+Choose one candidate", text)
-    assert re.search(r"demo\s+Answer a private question", text)
+    assert re.search(r"demo\s+Answer private questions", text)
 
 
 @pytest.mark.parametrize(

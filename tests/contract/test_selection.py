@@ -47,7 +47,7 @@ WINNER = {
     "pandas nullable": pd.Series([0, 0, 10**4], dtype="Int64"),
     "pandas Arrow": pd.Series([0, 0, 10**4], dtype="int64[pyarrow]"),
     "polars": pl.Series([0.0, 0.0, 1e4]),
-    "polars Decimal": pl.Series([Decimal("0.1"), Decimal("0.2"), Decimal("10000")]),
+    "polars Decimal": pl.Series([Decimal("0.1"), Decimal("0.2"), Decimal("10000.0")]),
     "Arrow": pa.array([0, 0, 10**4]),
     "Arrow chunks": pa.chunked_array([[0, 0], [10**4]]),
     "Arrow decimals": pa.array([Decimal("0.10"), Decimal("0.20"), Decimal("9000.00")]),

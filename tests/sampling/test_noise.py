@@ -43,8 +43,8 @@ def test_upper_bounds_enclose_every_first_word():
 
 
 def test_words_without_a_one_are_unbounded():
-    words = np.array([0, 1, 2**15, 2**15 + 1], np.uint16)
-    assert is_unbounded(words).tolist() == [True, False, True, False]
+    words = np.array([0, 1, 2, 2**14, 2**15, 2**15 + 1, 2**15 + 2, 2**16 - 1], np.uint16)
+    assert is_unbounded(words).tolist() == [True, False, False, False, True, False, False, False]
     assert np.isneginf(upper_bounds()[[0, 2**15]]).all()
 
 
@@ -62,6 +62,20 @@ def test_float_bounds_enclose_the_truth(exponent):
         assert arb(float(least)) <= true_low - arb(exponent)
         assert arb(float(most)) >= true_high - arb(exponent)
         assert most - least < 1e-3 * (1 + exponent)
+
+
+def test_fresh_bits_are_put_behind_the_first_ones():
+    """Fifteen bits of the first word without its sign, then 32 more; with few bits the bounds are those of few bits."""
+    words = np.array([5, 2**15 + 5, 0], np.uint16)
+    low, high, prefixes = float_bounds(words, np.zeros(3), ScriptedBits(("0" * 31 + "1") * 3))
+    assert prefixes.tolist() == [5 * 2**32 + 1, 5 * 2**32 + 1, 1]
+    assert (low[2], high[2]) == (pytest.approx(46 * np.log(2)), pytest.approx(47 * np.log(2)))
+    assert high[1] == pytest.approx(-low[0])
+
+
+def test_more_bits_are_put_behind():
+    finer = Contender(Fraction(1), False, 5).refined(ScriptedBits("0" * 63 + "1"))
+    assert finer == Contender(Fraction(1), False, 5 * 2**64 + 1, 47 + 64)
 
 
 @pytest.mark.parametrize("is_positive", [True, False])
@@ -112,6 +126,15 @@ def test_unbounded_noise_loses_no_contest_before_its_time():
 def test_clear_contests_need_no_bits():
     contenders = {0: Contender(Fraction(3), True, 2**46), 1: Contender(Fraction(0), True, 2**46)}
     assert largest(contenders, ScriptedBits("")) == 1
+
+
+def test_exponents_at_the_end_of_the_floats_raise_no_warning():
+    """A warning is an outcome that the scores decide, and warnings are errors here."""
+    largest = np.finfo(float).max
+    for word in (0, 5, 2**15, 2**15 + 5):
+        low, high, _ = float_bounds(np.array([word], np.uint16), np.array([largest]), ScriptedBits("01" * 16))
+        assert np.isneginf(low[0])
+        assert high[0] <= -largest * (1 - 1e-9) or word == 0
 
 
 def test_overflowed_exponents_claim_no_lower_bound():

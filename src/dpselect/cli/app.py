@@ -8,6 +8,7 @@ import typer
 
 import dpselect
 from dpselect.cli.asking import median, mode, quantile, top
+from dpselect.cli.auditing import audit
 from dpselect.cli.comparison import compare
 from dpselect.cli.demo import demo
 from dpselect.cli.ledger_commands import ledger
@@ -30,6 +31,7 @@ app.command()(select)
 app.command()(plan)
 app.command()(compare)
 app.command()(paper)
+app.command()(audit)
 app.command()(demo)
 app.add_typer(ledger, name="ledger")
 

@@ -4,13 +4,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import track
 
 import dpselect
 from dpselect._scores import Vector
 from dpselect.cli.compare_report import print_json, print_text
-from dpselect.cli.console import clean_errors
+from dpselect.cli.console import clean_errors, progress_bar
 from dpselect.cli.options import Column, File, Json, Label, Monotonic, Sensitivity
 from dpselect.cli.parsing import epsilons, positive
 from dpselect.cli.plot_file import check_plot, save_plot
@@ -66,7 +64,9 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
 
 def _comparison(scores: Vector, wanted: list[Fraction], sensitivity: Fraction, monotonic: bool) -> "Comparison":
     """The whole comparison, with a progress bar if somebody is watching."""
-    console = Console(stderr=True)
-    steps = track(wanted, "Comparing ...", console=console, transient=True, disable=not console.is_terminal)
-    parts = [dpselect.analysis.compare(scores, [epsilon], sensitivity, monotonic) for epsilon in steps]
+    parts = []
+    with progress_bar("Comparing ...") as watch:
+        for done, epsilon in enumerate(wanted, start=1):
+            parts.append(dpselect.analysis.compare(scores, [epsilon], sensitivity, monotonic))
+            watch(done / len(wanted))
     return dpselect.analysis.Comparison(tuple(record for part in parts for record in part.records))

@@ -1,10 +1,11 @@
 """What the commands print: results on standard output, errors and progress on standard error."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import typer
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -45,6 +46,18 @@ def clean_errors() -> Iterator[None]:
         Console(stderr=True).print(message, soft_wrap=True)
         code = BUDGET_EXHAUSTED if isinstance(error, BudgetExceeded) else BAD_INPUT
         raise typer.Exit(code) from None
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
+    """Yield a function that is told how much is done, from 0 to 1; a bar on standard error, if somebody is watching."""
+    console = Console(stderr=True)
+    if not console.is_terminal:  # even a disabled bar prints an empty line, up to rich 14
+        yield lambda _: None
+        return
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(what, total=1.0)
+        yield lambda done: progress.update(task, completed=done)
 
 
 @contextmanager

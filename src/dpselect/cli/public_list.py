@@ -16,10 +16,17 @@ _SECONDS = (Kind.TIMESTAMP, Kind.ZONED)
 def public_list(text: str, column: Column, option: str) -> list[Any]:
     """The values of a list such as A,B,C, or of a file with one value per line, in the type of the column."""
     path = Path(text)
-    texts = _lines(path) if _is_file(path) else next(csv.reader([text], skipinitialspace=True), [])
+    texts = _lines(path) if _is_file(path) else _items(text, option)
     if not texts:
         raise InvalidValue(f"{option} must name at least one value: give A,B,C or a file with one value per line")
     return [value_from_text(item, column.kind, option) for item in texts]
+
+
+def _items(text: str, option: str) -> list[str]:
+    try:
+        return next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error:  # a line break, or an item beyond all sizes
+        raise InvalidValue(f"{option} must be one line A,B,C, or a file with one value per line") from None
 
 
 def _is_file(path: Path) -> bool:

@@ -39,8 +39,8 @@ def draw_prefixes(zeros: npt.NDArray[np.uint8], source: BitSource) -> Floats:
 def float_bounds(prefixes: Floats, exponents: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     """Bounds of ln T in float64. Exponents are within a relative 2**-50; beyond 2**100 only lower bounds."""
     doubt = MARGIN * (1 + exponents)
-    low = exponents + _log_head(prefixes, sizes) - doubt
-    with np.errstate(over="ignore"):  # of exponents that are lower bounds only
+    with np.errstate(over="ignore"):  # an exponent at the end of the floats: a warning would tell of it
+        low = exponents + _log_head(prefixes, sizes) - doubt
         high = exponents + _log_head(prefixes + 1, sizes) + doubt
     return low, np.where(exponents > _HUGE, np.inf, high)
 

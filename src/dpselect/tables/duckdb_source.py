@@ -76,9 +76,7 @@ class Relation(Frame):
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Register a new stream, which can be read once and must be read to its end."""
-        # DuckDB has renamed the method; the old name warns, the new one is missing in older versions.
-        reader = "to_arrow_reader" if hasattr(self._frame, "to_arrow_reader") else "fetch_arrow_reader"
-        rows = self._frame.limit(0).to_arrow_table() if empty else getattr(self._frame, reader)()
+        rows = self._frame.limit(0).to_arrow_table() if empty else self._frame.to_arrow_reader()
         connection.register(_FRAME, rows)
 
 

@@ -1,0 +1,188 @@
+"""What is fuzzed, and what must hold: each target takes bytes and raises an AssertionError (or worse) if it does not.
+
+A reader may refuse what it reads, with an error of its own that is one line. It may not fail in any other way, and what
+it accepts must be what an independent reader finds.
+"""
+
+import contextlib
+import csv
+import io
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+from dpselect.cli import main
+from dpselect.cli.public_list import bound, distance, public_list
+from dpselect.cli.scores_file import read_scores
+from dpselect.errors import DPSelectError
+from dpselect.tables import duckdb_engine
+from dpselect.tables.engine import Individuals
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.values import Values
+
+FOLDER = Path(tempfile.mkdtemp(prefix="dpselect-fuzz-"))
+_LETTERS = "abc"
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Let errors of dpselect pass, if they are one short line."""
+    message = ""
+    try:
+        yield
+    except DPSelectError as error:
+        message = str(error)
+    assert len(message) < 5_000, "a long message"
+
+
+def _file(data: bytes, name: str) -> Path:
+    path = FOLDER / name
+    path.write_bytes(data)
+    return path
+
+
+def scores_file(data: bytes) -> None:
+    """A CSV file of scores: refused, or read at its exact decimal values."""
+    named = bool(data[:1] and data[0] % 2)
+    path = _file(data[1:], "scores.csv")
+    with one_line_errors():
+        found = read_scores(str(path), column="score" if named else None)
+        assert found.scores
+        assert found.labels is None or (len(found.labels) == len(found.scores) and all(found.labels))
+        text = data[1:].decode("utf-8-sig")
+        fields = [field.strip() for row in csv.reader(io.StringIO(text, newline=""), strict=True) for field in row]
+        for score in found.scores:
+            assert isinstance(score, (int, Decimal))
+            assert Fraction(score) in {_number(field) for field in fields}
+
+
+def _number(field: str) -> Fraction | None:
+    try:
+        return Fraction(Decimal(field))
+    except (ArithmeticError, ValueError, OverflowError):
+        return None
+
+
+def candidate_list(data: bytes) -> None:
+    """A list of candidates, on the command line or in a file, for a column of any kind; the ends of a range."""
+    kinds = list(Kind)
+    kind = kinds[data[0] % len(kinds)] if data else Kind.TEXT
+    column = Column("c", kind.value, kind, 2 if kind is Kind.DECIMAL else 0)
+    path = _file(data[1:], "candidates.txt")
+    text = data[1:].decode("utf-8", errors="replace")
+    with one_line_errors():
+        assert public_list(str(path), column, "--candidates")
+    with one_line_errors():
+        assert public_list(text, column, "--candidates")
+    with one_line_errors():
+        bound(text, column, "--lower")
+    with one_line_errors():
+        distance(text, column)
+
+
+def table_lines(data: bytes) -> None:
+    """A CSV file with a good header and any lines: DuckDB counts what a reader of single lines counts."""
+    path = _file(b"person,letter\n" + data, "rows.csv")
+    engine = duckdb_engine.DuckDBEngine(str(path))
+    column, person = engine.columns["letter"], engine.columns["person"]
+    candidates = Values(Kind.TEXT, tuple(_LETTERS))
+    expected = [row for row in map(_row, _lines(data)) if row is not None]
+    [by_row] = engine.counts(column, candidates, Individuals(None))
+    assert by_row.tolist() == [sum(letter == row[1] for row in expected) for letter in _LETTERS]
+    [by_person] = engine.counts(column, candidates, Individuals(person))
+    people = Counter(letter for who, letter in {(who, letter) for who, letter in expected if who})
+    assert by_person.tolist() == [people[letter] for letter in _LETTERS]
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+
+
+def _row(line: bytes) -> list[str] | None:
+    """The two fields of a line; None if the line is left out."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return None
+    if "\x1f" in text:
+        return None
+    fields, rest = [], text
+    while True:
+        field, separator, rest = _field(rest)
+        if field is None:
+            return None
+        fields.append(field)
+        if not separator:
+            return fields if len(fields) == 2 else None
+
+
+def _field(text: str) -> tuple[str | None, str, str]:
+    """The first field, the comma behind it if there is one, and the rest; None for a quotation mark out of place."""
+    if not text.startswith('"'):
+        field, separator, rest = text.partition(",")
+        return (None if '"' in field else field), separator, rest
+    end = 1
+    while end < len(text):
+        if text[end] != '"':
+            end += 1
+        elif text[end : end + 2] == '""':
+            end += 2
+        else:
+            break
+    if end >= len(text) or text[end + 1 : end + 2] not in ("", ","):
+        return None, "", ""
+    return text[1:end].replace('""', '"'), text[end + 1 : end + 2], text[end + 2 :]
+
+
+_COMMANDS = ("select", "mode", "top", "median", "quantile", "plan", "compare", "audit", "no-such-command")
+_OPTIONS = (
+    *("--epsilon", "--sensitivity", "--monotonic", "--mechanism", "--column", "--label", "--json", "--candidates"),
+    *("--error", "--selections", "--scores", "--points", "--lower", "--upper", "--step", "--level", "-k", "--person"),
+    *("--neighbours", "--group-by", "--groups", "--max-groups", "--engine", "--runs", "--false-alarm", "--callable"),
+)
+_VALUES = ("1", "0.1", "1/3", "1e-3", "0.01:1", "a,b", "0", "-1", "nan", "x", "", "1e400", "score", "letter", "person")
+
+
+def command_line(data: bytes) -> None:
+    """Any words on the command line end with an answer or with a one-line error, and never with a traceback."""
+    paths = (_file(b"person,letter,score\n1,a,3\n2,b,4\n", "good.csv"), _file(data, "any.csv"))
+    known = (*_OPTIONS, *_VALUES, *map(str, paths))
+    octets = iter(data)
+    words = [_COMMANDS[next(octets, 0) % len(_COMMANDS)]]
+    for octet in octets:
+        if octet >= 240:
+            words.append(data[:8].decode("utf-8", errors="replace").replace("\x00", ""))
+        else:
+            words.append(known[octet % len(known)])
+        if len(words) > 14:
+            break
+    if words[0] == "audit" and "--runs" not in words:
+        words += ["--runs", "100"]
+    code, error = _run(words)
+    assert code in (0, 1, 2), code
+    assert "Traceback" not in error
+
+
+def _run(words: list[str]) -> tuple[object, str]:
+    out, err = io.StringIO(), io.StringIO()
+    saved, sys.argv = sys.argv, ["dpselect", *words]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main()
+    except SystemExit as leaving:
+        return leaving.code or 0, err.getvalue()
+    finally:
+        sys.argv = saved
+    return 0, err.getvalue()
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "scores_file": scores_file,
+    "candidate_list": candidate_list,
+    "table_lines": table_lines,
+    "command_line": command_line,
+}

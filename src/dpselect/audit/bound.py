@@ -1,0 +1,90 @@
+"""A lower confidence bound on epsilon from two samples, by Clopper & Pearson (1934).
+
+If f is epsilon-differentially private, Pr[f(q) in A] <= e**epsilon Pr[f(q') in A] for every event A. A lower bound of
+the first probability and an upper bound of the second, each wrong with probability at most half of `doubt`, bound
+epsilon from below, and that bound is wrong with probability at most `doubt`. The event must be chosen before
+the samples are seen: it is chosen on other samples.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Floats = npt.NDArray[np.float64]
+Outcome = int | str  # the index of a candidate, or the name of an exception
+Counts = Counter[Outcome]
+
+
+@dataclass(frozen=True)
+class Event:
+    """A set of outcomes, and on which of the two vectors it seems to be too likely."""
+
+    outcomes: frozenset[Outcome]
+    is_reversed: bool  # more likely on the neighbour
+
+
+@dataclass(frozen=True, repr=False)
+class Samples:
+    """How often each outcome came up in so many trials on the scores, and in as many on the neighbour."""
+
+    here: Counts
+    there: Counts
+    trials: int
+
+    def counts(self, outcomes: Sequence[Outcome]) -> tuple[Floats, Floats]:
+        """Return how often each of these outcomes came up on the scores, and on the neighbour."""
+        here, there = (np.array([part[outcome] for outcome in outcomes], float) for part in (self.here, self.there))
+        return here, there
+
+    def hits(self, event: Event) -> tuple[int, int]:
+        """Return how often the event happened where it seems too likely, and where it does not."""
+        here, there = (int(counts.sum()) for counts in self.counts(list(event.outcomes)))
+        return (there, here) if event.is_reversed else (here, there)
+
+    def bound(self, event: Event, doubt: float) -> float:
+        """Return the lower bound of epsilon that follows from the event; -inf without a hit."""
+        return float(epsilon_bound(*self.hits(event), self.trials, doubt))
+
+
+def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> Floats:
+    """The log of a lower bound of one probability over an upper bound of the other; -inf without a hit.
+
+    >>> float(epsilon_bound(900, 0, 1000, doubt=1e-6).round(2))
+    4.07
+    """
+    hits, others = np.asarray(hits, np.float64), np.asarray(neighbour_hits, np.float64)
+    low = np.where(hits > 0, stats.beta.ppf(doubt / 2, np.maximum(hits, 1), trials - hits + 1), 0.0)
+    open_ends = np.maximum(trials - others, 1)
+    high = np.where(others < trials, stats.beta.isf(doubt / 2, others + 1, open_ends), 1.0)
+    with np.errstate(divide="ignore"):
+        return np.log(low) - np.log(high)
+
+
+def chosen_event(
+    ranking: Samples, choosing: Samples, doubt: float, suspects: Iterable[frozenset[Outcome]] = ()
+) -> Event:
+    """The event with the largest bound on the second samples, among the suspects and those that the first suggest.
+
+    For a given size of an event the outcomes of the largest ratios make its ratio largest, so the first samples rank
+    the outcomes. Where outcomes are many this is luck, which the second samples do not share. Suspects are events
+    that were named without a look at any sample.
+    """
+    events = [*_best_of_ranked(ranking, choosing, doubt)]
+    events += [Event(suspect, is_reversed) for suspect in suspects for is_reversed in (False, True)]
+    return max(events, key=lambda event: choosing.bound(event, doubt))
+
+
+def _best_of_ranked(ranking: Samples, choosing: Samples, doubt: float) -> Iterator[Event]:
+    """The best in each direction of the events that hold the outcomes of the largest ratios."""
+    outcomes = list({*ranking.here, *ranking.there, *choosing.here, *choosing.there})
+    ranked, chosen = ranking.counts(outcomes), choosing.counts(outcomes)
+    for way in (1, -1):
+        order = np.argsort(-way * (np.log(ranked[0] + 0.5) - np.log(ranked[1] + 0.5)), kind="stable")
+        more, less = (np.cumsum(counts[order]) for counts in chosen[::way])
+        top = int(np.argmax(epsilon_bound(more, less, choosing.trials, doubt)))
+        yield Event(frozenset(outcomes[i] for i in order[: top + 1].tolist()), is_reversed=way < 0)

@@ -1,0 +1,148 @@
+"""Neighbouring scores on which implementations of selection are known to fail.
+
+Ties, orders of candidates, exponentials that underflow (Mironov 2012; Ilvento 2020), integers that floats cannot tell
+apart, differences that wrap around, and scores at the ends of the floats.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpselect import _validate
+from dpselect._exact import float_below
+from dpselect.audit.neighbours import Pair, checked_pairs
+from dpselect.errors import InvalidValue
+from dpselect.mechanisms.record import Number
+
+_SHORT = 26  # bits of the unit: its multiples below 2**_SHORT are floats, exactly
+_LARGEST_MULTIPLE = 2**_SHORT
+_LARGEST_STEP = 2**10
+# exp(x) is zero below the first and infinite above the second.
+_UNDERFLOW, _OVERFLOW = -745.1332191019412, 709.782712893384
+_TINY, _HUGE = 5e-324, 1.7e308
+DEFAULT_LONGEST = 64
+
+
+def hard_pairs(
+    epsilon: Number, sensitivity: Number = 1, monotonic: bool = False, *, longest: int = DEFAULT_LONGEST
+) -> list[Pair]:
+    """About twenty pairs of neighbours on which a mistake is likely to show; NumPy arrays of floats and integers.
+
+    `longest` is the number of candidates of the longest vectors.
+
+    >>> hard_pairs(1)[:2]
+    [Pair('ties', 2 candidates), Pair('three ties', 3 candidates)]
+    """
+    budget = _validate.exact_positive(epsilon=epsilon)
+    largest = _validate.exact_positive(sensitivity=sensitivity)
+    one_way = _validate.boolean(monotonic=monotonic)
+    size = _validate.count(longest=longest)
+    if size < 2:
+        raise InvalidValue(f"longest must be >= 2, got {size}: the longest vectors need a winner and a loser")
+    unit = _unit(largest)
+    exponent = float(budget * Fraction(unit) / (largest if one_way else 2 * largest))
+    world = _World(unit, exponent, one_way)
+    pairs = [*_floats(world, size), *_ends(largest, world)]
+    if largest >= 1:
+        pairs += _integers(min(math.floor(largest), _LARGEST_STEP), world)
+    return checked_pairs(pairs, largest, one_way)
+
+
+def _unit(sensitivity: Fraction) -> float:
+    """A number just below the sensitivity, or equal to it, of few bits: its multiples are floats."""
+    nearest = float_below(sensitivity)
+    significand, exponent = math.frexp(nearest)
+    unit = math.ldexp(math.floor(math.ldexp(significand, _SHORT)), exponent - _SHORT)
+    if not unit or math.isinf(2.0 * _LARGEST_MULTIPLE * unit):
+        raise InvalidValue("sensitivity is at the ends of the floats: give pairs of neighbouring scores yourself")
+    return unit
+
+
+@dataclass(frozen=True)
+class _World:
+    """What the pairs share: the unit of the scores, its exponent c * unit, and how one person moves scores."""
+
+    unit: float
+    exponent: float
+    monotonic: bool
+
+    def pair(self, name: str, multiples: Sequence[float], moves: Sequence[int]) -> Pair:
+        """Scores that are multiples of the unit, and a neighbour; moves of -1 and 1 become 0 and 1 if monotonic."""
+        scores, moved = np.array(multiples, float), self.moves(np.array(moves, float))
+        return Pair(name, scores * self.unit, (scores + moved) * self.unit)
+
+    def moves(self, moves: Any) -> Any:
+        return (moves + 1) / 2 if self.monotonic else moves
+
+
+def _floats(world: _World, longest: int) -> list[Pair]:
+    losers = longest - 1
+    gap = max(1, round(math.log(longest) / world.exponent))
+    pairs = [
+        world.pair("ties", [0, 0], [-1, 1]),
+        world.pair("three ties", [0, 0, 0], [-1, -1, 1]),
+        world.pair("three ties, the first moves", [0, 0, 0], [1, -1, -1]),
+        world.pair("four ties, two move", [0, 0, 0, 0], [1, -1, 1, -1]),
+        world.pair("near ties", [0.5, 0], [-1, 1]),
+        world.pair("a lead that is lost", [1, 0], [-1, 1]),
+        world.pair("a lead that grows", [2, 0], [1, -1]),
+        world.pair("spread", [0, 1, 2, 3, 5], [1, -1, 1, -1, -1]),
+        world.pair("one candidate", [0], [1]),
+        world.pair("all move alike", [3, 1, 0], [1, 1, 1]),
+    ]
+    if gap < _LARGEST_MULTIPLE:
+        pairs.append(world.pair("many losers", [0] + [-gap] * losers, [-1] + [1] * losers))
+    return [*pairs, *_exponentials(world)]
+
+
+def _exponentials(world: _World) -> list[Pair]:
+    """The winner's exp(c q) leaves the floats between the neighbours; the loser is a thousand units of 1/c behind."""
+    lowest = math.floor(_UNDERFLOW / world.exponent) + 1
+    highest = math.floor(_OVERFLOW / world.exponent)
+    behind = math.ceil(1000 / world.exponent)
+    if max(-lowest, highest) + behind >= _LARGEST_MULTIPLE:
+        return []
+    underflow, overflow = np.array([lowest, lowest - behind]), np.array([highest, highest - behind])
+    return [
+        Pair("exponentials that underflow", underflow * world.unit, (underflow - 1) * world.unit),
+        Pair("exponentials that overflow", overflow * world.unit, (overflow + 1) * world.unit),
+    ]
+
+
+def _ends(sensitivity: Fraction, world: _World) -> list[Pair]:
+    """Negative zero, the smallest and the largest floats."""
+    ahead = world.unit * min(math.ceil(30 / world.exponent), _LARGEST_MULTIPLE)
+    pairs = [
+        Pair("negative zero", np.array([ahead, 0.0, 0.0]), np.array([ahead, -0.0, 0.0])),
+        Pair("largest floats", np.array([_HUGE, 0, -_HUGE]), np.array([_HUGE, world.unit, -_HUGE])),
+    ]
+    if sensitivity >= Fraction(_TINY):  # for a smaller one no two of these are neighbours
+        neighbour = [_TINY, _TINY] if world.monotonic else [0, _TINY]
+        pairs.append(Pair("subnormal scores", np.array([_TINY, 0.0]), np.array(neighbour)))
+    return pairs
+
+
+def _integers(step: int, world: _World) -> list[Pair]:
+    """Integers that float64 cannot tell apart, and differences that leave int64 or uint64."""
+    middle, far, quarter = 2**53, 2**60 + 128, 2**62
+    top = quarter if world.monotonic else quarter + 1  # the difference wraps around on one side of the pair only
+    ties = [7 * step, 7 * step]
+    return [
+        _whole("integer ties", ties, [step, -step], world, np.int64),
+        _whole("unsigned ties", ties, [step, -step], world, np.uint64),
+        _whole("integers beyond 2**53", [middle + 1, middle + 3], [1, -1], world, np.int64),
+        _whole("integers beyond 2**60", [far, far + 1], [1, -1], world, np.int64),
+        _whole("a difference of 2**63", [top, -quarter], [-1, 1], world, np.int64),
+        _whole("a difference of 2**63, unsigned", [2**63, 0], [-1, 1], world, np.uint64),
+    ]
+
+
+def _whole(name: str, scores: list[int], moves: list[int], world: _World, kind: type[np.integer]) -> Pair:
+    """Monotonic scores move by the first candidate's move only."""
+    taken = [moves[0], 0] if world.monotonic else moves
+    moved = [score + move for score, move in zip(scores, taken, strict=True)]
+    return Pair(name, np.array(scores, kind), np.array(moved, kind))

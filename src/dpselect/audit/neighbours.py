@@ -1,0 +1,77 @@
+"""Neighbouring score vectors: what one person can turn into each other."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpselect._exact import rational
+from dpselect._scores import Vector, as_vector, losses
+from dpselect.errors import InvalidType, InvalidValue
+
+_MOST_LEVELS = 8
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Pair:
+    """Two score vectors that one person can turn into each other. The audited callable gets them as they are."""
+
+    name: str
+    scores: Any
+    neighbour: Any
+
+    def __repr__(self) -> str:
+        return f"Pair({self.name!r}, {len(self.scores)} candidates)"
+
+    def risers(self) -> list[frozenset[int | str]]:
+        """Return sets of candidates that rise more than the others: of regular mechanisms these tell the most."""
+        moves = self.moves()
+        levels = sorted(set(moves), reverse=True)[:_MOST_LEVELS]
+        return [frozenset(i for i, move in enumerate(moves) if move >= level) for level in levels[:-1]]
+
+    def moves(self) -> list[Fraction]:
+        """Return by how much each score rises."""
+        return [b - a for a, b in zip(exact_scores(self.scores), exact_scores(self.neighbour), strict=True)]
+
+
+def checked_pairs(pairs: Iterable[Any], sensitivity: Fraction, monotonic: bool) -> list[Pair]:
+    """Pairs as the user gave them: each a `Pair` or (scores, neighbour). What is no pair of neighbours is refused."""
+    if isinstance(pairs, (str, bytes, dict)) or not isinstance(pairs, Iterable):
+        raise InvalidType(f"pairs must be a list of (scores, neighbour), got {type(pairs).__name__}")
+    checked = [_named(pair, number) for number, pair in enumerate(pairs, start=1)]
+    if not checked:
+        raise InvalidValue("pairs must have at least one pair of score vectors")
+    for pair in checked:
+        _check(pair, sensitivity, monotonic)
+    return checked
+
+
+def _named(pair: Any, number: int) -> Pair:
+    if isinstance(pair, Pair):
+        return pair
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise InvalidType(f"pairs: pair {number} must be (scores, neighbour), two vectors of scores")
+    return Pair(f"pair {number}", *pair)
+
+
+def _check(pair: Pair, sensitivity: Fraction, monotonic: bool) -> None:
+    if len(exact_scores(pair.scores)) != len(exact_scores(pair.neighbour)):
+        raise _no_neighbours(pair, "they have different numbers of candidates", "give each candidate a score in both")
+    moves = pair.moves()
+    if max(map(abs, moves)) > sensitivity:
+        raise _no_neighbours(pair, "a score differs by more than the sensitivity", "move no score by more than that")
+    if monotonic and min(moves) < 0 < max(moves):
+        raise _no_neighbours(pair, "some scores rise and some fall", "move all in one direction, as monotonic says")
+
+
+def _no_neighbours(pair: Pair, rule: str, remedy: str) -> InvalidValue:
+    return InvalidValue(f"pairs: the vectors of {pair.name!r} are no neighbours, {rule}: {remedy}")
+
+
+def exact_scores(scores: Any) -> list[Fraction]:
+    """The scores at their exact value; refuses what is not finite."""
+    vector: Vector = as_vector(scores)
+    losses(vector)
+    return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]

@@ -1,0 +1,67 @@
+"""Compare the probabilities of a mechanism on neighbouring scores: no randomness, and no doubt but that of floats."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpselect import _validate
+from dpselect.analysis.privacy import HasProbabilities, check_privacy, search_neighbours
+from dpselect.audit.findings import PmfAudit
+from dpselect.audit.hard_pairs import hard_pairs
+from dpselect.audit.neighbours import exact_scores
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.record import Number
+
+# Probabilities within a relative 1e-12, as our own promise to be, move a log-ratio by 2e-12; others get some more.
+DEFAULT_SLACK = 1e-9
+_MOST_TO_SEARCH = 3
+_MOST_CANDIDATES = 64
+
+
+def audit_pmf(
+    mechanism: HasProbabilities,
+    epsilon: Number | None = None,
+    *,
+    scores: Mapping[str, Any] | None = None,
+    slack: float = DEFAULT_SLACK,
+) -> PmfAudit:
+    """The largest log-ratio of a mechanism's `pmf` between neighbours of each of these score vectors.
+
+    Up to three candidates the whole box of neighbours is searched, which assumes nothing about the mechanism; beyond,
+    the worst neighbours of a regular mechanism are compared (see `analysis.check_privacy`).
+
+    Args:
+        mechanism: anything with `pmf(scores)`, `sensitivity` and `monotonic`.
+        epsilon: what it promises; default: its own `epsilon`.
+        scores: score vectors by name; default: those of `hard_pairs` of at most 64 candidates.
+        slack: by how much errors of the probabilities may move a log-ratio.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> audit_pmf(PermuteAndFlip(epsilon=1), scores={"two": [3, 0], "ties": [0, 0, 0]})
+    PmfAudit(no violation found on 2 score vectors)
+    >>> audit_pmf(PermuteAndFlip(epsilon="1.01"), epsilon=1, scores={"two": [3, 0], "ties": [0, 0, 0]})
+    PmfAudit(violates epsilon = 1: it is at least 1.01 on 'two')
+    """
+    promised = _promised(mechanism, epsilon)
+    sensitivity = _validate.exact_positive(sensitivity=mechanism.sensitivity)
+    monotonic = _validate.boolean(monotonic=mechanism.monotonic)
+    if scores is None:
+        pairs = hard_pairs(promised, sensitivity, monotonic, longest=16)
+        scores = {pair.name: pair.scores for pair in pairs}
+    if not isinstance(scores, Mapping) or not scores:
+        raise InvalidType("scores must be a dictionary of at least one score vector by name")
+    ratios = tuple((str(name), _worst(mechanism, vector)) for name, vector in scores.items())
+    return PmfAudit(promised, sensitivity, monotonic, slack, ratios)
+
+
+def _promised(mechanism: HasProbabilities, epsilon: Number | None) -> Fraction:
+    if not callable(getattr(mechanism, "pmf", None)):
+        raise InvalidType("mechanism must have a method pmf(scores): use audit for a callable without one")
+    return _validate.exact_positive(epsilon=getattr(mechanism, "epsilon", None) if epsilon is None else epsilon)
+
+
+def _worst(mechanism: HasProbabilities, scores: Any) -> float:
+    exact = exact_scores(scores)
+    if len(exact) > _MOST_CANDIDATES:
+        raise InvalidValue(f"scores must have at most {_MOST_CANDIDATES} candidates: each needs probabilities anew")
+    return (search_neighbours if len(exact) <= _MOST_TO_SEARCH else check_privacy)(mechanism, exact)

@@ -1,0 +1,139 @@
+"""`dpselect audit`: try to catch a mechanism, ours or yours, being less private than it says."""
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+import dpselect
+from dpselect.cli.console import busy, clean_errors, print_line, print_table, progress_bar
+from dpselect.cli.figures import DOWN, figure_table, shown
+from dpselect.cli.imported import imported
+from dpselect.cli.options import Epsilon, Json, Monotonic, Sensitivity
+from dpselect.cli.parsing import positive, whole
+from dpselect.errors import InvalidValue
+from dpselect.mechanisms.names import KINDS, MechanismName
+
+if TYPE_CHECKING:
+    from dpselect.audit import Audit, PmfAudit
+
+_Mechanism = Annotated[
+    MechanismName | None, typer.Option(metavar="M", help="One of ours: permute-and-flip, exponential or noisy-max.")
+]
+_Callable = Annotated[
+    str | None,
+    typer.Option(
+        "--callable",
+        metavar="MODULE:NAME",
+        help="One of yours: f(scores) -> index. Its module is imported, which runs it.",
+    ),
+]
+_Runs = Annotated[str, typer.Option(metavar="N", help="How often to run it on each score vector.")]
+_FalseAlarm = Annotated[str, typer.Option(metavar="P", help="How likely a private mechanism may be accused.")]
+_Rows = Annotated[bool, typer.Option("--rows", help="Audit select_rows, which draws in batches, instead of select.")]
+_Pmf = Annotated[bool, typer.Option("--pmf", help="Compare its probabilities instead of running it.")]
+
+VIOLATION = 1
+_MOST_RUNS = 10**10
+_LONGEST_OF_OURS, _LONGEST_OF_YOURS = 5_000, 64  # ours take another road beyond 4,096 candidates
+
+
+def audit(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    epsilon: Epsilon,
+    mechanism: _Mechanism = None,
+    function: _Callable = None,
+    sensitivity: Sensitivity = "1",
+    monotonic: Monotonic = False,
+    runs: _Runs = "10000",
+    false_alarm: _FalseAlarm = "1e-6",
+    rows: _Rows = False,
+    pmf: _Pmf = False,
+    as_json: Json = False,
+) -> None:
+    """Try to show that a mechanism is less private than it says.
+
+    It runs on neighbouring scores that have broken other implementations.
+    Exit code 0: no violation found, which proves nothing. 1: it violates epsilon. 2: bad input.
+
+    Example: dpselect audit --mechanism permute-and-flip --epsilon 1
+
+    Example: dpselect audit --callable mymodule:choose --epsilon 0.5 --sensitivity 2 --runs 100000
+    """
+    with clean_errors():
+        claim = _Claim(positive(epsilon=epsilon), positive(sensitivity=sensitivity), monotonic)
+        times = whole(least=100, most=_MOST_RUNS, runs=runs)
+        audited = _audited(mechanism, function, claim)
+        if rows and mechanism is None:
+            raise InvalidValue("--rows belongs to --mechanism: a callable is run as it is")
+        if pmf:
+            with busy("Comparing ..."):
+                result: Audit | PmfAudit = dpselect.audit.audit_pmf(audited, claim.epsilon)
+        else:
+            chosen = audited.select if mechanism is not None and not rows else audited
+            result = _run(
+                chosen, claim, times, false_alarm, longest=_LONGEST_OF_YOURS if mechanism is None else _LONGEST_OF_OURS
+            )
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), allow_nan=False))
+    else:
+        _print_text(result)
+    raise typer.Exit(VIOLATION if result.violates else 0)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What is promised, and of which neighbours."""
+
+    epsilon: Fraction
+    sensitivity: Fraction
+    monotonic: bool
+
+
+def _audited(mechanism: MechanismName | None, function: str | None, claim: _Claim) -> Any:
+    if (mechanism is None) == (function is None):
+        raise InvalidValue("give either --mechanism, one of ours, or --callable MODULE:NAME, one of yours")
+    if mechanism is not None:
+        return KINDS[mechanism](claim.epsilon, claim.sensitivity, claim.monotonic)
+    return imported(str(function), "--callable")
+
+
+def _run(audited: Any, claim: _Claim, runs: int, false_alarm: str, longest: int) -> "Audit":
+    """The black-box audit, with a progress bar if somebody is watching."""
+    pairs = dpselect.audit.hard_pairs(claim.epsilon, claim.sensitivity, claim.monotonic, longest=longest)
+    with progress_bar("Auditing ...") as watch:
+        return dpselect.audit.audit(
+            audited,
+            claim.epsilon,
+            sensitivity=claim.sensitivity,
+            monotonic=claim.monotonic,
+            pairs=pairs,
+            runs=runs,
+            false_alarm=false_alarm,
+            watch=watch,
+        )
+
+
+def _print_text(result: "Audit | PmfAudit") -> None:
+    print_line(result.verdict, "bold red" if result.violates else "bold green")
+    if not result.violates:
+        print_line("This is no proof of privacy: only a violation can be proved.", "dim")
+    print_table(_table(result))
+
+
+def _table(result: "Audit | PmfAudit") -> Table:
+    """One row for each pair of neighbours, or for each score vector of a white-box audit."""
+    if isinstance(result, dpselect.audit.PmfAudit):
+        table = figure_table("scores", "log-ratio")
+        for name, ratio in result.log_ratios:
+            table.add_row(name, "inf" if math.isinf(ratio) else shown(ratio))
+        return table
+    table = figure_table("pair of neighbours", "epsilon is at least", "hits", "of", "on the other", "of", "failures")
+    for finding in result.findings:
+        counts = (finding.hits, finding.trials, finding.neighbour_hits, finding.trials, finding.failures)
+        table.add_row(finding.pair, shown(finding.lower_bound, DOWN), *(f"{count:,}" for count in counts))
+    return table

@@ -1,0 +1,202 @@
+"""The audit catches every broken mechanism with near certainty, and accuses none of ours."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
+from dpselect.audit import Audit, Pair, audit, hard_pairs
+from tests.broken import (
+    BROKEN,
+    BiasedShuffle,
+    HalfTheSensitivity,
+    PlainPermuteAndFlip,
+    RateOffByOnePercent,
+    RoundedScores,
+    TiesToTheFirst,
+    UnderflowingExp,
+)
+from tests.statistical.detection import least_bound
+
+KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
+DOUBT = 1e-9  # of each audit here; there are some thirty
+RUNS = 20_000
+
+
+def pair_named(name, epsilon):
+    [pair] = [pair for pair in hard_pairs(epsilon) if pair.name == name]
+    return pair
+
+
+# Where each is caught: epsilon, the pair of neighbours, the runs, and an event that is too likely there.
+CAUGHT = {
+    BiasedShuffle: (0.1, "three ties", 6_000_000, 2),
+    RateOffByOnePercent: (2, "ties", 18_000_000, 0),
+    HalfTheSensitivity: (1, "ties", RUNS, 0),
+    TiesToTheFirst: (1, "ties", RUNS, 1),
+    UnderflowingExp: (1, "exponentials that underflow", RUNS, 1),
+    RoundedScores: (1, "integers beyond 2**60", RUNS, 0),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
+def test_every_broken_mechanism_is_caught(kind):
+    epsilon, name, runs, candidate = CAUGHT[kind]
+    pair, mechanism = pair_named(name, epsilon), kind(epsilon)
+    ends = [mechanism.pmf(vector.tolist())[candidate] for vector in (pair.scores, pair.neighbour)]
+    assert least_bound(max(ends), min(ends), runs // 2, DOUBT) > epsilon, "too few runs for a power check"
+    found = audit(mechanism, epsilon, pairs=[pair], runs=runs, false_alarm=DOUBT)
+    assert found.violates
+    assert epsilon < found.lower_bound <= abs(math.log(max(min(ends), 1e-300) / max(ends)))
+    assert found.verdict.startswith(f"violates epsilon = {epsilon}: it is at least ")
+
+
+@pytest.mark.parametrize("kind", [HalfTheSensitivity, TiesToTheFirst, UnderflowingExp, RoundedScores])
+def test_the_pairs_that_come_with_it_suffice(kind):
+    assert audit(kind(1), 1, runs=RUNS, false_alarm=DOUBT).violates
+
+
+def test_the_control_is_not_accused_on_harmless_scores():
+    pairs = [pair for pair in hard_pairs(1) if pair.scores.dtype.kind == "f"]
+    assert not audit(PlainPermuteAndFlip(1), 1, pairs=pairs, runs=RUNS, false_alarm=DOUBT).violates
+
+
+@pytest.mark.parametrize("monotonic", [False, True], ids=["any scores", "monotonic"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_ours_are_not_accused(kind, monotonic):
+    """And the audit comes close: permute-and-flip spends all of its epsilon on ties."""
+    mechanism = kind(1, monotonic=monotonic)
+    pairs = hard_pairs(1, monotonic=monotonic)
+    found = audit(mechanism, 1, monotonic=monotonic, pairs=pairs, runs=10_000, false_alarm=DOUBT)
+    assert not found.violates
+    assert found.runs == 2 * 10_000 * len(pairs)
+    assert found.verdict == f"no violation found in {found.runs:,} runs"
+    if kind is PermuteAndFlip:
+        assert found.lower_bound > least_bound(0.5, math.exp(-1) / 2, 5_000, DOUBT / len(pairs)) > 0.4
+    assert not any(finding.failures for finding in found.findings)
+
+
+def ones(scores):
+    return [1] * len(scores)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        PermuteAndFlip(1).select,
+        lambda scores: PermuteAndFlip(1).select(scores, early_exit=True),
+        lambda scores: PermuteAndFlip(1).select_runs(scores, ones(scores)),
+        ExponentialMechanism(1).select,
+        ReportNoisyMax(1).select,
+    ],
+    ids=["select", "early exit", "runs", "exponential", "noisy max"],
+)
+def test_our_single_selections_are_not_accused(f):
+    pairs = [pair_named(name, 1) for name in ("ties", "spread", "many losers", "integers beyond 2**60")]
+    assert not audit(f, 1, pairs=pairs, runs=1_000, false_alarm=DOUBT).violates
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_vectors_of_ours_are_not_accused(kind):
+    """Beyond 4,096 candidates the kernels take another road."""
+    [pair] = [pair for pair in hard_pairs(3, longest=5_000) if pair.name == "many losers"]
+    assert not audit(kind(3).select, 3, pairs=[pair], runs=1_500, false_alarm=DOUBT).violates
+    assert audit(kind(3).select, "0.5", pairs=[pair], runs=1_500, false_alarm=DOUBT).violates
+    winner = [kind(3).pmf(scores)[0] for scores in (pair.scores, pair.neighbour)]
+    assert least_bound(*winner, 750, DOUBT) > 0.5
+
+
+@pytest.mark.parametrize("sensitivity", ["0.1", "1/3", 7, 10**6, 1e-200, 1e200])
+@pytest.mark.parametrize("monotonic", [False, True], ids=["any scores", "monotonic"])
+def test_other_sensitivities(sensitivity, monotonic):
+    """The pairs scale: ours passes, and what it does for a third of the promised epsilon is caught."""
+    mechanism = PermuteAndFlip(3, sensitivity, monotonic)
+    honest = audit(mechanism, 3, sensitivity=sensitivity, monotonic=monotonic, runs=3_000, false_alarm=DOUBT)
+    assert not honest.violates
+    false = audit(mechanism, 1, sensitivity=sensitivity, monotonic=monotonic, runs=6_000, false_alarm=DOUBT)
+    assert false.violates
+    assert least_bound(0.5, math.exp(-3 * (1 - 2**-20)) / 2, 3_000, DOUBT / len(false.findings)) > 1
+
+
+def test_an_exception_is_an_outcome():
+    def refuses_negative(scores):
+        if min(scores) < 0:
+            raise ZeroDivisionError
+        return 0
+
+    found = audit(refuses_negative, 1, pairs=[([0, 5], [-1, 5])], runs=1_000)
+    assert found.violates
+    assert found.worst.event in {("ZeroDivisionError",), (0,)}
+    assert found.worst.failures == 1_000
+    assert not audit(refuses_negative, 1, pairs=[([0, 5], [1, 5])], runs=1_000).violates
+
+
+def test_a_callable_that_never_works_is_bad_input():
+    with pytest.raises(errors.InvalidValue, match="failed in every run"):
+        audit(lambda scores: 1 // 0, 1, runs=100)
+
+
+def test_scores_are_handed_over_as_they_are():
+    seen = []
+    first, second = [1, 2], np.array([1, 3], np.uint8)
+    audit(lambda scores: seen.append(scores) or 0, 1, pairs=[(first, second)], runs=100)
+    assert {id(scores) for scores in seen} == {id(first), id(second)}
+    assert len(seen) == 200
+
+
+def test_the_watcher_is_told_how_far_it_is():
+    told = []
+    audit(lambda scores: 0, 1, pairs=[([0], [1]), ([0, 1], [1, 0])], runs=3_000, watch=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1
+    assert len(told) >= 8
+
+
+def test_the_record_says_what_was_found_and_never_more():
+    found = audit(lambda scores: int(np.argmax(scores)), "1/2", pairs=[Pair("a tie", [0, 0], [0, 1])], runs=1_000)
+    assert isinstance(found, Audit)
+    assert repr(found) == "Audit(violates epsilon = 0.5: it is at least 3.525 on the pair 'a tie')"
+    assert repr(found.findings[0]) == "Finding('a tie', epsilon >= 3.525, 500 trials)"
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert content["violates"] is True
+    assert content["epsilon"] == "1/2"
+    assert content["findings"][0]["hits"] == 500
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.runs = 0
+    for text in (found.verdict, audit(lambda scores: 0, 1, runs=100).verdict):
+        assert "private" not in text
+
+
+BAD = {
+    "no callable": ({"f": 3}, errors.InvalidType, "f must be a callable"),
+    "epsilon": ({"epsilon": 0}, errors.InvalidValue, "epsilon must be > 0"),
+    "sensitivity": ({"sensitivity": -1}, errors.InvalidValue, "sensitivity must be > 0"),
+    "monotonic": ({"monotonic": 1}, errors.InvalidType, "monotonic must be True or False"),
+    "few runs": ({"runs": 99}, errors.InvalidValue, "runs must be >= 100"),
+    "no runs": ({"runs": 1e4}, errors.InvalidType, "runs must be an integer"),
+    "false alarm": ({"false_alarm": 1}, errors.InvalidValue, "false_alarm must be between 0 and 1"),
+    "no pairs": ({"pairs": []}, errors.InvalidValue, "pairs must have at least one"),
+    "text": ({"pairs": "ab"}, errors.InvalidType, "pairs must be a list"),
+    "a triple": ({"pairs": [([0], [0], [0])]}, errors.InvalidType, "pair 1 must be"),
+    "no neighbours": ({"pairs": [([0], [0]), ([0, 48151], [0, 48153])]}, errors.InvalidValue, "'pair 2' are no neigh"),
+    "by a hair": ({"pairs": [([0.0], [np.nextafter(1, 2)])]}, errors.InvalidValue, "more than the sensitivity"),
+    "beyond floats": ({"pairs": [([2**60], [2**60 + 2])]}, errors.InvalidValue, "more than the sensitivity"),
+    "lengths": ({"pairs": [([0], [0, 1])]}, errors.InvalidValue, "different numbers"),
+    "both ways": ({"pairs": [([0, 0], [1, -1])], "monotonic": True}, errors.InvalidValue, "some rise|some scores rise"),
+    "nan": ({"pairs": [([0.0], [math.nan])]}, errors.InvalidValue, "finite"),
+    "no index": ({"f": lambda scores: "0"}, errors.InvalidType, "f must return the index"),
+    "a float": ({"f": lambda scores: 0.0}, errors.InvalidType, "f must return the index"),
+    "beyond": ({"f": len}, errors.InvalidValue, "f must return an index from 0"),
+    "negative": ({"f": lambda scores: -1}, errors.InvalidValue, "f must return an index from 0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case):
+    given, error, words = BAD[case]
+    with pytest.raises(error, match=words) as caught:
+        audit(**{"f": lambda scores: 0, "epsilon": 1, "runs": 100, **given})
+    assert "48151" not in str(caught.value)

@@ -1,0 +1,127 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+MODULE = """
+import random
+
+import numpy
+
+CALLS = []
+
+
+def best(scores):
+    return numpy.argmax(scores)
+
+
+def constant(scores):
+    CALLS.append(scores)
+    return 0
+
+
+class Uniform:
+    sensitivity, monotonic = 1, False
+
+    def pmf(self, scores):
+        return [1 / len(scores)] * len(scores)
+
+
+class Box:
+    uniform = Uniform()
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A user's own module in the working directory."""
+    (tmp_path / "their_module.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "their_module", raising=False)
+    return "their_module"
+
+
+@pytest.mark.parametrize("options", [("--rows",), ()], ids=["select_rows", "select"])
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential", "noisy-max"])
+def test_ours_have_no_violation(run: Run, mechanism: str, options: tuple[str, ...]) -> None:
+    result = run("audit", "--mechanism", mechanism, "--epsilon", "1", "--runs", "200", *options)
+    assert result.code == 0
+    assert result.err == ""
+    assert result.out.splitlines()[:2] == [
+        "no violation found in 8,800 runs",
+        "This is no proof of privacy: only a violation can be proved.",
+    ]
+    assert "many losers" in result.out
+
+
+def test_a_violation_has_its_own_exit_code(run: Run, module: str) -> None:
+    result = run("audit", "--callable", f"{module}:best", "--epsilon", "0.5", "--runs", "1000")
+    assert result.code == 1
+    assert result.err == ""
+    assert result.out.startswith("violates epsilon = 0.5: it is at least 3.3")
+
+
+def test_json_has_everything(run: Run, module: str) -> None:
+    result = run("audit", "--callable", f"{module}:constant", "--epsilon", "1/3", "--sensitivity", "2", "--json")
+    assert result.code == 0
+    content = json.loads(result.out)
+    assert content["violates"] is False
+    assert (content["epsilon"], content["sensitivity"], content["monotonic"]) == ("1/3", "2", False)
+    assert content["verdict"] == f"no violation found in {content['runs']:,} runs"
+    assert content["runs"] == 20_000 * len(content["findings"])
+    assert content["runs"] == len(sys.modules[module].CALLS)
+
+
+def test_probabilities_are_compared_on_request(run: Run, module: str) -> None:
+    ours = json.loads(run("audit", "--mechanism", "exponential", "--epsilon", "0.5", "--pmf", "--json").out)
+    assert 0.49 < ours["log_ratio"] <= 0.5
+    theirs = run("audit", "--callable", f"{module}:Box.uniform", "--epsilon", "0.5", "--pmf")
+    assert theirs.code == 0
+    assert theirs.out.startswith("no violation found on 22 score vectors")
+
+
+def test_a_terminal_gets_a_progress_bar_on_standard_error() -> None:
+    pty = pytest.importorskip("pty")
+    reader, writer = pty.openpty()
+    command = [sys.executable, "-c", "from dpselect.cli import main; main()", "audit", "--epsilon", "1"]
+    options = ["--mechanism", "exponential", "--runs", "100", "--rows", "--json"]
+    environment = {**os.environ, "TERM": "xterm"}
+    done = subprocess.run([*command, *options], stdout=subprocess.PIPE, stderr=writer, env=environment, check=True)
+    os.set_blocking(reader, False)  # a missing bar must fail the test, not hang it
+    shown = os.read(reader, 10_000)
+    os.close(writer)
+    os.close(reader)
+    assert b"Auditing" in shown
+    assert json.loads(done.stdout)["violates"] is False
+
+
+BAD = {
+    "neither": ("--epsilon", "1"),
+    "both": ("--epsilon", "1", "--mechanism", "exponential", "--callable", "{}:best"),
+    "no epsilon": ("--epsilon", "0", "--mechanism", "exponential"),
+    "huge epsilon": ("--epsilon", "1e60", "--mechanism", "exponential"),
+    "no sensitivity": ("--epsilon", "1", "--mechanism", "exponential", "--sensitivity", "x"),
+    "few runs": ("--epsilon", "1", "--mechanism", "exponential", "--runs", "10"),
+    "false alarm": ("--epsilon", "1", "--mechanism", "exponential", "--false-alarm", "2", "--runs", "100"),
+    "no module": ("--epsilon", "1", "--callable", "no_such_module_here:f"),
+    "no colon": ("--epsilon", "1", "--callable", "{}"),
+    "no name": ("--epsilon", "1", "--callable", "{}:nothing"),
+    "no callable": ("--epsilon", "1", "--callable", "{}:CALLS", "--runs", "100"),
+    "rows of theirs": ("--epsilon", "1", "--callable", "{}:best", "--rows"),
+    "no pmf": ("--epsilon", "1", "--callable", "{}:best", "--pmf"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_code_2(run: Run, module: str, case: str) -> None:
+    result = run("audit", *(text.format(module) for text in BAD[case]))
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 1

@@ -1,0 +1,60 @@
+"""The targets of `make fuzz` hold on some random bytes and on what the fuzzer found, without atheris."""
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from fuzz.targets import TARGETS, candidate_list, command_line, scores_file, table_lines
+
+# Bytes that matter to CSV are frequent.
+DATA = st.one_of(
+    st.binary(max_size=200),
+    st.lists(
+        st.sampled_from(
+            [
+                *(b",", b'"', b'""', b"\n", b"\r\n", b"\r", b"a", b"b", b"1", b"2", b" ", b";", b"\xff", b"\x1f"),
+                *(b"\x00", b"\xef\xbb\xbf", "ä".encode(), b"score", b"1e400", b"-0.5", b"nan", b"\\", b"'"),
+            ]
+        ),
+        max_size=30,
+    ).map(b"".join),
+)
+FEW = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+
+
+@given(DATA)
+@settings(max_examples=300)
+@example(b"\x01score\n1\n")
+def test_scores_file(data):
+    scores_file(data)
+
+
+@given(DATA)
+@settings(max_examples=300)
+@example(b"&\n-")  # a line break in a list was a traceback
+def test_candidate_list(data):
+    candidate_list(data)
+
+
+@given(DATA)
+@FEW
+@example(b'1,a\n2,"a"\n3,"a\n4,b"\n5,a\xff\n6,b')
+def test_table_lines(data):
+    table_lines(data)
+
+
+@given(st.binary(max_size=60))
+@FEW
+def test_command_line(data):
+    command_line(data)
+
+
+def test_the_targets_are_all_here():
+    assert set(TARGETS) == {"scores_file", "candidate_list", "table_lines", "command_line"}
+
+
+def test_a_wrong_count_is_noticed(monkeypatch):
+    """The power check of table_lines: a reader that lets a quotation mark run on is caught."""
+    monkeypatch.setattr("fuzz.targets._row", lambda line: ["1", "a"])
+    with pytest.raises(AssertionError):
+        table_lines(b"1,a\n2,b\n")
