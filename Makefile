@@ -68,6 +68,7 @@ mutants: .venv/installed-mutants
 	rm -rf build/mutants && mkdir -p build/mutants
 	cp -r src tests fuzz mutation pyproject.toml README.md build/mutants/
 	cd build/mutants && export PYTHONPATH=src && bin=../../$(BIN) && \
+	$$bin/cosmic-ray baseline mutation/cosmic-ray.toml && \
 	$$bin/cosmic-ray init mutation/cosmic-ray.toml session.sqlite && \
 	$$bin/python mutation/sample.py session.sqlite $(MUTANTS) && \
 	$$bin/cosmic-ray exec mutation/cosmic-ray.toml session.sqlite && \

@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 from dpselect.cli import main
 from dpselect.cli.public_list import bound, distance, public_list
 from dpselect.cli.scores_file import read_scores
 from dpselect.errors import DPSelectError
-from dpselect.tables import duckdb_engine
+from dpselect.tables.duckdb_engine import DuckDBEngine
 from dpselect.tables.engine import Individuals
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.values import Values
@@ -86,8 +87,7 @@ def candidate_list(data: bytes) -> None:
 
 def table_lines(data: bytes) -> None:
     """A CSV file with a good header and any lines: DuckDB counts what a reader of single lines counts."""
-    path = _file(b"person,letter\n" + data, "rows.csv")
-    engine = duckdb_engine.DuckDBEngine(str(path))
+    engine = _engine(_file(b"person,letter\n" + data, "rows.csv"))
     column, person = engine.columns["letter"], engine.columns["person"]
     candidates = Values(Kind.TEXT, tuple(_LETTERS))
     expected = [row for row in map(_row, _lines(data)) if row is not None]
@@ -96,6 +96,12 @@ def table_lines(data: bytes) -> None:
     [by_person] = engine.counts(column, candidates, Individuals(person))
     people = Counter(letter for who, letter in {(who, letter) for who, letter in expected if who})
     assert by_person.tolist() == [people[letter] for letter in _LETTERS]
+
+
+@cache
+def _engine(path: Path) -> DuckDBEngine:
+    """One engine for all runs: it reads the file anew for each question."""
+    return DuckDBEngine(str(path))
 
 
 def _lines(data: bytes) -> list[bytes]:

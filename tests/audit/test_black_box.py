@@ -139,12 +139,23 @@ def test_a_callable_that_never_works_is_bad_input():
         audit(lambda scores: 1 // 0, 1, runs=100)
 
 
-def test_scores_are_handed_over_as_they_are():
+def test_scores_are_handed_over_in_their_type():
     seen = []
-    first, second = [1, 2], np.array([1, 3], np.uint8)
-    audit(lambda scores: seen.append(scores) or 0, 1, pairs=[(first, second)], runs=100)
-    assert {id(scores) for scores in seen} == {id(first), id(second)}
+    audit(lambda scores: seen.append(scores) or 0, 1, pairs=[([1, 2], np.array([1, 3], np.uint8))], runs=100)
     assert len(seen) == 200
+    lists, arrays = ([scores for scores in seen if isinstance(scores, kind)] for kind in (list, np.ndarray))
+    assert lists == [[1, 2]] * 100
+    assert {(scores.dtype.name, *scores.tolist()) for scores in arrays} == {("uint8", 1, 3)}
+
+
+def test_what_f_does_to_its_scores_does_not_reach_the_next_run():
+    def careless(scores):
+        scores -= scores.max()
+        return int(scores.min() != -1)
+
+    found = audit(careless, 1, pairs=[(np.array([5, 4]), np.array([4, 3]))], runs=200)
+    assert not found.violates
+    assert found.worst.hits in (0, 100)
 
 
 def test_the_watcher_is_told_how_far_it_is():

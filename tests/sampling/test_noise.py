@@ -143,3 +143,5 @@ def test_overflowed_exponents_claim_no_lower_bound():
     assert np.isneginf(low[0])
     assert high[0] == pytest.approx(-1e308)
     assert np.isfinite(low[1])
+    low, _, _ = float_bounds(np.array([5, 5], np.uint16), np.array([2.0**100, 2.0**101]), ScriptedBits("01" * 32))
+    assert np.isfinite(low).tolist() == [True, False]

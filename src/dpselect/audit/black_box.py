@@ -40,8 +40,8 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
     Give it public or synthetic scores only: what it finds is derived from them.
 
     Args:
-        f: any callable f(scores) -> index, or a mechanism with `select_rows`, which is run in batches. An exception
-            counts as an outcome.
+        f: any callable f(scores) -> index, or a mechanism with `select_rows`, which is run in batches. Its runs must be
+            independent of each other. An exception counts as an outcome.
         epsilon: what f promises.
         sensitivity: by how much one person can change any single score.
         monotonic: whether one person moves all scores in the same direction.

@@ -16,7 +16,7 @@ _MOST_LEVELS = 8
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Pair:
-    """Two score vectors that one person can turn into each other. The audited callable gets them as they are."""
+    """Two score vectors that one person can turn into each other. The audited callable gets copies, in their type."""
 
     name: str
     scores: Any

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from copy import copy
 from numbers import Integral
 from typing import Any
 
@@ -31,11 +32,11 @@ def chunk_of(f: Any, size: int) -> int:
 
 
 def _one_by_one(f: Callable[[Any], Any], scores: Any, runs: int) -> Counts:
-    """An exception is an outcome as well: whoever sees it learns from it."""
+    """An exception is an outcome as well: whoever sees it learns from it. Each run gets its own copy of the scores."""
     counts: Counts = Counter()
     for _ in range(runs):
         try:
-            selected = f(scores)
+            selected = f(copy(scores))
         except Exception as error:
             counts[type(error).__name__] += 1
         else:

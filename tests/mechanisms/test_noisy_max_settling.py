@@ -1,0 +1,76 @@
+"""Report noisy max, bit by bit: sieves never lose the winner, and near ties are settled by the bits that matter."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpselect.mechanisms import noisy_max
+from dpselect.mechanisms.gaps import Rate, RowGaps, gaps_of
+from dpselect.mechanisms.noisy_max import choose_noisy_max, choose_noisy_max_in_rows
+from dpselect.sampling.bits import ScriptedBits
+from dpselect.sampling.draws import Draws
+from dpselect.sampling.noise import HUGE, WIDTH, upper_bounds
+
+UNIT = Rate(Fraction(1))
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 1000, 10**6, 10**12, 2**62])
+def test_upper_bounds_are_above_and_close(exponent):
+    gaps = gaps_of(np.array([0, -exponent]), UNIT)
+    words = np.array([77, 2**15 + 77], np.uint16)
+    bounds = noisy_max._upper_bounds(gaps, gaps.at(slice(None))[[1, 1]], words)
+    for word, bound in zip(words, bounds.tolist(), strict=True):
+        true = Fraction(float(upper_bounds()[word])) - exponent
+        assert Fraction(bound) >= true - Fraction(exponent, 2**53)
+        assert Fraction(bound) <= true + Fraction(exponent, 2**48)
+
+
+def test_lower_bounds_of_what_the_upper_bounds_stand_for():
+    least = noisy_max._least(np.array([0.0, 5.0, -1e6, -HUGE, -2 * HUGE, -np.inf]))
+    assert least[0] == pytest.approx(-WIDTH, abs=1e-4)
+    assert least[1] == pytest.approx(5 - WIDTH, abs=1e-4)
+    assert least[2] == pytest.approx(-1e6 - WIDTH, abs=1e-4)
+    assert np.isfinite(least[3])
+    assert np.isneginf(least[4:]).all()
+    assert (least[:4] < np.array([0.0, 5.0, -1e6, -HUGE]) + 1e-9).all()
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_each_row_has_its_own_winner(signed):
+    matrix = np.zeros((4, 3), np.int64)
+    matrix[[0, 1, 2, 3], [2, 0, 1, 2]] = 10_000
+    assert choose_noisy_max_in_rows(RowGaps(matrix, UNIT), Draws(), signed).tolist() == [2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("rows", [False, True], ids=["one vector", "rows"])
+@pytest.mark.parametrize("larger", [0, 1])
+@pytest.mark.parametrize("sign", ["0", "1"])
+def test_a_near_tie_is_settled_by_the_next_bits(sign, larger, rows):
+    """Equal scores and 47 equal bits of V: positive noise falls with V and negative noise grows with it."""
+    first_words = (sign + "000000001100011") * 2
+    refined = ["0" * 64, "0" * 64]
+    refined[larger] = "1" * 64
+    source = ScriptedBits(first_words + "01" * 32 + "".join(refined))
+    scores = np.array([3, 3])
+    if rows:
+        chosen = int(choose_noisy_max_in_rows(RowGaps(scores[np.newaxis], UNIT), Draws(source))[0])
+    else:
+        chosen = choose_noisy_max(gaps_of(scores, UNIT), Draws(source))
+    assert chosen == (larger if sign == "1" else 1 - larger)
+    assert source.used == 32 + 64 + 128
+
+
+def test_a_word_without_a_one_stays_in_the_contest():
+    """V with fifteen zeros bounds nothing yet: the noise may be large enough to win from far behind."""
+    gaps = gaps_of(np.array([0, -20]), UNIT)
+    first_words = "0" + "1" * 15 + "0" * 16
+    source = ScriptedBits(first_words + "1" * 32 + "0" * 31 + "1" + "0" * 64 * 4)
+    assert choose_noisy_max(gaps, Draws(source)) == 1  # E is beyond 46 ln 2 = 31.9
+
+
+def test_long_vectors_keep_their_winner_in_any_run():
+    for winner in (0, 20_000, 39_999):
+        scores = np.zeros(40_000)
+        scores[winner] = 10_000
+        assert choose_noisy_max(gaps_of(scores, UNIT), Draws()) == winner
