@@ -88,3 +88,12 @@ def test_large_counts_have_the_right_mean_and_spread():
     draws = np.array([binomial(count, exponent, SystemEntropy()) for _ in range(400)])
     assert abs(draws.mean() - count * heads) < 7 * spread / 20
     assert 0.7 < draws.std() / spread < 1.4
+
+
+@pytest.mark.parametrize("exponent", [Fraction(50_000), Fraction(41), Fraction(1, 2**70), Fraction(1, 2**45)])
+def test_probabilities_next_to_zero_and_one_do_not_overflow(exponent):
+    """Small words make long gaps: of a process with a success in 2**60 they would be beyond 64 bits."""
+    expected = 3 if exponent < 1 else 0
+    for words in ("0" * 31 + "1", "0" * 28 + "1111"):
+        assert binomial(3, exponent, ScriptedBits(words * 20)) == expected
+    assert {binomial(3, exponent, SystemEntropy()) for _ in range(2_000)} == {expected}

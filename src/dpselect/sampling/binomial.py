@@ -12,7 +12,9 @@ from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import scaled_exp
 from dpselect.sampling.geometric import successes
 
-_DEPTH = 60
+# How many equal bits are skipped at most. Gaps of so sparse a process fit 64 bits with room to spare: a gap is beyond
+# 2**23 * 2**40 with probability exp(-2**23), and a coin in 2**40 is rare enough.
+_DEPTH = 40
 _BITS_AT_ONCE = 1 << 23
 # Below this many equal bits, two random bits a coin are cheaper than gaps.
 _SPARSE = 6
