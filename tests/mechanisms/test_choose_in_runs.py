@@ -69,7 +69,8 @@ def test_positions_count_all_candidates_before():
     """Lengths that add up beyond 2**64 are added exactly."""
     lengths = [2**63 - 1, 2**63 - 1, 2**63 - 5, 1]
     assert PermuteAndFlip(1).select_runs([0, 0, 0, 1000], lengths) == sum(lengths[:3])
-    assert runs._total(np.array([2**64 - 1] * 5, np.uint64)) == 5 * (2**64 - 1)
+    for count in range(1, 9):
+        assert runs._total(np.array([2**64 - 1] * count, np.uint64)) == count * (2**64 - 1)
     assert runs._total(np.array([], np.uint64)) == 0
 
 
@@ -92,6 +93,17 @@ def test_cold_runs_are_read_only_where_eight_zeros_survive(monkeypatch):
     positions, zeros = runs._warm_runs(gaps, lengths, draws)
     assert positions.tolist() == [0, 1, 2]
     assert zeros.tolist() == [0, 0, 8]
+
+
+def test_a_run_at_the_border_is_listed_once(monkeypatch):
+    """The floor of whole scores is a score: it is hot, and no survivor beside."""
+    gaps = gaps_of(np.array([0, -7, -8]), Rate(Fraction(1)))
+    lengths = np.array([4, 4, 4], np.uint64)
+    assert gaps.floor(3 + 8) == -7
+    draws = Draws()
+    monkeypatch.setattr(draws, "survivors", lambda count, zeros: np.array([1, 2]))
+    positions, _ = runs._warm_runs(gaps, lengths, draws)
+    assert positions.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("member", [0, 1])

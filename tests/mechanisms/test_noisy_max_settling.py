@@ -46,9 +46,10 @@ def test_each_row_has_its_own_winner(signed):
 @pytest.mark.parametrize("rows", [False, True], ids=["one vector", "rows"])
 @pytest.mark.parametrize("larger", [0, 1])
 @pytest.mark.parametrize("sign", ["0", "1"])
-def test_a_near_tie_is_settled_by_the_next_bits(sign, larger, rows):
+@pytest.mark.parametrize("first", ["000000001100011", "100000001100011"])
+def test_a_near_tie_is_settled_by_the_next_bits(first, sign, larger, rows):
     """Equal scores and 47 equal bits of V: positive noise falls with V and negative noise grows with it."""
-    first_words = (sign + "000000001100011") * 2
+    first_words = (sign + first) * 2
     refined = ["0" * 64, "0" * 64]
     refined[larger] = "1" * 64
     source = ScriptedBits(first_words + "01" * 32 + "".join(refined))
@@ -67,6 +68,33 @@ def test_a_word_without_a_one_stays_in_the_contest():
     first_words = "0" + "1" * 15 + "0" * 16
     source = ScriptedBits(first_words + "1" * 32 + "0" * 31 + "1" + "0" * 64 * 4)
     assert choose_noisy_max(gaps, Draws(source)) == 1  # E is beyond 46 ln 2 = 31.9
+
+
+@pytest.mark.parametrize("larger", [0, 1])
+def test_words_without_a_one_everywhere(larger):
+    """No bound of any candidate: all stay, and the next bits decide."""
+    fresh = ["0" * 31 + "1", "0" * 31 + "1"]
+    fresh[larger] = "1" * 32
+    for rows in (False, True):
+        draws = Draws(ScriptedBits("0" * 32 + "".join(fresh)))
+        scores = np.array([3, 3])
+        if rows:
+            chosen = choose_noisy_max_in_rows(RowGaps(scores[np.newaxis], UNIT), draws)[0]
+        else:
+            chosen = choose_noisy_max(gaps_of(scores, UNIT), draws)
+        assert chosen == 1 - larger
+
+
+def test_few_contenders_are_left_in_rows(monkeypatch):
+    seen, settle = [], noisy_max._settle
+    monkeypatch.setattr(
+        noisy_max,
+        "_settle",
+        lambda gaps, positions, *rest: seen.append(positions.size) or settle(gaps, positions, *rest),
+    )
+    matrix = np.random.default_rng(4).poisson(100, (100, 500))
+    choose_noisy_max_in_rows(RowGaps(matrix, UNIT), Draws())
+    assert seen[0] < 5_000  # of 50,000
 
 
 def test_long_vectors_keep_their_winner_in_any_run():

@@ -14,7 +14,6 @@ from dpselect.mechanisms.names import name_of
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.record import Number
 from dpselect.tables.answer import Answer
-from dpselect.tables.charging import answered
 from dpselect.tables.engine import Engine, Groups, Individuals
 from dpselect.tables.grid import public_grid
 from dpselect.tables.kinds import Column, Kind
@@ -112,6 +111,8 @@ class Questions:
         mechanism = PermuteAndFlip(total / shares, bound.largest_change, bound.monotonic)
         empty = Answer(None, name_of(mechanism).value, mechanism.guarantee.times(shares), total)
         if self._ledger is not None:
+            from dpselect.tables.charging import answered  # noqa: PLC0415 - SQLite is imported when it is used
+
             what = {**question.parameters(), **self._who.parameters(), "neighbours": self._neighbours.value}
             return answered(self._ledger, empty, mechanism, what, request_id, lambda: self._drawn(question, mechanism))
         if request_id is not None:
