@@ -1,17 +1,25 @@
-"""Why some mutants cannot be killed: they do what the code does."""
+"""Survivors that are right: mutants that do what the code does, each with the reason, from equivalents.toml."""
 
+import tomllib
 from functools import cache
+from pathlib import Path
+from typing import Any
 
-from cosmic_ray.work_item import MutationSpec
-
-from mutation.places import Span, reason, spans
+_LIST = Path(__file__).with_name("equivalents.toml")
 
 
-def reason_of(name: str, source: str, mutated: str, mutation: MutationSpec) -> str | None:
-    """Why this mutant is equivalent; None if it must be tried."""
-    return reason(mutation.start_pos, _spans(source))
+def reason_of(file: str, old: str, new: str) -> str | None:
+    """Why a mutant that nothing killed is equivalent; None if that is not known.
+
+    An entry names the line, and the mutants of it, or none if its reason holds for all that survive.
+    """
+    for entry in _entries():
+        is_here = entry["file"] == file and old.strip() in entry["lines"]
+        if is_here and ("mutants" not in entry or new.strip() in entry["mutants"]):
+            return str(entry["reason"])
+    return None
 
 
 @cache
-def _spans(source: str) -> list[tuple[Span, str]]:
-    return list(spans(source))
+def _entries() -> list[dict[str, Any]]:
+    return list(tomllib.loads(_LIST.read_text())["equivalent"])

@@ -1,4 +1,4 @@
-"""Places whose mutants cannot change what the code does: types, which nothing evaluates, and caches."""
+"""Places in a source: inside of functions, and idle ones, which cannot change what the code does."""
 
 import ast
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ Span = tuple[tuple[int, int], tuple[int, int]]
 _CACHES = {"cache"}
 
 
-def spans(source: str) -> Iterator[tuple[Span, str]]:
-    """The spans of such places, each with the reason."""
+def idle_places(source: str) -> Iterator[tuple[Span, str]]:
+    """The idle places, each with the reason: types, which nothing evaluates, and caches."""
     for node in ast.walk(ast.parse(source)):
         for annotation in _annotations(node):
             yield _span(annotation), "a type annotation"
@@ -42,6 +42,6 @@ def is_inside_function(start: tuple[int, int], source: str) -> bool:
     return any(_span(node.body[0])[0] <= start < _span(node)[1] for node in functions)
 
 
-def reason(start: tuple[int, int], found: list[tuple[Span, str]]) -> str | None:
+def reason_at(start: tuple[int, int], found: list[tuple[Span, str]]) -> str | None:
     """Why a mutant that starts there changes nothing; None if it may change something."""
     return next((why for (first, last), why in found if first <= start < last), None)

@@ -16,7 +16,6 @@ import tempfile
 import types
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import flint  # noqa: F401
 import hypothesis.extra.numpy
@@ -39,12 +38,13 @@ _FEW = hypothesis.settings(
 )
 hypothesis.settings.register_profile("mutants", _FEW)
 
-_OPTIONS = ("-p", "no:terminal", "-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutants")
-_QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+_OPTIONS = (
+    *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="),
+    *("--hypothesis-profile=mutants", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
 
-# A mutant: the source of its module, or None for none at all. And what became of it.
-Source = str | None
 Outcome = tuple[str, float]  # the test that failed, "" if none did; CPU seconds
+Run = Callable[[str, int], Outcome]
 
 
 class Tests:
@@ -54,15 +54,20 @@ class Tests:
         self._path = path
         self._tests = [*tests, *(f"--deselect={test}" for test in left_out)]
 
-    def imported(self, source: Source, seconds: int) -> Outcome:
+    def imported(self, source: str, seconds: int) -> Outcome:
         """Import a mutant and run the tests until one fails."""
-        return _forked(lambda: self._main(_Loop(lambda session: first_failure(session)), source), seconds)
 
-    def swapped(self, each: Callable[[Callable[[Source, int], Outcome]], None]) -> None:
+        def work() -> str:
+            sys.meta_path.insert(0, _Mutated(self._path, source))
+            return self._main(first_failure)
+
+        return _forked(work, seconds)
+
+    def swapped(self, each: Callable[[Run], None]) -> None:
         """Collect the tests, and hand over a function that puts a mutant in place and runs them until one fails."""
 
         def loop(session: pytest.Session) -> str:
-            def outcome(source: Source, seconds: int) -> Outcome:
+            def outcome(source: str, seconds: int) -> Outcome:
                 failed, used = _forked(lambda: _swap(self._path, source) or first_failure(session), seconds)
                 # What killed one mutant is likely to kill the next one.
                 session.items.sort(key=lambda item: item.nodeid != failed)
@@ -71,14 +76,13 @@ class Tests:
             each(outcome)
             return ""
 
-        failure, _ = _forked(lambda: self._main(_Loop(loop), None), 10**6, quiet=False)
+        failure, _ = _forked(lambda: self._main(loop))
         if failure:
             sys.exit(failure)
 
-    def _main(self, plugin: "_Loop", source: Source) -> str:
-        if source is not None:
-            sys.meta_path.insert(0, _Mutated(self._path, source))
-        pytest.main([*self._tests, *_OPTIONS, *_QUIET], plugins=[plugin])
+    def _main(self, loop: Callable[[pytest.Session], str]) -> str:
+        plugin = _Loop(loop)
+        pytest.main([*self._tests, *_OPTIONS], plugins=[plugin])
         return plugin.failure
 
 
@@ -89,6 +93,7 @@ class _Loop:
         self._loop, self.failure = loop, "the collection"
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the loop instead of pytest's own."""
         if not session.testsfailed:
             self.failure = self._loop(session)
         return True
@@ -103,12 +108,12 @@ def first_failure(session: pytest.Session) -> str:
     return ""
 
 
-def _forked(work: Callable[[], str], seconds: int, quiet: bool = True) -> Outcome:
-    """What `work` returns in a process of its own; how it died if it did."""
+def _forked(work: Callable[[], str], seconds: int | None = None) -> Outcome:
+    """What `work` returns in a process of its own, or how it died; silent and with bounds if it may take `seconds`."""
     with tempfile.TemporaryFile() as answer:
         child = os.fork()
         if not child:
-            _leave(work, seconds, answer.fileno(), quiet)
+            _leave(work, seconds, answer.fileno())
         _, status, usage = os.wait4(child, 0)
         answer.seek(0)
         text = answer.read().decode()
@@ -117,10 +122,10 @@ def _forked(work: Callable[[], str], seconds: int, quiet: bool = True) -> Outcom
     return text, usage.ru_utime + usage.ru_stime
 
 
-def _leave(work: Callable[[], str], seconds: int, answer: int, quiet: bool) -> None:
+def _leave(work: Callable[[], str], seconds: int | None, answer: int) -> None:
     text = "an exception outside of the tests"
     try:
-        if quiet:
+        if seconds is not None:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
             signal.alarm(30 * seconds)  # one that sleeps
@@ -139,12 +144,14 @@ class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def __init__(self, path: Path, source: str) -> None:
         self._path, self._source = path, source
 
-    def find_spec(self, fullname: str, path: object, target: object = None) -> object:
+    def find_spec(self, fullname: str, path: object, target: object = None) -> object:  # noqa: ARG002
+        """Return how to load the module, if it is the one."""
         if fullname != _module(self._path):
             return None
         return importlib.util.spec_from_loader(fullname, self, origin=str(self._path))
 
-    def get_source(self, fullname: str) -> str:
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002
+        """Return the text."""
         return self._source
 
 
@@ -152,10 +159,8 @@ def _module(path: Path) -> str:
     return ".".join(path.with_suffix("").parts[path.parts.index("dpselect") :])
 
 
-def _swap(path: Path, source: Source) -> str:
+def _swap(path: Path, source: str) -> str:
     """Give the functions of an imported module the code of a mutant."""
-    if source is None:
-        return ""
     module = sys.modules[_module(path)]
     codes = {code.co_qualname: code for code in _codes(compile(source, str(path), "exec"))}
     for function in _functions(module):
@@ -178,8 +183,8 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 def _functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
     """The functions and methods that are defined in a module."""
     owned = [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
-    members: list[Any] = [*owned, *(member for kind in owned if isinstance(kind, type) for member in vars(kind).values())]
-    for member in members:
+    kinds = [value for value in owned if isinstance(value, type)]
+    for member in [*owned, *(member for kind in kinds for member in vars(kind).values())]:
         for attribute in ("fget", "func", "__wrapped__", "__func__"):  # property, cached_property, cache, classmethod
             member = getattr(member, attribute, None) or member  # noqa: PLW2901
         if isinstance(member, types.FunctionType) and member.__code__.co_filename == module.__file__:

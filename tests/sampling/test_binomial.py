@@ -46,6 +46,19 @@ def test_fair_binomial_counts_the_ones():
     assert fair_binomial(7, ScriptedBits("0110101")) == 4
 
 
+class SomeOnes:
+    """Any number of bits, five of which are ones."""
+
+    def bits(self, count):
+        return 0b101011001 if count > 9 else 0b10
+
+
+@pytest.mark.parametrize(("count", "ones"), [(2**23 - 1, 5), (2**23, 5), (2**23 + 9, 6), (3 * 2**23 + 10, 20)])
+def test_many_coins_are_counted_in_parts(count, ones):
+    ones += count == 2**23  # no bits at all are asked for too, and are answered with a one here
+    assert fair_binomial(count, SomeOnes()) == ones
+
+
 def test_one_coin_follows_the_bits_of_p():
     """exp(-1) = 0.01011110...: the first bit that differs decides."""
     # A one of the script is a coin whose U has a zero there, so U = 0.00... is heads and U = 0.1... is tails.
