@@ -8,10 +8,12 @@ cosmic-ray makes the mutants and keeps what is known of them in build/mutants.sq
 run goes on where the first one stopped.
 """
 
+import math
 import os
 import random
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -23,11 +25,10 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkI
 
 from mutation.equivalents import reason_of
 from mutation.places import idle_places, is_inside_function, reason_at
-from mutation.runner import Run, Tests
+from mutation.runner import Outcome, Run, Tests
 from mutation.tests import ALL, LEFT_OUT, TESTS
 
 SESSION = Path("build/mutants.sqlite")
-Difference = tuple[int, str, str]
 
 
 def main() -> None:
@@ -39,46 +40,52 @@ def main() -> None:
         )
         pending = {item.job_id for item in database.pending_work_items}
         left = [item for item in sorted(chosen, key=_place) if item.job_id in pending]
-        for name in sorted({_name(item.mutations[0]) for item in left}, key=_rank):
-            _try([item for item in left if _name(item.mutations[0]) == name], name, database)
+        for quick in (True, False):
+            for name in sorted({_name(item.mutations[0]) for item in left}, key=_rank):
+                _try([item for item in left if _name(item.mutations[0]) == name], name, database, quick)
         print(_table(database))
 
 
-def _try(items: list[WorkItem], name: str, database: WorkDB) -> None:
-    """Try mutants of one file."""
+def _try(items: list[WorkItem], name: str, database: WorkDB, quick: bool) -> None:
+    """Try mutants of one file: those inside of its functions, which are quick, or the others."""
     path = Path("src/dpselect") / name
     source, tests = path.read_text(), Tests(path, TESTS.get(name, ALL), LEFT_OUT)
     idle = list(idle_places(source))
+    chosen = [item for item in items if is_inside_function(item.mutations[0].start_pos, source) is quick]
 
-    def attempt(chosen: list[WorkItem], run: Run) -> None:
-        limit = _limit(name, *run(source, 600)) if chosen else 0
+    def attempt(run: Run) -> None:
+        limit = _limit(name, *run(source, 600))
         for item in chosen:
-            mutated = _mutated(item.mutations[0], source)
-            failed, _ = run(mutated, limit)
-            outcome = TestOutcome.KILLED if failed else TestOutcome.SURVIVED
-            difference = _difference(source, mutated)
-            if not failed and reason_of(name, *difference[1:]) is None:
-                print(f"survived in {name}, line {difference[0]}\n- {difference[1]}\n+ {difference[2]}", flush=True)
-            database.set_result(item.job_id, _result(WorkerOutcome.NORMAL, failed, difference, outcome))
+            why = reason_at(item.mutations[0].start_pos, idle)
+            result = (
+                _tried(item.mutations[0], source, lambda mutated: run(mutated, limit)) if why is None else _idle(why)
+            )
+            database.set_result(item.job_id, result)
 
-    rest = []
-    for item in items:
-        why = reason_at(item.mutations[0].start_pos, idle)
-        if why is None:
-            rest.append(item)
-        else:
-            database.set_result(item.job_id, _result(WorkerOutcome.SKIPPED, why))
-    inside = [item for item in rest if is_inside_function(item.mutations[0].start_pos, source)]
-    if inside:
-        tests.swapped(lambda run: attempt(inside, run))
-    attempt([item for item in rest if item not in inside], tests.imported)
+    if chosen and quick:
+        tests.swapped(attempt)
+    elif chosen:
+        attempt(tests.imported)
 
 
-def _result(
-    worker: WorkerOutcome, text: str, difference: Difference | None = None, outcome: TestOutcome | None = None
-) -> WorkResult:
-    diff = None if difference is None else "\n".join(map(str, difference))
-    return WorkResult(worker_outcome=worker, output=text, test_outcome=outcome, diff=diff)
+def _idle(why: str) -> WorkResult:
+    return WorkResult(worker_outcome=WorkerOutcome.SKIPPED, output=why)
+
+
+def _tried(mutation: MutationSpec, source: str, run: Callable[[str], Outcome]) -> WorkResult:
+    """What became of a mutant; survivors are shown unless they are known to be equivalent."""
+    operator = cosmic_ray.plugins.get_operator(mutation.operator_name)(**mutation.operator_args)
+    mutated = mutate_code(source, operator, mutation.occurrence)
+    failed, _ = run(mutated)
+    number, old, new = _difference(source, mutated)
+    if not failed and reason_of(_name(mutation), old, new) is None:
+        print(f"survived in {_name(mutation)}, line {number}\n- {old}\n+ {new}", flush=True)
+    return WorkResult(
+        worker_outcome=WorkerOutcome.NORMAL,
+        test_outcome=TestOutcome.KILLED if failed else TestOutcome.SURVIVED,
+        output=failed,
+        diff=f"{number}\n{old}\n{new}",
+    )
 
 
 def _limit(name: str, failure: str, seconds: float) -> int:
@@ -86,7 +93,7 @@ def _limit(name: str, failure: str, seconds: float) -> int:
     if failure:
         sys.exit(f"{failure} fails without a mutant of {name}")
     print(f"{name}: the tests take {seconds:.1f} CPU seconds", flush=True)
-    return int(2 + 2 * seconds)
+    return math.ceil(1 + 2 * seconds)
 
 
 def _sample(items: list[WorkItem], count: str) -> list[WorkItem]:
@@ -122,14 +129,7 @@ def _name(mutation: MutationSpec) -> str:
     return "/".join(mutation.module_path.parts[-2:])
 
 
-def _mutated(mutation: MutationSpec, source: str) -> str:
-    operator = cosmic_ray.plugins.get_operator(mutation.operator_name)(**mutation.operator_args)
-    mutated = mutate_code(source, operator, mutation.occurrence)
-    assert mutated is not None
-    return str(mutated)
-
-
-def _difference(source: str, mutated: str) -> Difference:
+def _difference(source: str, mutated: str) -> tuple[int, str, str]:
     """The number of the first line that differs, that line, and what it became."""
     old, new = source.splitlines(), mutated.splitlines()
     pairs = enumerate(zip(old, new, strict=False))

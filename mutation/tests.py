@@ -1,64 +1,55 @@
-"""The tests that must notice a mutant of each file: those that concern it, the fastest first."""
+"""The tests that must notice a mutant of each file: those that concern it and are fast, the fastest first.
 
+What survives them may still be killed by slower ones, in `make test`; it is worth a fast test of its own.
+"""
+
+_COLD = "tests/mechanisms/test_cold.py"
 _CONTRACT = "tests/contract/test_selection.py"
 _EXACT = "tests/mechanisms/test_exact_distribution.py"
-_VISITS = "tests/mechanisms/test_visits.py"
-_RUNS = "tests/mechanisms/test_runs.py"
-
 _RECORDS = "tests/contract/test_records.py"
+_RUNS = "tests/mechanisms/test_runs.py"
+_SETTLING = "tests/mechanisms/test_noisy_max_settling.py"
+_SUMMARY = "tests/mechanisms/test_summary.py"
+_VISITS = "tests/mechanisms/test_visits.py"
+
+_SHORT = f"{_EXACT}::test_short_vectors_are_exact"
+_LONG = f"{_EXACT}::test_long_vectors_are_exact"
+_EARLY = f"{_EXACT}::test_early_exit_is_exact"
+_ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
 
 TESTS = {
     "sampling/arrival.py": (_RECORDS, "tests/sampling/test_arrivals.py", "tests/sampling/test_arrival.py"),
-    "sampling/binomial.py": ("tests/sampling/test_binomial.py", "tests/mechanisms/test_summary.py"),
-    "sampling/bits.py": ("tests/sampling/test_bits.py", _CONTRACT),
-    "sampling/coin.py": ("tests/sampling/test_coin.py", _CONTRACT),
-    "sampling/draws.py": ("tests/mechanisms/test_noisy_max.py", _RUNS, _CONTRACT),
-    "sampling/enclosure.py": ("tests/sampling/test_enclosure.py", "tests/sampling/test_coin.py"),
+    "sampling/binomial.py": ("tests/sampling/test_binomial.py",),
+    "sampling/bits.py": ("tests/sampling/test_bits.py",),
+    "sampling/coin.py": ("tests/sampling/test_coin.py",),
+    "sampling/draws.py": (_VISITS, _SETTLING, f"{_RUNS}::test_positions_are_in_range", _CONTRACT),
+    "sampling/enclosure.py": ("tests/sampling/test_enclosure.py",),
     "sampling/geometric.py": ("tests/sampling/test_geometric.py",),
     "sampling/index.py": ("tests/sampling/test_index.py",),
-    "sampling/noise.py": (
-        _RECORDS,
-        "tests/sampling/test_noise.py",
-        "tests/mechanisms/test_noisy_max_settling.py",
-        _CONTRACT,
-    ),
-    "sampling/octets.py": (
-        _RECORDS,
-        "tests/sampling/test_octets.py",
-    ),
-    "mechanisms/exponential.py": (_CONTRACT, _EXACT),
-    "mechanisms/flips.py": (_VISITS, _CONTRACT, _EXACT),
-    "mechanisms/gaps.py": (_RECORDS, _CONTRACT, _EXACT, _RUNS),
-    "mechanisms/guarantee.py": (
-        _RECORDS,
-        _CONTRACT,
-    ),
-    "mechanisms/heads.py": (_VISITS, _EXACT),
-    "mechanisms/hot.py": (_RECORDS, _VISITS, _EXACT),
-    "mechanisms/names.py": (_CONTRACT,),
-    "mechanisms/noisy_max.py": (
-        "tests/mechanisms/test_noisy_max.py",
-        "tests/mechanisms/test_noisy_max_settling.py",
-        _CONTRACT,
-    ),
-    "mechanisms/permute_and_flip.py": (_VISITS, _CONTRACT, _EXACT, "tests/mechanisms/test_summary.py"),
-    "mechanisms/protocol.py": (_CONTRACT,),
-    "mechanisms/record.py": (_RECORDS, _CONTRACT, _RUNS),
+    "sampling/noise.py": (_RECORDS, "tests/sampling/test_noise.py", _SETTLING),
+    "sampling/octets.py": (_RECORDS, "tests/sampling/test_octets.py"),
+    "mechanisms/hot.py": (_RECORDS, _COLD, _LONG),
+    "mechanisms/flips.py": (_VISITS, _COLD, _LONG),
+    "mechanisms/gaps.py": (_RECORDS, _COLD, _SHORT, _ROWS, _CONTRACT),
+    "mechanisms/heads.py": (_EARLY, f"{_EARLY}_in_crowds", _LONG),
     "mechanisms/runs.py": (_RUNS,),
-    "mechanisms/summary.py": (
-        _RECORDS,
-        "tests/mechanisms/test_summary_stateful.py",
-        "tests/mechanisms/test_summary.py",
+    "mechanisms/summary.py": (_RECORDS, "tests/mechanisms/test_summary_stateful.py", _SUMMARY),
+    "mechanisms/permute_and_flip.py": (_VISITS, _ROWS, _SHORT, _EARLY, _CONTRACT),
+    "mechanisms/exponential.py": (
+        f"{_EXACT}::test_rejection_is_exactly_the_softmax",
+        f"{_EXACT}::test_the_envelope_is_exactly_the_softmax",
+        _CONTRACT,
     ),
+    "mechanisms/noisy_max.py": ("tests/mechanisms/test_noisy_max.py", _SETTLING, _CONTRACT),
+    "mechanisms/record.py": (_RECORDS, _CONTRACT),
+    "mechanisms/guarantee.py": (_RECORDS, _CONTRACT),
+    "mechanisms/names.py": (_CONTRACT,),
+    "mechanisms/protocol.py": (_CONTRACT,),
 }
-
 # For a file that is not listed.
 ALL = ("tests/sampling", "tests/mechanisms", "tests/contract")
 
-_SUMMARY = "tests/mechanisms/test_summary.py"
-_BINOMIAL = "tests/sampling/test_binomial.py"
-
-# Too slow to run for every mutant; they run in `make test`.
+# Too slow to run for every mutant.
 LEFT_OUT = (
     *(
         f"{_SUMMARY}::{name}[{losses}"
@@ -66,10 +57,15 @@ LEFT_OUT = (
         for losses in ("[3, 1, 0, 1, 2]", "[2, 2, 0, 9, 0]", "[5, 0, 5, 1]]", "[0, 7, 1, 0]]")
     ),
     f"{_SUMMARY}::test_many_parts_fit",
-    f"{_BINOMIAL}::test_probabilities_next_to_zero_and_one_do_not_overflow",
-    f"{_BINOMIAL}::test_large_counts_have_the_right_mean_and_spread",
-    *(f"{_BINOMIAL}::test_the_distribution_is_binomial[{count}-exponent{i}]" for count in (2, 3) for i in range(3)),
+    "tests/sampling/test_binomial.py::test_probabilities_next_to_zero_and_one_do_not_overflow",
+    "tests/sampling/test_binomial.py::test_large_counts_have_the_right_mean_and_spread",
+    *(
+        f"tests/sampling/test_binomial.py::test_the_distribution_is_binomial[{count}-exponent{i}]"
+        for count in (2, 3)
+        for i in range(3)
+    ),
     *(f"{_EXACT}::test_the_envelope_is_exactly_the_softmax[losses{case}" for case in (1, 2)),
     "tests/sampling/test_coin.py::test_the_filter_agrees_with_the_exact_coin",
     f"{_RUNS}::test_draws_fit_and_those_of_another_rate_do_not",
+    f"{_RUNS}::test_draws_stay_right_when_the_filter_doubts",
 )

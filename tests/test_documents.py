@@ -52,3 +52,10 @@ def test_the_patterns_find_the_examples() -> None:
     """The power check: the README has examples of both kinds."""
     assert len(blocks(ROOT / "README.md", "python")) >= 3
     assert len(re.findall(r"^\$ ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)) >= 5
+
+
+def test_named_tests_exist() -> None:
+    """Each promise names what checks it."""
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs" / "promises.md").read_text(encoding="utf-8"))
+    assert len(named) > 8
+    assert all((ROOT / name).exists() for name in named)
