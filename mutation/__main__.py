@@ -12,7 +12,7 @@ import math
 import os
 import random
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,46 +21,58 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import cosmic_ray.plugins
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.work_db import WorkDB, use_db
-from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkItem, WorkResult
+from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkResult
 
 from mutation.equivalents import reason_of
 from mutation.places import idle_places, is_inside_function, reason_at
 from mutation.runner import Outcome, Run, Tests
+from mutation.session import SESSION, Mutant, mutants, table
 from mutation.tests import ALL, LEFT_OUT, TESTS
-
-SESSION = Path("build/mutants.sqlite")
 
 
 def main() -> None:
     """Try COUNT mutants, or all, and print what survived and a table."""
     count, files = (sys.argv[1] if len(sys.argv) > 1 else "200"), sys.argv[2:]
+    chosen = _sample([mutant for mutant in mutants() if not files or mutant.file in files], count)
+    left = sorted((mutant for mutant in chosen if mutant.outcome is None), key=lambda mutant: mutant.place)
     with use_db(str(SESSION), WorkDB.Mode.open) as database:
-        chosen = _sample(
-            [item for item in database.work_items if not files or _name(item.mutations[0]) in files], count
-        )
-        pending = {item.job_id for item in database.pending_work_items}
-        left = [item for item in sorted(chosen, key=_place) if item.job_id in pending]
         for quick in (True, False):
-            for name in sorted({_name(item.mutations[0]) for item in left}, key=_rank):
-                _try([item for item in left if _name(item.mutations[0]) == name], name, database, quick)
-        print(_table(database))
+            for file in sorted({mutant.file for mutant in left}, key=_rank):
+                _try([mutant for mutant in left if mutant.file == file], file, database, quick)
+    print(table())
 
 
-def _try(items: list[WorkItem], name: str, database: WorkDB, quick: bool) -> None:
+def _sample(found: list[Mutant], count: str) -> list[Mutant]:
+    """As many mutants as asked for; the same ones each time."""
+    in_order = sorted(found, key=lambda mutant: random.Random(str(mutant.place)).random())
+    if count == "all":
+        return in_order
+    if count != "places":
+        return in_order[: int(count)]
+    places: defaultdict[tuple[object, ...], list[Mutant]] = defaultdict(list)
+    for mutant in in_order:
+        places[mutant.file, mutant.operator.split("_")[0], mutant.start].append(mutant)
+    return [group[0] for group in places.values()]
+
+
+def _rank(file: str) -> int:
+    """Files are tried in the order of TESTS; others come last."""
+    return list(TESTS).index(file) if file in TESTS else len(TESTS)
+
+
+def _try(found: list[Mutant], file: str, database: WorkDB, quick: bool) -> None:
     """Try mutants of one file: those inside of its functions, which are quick, or the others."""
-    path = Path("src/dpselect") / name
-    source, tests = path.read_text(), Tests(path, TESTS.get(name, ALL), LEFT_OUT)
+    path = Path("src/dpselect") / file
+    source, tests = path.read_text(), Tests(path, TESTS.get(file, ALL), LEFT_OUT)
     idle = list(idle_places(source))
-    chosen = [item for item in items if is_inside_function(item.mutations[0].start_pos, source) is quick]
+    chosen = [mutant for mutant in found if is_inside_function(mutant.start, source) is quick]
 
     def attempt(run: Run) -> None:
-        limit = _limit(name, *run(source, 600))
-        for item in chosen:
-            why = reason_at(item.mutations[0].start_pos, idle)
-            result = (
-                _tried(item.mutations[0], source, lambda mutated: run(mutated, limit)) if why is None else _idle(why)
-            )
-            database.set_result(item.job_id, result)
+        limit = _limit(file, *run(source, 600))
+        for mutant in chosen:
+            why = reason_at(mutant.start, idle)
+            result = _idle(why) if why else _tried(mutant, source, lambda mutated: run(mutated, limit))
+            database.set_result(mutant.job, result)
 
     if chosen and quick:
         tests.swapped(attempt)
@@ -68,18 +80,25 @@ def _try(items: list[WorkItem], name: str, database: WorkDB, quick: bool) -> Non
         attempt(tests.imported)
 
 
+def _limit(file: str, failure: str, seconds: float) -> int:
+    """The CPU seconds that a mutant may take: some times what the tests take without one. They must pass."""
+    if failure:
+        sys.exit(f"{failure} fails without a mutant of {file}")
+    print(f"{file}: the tests take {seconds:.1f} CPU seconds", flush=True)
+    return math.ceil(1 + 2 * seconds)
+
+
 def _idle(why: str) -> WorkResult:
     return WorkResult(worker_outcome=WorkerOutcome.SKIPPED, output=why)
 
 
-def _tried(mutation: MutationSpec, source: str, run: Callable[[str], Outcome]) -> WorkResult:
+def _tried(mutant: Mutant, source: str, run: Callable[[str], Outcome]) -> WorkResult:
     """What became of a mutant; survivors are shown unless they are known to be equivalent."""
-    operator = cosmic_ray.plugins.get_operator(mutation.operator_name)(**mutation.operator_args)
-    mutated = mutate_code(source, operator, mutation.occurrence)
+    mutated = mutate_code(source, cosmic_ray.plugins.get_operator(mutant.operator)(), mutant.occurrence)
     failed, _ = run(mutated)
     number, old, new = _difference(source, mutated)
-    if not failed and reason_of(_name(mutation), old, new) is None:
-        print(f"survived in {_name(mutation)}, line {number}\n- {old}\n+ {new}", flush=True)
+    if not failed and reason_of(mutant.file, old, new) is None:
+        print(f"survived in {mutant.file}, line {number}\n- {old}\n+ {new}", flush=True)
     return WorkResult(
         worker_outcome=WorkerOutcome.NORMAL,
         test_outcome=TestOutcome.KILLED if failed else TestOutcome.SURVIVED,
@@ -88,72 +107,12 @@ def _tried(mutation: MutationSpec, source: str, run: Callable[[str], Outcome]) -
     )
 
 
-def _limit(name: str, failure: str, seconds: float) -> int:
-    """The CPU seconds that a mutant may take: some times what the tests take without one. They must pass."""
-    if failure:
-        sys.exit(f"{failure} fails without a mutant of {name}")
-    print(f"{name}: the tests take {seconds:.1f} CPU seconds", flush=True)
-    return math.ceil(1 + 2 * seconds)
-
-
-def _sample(items: list[WorkItem], count: str) -> list[WorkItem]:
-    """As many mutants as asked for; the same ones each time."""
-    in_order = sorted(items, key=_at_random)
-    if count == "all":
-        return in_order
-    if count != "places":
-        return in_order[: int(count)]
-    places: defaultdict[tuple[object, ...], list[WorkItem]] = defaultdict(list)
-    for item in in_order:
-        mutation = item.mutations[0]
-        places[mutation.module_path, mutation.operator_name.split("_")[0], mutation.start_pos].append(item)
-    return [item for group in places.values() for item in group[:1]]
-
-
-def _at_random(item: WorkItem) -> float:
-    mutation = item.mutations[0]
-    return random.Random(f"{mutation.module_path} {mutation.operator_name} {mutation.occurrence}").random()
-
-
-def _place(item: WorkItem) -> tuple[int, object, str, int]:
-    mutation = item.mutations[0]
-    return _rank(_name(mutation)), mutation.start_pos, mutation.operator_name, mutation.occurrence
-
-
-def _rank(name: str) -> int:
-    """Files are tried in the order of TESTS; others come last."""
-    return list(TESTS).index(name) if name in TESTS else len(TESTS)
-
-
-def _name(mutation: MutationSpec) -> str:
-    return "/".join(mutation.module_path.parts[-2:])
-
-
 def _difference(source: str, mutated: str) -> tuple[int, str, str]:
     """The number of the first line that differs, that line, and what it became."""
     old, new = source.splitlines(), mutated.splitlines()
     pairs = enumerate(zip(old, new, strict=False))
     first = next((number for number, (line, other) in pairs if line != other), len(new) - 1)
     return first + 1, old[first], new[first]
-
-
-def _table(database: WorkDB) -> str:
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for item, result in database.completed_work_items:
-        name = _name(item.mutations[0])
-        if result.test_outcome is None:
-            kind = "idle"
-        else:
-            kind = result.test_outcome.value
-            if kind == "survived" and reason_of(name, *result.diff.splitlines()[1:]):
-                kind = "equivalent"
-        counts[name][kind] += 1
-    for item in database.pending_work_items:
-        counts[_name(item.mutations[0])]["not tried"] += 1
-    kinds = ("idle", "killed", "equivalent", "survived", "not tried")
-    lines = [("file", *kinds), *((name, *(count[kind] for kind in kinds)) for name, count in sorted(counts.items()))]
-    lines.append(("all", *(sum(count[kind] for count in counts.values()) for kind in kinds)))
-    return "\n".join(f"| {row[0]:<30} | " + " | ".join(f"{cell:>10}" for cell in row[1:]) + " |" for row in lines)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from dpselect.sampling import binomial as module
 from dpselect.sampling.binomial import binomial, fair_binomial
 from dpselect.sampling.bits import ScriptedBits, SystemEntropy
 from tests.branching import Refused, distribution
+from tests.sampling.test_enclosure import true_floor
 
 
 @pytest.fixture
@@ -83,6 +84,26 @@ class Counting(SystemEntropy):
     def words(self, count, width):
         self.used += count * width
         return super().words(count, width)
+
+
+@pytest.mark.parametrize(
+    "exponent", [*(Fraction(3, 2**k) for k in range(50)), *(Fraction(k, 3) for k in range(1, 100))]
+)
+def test_equal_bits_are_skipped_up_to_forty(exponent, monkeypatch):
+    """As many as p = exp(-g) starts with, if they are six or more; three coins of ten share them here."""
+    asked = []
+    monkeypatch.setattr(module, "successes", lambda *arguments: asked.append(arguments) or range(3))
+    expansion = f"{true_floor(exponent, 40):040b}"
+    equal = 40 - len(expansion.lstrip(expansion[0]))
+    skipped = module._skip_equal_bits(10, exponent, None)
+    if equal < 6:
+        assert (skipped, asked) == ((0, 10, 0), [])
+    else:
+        assert (skipped, asked) == ((7 if expansion[0] == "1" else 0, 3, equal), [(10, equal, None)])
+
+
+def test_no_coins_skip_nothing():
+    assert module._skip_equal_bits(0, Fraction(50), None) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1, 10**9), Fraction(22)])

@@ -156,6 +156,22 @@ def test_a_doubting_filter_uses_the_fallback():
     assert asked == []
 
 
+@pytest.mark.parametrize(("distance", "is_doubted"), [(0.08, False), (0.05, True), (-0.05, True), (-0.08, False)])
+def test_doubt_is_relative_to_the_boundary(distance, is_doubted):
+    """A margin of a tenth of exp(-1/3) = 0.717, on both sides."""
+    asked = []
+
+    class Watched(Batch):
+        def exact(self, index):
+            asked.append(index)
+            return super().exact(index)
+
+    word = int((np.exp(-1 / 3) - distance) * 2**32)
+    flag = coins(Watched([Fraction(1, 3)]), 0, 0, ScriptedBits(binary(word, 32)), margin=0.1)[0]
+    assert flag == (distance > 0)
+    assert bool(asked) is is_doubted
+
+
 def test_numpys_exp_is_far_inside_the_margin():
     """The filter trusts exp to 256 units in the last place; this machine's is measured against flint."""
     ctx.prec = 120
