@@ -88,6 +88,8 @@ def test_crowds_are_not_read_again(tiny_blocks):
 def test_neighbouring_blocks_are_read_together():
     assert hot._runs([]) == []
     assert hot._runs([0, 1, 2, 3, 4, 6, 7, 9]) == [(0, 4), (4, 5), (6, 8), (9, 10)]
+    assert hot._runs([1, 2, 3, 4, 5]) == [(1, 5), (5, 6)]
+    assert hot._runs([1000, 1001, 1003]) == [(1000, 1002), (1003, 1004)]
 
 
 @pytest.mark.parametrize(("many", "is_crowd"), [(BLOCK // 32, False), (BLOCK // 32 + 1, True)])
