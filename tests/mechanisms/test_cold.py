@@ -7,10 +7,12 @@ import pytest
 from flint import arb, ctx
 
 from dpselect.mechanisms import flips, gaps, hot
-from dpselect.mechanisms.flips import OpenCoins
+from dpselect.mechanisms.flips import OpenCoins, flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, block_maxima, gaps_of
 from dpselect.mechanisms.hot import find_hot
+from dpselect.sampling.bits import ScriptedBits
 from dpselect.sampling.draws import Draws
+from tests.branching import distribution
 from tests.reference import ball
 
 UNIT = Rate(Fraction(1))
@@ -51,6 +53,19 @@ def test_floors_stay_in_the_type_of_the_scores():
     assert Gaps(np.array([5, 0], np.int8), UNIT, at_least=100).floor(8) == 95  # 8 ln 2 = 5.5
 
 
+@pytest.mark.parametrize("candidates", [None, [2, 0, 1, 3]], ids=["all", "some"])
+@pytest.mark.parametrize("rest", ["0", "1"])
+def test_coins_that_an_octet_leaves_open_are_finished(rest, candidates):
+    """256 exp(-1) = 94.2: the octet 94 is open, zeros make it heads and ones tails; 93 is heads and 95 tails."""
+    scores = np.array([0, -1, -1, -1])
+    octets = [94, 255, 93, 95] if candidates else [255, 95, 94, 93]  # the best one is heads whatever it draws
+    source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + rest * 32)
+    heads = flip(gaps_of(scores, UNIT), Draws(source), None if candidates is None else np.array(candidates))
+    is_head = rest == "0"
+    assert heads.tolist() == ([is_head, True, True, False] if candidates else [True, False, is_head, True])
+    assert source.used == 64
+
+
 @pytest.fixture
 def tiny_blocks(monkeypatch):
     for module in (gaps, hot, flips):
@@ -83,6 +98,29 @@ def test_crowds_are_not_read_again(tiny_blocks):
     """A block of two is a crowd if it holds a hot candidate, and then all of its coins are flipped."""
     scores = 100 - np.array([0, 50, 6, 6, 3, 50])
     assert opened(scores) == {8: [2, 3], 12: []}
+
+
+class Unlucky(Draws):
+    """No cold coin survives its zeros."""
+
+    def survivors(self, count, zeros):
+        return np.empty(0, np.int64)
+
+
+@pytest.mark.parametrize("one_in", [1, 1000], ids=["singles", "crowds"])
+@pytest.mark.parametrize("rest", ["0", "1"])
+def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blocks, monkeypatch):
+    """The best one at 2 is heads; the octet 94 leaves 5 open; 4 and 7 are a head and a tail by their octets."""
+    monkeypatch.setattr(hot, "_CROWDED", one_in)
+    scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
+    octets = [255, 93, 94, 95] if one_in == 1 else [255, 255, 93, 94, 255, 95]
+    source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + rest * 32)
+    heads = flip_long(gaps_of(scores, UNIT), Unlucky(source))
+    expected = [2, 4, 5] if rest == "0" else [2, 4]
+    assert heads.size == len(expected)
+    found = distribution(heads.choose)
+    assert found == {position: Fraction(1, len(expected)) for position in expected}
+    assert source.used == 8 * len(octets) + 32
 
 
 def test_neighbouring_blocks_are_read_together():
