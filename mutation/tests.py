@@ -13,7 +13,6 @@ _SUMMARY = "tests/mechanisms/test_summary.py"
 _VISITS = "tests/mechanisms/test_visits.py"
 
 _SHORT = f"{_EXACT}::test_short_vectors_are_exact"
-_LONG = f"{_EXACT}::test_long_vectors_are_exact"
 _EARLY = f"{_EXACT}::test_early_exit_is_exact"
 _ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
 
@@ -28,10 +27,10 @@ TESTS = {
     "sampling/index.py": ("tests/sampling/test_index.py",),
     "sampling/noise.py": (_RECORDS, "tests/sampling/test_noise.py", _SETTLING),
     "sampling/octets.py": (_RECORDS, "tests/sampling/test_octets.py"),
-    "mechanisms/hot.py": (_RECORDS, _COLD, _LONG),
-    "mechanisms/flips.py": (_VISITS, _COLD, _LONG),
-    "mechanisms/gaps.py": (_RECORDS, _COLD, _SHORT, _ROWS, _CONTRACT),
-    "mechanisms/heads.py": (_EARLY, f"{_EARLY}_in_crowds", _LONG),
+    "mechanisms/hot.py": (_RECORDS, _COLD),
+    "mechanisms/flips.py": (_VISITS, _COLD),
+    "mechanisms/gaps.py": (_RECORDS, "tests/mechanisms/test_gaps.py", _COLD, _CONTRACT),
+    "mechanisms/heads.py": ("tests/mechanisms/test_heads.py",),
     "mechanisms/runs.py": (_RUNS,),
     "mechanisms/summary.py": (_RECORDS, "tests/mechanisms/test_summary_stateful.py", _SUMMARY),
     "mechanisms/permute_and_flip.py": (_VISITS, _ROWS, _SHORT, _EARLY, _CONTRACT),

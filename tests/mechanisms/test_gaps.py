@@ -98,3 +98,10 @@ def test_integers_are_compared_with_any_integer_of_64_bits(dtype):
     ):
         assert module._fits(number, np.dtype(dtype)) is fits
     assert isinstance(gaps_of(np.array([1, 0], dtype), Rate(Fraction(1)), Fraction(limits.max)), Gaps)
+
+
+@pytest.mark.parametrize(
+    ("number", "fits"), [(Fraction(1, 2), True), (Fraction(1, 3), False), (Fraction(10**400), False)]
+)
+def test_floats_are_compared_with_floats_only(number, fits):
+    assert module._fits(number, np.dtype(float)) is fits
