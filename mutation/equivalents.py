@@ -20,6 +20,15 @@ def reason_of(file: str, old: str, new: str) -> str | None:
     return None
 
 
+def stale() -> list[str]:
+    """Lines that are listed but no longer in the code."""
+    found = []
+    for entry in _entries():
+        code = {line.strip() for line in (Path("src/dpselect") / entry["file"]).read_text().splitlines()}
+        found += [f"{entry['file']}: {line}" for line in entry["lines"] if line not in code]
+    return found
+
+
 @cache
 def _entries() -> list[dict[str, Any]]:
     return list(tomllib.loads(_LIST.read_text())["equivalent"])

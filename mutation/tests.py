@@ -21,7 +21,7 @@ TESTS = {
     "sampling/binomial.py": ("tests/sampling/test_binomial.py",),
     "sampling/bits.py": ("tests/sampling/test_bits.py",),
     "sampling/coin.py": ("tests/sampling/test_coin.py",),
-    "sampling/draws.py": (_VISITS, _SETTLING, f"{_RUNS}::test_positions_are_in_range", _CONTRACT),
+    "sampling/draws.py": (_VISITS, _SETTLING, f"{_RUNS}::test_the_kernel_picks_the_winner_of_every_cell", _CONTRACT),
     "sampling/enclosure.py": ("tests/sampling/test_enclosure.py",),
     "sampling/geometric.py": ("tests/sampling/test_geometric.py",),
     "sampling/index.py": ("tests/sampling/test_index.py",),
@@ -66,5 +66,6 @@ LEFT_OUT = (
     *(f"{_EXACT}::test_the_envelope_is_exactly_the_softmax[losses{case}" for case in (1, 2)),
     "tests/sampling/test_coin.py::test_the_filter_agrees_with_the_exact_coin",
     f"{_RUNS}::test_draws_fit_and_those_of_another_rate_do_not",
-    f"{_RUNS}::test_draws_stay_right_when_the_filter_doubts",
+    *(f"{_RUNS}::test_{name}" for name in ("draws_stay_right_when_the_filter_doubts", "positions_are_in_range")),
+    f"{_RUNS}::test_the_cells_of_v_give_the_exact_probabilities",
 )

@@ -1,4 +1,4 @@
-"""The set of heads: a uniform choice from single positions and from runs of flags, before and after some are removed."""
+"""The set of heads: a uniform choice from single positions and runs of flags, before and after some are removed."""
 
 from fractions import Fraction
 
