@@ -42,6 +42,8 @@ TESTS = {
     "mechanisms/noisy_max.py": ("tests/mechanisms/test_noisy_max.py", _SETTLING, _CONTRACT),
     "mechanisms/record.py": (_RECORDS, _CONTRACT),
     "mechanisms/guarantee.py": (_RECORDS, _CONTRACT),
+    "mechanisms/claim.py": (_RECORDS, "tests/analysis/test_score_range.py", _CONTRACT),
+    "mechanisms/batches.py": ("tests/mechanisms/test_batches.py",),
     "mechanisms/names.py": (_CONTRACT,),
     "mechanisms/protocol.py": (_CONTRACT,),
 }

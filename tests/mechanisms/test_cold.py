@@ -97,7 +97,7 @@ def test_blocks_are_frozen_below_twelve_zeros_only(kind, tiny_blocks, monkeypatc
 def test_crowds_are_not_read_again(tiny_blocks):
     """A block of two is a crowd if it holds a hot candidate, and then all of its coins are flipped."""
     scores = 100 - np.array([0, 50, 6, 6, 3, 50])
-    assert opened(scores) == {8: [2, 3], 12: []}
+    assert opened(scores) == {8: [2, 3]}
 
 
 class Unlucky(Draws):

@@ -87,20 +87,23 @@ class Counting(SystemEntropy):
         return super().words(count, width)
 
 
-@pytest.mark.parametrize(
-    "exponent", [*(Fraction(3, 2**k) for k in range(50)), *(Fraction(k, 3) for k in range(1, 100))]
-)
-def test_equal_bits_are_skipped_up_to_forty(exponent, monkeypatch):
-    """As many as p = exp(-g) starts with, if they are six or more; three coins of ten share them here."""
+NEAR_ONE, NEAR_ZERO = [Fraction(3, 2**k) for k in range(50)], [Fraction(k, 3) for k in range(1, 100)]
+
+
+@pytest.mark.parametrize(("count", "depth"), [(10, 10), (127, 13), (128, 14), (10**12, 40)])
+def test_equal_bits_are_skipped(count, depth, monkeypatch):
+    """As many as p = exp(-g) starts with, if they are six or more and up to a bound; three coins share them here."""
     asked = []
     monkeypatch.setattr(module, "successes", lambda *arguments: asked.append(arguments) or range(3))
-    expansion = f"{true_floor(exponent, 40):040b}"
-    equal = 40 - len(expansion.lstrip(expansion[0]))
-    skipped = module._skip_equal_bits(10, exponent, None)
-    if equal < 6:
-        assert (skipped, asked) == ((0, 10, 0), [])
-    else:
-        assert (skipped, asked) == ((7 if expansion[0] == "1" else 0, 3, equal), [(10, equal, None)])
+    for exponent in (*NEAR_ONE, *NEAR_ZERO):
+        asked.clear()
+        expansion = f"{true_floor(exponent, depth):0{depth}b}"
+        equal = depth - len(expansion.lstrip(expansion[0]))
+        skipped = module._skip_equal_bits(count, exponent, None)
+        if equal < 6:
+            assert (skipped, asked) == ((0, count, 0), [])
+        else:
+            assert (skipped, asked) == ((count - 3 if expansion[0] == "1" else 0, 3, equal), [(count, equal, None)])
 
 
 def test_no_coins_skip_nothing():
