@@ -109,7 +109,7 @@ def position_by_script(scores, lengths, words, survivors):
 def test_the_member_is_counted_from_the_start_of_its_run(member):
     """The second run is ahead by far, and two more bits choose one of its four members."""
     gaps = gaps_of(np.array([0, 1000, 0]), Rate(RATE))
-    source = ScriptedBits(NOBODY + "01" * 32 + format(member, "02b"))
+    source = ScriptedBits(NOBODY * 2 + "01" * 32 + format(member, "02b"))
     assert choose_in_runs(gaps, np.array([3, 4, 9], np.uint64), Draws(source)) == 3 + member
 
 
