@@ -1,5 +1,6 @@
 """Which candidates are read, and with how many zeros known: what is left unread is never a head that was missed."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -41,6 +42,15 @@ def test_floors_of_floats_are_safe_and_sharp(best, rate, zeros):
     floor = Gaps(np.array([best, best]), Rate(rate)).floor(zeros)
     assert is_cold(rate * (Fraction(best) - Fraction(np.nextafter(floor, -np.inf))), zeros)
     assert not is_cold(rate * (Fraction(best) - Fraction(float(floor))) * (1 - Fraction(1, 2**40)), zeros)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("zeros", [8, 12])
+def test_no_float_below_a_floor_is_hot(zeros, sign):
+    """However the difference is rounded."""
+    for best in (sign * k / 7 for k in range(1, 60)):
+        floor = Gaps(np.array([best]), UNIT).floor(zeros)
+        assert is_cold(Fraction(best) - Fraction(math.nextafter(floor, -math.inf)), zeros)
 
 
 def test_floors_stay_in_the_type_of_the_scores():
@@ -98,6 +108,7 @@ def test_crowds_are_not_read_again(tiny_blocks):
     """A block of two is a crowd if it holds a hot candidate, and then all of its coins are flipped."""
     scores = 100 - np.array([0, 50, 6, 6, 3, 50])
     assert opened(scores) == {8: [2, 3]}
+    assert opened(100 - np.array([0, 0, 50, 60])) == {12: [2, 3]}
 
 
 class Unlucky(Draws):
