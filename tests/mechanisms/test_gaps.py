@@ -105,3 +105,13 @@ def test_integers_are_compared_with_any_integer_of_64_bits(dtype):
 )
 def test_floats_are_compared_with_floats_only(number, fits):
     assert module._fits(number, np.dtype(float)) is fits
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 8), Fraction(1), Fraction(8)], ids=str)
+def test_an_exponent_that_overflows_is_known_from_below(rate):
+    """Either the gap left the floats, and the exponent is beyond rate times the largest, or the product did."""
+    largest = np.finfo(float).max
+    gaps = gaps_of(np.array([largest, -largest]), Rate(rate))
+    assert gaps.largest_exponent == min(largest, float(rate) * largest)
+    assert math.isinf(gaps.exponents(slice(None)).approximate[1])
+    assert gaps.largest_exponent <= gaps.exact(1)
