@@ -63,11 +63,11 @@ def test_a_run_of_candidates_counts_from_its_start():
 
 @pytest.mark.parametrize("kind", [np.int64, np.float32, np.uint8])
 def test_each_row_is_below_its_own_maximum(kind):
-    matrix = np.array([[3, 5, 4], [9, 0, 2], [1, 1, 1]], kind)
+    matrix = np.array([[3, 5, 4], [9, 0, 2], [1, 1, 1], [0, 8, 1]], kind)
     gaps = RowGaps(matrix, Rate(Fraction(1, 2)))
-    wanted = [[1, 0, 0.5], [0, 4.5, 3.5], [0, 0, 0]]
-    assert gaps.exponents(np.arange(9)).approximate.reshape(3, 3).tolist() == wanted
-    assert [[float(gaps.exact(3 * i + j)) for j in range(3)] for i in range(3)] == wanted
+    wanted = [[1, 0, 0.5], [0, 4.5, 3.5], [0, 0, 0], [4, 0, 3.5]]
+    assert gaps.exponents(np.arange(12)).approximate.reshape(4, 3).tolist() == wanted
+    assert [[float(gaps.exact(3 * i + j)) for j in range(3)] for i in range(4)] == wanted
 
 
 @pytest.mark.parametrize("zeros", [1, 8, 12, 40, 72])
@@ -112,6 +112,6 @@ def test_an_exponent_that_overflows_is_known_from_below(rate):
     """Either the gap left the floats, and the exponent is beyond rate times the largest, or the product did."""
     largest = np.finfo(float).max
     gaps = gaps_of(np.array([largest, -largest]), Rate(rate))
-    assert gaps.largest_exponent == min(largest, float(rate) * largest)
+    assert gaps.largest_exponent == min(1, rate) * Fraction(float(largest))
     assert math.isinf(gaps.exponents(slice(None)).approximate[1])
     assert gaps.largest_exponent <= gaps.exact(1)
