@@ -35,6 +35,7 @@ TESTS = {
     "mechanisms/summary.py": (_RECORDS, "tests/mechanisms/test_summary_stateful.py", _SUMMARY),
     "mechanisms/permute_and_flip.py": (_VISITS, _ROWS, _SHORT, _EARLY, _CONTRACT),
     "mechanisms/exponential.py": (
+        "tests/mechanisms/test_proposals.py",
         f"{_EXACT}::test_rejection_is_exactly_the_softmax",
         f"{_EXACT}::test_the_envelope_is_exactly_the_softmax",
         _CONTRACT,
