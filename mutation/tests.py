@@ -42,7 +42,7 @@ TESTS = {
     ),
     "mechanisms/noisy_max.py": ("tests/mechanisms/test_noisy_max.py", _SETTLING, _CONTRACT),
     "mechanisms/record.py": (_RECORDS, _CONTRACT),
-    "mechanisms/guarantee.py": (_RECORDS, _CONTRACT),
+    "mechanisms/guarantee.py": (_RECORDS, "tests/contract/test_guarantee.py", _CONTRACT),
     "mechanisms/claim.py": (_RECORDS, "tests/analysis/test_score_range.py", _CONTRACT),
     "mechanisms/batches.py": ("tests/mechanisms/test_batches.py",),
     "mechanisms/names.py": (_CONTRACT,),
