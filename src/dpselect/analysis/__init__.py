@@ -9,11 +9,13 @@ from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.compare import Comparison, compare
 from dpselect.analysis.error import error_quantile, error_tail, expected_error
 from dpselect.analysis.privacy import check_privacy, search_neighbours
+from dpselect.analysis.unequal import UnequalErrors, unequal_errors
 from dpselect.analysis.worst_case import WorstCase, worst_case_error
 
 __all__ = [
     "Bounds",
     "Comparison",
+    "UnequalErrors",
     "WorstCase",
     "check_privacy",
     "compare",
@@ -23,5 +25,6 @@ __all__ = [
     "error_tail",
     "expected_error",
     "search_neighbours",
+    "unequal_errors",
     "worst_case_error",
 ]
