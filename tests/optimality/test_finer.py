@@ -137,7 +137,7 @@ def test_on_the_coarse_lattice_the_fine_optimum_is_permute_and_flip():
     for steps, probabilities in found.probabilities.items():
         flip = PermuteAndFlip(1).pmf([-2 * step / 3 for step in steps])
         coarse = all(step % 3 == 0 for step in steps)
-        assert (np.abs(flip / probabilities - 1).max() < 1e-6) is coarse
+        assert bool(np.abs(flip / probabilities - 1).max() < 1e-6) == coarse
 
 
 def mixed(fine, odds, shares, weight):
@@ -194,7 +194,7 @@ def dual_prices(program, odds, weights):
 def test_the_lower_bound_holds_whatever_the_prices(n, k, m, epsilon, random):
     program, odds = FineProgram(fine_lattice(n, k, m)), math.exp(-epsilon)
     lattice = program.fine.lattice
-    weights = np.array([random.random() for _ in lattice.classes])
+    weights = np.array([random.uniform(0.1, 1) for _ in lattice.classes])
     sums = np.array([random.uniform(-1, 1) for _ in lattice.classes])
     rows = np.array([random.uniform(-0.1, 1) for _ in range(lattice.variables + program.fine.lower.size)])
     assert (
@@ -226,7 +226,8 @@ def test_a_gap_that_is_too_large_is_an_error(monkeypatch):
         ({"steps": 2, "relaxed": True}, InvalidValue, "relaxed belongs to the paper's program"),
         ({"weights": [1, 2]}, InvalidType, "weights must be a function"),
         ({"weights": lambda _: -1}, InvalidValue, "weights must not be negative"),
-        ({"weights": lambda _: 0}, InvalidValue, "weights must not be negative, and not all zero"),
+        ({"weights": lambda _: 0}, InvalidValue, "and not zero on all vectors that have an error"),
+        ({"weights": lambda steps: not any(steps)}, InvalidValue, "and not zero on all vectors that have an error"),
         ({"weights": lambda _: math.nan}, InvalidValue, "weights must hold finite numbers"),
         ({"worst_case": 1}, InvalidType, "worst_case must be True or False"),
         ({"epsilon": 1000, "steps": 2}, InvalidValue, "epsilon must be at most"),

@@ -126,6 +126,7 @@ def class_weights(lattice: Lattice, weights: Weights | None) -> Numbers:
     if not callable(weights):
         raise InvalidType(f"weights must be a function of the steps below the best, got {type(weights).__name__}")
     found = np.array([float_near(_validate.finite(weights=weights(steps))) for steps in lattice.classes])
-    if (found < 0).any() or not found.any():
-        raise InvalidValue("weights must not be negative, and not all zero")
+    unequal = lattice.zeros < lattice.n
+    if (found < 0).any() or not found[unequal].any():
+        raise InvalidValue("weights must not be negative, and not zero on all vectors that have an error")
     return found * lattice.orderings.astype(np.float64)
