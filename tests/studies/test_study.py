@@ -9,7 +9,7 @@ import pytest
 
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.names import MechanismName
-from dpselect.paper.dpbench import VARIABLE
+from dpselect.paper.dpbench import VARIABLE, histograms
 from dpselect.studies import cases as cases_room
 from dpselect.studies.cases import cases
 from dpselect.studies.comparison import NO_DIFFERENCE, Comparison, Mean, better, mean_of
@@ -59,8 +59,11 @@ def test_without_data_there_is_one_task():
     assert len(listed) == 15
 
 
-@needs_data
 def test_the_study(tmp_path, monkeypatch):
+    """On made-up histograms under the names of two real ones."""
+    generator = np.random.default_rng(1)
+    made_up = {name: generator.poisson(mean, 64) for name, mean in (("HEPTH", 300), ("PATENT", 30))}
+    monkeypatch.setattr("dpselect.studies.study.histograms", lambda _: made_up)
     monkeypatch.setattr(cases_room, "BUDGETS", (0.1, 1.0))
     monkeypatch.setattr(cases_room, "TOPS", (3,))
     seen = []
@@ -69,18 +72,28 @@ def test_the_study(tmp_path, monkeypatch):
         seen.append((what, len(items)))
         return items
 
-    made = study(tmp_path / "out", FOLDER, runs=3, watch=watch)
-    assert seen == [("Cases", 2 * 3 * 11)]
+    made = study(tmp_path / "out", runs=3, watch=watch)
+    assert seen == [("Cases", 2 * 3 * 5)]
     with (tmp_path / "out" / "study.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == len(made.comparisons) == 66
+    assert len(rows) == len(made.comparisons) == 30
     assert {row["study"] for row in rows} == {"stepwise features", "top 3", "MWEM"}
-    assert made.comparisons == study(tmp_path / "again", FOLDER, runs=3).comparisons  # by the seed
+    assert {row["data_set"] for row in rows} == {"synthetic", "HEPTH", "PATENT"}
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {
         "study.csv",
         *(f"{name}.{end}" for name in ("stepwise-features", "top-3", "mwem") for end in ("png", "pdf")),
     }
+
+
+@needs_data
+def test_the_tasks_on_the_real_data():
+    listed = cases(histograms(FOLDER), np.random.default_rng(1))
+    assert len(listed) == 16 * 3 * 5
+    flip, soft = (errors.mean() for errors in listed[-1].errors(2, np.random.default_rng(1)).values())
+    people = int(histograms(FOLDER)["PATENT"].sum())
+    assert 0 < flip < 0.05 * people
+    assert 0 < soft < 0.05 * people
 
 
 def test_bad_input(tmp_path):

@@ -57,7 +57,7 @@ def right_predictions(rows: Rows, cells: Bits) -> Floats:
     """How many rows are predicted rightly when each feature splits all cells."""
     groups = 2 * cells + rows.labels
     members = (np.arange(groups.max() + 2)[:, np.newaxis] == groups).astype(np.float64)
-    ones = members @ rows.features  # of each feature, in each cell with each label
+    ones = members @ rows.features.astype(np.float64)  # of each feature, in each cell with each label
     zeros = members.sum(axis=1, keepdims=True) - ones
     even = len(ones) // 2 * 2
     pairs = [part[:even].reshape(-1, 2, part.shape[1]).max(axis=1).sum(axis=0) for part in (ones, zeros)]
