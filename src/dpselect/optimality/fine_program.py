@@ -57,39 +57,57 @@ class FineProgram:
 def fine_solution(program: FineProgram, odds: float, weights: Floats | None) -> Solution:
     """The optimum by HiGHS and a lower bound: of the weighted average, or without weights of the largest error."""
     errors, rows, sums = program.class_errors(odds), program.rows(odds), program.sums(odds)
-    cost: Any  # with one entry more if the largest error is an unknown
-    classes, lattice = sums.shape[0], program.fine.lattice
     if weights is None:
-        extra = csr_array(np.full((classes, 1), -1.0))
-        above = vstack([hstack([rows, csr_array((rows.shape[0], 1))]), hstack([errors, extra])])
-        cost, equal = np.append(np.zeros(lattice.variables), 1.0), hstack([sums, csr_array((classes, 1))])
+        found = _solved(program, *_with_largest(errors, rows, sums))
+        paid = np.maximum(-found.ineqlin.marginals[rows.shape[0] :], 0.0)  # for the errors, in all one
+        scale, shares = 1 / float(paid.sum()), _shares(program, sums, found)
+        weights, objective = paid * scale, float((errors @ shares).max())
     else:
-        above, cost, equal = rows, errors.T @ weights, sums
-    found: Any = linprog(  # type: ignore[call-overload] # its stubs know no sparse matrices
+        found = _solved(program, errors.T @ weights, rows, sums)
+        scale, shares = 1.0, _shares(program, sums, found)
+        objective = float(weights @ (errors @ shares))
+    prices = -found.ineqlin.marginals[: rows.shape[0]] * scale
+    bound = fine_lower_bound(program, odds, weights, found.eqlin.marginals * scale, prices)
+    solved = Solution(shares, objective, float(bound))
+    if not solved.gap <= LARGEST_GAP:
+        lattice = program.fine.lattice
+        raise NotConverged(f"HiGHS left a duality gap of {solved.gap:.1e} on {lattice}: no number is returned instead")
+    return solved
+
+
+def _with_largest(errors: csr_array, rows: csr_array, sums: csr_array) -> tuple[Any, Any, Any]:
+    """Costs, inequalities and sums with one unknown more, which is not below any error and is minimised."""
+    above = vstack([_padded(rows, 0.0), _padded(errors, -1.0)])
+    return np.append(np.zeros(errors.shape[1]), 1.0), above, _padded(sums, 0.0)
+
+
+def _padded(rows: csr_array, entry: float) -> Any:
+    """The rows with a last column of one entry."""
+    return hstack([rows, csr_array(np.full((rows.shape[0], 1), entry))])
+
+
+def _solved(program: FineProgram, cost: Any, above: Any, sums: Any) -> Any:
+    """What HiGHS finds."""
+    found = linprog(  # type: ignore[call-overload] # its stubs know no sparse matrices
         cost,
         A_ub=above,
         b_ub=np.zeros(above.shape[0]),
-        A_eq=equal,
-        b_eq=np.ones(classes),
+        A_eq=sums,
+        b_eq=np.ones(sums.shape[0]),
         method="highs-ds",
         options=OPTIONS,
     )
     if found.status != 0:
-        raise NotConverged(f"HiGHS found no optimum of {lattice}: {found.message}")
+        raise NotConverged(f"HiGHS found no optimum of {program.fine.lattice}: {found.message}")
+    return found
+
+
+def _shares(program: FineProgram, sums: csr_array, found: Any) -> Floats:
+    """The solver's shares; sums that are off by the tolerance become exact."""
+    lattice = program.fine.lattice
     shares = np.maximum(found.x[: lattice.variables], 0.0)
-    shares /= (sums @ shares)[lattice.class_of]  # sums that are off by the tolerance become exact
-    prices = -found.ineqlin.marginals
-    if weights is None:
-        priced = np.maximum(prices[rows.shape[0] :], 0.0)
-        weights, objective = priced / priced.sum(), float((errors @ shares).max())
-        scale = 1 / float(priced.sum())
-    else:
-        objective, scale = float(weights @ (errors @ shares)), 1.0
-    bound = fine_lower_bound(program, odds, weights, found.eqlin.marginals * scale, prices[: rows.shape[0]] * scale)
-    solved = Solution(shares, objective, float(bound))
-    if not solved.gap <= LARGEST_GAP:
-        raise NotConverged(f"HiGHS left a duality gap of {solved.gap:.1e} on {lattice}: no number is returned instead")
-    return solved
+    exact: Floats = shares / (sums @ shares)[lattice.class_of]
+    return exact
 
 
 def fine_lower_bound(
