@@ -29,10 +29,12 @@ def draw(comparisons: Sequence[Comparison]) -> Any:
 
 
 def _panel(axes: Any, comparisons: Sequence[Comparison]) -> None:
-    budgets = [one.budget for one in comparisons]
+    """Means with their intervals on logarithmic axes; a mean of zero is not on them, and is left out."""
     for name, field in _NAMES.items():
-        means = [getattr(one, field) for one in comparisons]
-        values, widths = [mean.value for mean in means], [mean.half_width for mean in means]
+        found = [(one.budget, getattr(one, field)) for one in comparisons if getattr(one, field).value > 0]
+        budgets, means = [budget for budget, _ in found], [mean for _, mean in found]
+        values = [mean.value for mean in means]
+        below = [min(mean.half_width, 0.9 * mean.value) for mean in means]
+        widths = [below, [mean.half_width for mean in means]]
         axes.errorbar(budgets, values, widths, label=name, capsize=2, **style.of_mechanism(name))
-    axes.set_xscale("log")
-    axes.set_yscale("symlog", linthresh=max(1e-3, min(one.exponential.value for one in comparisons) or 1e-3))
+    axes.set(xscale="log", yscale="log")

@@ -15,7 +15,7 @@ from dpselect.studies.currencies import Plan
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
-ROUNDS, QUERIES, _PASSES = 10, 1_000, 5
+ROUNDS, QUERIES, _PASSES = 20, 1_000, 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from dpselect.studies.chooser import Chooser
 Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.int64]
 CHOSEN = 5
-_ROWS, _FEATURES, _NOISE = 2_000, 40, 0.1
+_ROWS, _FEATURES, _ONES, _NOISE = 2_000, 40, 0.4, 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,10 +27,14 @@ class Rows:
 
 
 def synthetic_rows(generator: np.random.Generator) -> Rows:
-    """2,000 rows of 40 features; the label is the majority of five of them, wrong in one row of ten."""
-    features = generator.integers(0, 2, (_ROWS, _FEATURES))
-    majority = (features[:, :CHOSEN].sum(axis=1) > CHOSEN // 2).astype(np.int64)
-    return Rows(features, np.where(generator.random(_ROWS) < _NOISE, 1 - majority, majority))
+    """2,000 rows of 40 features, whose label is a decision list of five of them, wrong in one row of ten.
+
+    The first of the five that is one decides: the label is its number modulo two, and one where all are zero.
+    """
+    features = (generator.random((_ROWS, _FEATURES)) < _ONES).astype(np.int64)
+    deciding = np.concatenate([features[:, :CHOSEN], np.ones((_ROWS, 1), np.int64)], axis=1).argmax(axis=1)
+    labels = deciding % 2
+    return Rows(features, np.where(generator.random(_ROWS) < _NOISE, 1 - labels, labels))
 
 
 def stepwise_errors(rows: Rows, chooser: Chooser | None, runs: int, generator: np.random.Generator) -> Floats:
