@@ -15,6 +15,7 @@ from dpselect.cli.ledger_commands import ledger
 from dpselect.cli.paper import paper
 from dpselect.cli.planning import plan
 from dpselect.cli.selection import select
+from dpselect.cli.studying import study
 
 # A pretty traceback would print local variables, and those are scores.
 app = typer.Typer(
@@ -31,6 +32,7 @@ app.command()(select)
 app.command()(plan)
 app.command()(compare)
 app.command()(paper)
+app.command()(study)
 app.command()(audit)
 app.command()(demo)
 app.add_typer(ledger, name="ledger")
