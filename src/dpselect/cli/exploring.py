@@ -41,7 +41,7 @@ def explore(
         try:
             from dpselect.explore.server import serve  # noqa: PLC0415 - needs the extra
         except ModuleNotFoundError as missing:
-            if missing.name not in ("starlette", "uvicorn"):
+            if (missing.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
                 raise
             raise MissingExtra("the explorer needs starlette and uvicorn: pip install 'dpselect[explore]'") from None
         first = None if file is None else _first(file, column, label)

@@ -24,7 +24,7 @@ export function decades(low, high) {
 export class Frame {
   constructor(place, { height = 260, left = 56, right = 12, top = 14, bottom = 44, title, description }) {
     this.width = Math.max(260, place.clientWidth);
-    Object.assign(this, { height, left, top, end: this.width - right, floor: height - bottom });
+    Object.assign(this, { place, height, left, top, end: this.width - right, floor: height - bottom });
     this.svg = shape("svg", { viewBox: `0 0 ${this.width} ${height}`, height, role: "img", tabindex: 0, "aria-label": `${title}. ${description}` });
     this.svg.append(shape("title", {}, title));
     place.replaceChildren(this.svg);
@@ -65,22 +65,35 @@ export class Frame {
   readable(places, tell, readout) {
     const cursor = this.add("line", { class: "cursor", y1: this.top, y2: this.floor, visibility: "hidden" });
     const show = (index) => {
-      this.svg.dataset.index = index;
+      this.place.dataset.index = index; // kept while the chart is drawn anew under the reader
       for (const end of ["x1", "x2"]) cursor.setAttribute(end, places[index]);
       cursor.setAttribute("visibility", "visible");
       readout.textContent = tell(index);
+    };
+    const leave = () => {
+      delete this.place.dataset.index;
+      cursor.setAttribute("visibility", "hidden");
+      readout.textContent = "";
     };
     this.svg.addEventListener("pointermove", (event) => {
       const x = ((event.clientX - this.svg.getBoundingClientRect().left) * this.width) / this.svg.clientWidth;
       show(nearest(places, x));
     });
+    this.svg.addEventListener("pointerleave", leave);
     this.svg.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (event.key === "Escape") leave();
       if (!step || !places.length) return;
       event.preventDefault();
-      const now = this.svg.dataset.index === undefined ? (step > 0 ? -1 : places.length) : Number(this.svg.dataset.index);
+      const now = this.index ?? (step > 0 ? -1 : places.length);
       show(Math.min(places.length - 1, Math.max(0, now + step)));
     });
+    if (this.index < places.length) show(this.index);
+  }
+
+  // The entry that is being read, if any.
+  get index() {
+    return this.place.dataset.index === undefined ? undefined : Number(this.place.dataset.index);
   }
 }
 

@@ -29,9 +29,9 @@ export function drawCurve(place, readout, state, choose) {
     if (error >= low) frame.add("circle", { class: `dot ${CLASSES[name]}`, cx: now, cy: y(error), r: name === mechanism ? 6.5 : 4.5 });
   frame.captions("ε", `average error (${state.unit})`);
   frame.readable(curve.epsilons.map(x), (index) => told(index, curve), readout);
-  const take = () => choose(String(Number(curve.epsilons[frame.svg.dataset.index].toPrecision(3))));
-  frame.svg.addEventListener("click", take);
-  frame.svg.addEventListener("keydown", (event) => event.key === "Enter" && frame.svg.dataset.index !== undefined && take());
+  const take = () => choose(String(Number(curve.epsilons[frame.index].toPrecision(3))));
+  frame.svg.addEventListener("click", () => frame.index !== undefined && take());
+  frame.svg.addEventListener("keydown", (event) => event.key === "Enter" && frame.index !== undefined && take());
 }
 
 // The falling curve up to where it leaves the chart below.

@@ -42,7 +42,7 @@ function standalone(svg) {
     part.removeAttribute("style");
   });
   const [width, height] = size(svg);
-  for (const name of ["tabindex", "role", "data-index"]) copy.removeAttribute(name);
+  for (const name of ["tabindex", "role"]) copy.removeAttribute(name);
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", width);
   const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");

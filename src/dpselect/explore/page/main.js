@@ -148,9 +148,9 @@ function listen() {
   });
   byId("epsilon").addEventListener("input", () => { moveSlider(); changed(); });
   for (const id of ["sensitivity", "unit", "monotonic", "mechanism"]) byId(id).addEventListener("input", changed);
-  byId("shown").addEventListener("input", () => { settings(); drawOne("probabilities"); });
+  byId("shown").addEventListener("change", () => { settings(); drawOne("probabilities"); });
   const shape = () => byId("shape").value && loading(() => ask("shape", { shape: byId("shape").value, candidates: byId("count").value }));
-  byId("shape").addEventListener("input", shape);
+  byId("shape").addEventListener("change", shape);
   byId("count").addEventListener("change", shape);
   const names = () => ({ column: byId("column").value, label: byId("label").value });
   byId("file").addEventListener("change", ({ target }) => {
