@@ -31,9 +31,8 @@ def epsilon_needed(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]
         target = {"error": error, "probability": _validate.fraction_of_one(times=_hundredth(asked))}
     rows = {}
     for name, kind in KINDS.items():
-        unit, monotonic = settings.sensitivity, settings.monotonic
         try:
-            found = epsilon_for(kind, shown.scores, sensitivity=unit, monotonic=monotonic, **target)
+            found = epsilon_for(kind, shown.scores, **target, **settings.claim.arguments())
             needed: str | None = rounded_up_text(Fraction(found), _DIGITS)
         except InvalidValue as refused:
             if not str(refused).startswith("every epsilon"):

@@ -21,8 +21,8 @@ def python_code(shown: ScoreSet, settings: Settings) -> str:
     exact = [repr(score) for score in shown.exact]
     decimals = "from decimal import Decimal\n\n" if any(isinstance(score, Decimal) for score in shown.exact) else ""
     numbers = fill(", ".join(exact), _WIDTH, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
-    parameters = [repr(plain(settings.epsilon)), f"sensitivity={plain(settings.sensitivity)!r}"]
-    parameters += ["monotonic=True"] * settings.monotonic
+    parameters = [repr(plain(settings.epsilon)), f"sensitivity={plain(settings.claim.sensitivity)!r}"]
+    parameters += ["monotonic=True"] * settings.claim.monotonic
     return f"""{decimals}from dpselect import {kind}
 from dpselect.analysis import error_quantile, expected_error
 
@@ -45,8 +45,8 @@ def command_line(shown: ScoreSet, settings: Settings) -> str:
         file, start = "scores.csv", f"cat > scores.csv <<'{_END}'\n{scores_csv(shown)}{_END}\n"
     else:
         file, start = shown.file, ""
-    options = f"--epsilon {plain(settings.epsilon)} --sensitivity {plain(settings.sensitivity)}"
-    options += " --monotonic" * settings.monotonic
+    options = f"--epsilon {plain(settings.epsilon)} --sensitivity {plain(settings.claim.sensitivity)}"
+    options += " --monotonic" * settings.claim.monotonic
     return (
         f"{start}dpselect compare {file} {options}\n"
         f"dpselect select {file} {options} --mechanism {settings.mechanism.value}\n"

@@ -1,6 +1,6 @@
 """Expected error against epsilon: computed once for each set of scores, a little at a time.
 
-The error depends on the rate c = epsilon / (2 sensitivity) alone. So it is computed at fixed rates, 10^(i/12), and
+The error depends on the rate c = epsilon / range alone, and the range on sensitivity and direction. So it is computed at fixed rates, 10^(i/12), and
 another sensitivity only moves the curve along the axis.
 """
 
@@ -21,16 +21,16 @@ PATIENCE = 0.04  # seconds: a dragged slider must not wait for the curve
 
 def curve(shown: ScoreSet, settings: Settings, patience: float = PATIENCE) -> dict[str, Any]:
     """The points that are known after so many seconds; null where one is still missing."""
-    low, high = (_PER_DECADE * math.log10(end / settings.step) for end in (SMALLEST, LARGEST))
+    low, high = (_PER_DECADE * math.log10(end / settings.claim.score_range) for end in (SMALLEST, LARGEST))
     places = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
     points, deadline = shown.curve_points, time.monotonic() + patience
     for name, place in _missing(shown, places):
-        mechanism = KINDS[name](rate_at(place), monotonic=True)
+        mechanism = KINDS[name](rate_at(place), score_range=1)
         points[name, place] = expected_error(mechanism, shown.scores)
         if time.monotonic() > deadline:
             break
     return {
-        "epsilons": [float(rate_at(place) * settings.step) for place in places],
+        "epsilons": [float(rate_at(place) * settings.claim.score_range) for place in places],
         "errors": {name: [points.get((name, place)) for place in places] for name in KINDS},
         "complete": all((name, place) in points for name in KINDS for place in places),
     }

@@ -63,8 +63,8 @@ def exponential_factor(shown: ScoreSet, settings: Settings) -> float | None:
     if not 1e-290 < target < _BLIND * float(shown.losses.mean()):
         return None
     try:
-        # At sensitivity 1 and monotonic the epsilon is the rate, and ratios of rates are ratios of epsilons.
-        needed = epsilon_for(ExponentialMechanism, shown.scores, expected_error=target, monotonic=True)
+        # At score range 1 the epsilon is the rate, and ratios of rates are ratios of epsilons.
+        needed = epsilon_for(ExponentialMechanism, shown.scores, expected_error=target, score_range=1)
     except InvalidValue:
         return None
     return float(Fraction(needed) / settings.rate)

@@ -71,13 +71,13 @@ class ScoreSet:
         return vector if isinstance(vector, np.ndarray) else -self.losses
 
     def known(self, name: MechanismName, rate: Fraction) -> Known:
-        """Return the probabilities of a mechanism, which depend on its rate epsilon / (2 sensitivity) alone."""
+        """Return the probabilities of a mechanism, which depend on its rate alone."""
         key = (name, rate)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        found = Known(KINDS[name](rate, monotonic=True).pmf(self.scores))
+        found = Known(KINDS[name](rate, score_range=1).pmf(self.scores))
         with self._lock:
             self._known[key] = found
             while len(self._known) > _REMEMBERED:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpselect import _validate
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.claim import Claim, stated
 from dpselect.mechanisms.names import KINDS, MechanismName
 from dpselect.mechanisms.record import SelectionRecord
 
@@ -19,24 +20,18 @@ class Settings:
     """The public parameters of a selection."""
 
     epsilon: Fraction
-    sensitivity: Fraction
-    monotonic: bool
+    claim: Claim
     mechanism: MechanismName
-
-    @property
-    def step(self) -> Fraction:
-        """Return epsilon / rate: how far neighbours can move two scores apart."""
-        return self.sensitivity if self.monotonic else 2 * self.sensitivity
 
     @property
     def rate(self) -> Fraction:
         """Return the factor c of exp(-c (q* - q))."""
-        return self.epsilon / self.step
+        return self.claim.rate(self.epsilon)
 
     def record(self, name: MechanismName | None = None, epsilon: Fraction | None = None) -> SelectionRecord:
         """Return the mechanism, or another one at these settings."""
         kind = KINDS[self.mechanism if name is None else name]
-        return kind(self.epsilon if epsilon is None else epsilon, self.sensitivity, self.monotonic)
+        return kind(self.epsilon if epsilon is None else epsilon, **self.claim.arguments())
 
 
 def settings_of(asked: Mapping[str, Any]) -> Settings:
@@ -52,8 +47,8 @@ def settings_of(asked: Mapping[str, Any]) -> Settings:
         mechanism = MechanismName(text(asked, "mechanism", MechanismName.PERMUTE_AND_FLIP))
     except ValueError:
         raise InvalidValue(f"mechanism must be one of {', '.join(KINDS)}") from None
-    monotonic = _validate.boolean(monotonic=asked.get("monotonic", False))
-    return Settings(epsilon, positive(asked, "sensitivity", "1"), monotonic, mechanism)
+    claim = stated(positive(asked, "sensitivity", "1"), asked.get("monotonic", False))
+    return Settings(epsilon, claim, mechanism)
 
 
 def positive(asked: Mapping[str, Any], name: str, default: str | None = None) -> Fraction:
