@@ -4,8 +4,8 @@ import json
 import shutil
 import time
 
-import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -28,12 +28,16 @@ FLAGS = (
 PATIENCE = 30
 
 
+class NoBrowser(Exception):
+    """There is no Chromium, or no driver of it."""
+
+
 def found_browser():
-    """The paths of a Chromium and of its driver; skips where there is none."""
+    """The paths of a Chromium and of its driver."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     driver = shutil.which("chromedriver")
     if chromium is None or driver is None:
-        pytest.skip("no Chromium and chromedriver here: tools/install-system-packages installs them on Debian")
+        raise NoBrowser("no Chromium and chromedriver here: tools/install-system-packages installs them on Debian")
     return chromium, driver
 
 
@@ -76,7 +80,7 @@ class Page:
         return self.find(f"#{name}").text
 
     def until(self, holds):
-        return WebDriverWait(self.driver, PATIENCE, poll_frequency=0.02).until(lambda _: holds())
+        return WebDriverWait(self.driver, PATIENCE, 0.02, [StaleElementReferenceException]).until(lambda _: holds())
 
     def write(self, name, value):
         field = self.find(f"#{name}")
@@ -85,6 +89,10 @@ class Page:
 
     def choose(self, name, value):
         Select(self.find(f"#{name}")).select_by_value(value)
+
+    def choose_candidates(self, count):
+        self.write("count", f"{count}{Keys.TAB}")
+        self.until(lambda: f"{count:,} candidates" in self.text("scores-summary"))
 
     def press(self, css):
         """Press by the keyboard: focus and Enter."""

@@ -20,6 +20,9 @@ def downloads(tmp_path_factory):
 def browser(explorer, downloads, tmp_path_factory):
     """One Chromium for all tests that look at the page."""
     browsing = pytest.importorskip("tests.explore.browsing", reason="selenium is not installed", exc_type=ImportError)
-    driver = browsing.start_browser(tmp_path_factory.mktemp("profile"), downloads)
+    try:
+        driver = browsing.start_browser(tmp_path_factory.mktemp("profile"), downloads)
+    except browsing.NoBrowser as missing:
+        pytest.skip(str(missing))
     yield browsing.Page(driver, explorer.address)
     driver.quit()

@@ -133,7 +133,7 @@ def test_pasted_scores_and_labels_are_text_not_markup(page):
 def test_shapes_are_shown(page):
     page.choose("shape", "median")
     page.until(lambda: shows(page, made("median", 30).exact, "0.2"))
-    page.write("count", "64" + Keys.TAB)
+    page.choose_candidates(64)
     page.until(lambda: shows(page, made("median", 64).exact, "0.2"))
 
 

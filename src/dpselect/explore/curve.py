@@ -1,7 +1,7 @@
 """Expected error against epsilon: computed once for each set of scores, a little at a time.
 
-The error depends on the rate c = epsilon / range alone, and the range on sensitivity and direction. So it is computed at fixed rates, 10^(i/12), and
-another sensitivity only moves the curve along the axis.
+The error depends on the rate c = epsilon / range alone. So it is computed at fixed rates, 10^(i/12), and another
+sensitivity only moves the curve along the axis.
 """
 
 import math

@@ -41,8 +41,10 @@ def probability(value: float) -> str:
     """A probability rounded down to two digits; near one as many as tell it from one.
 
     >>> probability(0.8389), probability(0.99996), probability(0.000123)
-    ('0.83', 'above 0.9999', '0.00012')
+    ('0.83', 'above 0.9999', 'below 0.001')
     """
+    if value < _LITTLE:
+        return f"below {_LITTLE}"
     if value > _ALMOST:
         return f"above {_ALMOST}"
     return shown(value, DOWN, 2 if value < 0.99 else 4)

@@ -164,7 +164,6 @@ function listen() {
 }
 
 async function start() {
-  if (innerWidth < 720) byId("shown").value = "10";
   listen();
   addTools(chooseEpsilon);
   addQuestions(chooseEpsilon);

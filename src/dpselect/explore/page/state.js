@@ -4,7 +4,7 @@ import { byId } from "./draw.js";
 
 export const state = {
   id: "", name: "", labels: [], scores: [], losses: [], order: [], csv: "",
-  look: null, curve: null, curveKey: "", drawn: null, mechanism: "permute-and-flip", epsilon: "0.2", unit: "people", shownCount: 20,
+  look: null, curve: null, curveKey: "", drawn: null, mechanism: "permute-and-flip", epsilon: "0.2", unit: "people", shownCount: 10,
 };
 
 export function setScores({ id, name, unit, labels, scores, losses, csv }) {
