@@ -69,14 +69,13 @@ def test_the_browser_gets_an_address_that_opens_once(tmp_path):
         process.communicate(timeout=30)
 
 
-def test_a_port_that_is_taken():
+def test_a_port_that_is_taken(run):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        words = ["--no-browser", "--port", str(taken.getsockname()[1])]
-        done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert re.search(r"error: port \d+ cannot be used .*: give another --port, or none", done.stderr)
+        done = run("explore", "--no-browser", "--port", taken.getsockname()[1])
+    assert done.code == 2
+    assert re.search(r"error: port \d+ cannot be used .*: give another --port, or none", done.err)
 
 
 @pytest.mark.parametrize(
@@ -88,16 +87,15 @@ def test_a_port_that_is_taken():
         (["--port", "70000"], "port must be a whole number from 1 to 65,535"),
     ],
 )
-def test_bad_input_is_refused_before_anything_is_served(tmp_path, words, message):
+def test_bad_input_is_refused_before_anything_is_served(run, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.csv").write_text("1\nsecret\n")
     (tmp_path / "far.csv").write_text("0\n1e400\n")
-    done = subprocess.run(
-        [*COMMAND, "--no-browser", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert done.stdout == ""
-    assert "secret" not in done.stderr
+    done = run("explore", "--no-browser", *words)
+    assert done.code == 2
+    assert message in done.err
+    assert done.out == ""
+    assert "secret" not in done.err
 
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])

@@ -124,6 +124,8 @@ def test_the_epsilon_that_is_needed():
     tails = backwards.epsilon_needed(shown, settings_of(public), {"error": "3", "times": "5"})["mechanisms"]
     for name, kind in KINDS.items():
         assert error_tail(kind(tails[name]["epsilon"], 2, True), shown.exact, 3.0) <= 0.05
+    equal = backwards.epsilon_needed(score_set([4, 4]), settings_of({}), {"error": "1e-9"})["mechanisms"]
+    assert {row["epsilon"] for row in equal.values()} == {None}
     any_is_enough = backwards.epsilon_needed(shown, settings_of({}), {"error": "1e6"})["mechanisms"]
     assert {row["epsilon"] for row in any_is_enough.values()} == {None}
 

@@ -1,5 +1,7 @@
 """Scores in, answers out: files that are refused, what stays in memory, and code that gives the same numbers."""
 
+import contextlib
+import io
 import json
 import shlex
 import subprocess
@@ -162,32 +164,29 @@ def test_the_code_runs_and_gives_the_same_numbers(explorer, tmp_path, content, s
     mechanism = settings.get("mechanism", "permute-and-flip")
     shown = figures["mechanisms"][mechanism]
 
-    done = subprocess.run([sys.executable, "-c", code["python"]], capture_output=True, text=True, check=True)
-    printed = dict(line.split(": ") for line in done.stdout.splitlines())
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(compile(code["python"], "copied", "exec"), {})  # noqa: S102 - what a reader would run
+    printed = dict(line.split(": ") for line in output.getvalue().splitlines())
     assert float(printed["expected error"]) == pytest.approx(shown["expected_error"], rel=1e-12)
     assert float(printed["95 times in 100 at most"]) == shown["error_95"]
     assert json.loads(printed["probabilities"]) == pytest.approx(shown["probabilities"], rel=1e-12)
 
-    for command in shell_commands(code["command"], tmp_path):
-        done = subprocess.run(["bash", "-ec", command], cwd=tmp_path, capture_output=True, text=True, check=True)  # noqa: S607
-        if " compare " in command:
-            rows = {row["mechanism"]: row for row in json.loads(done.stdout)["records"]}
-            for name, found in figures["mechanisms"].items():
-                assert rows[name]["expected_error"] == pytest.approx(found["expected_error"], rel=1e-12)
-                assert rows[name]["error_95"] == found["error_95"]
-        else:
-            answer = json.loads(done.stdout)
-            assert answer["mechanism"] == mechanism
-            assert answer["candidate"] in scores["labels"] or answer["candidate"] is None
+    comparison, answer = map(json.loads, printed_in_shell(code["command"], tmp_path))
+    rows = {row["mechanism"]: row for row in comparison["records"]}
+    for name, found in figures["mechanisms"].items():
+        assert rows[name]["expected_error"] == pytest.approx(found["expected_error"], rel=1e-12)
+        assert rows[name]["error_95"] == found["error_95"]
+    assert answer["mechanism"] == mechanism
+    assert answer["candidate"] in scores["labels"] or answer["candidate"] is None
     assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
 
 
-def shell_commands(text, folder):
-    """The commands, with our interpreter in the place of the entry point and JSON for programs."""
-    *start, compare, select = text.strip().split("\n")
-    subprocess.run(["bash", "-ec", "\n".join(start)], cwd=folder, check=True)  # noqa: S607
-    ours = shlex.join([sys.executable, "-m", "dpselect"])
-    return [f"{line.replace('dpselect', ours, 1)} --json" for line in (compare, select)]
+def printed_in_shell(text, folder):
+    """What the commands print, with our interpreter in the place of the entry point and JSON for programs."""
+    ours = f'dpselect() {{ {shlex.join([sys.executable, "-m", "dpselect"])} "$@" --json; }}'
+    words = ["bash", "-ec", f"{ours}\n{text}"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
 
 
 def test_a_file_of_the_command_line_is_named(tmp_path):

@@ -5,11 +5,13 @@ from fractions import Fraction
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from dpselect import _validate
 from dpselect._exact import rounded_down_text, rounded_up_text
-from dpselect.analysis import epsilon_for, expected_error
+from dpselect.analysis import epsilon_for, error_tail, expected_error
 from dpselect.errors import InvalidValue, MissingExtra
-from dpselect.explore.score_set import ScoreSet
+from dpselect.explore.score_set import Known, ScoreSet
 from dpselect.explore.settings import LARGEST, SMALLEST, Settings, positive, text, whole
 from dpselect.ledger.rounds import affordable_epsilon
 from dpselect.mechanisms.names import KINDS, MechanismName
@@ -26,18 +28,19 @@ def epsilon_needed(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]
     Asked is an average error, or an error that may occur only so many times in 100.
     """
     error = float(positive(asked, "error"))
-    target: dict[str, Any] = {"expected_error": error}
+    blind = Known(np.full(len(shown.exact), 1 / len(shown.exact)))  # which every mechanism is at least as good as
     if text(asked, "times", ""):
-        target = {"error": error, "probability": _validate.fraction_of_one(times=_hundredth(asked))}
+        target: dict[str, Any] = {"error": error, "probability": float(_hundredth(asked))}
+        is_met = error_tail(blind, shown.scores, error) <= target["probability"]
+    else:
+        target = {"expected_error": error}
+        is_met = expected_error(blind, shown.scores) <= error
     rows = {}
     for name, kind in KINDS.items():
-        try:
+        needed = None
+        if not is_met:
             found = epsilon_for(kind, shown.scores, **target, **settings.claim.arguments())
-            needed: str | None = rounded_up_text(Fraction(found), _DIGITS)
-        except InvalidValue as refused:
-            if not str(refused).startswith("every epsilon"):
-                raise
-            needed = None
+            needed = rounded_up_text(Fraction(found), _DIGITS)
         rows[name] = {"epsilon": needed, "usable": needed is not None and SMALLEST <= Fraction(needed) <= LARGEST}
     return {"mechanisms": rows}
 

@@ -1,6 +1,7 @@
 """The server of the explorer: on loopback only, until Ctrl-C."""
 
 import contextlib
+import os
 import socket
 import threading
 import webbrowser
@@ -35,7 +36,8 @@ def bound_socket(port: int) -> socket.socket:
     """A socket on loopback; port 0 is a free one."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it lets two programs listen on one port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((LOOPBACK, port))
         listening.listen()  # now, so that a browser that is faster than the server waits instead of failing
     except (OSError, OverflowError) as error:

@@ -43,7 +43,7 @@ export class Line {
     for (let kind; (kind = this.#kinds.find((one) => this.#waiting.has(one))); ) {
       const task = this.#waiting.get(kind);
       this.#waiting.delete(kind);
-      await task();
+      await task().catch(console.error); // one that fails must not stop the line
     }
     this.#busy = false;
   }

@@ -13,6 +13,7 @@ export function addQuestions(chooseEpsilon) {
       event.preventDefault();
       const outcome = byId(`${id}-outcome`);
       outcome.setAttribute("aria-busy", "true");
+      outcome.replaceChildren(element("p", { class: "hint" }, "Computing …"));
       try {
         outcome.replaceChildren(...shown(await ask(id, { ...settings(), ...fields() })));
       } catch (error) {
