@@ -56,7 +56,7 @@ def page(browser, request):
     browser.open(width=width, dark=dark)
     for form in ("needed", "shares"):
         browser.press(f"#{form} > button")
-        browser.until(lambda form=form: browser.text(f"{form}-outcome"))
+        browser.until(lambda form=form: browser.all(f"#{form}-outcome table"))
     for summary in browser.all("summary"):
         summary.send_keys(Keys.ENTER)
     browser.until(lambda: len(browser.all(".tools table")) == 3)
