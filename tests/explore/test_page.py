@@ -63,6 +63,8 @@ def test_the_slider_follows_the_mouse_and_the_last_position_wins(page):
         "  slider.value = place; slider.dispatchEvent(new Event('input', {bubbles: true})); }"
     )
     page.until(lambda: shows(page, CLOSE_RACE, "0.1"))
+    spoken = "return document.getElementById('spoken').textContent"
+    page.until(lambda: "ε = 0.1 " in page.run(spoken))  # which waits until no answer comes any more
     asked = page.run("return performance.getEntriesByType('resource').filter(e => e.name.endsWith('/look')).length")
     assert asked <= 5
 
