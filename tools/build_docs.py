@@ -2,9 +2,9 @@
 
     python tools/build_docs.py [FOLDER]
 
-The generator finds broken links between pages and names that do not exist in the code. Besides, every page of docs/ must
-be in the navigation, every picture, page and anchor that the site names must be there, and nothing may be fetched from
-elsewhere: the site opens without a network.
+The generator finds broken links between pages and names that do not exist in the code. Besides, every page of docs/
+must be in the navigation, every picture, page and anchor that the site names must be there, and nothing may be fetched
+from elsewhere: the site opens without a network.
 """
 
 import shutil

@@ -77,7 +77,9 @@ def coin() -> bytes:
             yield text(left + scale + 12, y + 16, "heads" if decided else "open", 13, GREEN if decided else BLUE)
         yield text(left, 268, "0", 12, anchor="middle")
         yield text(left + scale, 268, "1", 12, anchor="middle")
-        yield text(20, 292, "Blue: where U can still be. One more bit halves it. It is decided when it does not touch the line.", 13)
+        yield text(
+            20, 292, "Blue: where U can still be. Each bit halves it. It is decided when it leaves the line.", 13
+        )
 
     return drawing(760, 308, "The bits of a uniform number are revealed until it is on one side of exp(-1)", parts())
 
@@ -112,7 +114,7 @@ def kernel() -> bytes:
         yield dot(left + 6, y - 5, INK)
         yield text(left + 20, y, "heads: one of them, each with the same probability, is the answer", 13)
 
-    return drawing(760, 322, "Few candidates are looked at twice: the hot ones, and one in 256 of the cold ones", parts())
+    return drawing(760, 322, "Few candidates are looked at twice: the hot, and one in 256 of the cold", parts())
 
 
 def summary() -> bytes:
@@ -128,13 +130,13 @@ def summary() -> bytes:
         yield from card(20, 50, ("part A", "best score 1,430", "3 heads", "one of them: flu"), BLUE)
         yield from card(20, 168, ("part B", "best score 1,397", "5 heads", "one of them: gout"), ORANGE)
         yield line((212, 214), (270, 214), INK, 'marker-end="url(#tip)"')
-        yield from card(274, 168, ("part B, thinned", "best score 1,430", "2 heads are left of 5", "one of them: gout"), ORANGE)
+        yield from card(274, 168, ("part B, thinned", "best score 1,430", "2 heads of 5 are left", "one: gout"), ORANGE)
         yield text(274, 282, "each head stays with probability exp(−c · 33)", 13)
         yield line((212, 96), (526, 130), INK, 'marker-end="url(#tip)"')
         yield line((466, 200), (526, 160), INK, 'marker-end="url(#tip)"')
-        yield from card(530, 100, ("A and B together", "best score 1,430", "5 heads", "flu (3 in 5), gout (2 in 5)"), GREEN)
+        yield from card(530, 100, ("A and B together", "best score 1,430", "5 heads", "flu 3 in 5, gout 2 in 5"), GREEN)
 
-    return drawing(760, 300, "Merging two summaries: the heads of the lower part are thinned, then one is kept", parts())
+    return drawing(760, 300, "Merging two summaries: the heads of the lower part are thinned", parts())
 
 
 def choice() -> bytes:
@@ -142,7 +144,7 @@ def choice() -> bytes:
     people = patients_per_diagnosis(make_visits())
     best = np.argsort(people)[::-1][:5]
     kinds = {"permute-and-flip": PermuteAndFlip, "exponential": ExponentialMechanism, "noisy max": ReportNoisyMax}
-    with mpl.rc_context({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "dpselect", "font.family": "sans-serif"}):
+    with mpl.rc_context({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "dpselect"}):
         figure = Figure(figsize=(7.6, 2.9), layout="constrained", facecolor=CARD)
         chances, errors = figure.subplots(1, 2)
         for number, (name, kind) in enumerate(kinds.items()):

@@ -11,7 +11,7 @@ _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 class FenceDoctests(Extension):
     """Put a fence around every doctest, which ends at an empty line."""
 
-    def on_object(self, *, obj: Object, **kwargs: Any) -> None:
+    def on_object(self, *, obj: Object, **_: Any) -> None:
         """Change the text that the pages show; the code is left alone."""
         if obj.docstring is not None:
             obj.docstring.value = fenced(obj.docstring.value)
