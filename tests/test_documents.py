@@ -88,6 +88,33 @@ def test_examples_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPa
     run_all(blocks(document, "python"), document)
 
 
+# What the text says a plan comes to: the command, and figures that it prints and the page quotes.
+FIGURES = [
+    ("README.md", "plan --candidates 4 --epsilon 0.1 --monotonic", ["4.42"]),
+    ("docs/tutorial.md", "plan --candidates 6 --epsilon 0.1 --monotonic", ["permute-and-flip 0.1 6.271 47.88 63.97"]),
+    ("docs/tutorial.md", "plan --candidates 6 --error 100 --monotonic", ["permute-and-flip 0.006271 100 763.5 1,021"]),
+    (
+        "docs/choose.md",
+        "plan --candidates 30 --epsilon 0.1 --monotonic --selections 10 --delta 1e-6",
+        ["0.6862", "0.8773"],
+    ),
+    ("docs/ledger.md", "plan --candidates 1000 --epsilon 0.1 --selections 50 --delta 1e-6", ["1.661", "3.003"]),
+]
+
+
+@pytest.mark.parametrize(("page", "command", "figures"), FIGURES, ids=str)
+def test_figures_are_what_the_command_prints(
+    page: str, command: str, figures: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"dpselect {command}\n" in text
+    assert exit_code(f"dpselect {command}", monkeypatch) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for figure in figures:
+        assert figure in printed
+        assert figure in " ".join(text.split())
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("peer", PEERS)
 def test_the_other_side_runs(peer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
