@@ -166,7 +166,7 @@ def test_lists_are_lists_for_the_site_too(document: Path) -> None:
     assert not re.findall(r"^(?:[*-]|\d+\.) [^\n]*\n(?: {1,3}\S[^\n]*\n)*\n {1,3}[^\s]", text, re.MULTILINE)
 
 
-def test_named_tests_exist() -> None:
+def test_theorems_name_tests_that_exist() -> None:
     """The theorems name the tests that check them."""
     named = [
         match for document in DOCUMENTS for match in re.findall(r"(tests/[\w/]+\.py)(?:::(\w+))?", document.read_text())
