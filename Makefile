@@ -36,7 +36,7 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 bench: .venv/installed-bench
 	$(BIN)/python -m benchmarks
@@ -47,7 +47,7 @@ bench: .venv/installed-bench
 	touch $@
 
 test-oldest: .venv-oldest/installed
-	.venv-oldest/bin/python -m pytest -n 2 -p no:cacheprovider
+	.venv-oldest/bin/python -m pytest -n 2 --dist loadgroup -p no:cacheprovider
 
 .venv/installed-fuzz: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'

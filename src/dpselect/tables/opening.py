@@ -11,7 +11,7 @@ from dpselect.tables.table import Table, known_column
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
 
-_ENGINES = ("duckdb",)
+_ENGINES = ("duckdb", "spark")
 
 
 def open_table(  # noqa: PLR0913 - the public contract
@@ -67,6 +67,13 @@ def _ledger(ledger: Any, budget: Number | None) -> "Ledger | None":
 def _engine(name: str, source: Any) -> Engine:
     if name not in _ENGINES:
         raise InvalidValue(f"engine must be one of {', '.join(_ENGINES)}, got {str(name)[:40]!r}")
-    from dpselect.tables.duckdb_engine import DuckDBEngine  # noqa: PLC0415 - engines are imported when used
+    if name == "spark":
+        from dpselect.tables.spark_session import check_pyspark  # noqa: PLC0415 - engines are imported when used
+
+        check_pyspark()
+        from dpselect.tables.spark_engine import SparkEngine  # noqa: PLC0415
+
+        return SparkEngine(source)
+    from dpselect.tables.duckdb_engine import DuckDBEngine  # noqa: PLC0415
 
     return DuckDBEngine(source)
