@@ -3,6 +3,7 @@
 import functools
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ OPTIONS = {
 def session():
     """A local session of two cores whose tasks may be tried four times; skip where there is no Java."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])  # workers import what the tests send
     builder = SparkSession.builder.master("local[2,4]")
     for name, value in OPTIONS.items():
         builder = builder.config(name, value)

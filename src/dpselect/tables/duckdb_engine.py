@@ -19,7 +19,7 @@ from dpselect.tables.grid import Grid
 from dpselect.tables.kinds import Column
 from dpselect.tables.progress import shown_progress
 from dpselect.tables.ranks import Places
-from dpselect.tables.values import Values
+from dpselect.tables.values import Values, public_values
 
 
 class DuckDBEngine:
@@ -29,6 +29,10 @@ class DuckDBEngine:
         self._source = source_of(source)
         self._connection = connect()
         self.columns = schema(self._source, self._connection)
+
+    def listed(self, candidates: Any, column: Column) -> Values:
+        """Return a public list of candidates, checked against the kind of its column."""
+        return public_values(candidates, column)
 
     def chosen(
         self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int

@@ -23,9 +23,10 @@ from dpselect.tables.engine import Individuals
 from dpselect.tables.grid import Grid
 from dpselect.tables.kinds import Column
 from dpselect.tables.ranks import Places
+from dpselect.tables.spark_candidates import FrameValues, frame_values
 from dpselect.tables.spark_source import rows_of
 from dpselect.tables.spark_workers import SUMMARY_SCHEMA, Chooser
-from dpselect.tables.values import Values
+from dpselect.tables.values import Values, public_values
 
 T = TypeVar("T")
 
@@ -36,6 +37,12 @@ class SparkEngine:
     def __init__(self, source: Any) -> None:
         self._rows = rows_of(source)
         self.columns = self._rows.columns
+
+    def listed(self, candidates: Any, column: Column) -> Values:
+        """Return a public list, or the candidates of a Spark DataFrame of one column, which stay there."""
+        if isinstance(candidates, DataFrame):
+            return frame_values(candidates, column)
+        return public_values(candidates, column)
 
     def chosen(
         self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
@@ -54,14 +61,16 @@ class SparkEngine:
                 kept.unpersist()
 
         labels = _withheld(choose)
-        return [[candidates.items[label] for label in chosen] for chosen in labels]
+        value = candidates.value if isinstance(candidates, FrameValues) else candidates.items.__getitem__
+        return [[value(label) for label in chosen] for chosen in labels]
 
     def scores(self, column: Column, candidates: Values, who: Individuals) -> DataFrame:
         """Return the number of individuals of every candidate (in every group): grp, label, individuals."""
         reading = queries.Reading.as_key(column, candidates.kind, "item")
         found = queries.facts(self._rows, reading, column, who)
-        listed = queries.public_keys(self._rows, candidates, column).toDF("label", "key")
-        return queries.scores(found, listed, who)
+        if isinstance(candidates, FrameValues):
+            return queries.scores(found, candidates.frame, who)
+        return queries.scores(found, queries.public_keys(self._rows, candidates, column).toDF("label", "key"), who)
 
     def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""

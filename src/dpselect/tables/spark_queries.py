@@ -36,20 +36,20 @@ class Reading:
     @staticmethod
     def as_key(column: Column, kind: Kind, name: str) -> "Reading":
         """Compare with values of a kind. Spark itself writes whole numbers, flags and text as DuckDB does."""
-        local = _called(column, name)
+        local = called(column, name)
         natively = column.kind in _KEYS_OF_SPARK and kind is column.kind
         return Reading(local, key(sql.compared(local, kind), kind), "string", natively)
 
     @staticmethod
     def as_place(column: Column, grid: Grid) -> "Reading":
         """Find the place on a grid; a place of more than 64 bits is a decimal."""
-        local = _called(column, "item")
+        local = called(column, "item")
         small = sql.is_small(local, grid)
         place = f"CAST({sql.place(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
         return Reading(local, place, "bigint" if small else "decimal(38,0)")
 
 
-def _called(column: Column, name: str) -> Column:
+def called(column: Column, name: str) -> Column:
     """The column under another name; text is plain text when it arrives in a worker."""
     return replace(column, name=name, type="VARCHAR" if column.kind is Kind.TEXT else column.type)
 
@@ -89,7 +89,7 @@ def _read(given: DataFrame, readings: dict[str, Reading]) -> DataFrame:
     # Spark's text may be no UTF-8, at which Arrow's readers fail.
     sent = given.select(*(F.col(n).cast("binary").alias(n) if n in texts else F.col(n) for n in given.columns))
     reader = Reader(
-        {name: _typed(name, reading.column) for name, reading in readings.items()},
+        {name: typed(name, reading.column) for name, reading in readings.items()},
         {name: reading.expression for name, reading in readings.items()},
     )
     types = {**dict(given.dtypes), **{name: reading.type for name, reading in readings.items()}}
@@ -100,7 +100,8 @@ def _natively(name: str) -> Expression:
     return F.col(name).cast("string").alias(name)
 
 
-def _typed(name: str, column: Column) -> str:
+def typed(name: str, column: Column) -> str:
+    """The expression that gives a column the type in which DuckDB expects it, behind its way through Spark."""
     if column.kind is Kind.TEXT:
         return f"TRY(decode({name}))"
     return f"TRY_CAST({name} AS {column.type})" if column.kind is Kind.INTEGER else name

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.types import to_arrow_type
 
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import duckdb_source, sql
@@ -20,6 +20,7 @@ from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark_lines import LineReader, ranges_of
 from dpselect.tables.spark_session import session
 
+_BINARY = "UTF8_BINARY"
 _GLOB = str.maketrans({mark: "\\" + mark for mark in "\\*?[]{}"})
 
 
@@ -47,7 +48,13 @@ class FrameRows:
     def select(self, names: Sequence[str]) -> DataFrame:
         """Return these columns, renamed."""
         numbered = self._frame.toDF(*(f"p{i}" for i in range(len(self._frame.columns))))
-        return numbered.select(*(numbered[f"p{self._places[name]}"].alias(f"c{i}") for i, name in enumerate(names)))
+        return numbered.select(*(self._plain(self._places[name]).alias(f"c{i}") for i, name in enumerate(names)))
+
+    def _plain(self, place: int) -> Expression:
+        """The column at this place; text is compared byte by byte, whatever the order of its own."""
+        type_ = self._frame.schema.fields[place].dataType
+        column = F.col(f"p{place}")
+        return F.collate(column, _BINARY) if getattr(type_, "collation", _BINARY) != _BINARY else column
 
 
 class LineRows:
@@ -121,32 +128,38 @@ def described_columns(schema: spark.StructType) -> dict[str, Column]:
 
 
 def described_column(field: spark.StructField) -> Column:
-    """A column of Spark as DuckDB would describe it; what it cannot hold is something else."""
-    if not isinstance(field.dataType, _KNOWN):
-        return Column(field.name, field.dataType.simpleString(), Kind.OTHER)
-    empty = pa.schema([pa.field("c", to_arrow_type(field.dataType))]).empty_table()
-    [column] = duckdb_source.schema(duckdb_source.source_of(empty), duckdb_source.connect()).values()
-    return Column(field.name, column.type, column.kind, column.digits)
+    """A column of Spark as DuckDB would describe it; about other types no question can be asked."""
+    type_ = field.dataType
+    if isinstance(type_, spark.DecimalType):
+        return sql.column(field.name, f"DECIMAL({type_.precision},{type_.scale})")
+    name = _NAMES.get(type(type_))
+    return _other(field.name, type_.simpleString()) if name is None else sql.column(field.name, name)
 
 
-_KNOWN = (
-    spark.BooleanType,
-    spark.IntegralType,
-    spark.FloatType,
-    spark.DoubleType,
-    spark.DecimalType,
-    spark.StringType,
-    spark.DateType,
-    spark.TimestampType,
-    spark.TimestampNTZType,
-)
+def _other(name: str, type_: str) -> Column:
+    return Column(name, type_, Kind.OTHER)
+
+
+_NAMES: dict[type[spark.DataType], str] = {
+    spark.BooleanType: "BOOLEAN",
+    spark.ByteType: "TINYINT",
+    spark.ShortType: "SMALLINT",
+    spark.IntegerType: "INTEGER",
+    spark.LongType: "BIGINT",
+    spark.FloatType: "FLOAT",
+    spark.DoubleType: "DOUBLE",
+    spark.StringType: "VARCHAR",
+    spark.DateType: "DATE",
+    spark.TimestampType: "TIMESTAMP WITH TIME ZONE",
+    spark.TimestampNTZType: "TIMESTAMP",
+}
 
 
 def _agreed(column: Column, read: Column | None) -> Column:
     """What DuckDB describes, if Spark reads values of this kind; Spark has decimals instead of unsigned integers."""
     kinds = {column.kind} | ({Kind.DECIMAL} if column.kind is Kind.INTEGER else set())
     if read is None or read.kind not in kinds:
-        return Column(column.name, column.type, Kind.OTHER)
+        return _other(column.name, column.type)
     return column
 
 
