@@ -107,6 +107,18 @@ def test_an_empty_table_is_a_table(engine):
     assert set(groups.median("x", lower=0, upper=9, epsilon=1).value) == {"p", "q"}
 
 
+def test_steps_and_places_beyond_64_bits(engine):
+    table = opened({"x": [0, 2**63 - 1, -(2**63)]}, engine)
+    assert places(table, "x", 0, 2**64 - 1, 2**63 + 5) == [(0, False, 2), (0, True, 1)]
+    assert places(table, "x", -(2**63), 2**63 - 1) == [(0, False, 1), (2**63, False, 1), (2**64 - 1, False, 1)]
+
+
+def test_tiny_numbers_in_writing_stand_at_zero(engine):
+    """No engine takes an exponent that it cannot read for a number below the range."""
+    table = opened({"x": ["1e-999999999", "-1e-999999999", "1e999999999", "-1e40"]}, engine)
+    assert places(table, "x", -5, 5) == [(0, False, 1), (5, False, 2), (10, False, 1)]
+
+
 def test_clear_questions_have_clear_answers(engine):
     rows = {"who": list(range(300)), "x": [7] * 200 + [9] * 100, "g": (["p"] * 50 + ["q"] * 50) * 3}
     for person in (None, "who"):
