@@ -40,10 +40,14 @@ POSITIVE = st.floats(min_value=5e-324, allow_infinity=False) | st.fractions(min_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(epsilon=THINGS, sensitivity=THINGS, monotonic=THINGS)
-def test_constructors(kind, epsilon, sensitivity, monotonic):
+@given(epsilon=THINGS, sensitivity=THINGS, monotonic=THINGS, score_range=THINGS)
+def test_constructors(kind, epsilon, sensitivity, monotonic, score_range):
     with contextlib.suppress(errors.InvalidValue, errors.InvalidType):
         kind(epsilon, sensitivity, monotonic)
+    with contextlib.suppress(errors.InvalidValue, errors.InvalidType):
+        kind(epsilon, sensitivity, monotonic, score_range=score_range)
+    with contextlib.suppress(errors.InvalidValue, errors.InvalidType):
+        kind(1, score_range=score_range)
 
 
 @pytest.mark.parametrize("method", ["select", "select_rows", "simulate"])

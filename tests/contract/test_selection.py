@@ -198,6 +198,13 @@ BAD_PARAMETERS = [
     ({"epsilon": 1, "sensitivity": -0.5}, errors.InvalidValue, "sensitivity must be > 0"),
     ({"epsilon": 1, "sensitivity": math.inf}, errors.InvalidValue, "sensitivity must be finite"),
     ({"epsilon": 1, "monotonic": 1}, errors.InvalidType, "monotonic must be True or False"),
+    ({"epsilon": 1, "score_range": 0}, errors.InvalidValue, "score_range must be > 0"),
+    ({"epsilon": 1, "score_range": "wide"}, errors.InvalidValue, "score_range must be a number"),
+    ({"epsilon": 1, "score_range": True}, errors.InvalidType, "score_range must be a number"),
+    ({"epsilon": 1, "score_range": math.inf}, errors.InvalidValue, "score_range must be finite"),
+    ({"epsilon": 1, "score_range": 10**5000}, errors.InvalidValue, "score_range must have at most 4000 digits"),
+    ({"epsilon": 1, "score_range": 2, "sensitivity": 1}, errors.InvalidValue, "give either score_range, or"),
+    ({"epsilon": 1, "score_range": 1, "monotonic": True}, errors.InvalidValue, "give either score_range, or"),
 ]
 
 
@@ -236,6 +243,31 @@ def test_parameters_are_kept_exactly(kind, number):
     assert mechanism.epsilon == mechanism.sensitivity == wanted
     assert eval(repr(mechanism)) == mechanism  # noqa: S307 - the text is our own
     assert hash(eval(repr(mechanism))) == hash(mechanism)  # noqa: S307
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("number", [0.1, "0.1", "1/3", 3, Fraction(2, 7), Decimal("0.05"), 5e-324, 1e300])
+def test_score_ranges_are_kept_exactly(kind, number):
+    mechanism = kind("0.1", score_range=number)
+    wanted = Fraction(number) if isinstance(number, str) else Fraction(*number.as_integer_ratio())
+    assert (mechanism.score_range, mechanism.sensitivity, mechanism.monotonic) == (wanted, wanted / 2, False)
+    assert mechanism.rate == Fraction(1, 10) / wanted
+    assert "score_range=" in repr(mechanism)
+    assert "sensitivity" not in repr(mechanism)
+    for copy in (eval(repr(mechanism)), pickle.loads(pickle.dumps(mechanism))):  # noqa: S301, S307 - our own
+        assert copy == mechanism
+        assert hash(copy) == hash(mechanism)
+        assert repr(copy) == repr(mechanism)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_are_equal_if_they_state_the_same(kind):
+    """Three ways to state one mechanism: they draw alike, guarantee alike, and say different things of the data."""
+    ways = [kind(1, sensitivity=3), kind(1, sensitivity=6, monotonic=True), kind(1, score_range=6)]
+    assert len(set(ways)) == 3
+    assert len({(way.rate, way.score_range, way.guarantee) for way in ways}) == 1
+    assert len({tuple(way.pmf([3, 1, 0, -4])) for way in ways}) == 1
+    assert kind(1) == kind(1, 1) == kind(1, sensitivity="1", monotonic=False, score_range=None)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -282,6 +282,14 @@ def test_a_charge_names_the_very_mechanism_that_draws(ledger: Ledger, kind: Any)
         Charge.of(mechanism, "mode")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax])
+def test_a_charge_names_a_score_range_as_it_was_stated(ledger: Ledger, kind: Any) -> None:
+    mechanism = kind("1/7", score_range="2.5")
+    entry = ledger.charge(Charge.of(mechanism, {"question": "mode"}))
+    assert entry.what == {"question": "mode", "score_range": "5/2"}
+    assert KINDS[entry.mechanism](entry.charge.each, score_range=entry.what["score_range"]) == mechanism  # type: ignore[index]
+
+
 def test_a_mechanism_that_is_not_ours_has_no_name() -> None:
     class Mine(PermuteAndFlip):
         """A subclass may draw anything."""

@@ -30,3 +30,10 @@ def test_few_contenders_are_left_for_the_exact_road(winner, lead, monkeypatch):
     noisy_max.choose_noisy_max(gaps_of(scores, Rate(Fraction(1, 2))), Draws())
     assert seen[0] < 200
     assert kept[-1] < 2_000  # what all runs together kept before the last sieve
+
+
+def test_no_warning_at_the_end_of_the_floats():
+    """The best candidate's first word may say nothing, so that the largest upper bound is that of a distant loser."""
+    largest = np.finfo(np.float64).max
+    with np.errstate(all="raise"):
+        assert noisy_max._least(np.array([-largest, -np.inf])).tolist() == [-np.inf, -np.inf]

@@ -180,7 +180,10 @@ def test_the_result_is_told_once():
     assert len({watched.result() for _ in range(20)}) == 1
 
 
-@pytest.mark.parametrize("other", [PermuteAndFlip(3), PermuteAndFlip(2, 2), PermuteAndFlip(2, monotonic=True)])
+@pytest.mark.parametrize(
+    "other",
+    [PermuteAndFlip(3), PermuteAndFlip(2, 2), PermuteAndFlip(2, monotonic=True), PermuteAndFlip(2, score_range=2)],
+)
 def test_other_parameters_do_not_merge(other):
     with pytest.raises(InvalidValue, match="same mechanism"):
         UNIT.summary().merge(other.summary())

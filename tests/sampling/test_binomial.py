@@ -8,6 +8,7 @@ import pytest
 
 from dpselect.errors import BitsExhausted
 from dpselect.sampling import binomial as module
+from dpselect.sampling import geometric
 from dpselect.sampling.binomial import binomial, fair_binomial
 from dpselect.sampling.bits import ScriptedBits, SystemEntropy
 from tests.branching import Refused, distribution
@@ -79,6 +80,14 @@ def test_thinning_costs_the_few_that_change(exponent):
     left = binomial(10**10, exponent, source)
     assert source.used < 20_000
     assert left <= 100 or left >= 10**10 - 100
+
+
+@pytest.mark.parametrize("exponent", [Fraction(10**6), Fraction(1, 10**15)])
+def test_a_few_heads_against_a_far_maximum_are_decided_by_two_words(exponent, monkeypatch):
+    """A stream whose maximum rises with every block thins so at every block: no logarithm at high precision."""
+    monkeypatch.setattr(geometric, "log_bracket", None)
+    expected = 100 if exponent < 1 else 0
+    assert binomial(100, exponent, ScriptedBits("01" * 32)) == expected
 
 
 def test_large_counts_have_the_right_mean_and_spread():

@@ -14,6 +14,7 @@ from dpselect import _validate
 from dpselect._scores import as_vector, losses
 from dpselect.analysis.error import error_tail, expected_error
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.claim import stated
 from dpselect.mechanisms.protocol import Mechanism
 from dpselect.mechanisms.record import Number, SelectionRecord
 
@@ -29,8 +30,9 @@ def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
     expected_error: float | None = None,
     error: float | None = None,
     probability: float | None = None,
-    sensitivity: Number = 1,
+    sensitivity: Number | None = None,
     monotonic: bool = False,
+    score_range: Number | None = None,
 ) -> float:
     """The smallest epsilon at which a mechanism of this kind is accurate enough on these scores.
 
@@ -43,10 +45,11 @@ def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
     """
     if not (isinstance(kind, type) and issubclass(kind, SelectionRecord)) or inspect.isabstract(kind):
         raise InvalidType("kind must be a mechanism class: give PermuteAndFlip, not PermuteAndFlip(epsilon=1)")
+    claim = stated(sensitivity, monotonic, score_range).arguments()
     figure, target = _figure(scores, expected_error, error, probability)
 
     def excess(log_epsilon: float) -> float:
-        return figure(kind(math.exp(log_epsilon), sensitivity, monotonic)) - target
+        return figure(kind(math.exp(log_epsilon), **claim)) - target
 
     if not losses(as_vector(scores)).any():
         raise InvalidValue("every epsilon meets the target: all scores are equal, so there is no error")

@@ -11,6 +11,7 @@ from dpselect._exact import float_near
 from dpselect._scores import as_vector
 from dpselect.analysis.error import error_quantile, expected_error
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.claim import stated
 from dpselect.mechanisms.names import KINDS
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.record import Number
@@ -58,7 +59,14 @@ class Comparison:
         return figure
 
 
-def compare(scores: Any, epsilons: Iterable[Number], sensitivity: Number = 1, monotonic: bool = False) -> Comparison:
+def compare(
+    scores: Any,
+    epsilons: Iterable[Number],
+    sensitivity: Number | None = None,
+    monotonic: bool = False,
+    *,
+    score_range: Number | None = None,
+) -> Comparison:
     """Expected error and 95 % quantile of each mechanism at each epsilon, on these scores.
 
     >>> for record in compare([10, 8, 0], [1]).records:
@@ -72,12 +80,12 @@ def compare(scores: Any, epsilons: Iterable[Number], sensitivity: Number = 1, mo
     exact = [_validate.exact_positive(epsilon=epsilon) for epsilon in epsilons]
     if not exact:
         raise InvalidValue("epsilons must have at least one number")
-    vector = as_vector(scores)
+    claim, vector = stated(sensitivity, monotonic, score_range).arguments(), as_vector(scores)
     records: list[Record] = []
     for epsilon in exact:
-        best = expected_error(PermuteAndFlip(epsilon, sensitivity, monotonic), vector)
+        best = expected_error(PermuteAndFlip(epsilon, **claim), vector)
         for name, kind in KINDS.items():
-            mechanism = kind(epsilon, sensitivity, monotonic)
+            mechanism = kind(epsilon, **claim)
             error = expected_error(mechanism, vector)
             ratio = error / best if best else float("nan")
             records.append(

@@ -1,7 +1,6 @@
 """What can be promised before any data are seen: accuracies and epsilons from the number of candidates alone.
 
-With the rate c = epsilon / (2 sensitivity), or twice that for monotonic scores, every figure is that of rate one
-divided by c.
+With the rate c = epsilon / score_range every figure is that of rate one divided by c.
 """
 
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from dpselect._exact import rounded_up_text
 from dpselect.analysis.bounds import error_bounds
 from dpselect.analysis.worst_case import candidates, worst_case_error
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms.claim import stated
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
@@ -52,7 +52,7 @@ def promise(mechanism: SelectionRecord, n: int) -> Promise:
 def _at_rate_one(kind: type[SelectionRecord], n: int) -> tuple[float, float, float, float]:
     if n == 1:
         return 0.0, 0.0, 0.0, 0.0
-    mechanism = kind(1, monotonic=True)
+    mechanism = kind(1, score_range=1)
     bounds = error_bounds(mechanism, n)
     is_noisy_max = issubclass(kind, ReportNoisyMax)
     attained = worst_case_error(mechanism, n).error
@@ -61,8 +61,14 @@ def _at_rate_one(kind: type[SelectionRecord], n: int) -> tuple[float, float, flo
     return average, attained, within_95, _first(lambda error: bounds.tail(error) <= 0.01)
 
 
-def epsilon_promising(
-    kind: type[SelectionRecord], n: int, *, error: Number, sensitivity: Number = 1, monotonic: bool = False
+def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
+    kind: type[SelectionRecord],
+    n: int,
+    *,
+    error: Number,
+    sensitivity: Number | None = None,
+    monotonic: bool = False,
+    score_range: Number | None = None,
 ) -> Fraction:
     """The epsilon that promises an expected error of at most `error`, rounded up to four digits.
 
@@ -71,7 +77,7 @@ def epsilon_promising(
     """
     if candidates(n) == 1:
         raise InvalidValue("every epsilon meets the target: there is one candidate, so the error is zero")
-    unit = Fraction(promise(kind(1, sensitivity, monotonic), n).average)
+    unit = Fraction(promise(kind(1, **stated(sensitivity, monotonic, score_range).arguments()), n).average)
     return Fraction(rounded_up_text(unit / _validate.exact_positive(error=error), digits=4))
 
 
@@ -99,7 +105,7 @@ def equal_cost(exponential: ExponentialMechanism, n: int) -> EqualCost:
     rho = exponential.guarantee.zcdp
     beyond = _first(lambda epsilon: PermuteAndFlip(epsilon).guarantee.zcdp > rho)
     affordable = Fraction(beyond) * (1 - _ROUNDINGS)
-    other = PermuteAndFlip(affordable, exponential.sensitivity, exponential.monotonic)
+    other = PermuteAndFlip(affordable, **exponential.claim.arguments())
     return EqualCost(rho, promise(exponential, n), promise(other, n))
 
 

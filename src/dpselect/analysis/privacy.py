@@ -2,7 +2,7 @@
 
 McKenna & Sheldon (2020), Proposition 2: for a regular mechanism the worst neighbour of q for candidate r raises q_r
 and lowers the others, which is q + 2 sensitivity e_r by shift invariance. With monotonic scores it is
-q + sensitivity e_r.
+q + sensitivity e_r, and in general q + score_range e_r.
 """
 
 import itertools
@@ -17,6 +17,7 @@ from dpselect import _validate
 from dpselect._exact import rational
 from dpselect._scores import as_vector, losses
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms.claim import Claim, claim_of
 
 _LARGEST_SEARCH = 8
 _TOO_SMALL = 1e-290
@@ -43,15 +44,15 @@ class HasProbabilities(Protocol):
 def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
     """The largest |log(Pr[M(q) = r] / Pr[M(q') = r])| over the worst neighbours q' of q; at most epsilon if private.
 
-    For each r the neighbours q + d e_r and q - d e_r are compared at r, with d twice the sensitivity, or the
-    sensitivity for monotonic scores. Infinite where one probability is zero and the other is not.
+    For each r the neighbours q + d e_r and q - d e_r are compared at r, with d the score range: twice the sensitivity,
+    or the sensitivity for monotonic scores. Infinite where one probability is zero and the other is not.
 
     >>> from dpselect import PermuteAndFlip
     >>> round(check_privacy(PermuteAndFlip(epsilon=1), [10, 8, 0]), 9)
     1.0
     """
     exact = _exact(scores)
-    step = rational(mechanism.sensitivity) * (1 if mechanism.monotonic else 2)
+    step = claim_of(mechanism).score_range
     here, promised = np.asarray(mechanism.pmf(exact)), getattr(mechanism, "epsilon", 0)
     worst = 0.0
     for r in range(len(exact)):
@@ -65,7 +66,8 @@ def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) 
     """The largest log-ratio over a grid of the whole box of neighbours, for any candidate; for a handful of candidates.
 
     The box is [-sensitivity, sensitivity]^n, with `steps` values a side; for monotonic scores the two boxes
-    [0, sensitivity]^n and [-sensitivity, 0]^n. It assumes nothing about the mechanism, so it also catches mechanisms
+    [0, sensitivity]^n and [-sensitivity, 0]^n; for a stated score range both and the box that is centred, which it
+    allows with any shift besides. It assumes nothing about the mechanism, so it also catches mechanisms
     that are not regular.
     """
     exact = _exact(scores)
@@ -73,15 +75,20 @@ def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) 
         raise InvalidValue(f"scores must have at most {_LARGEST_SEARCH} candidates: the search tries every neighbour")
     if _validate.count(steps=steps) < 2:
         raise InvalidValue("steps must be >= 2: both ends of the box belong to the grid")
-    size = rational(mechanism.sensitivity)
-    sides = [(Fraction(0), size), (-size, Fraction(0))] if mechanism.monotonic else [(-size, size)]
-    grids = [[low + (high - low) * k / (steps - 1) for k in range(steps)] for low, high in sides]
+    size, lows = claim_of(mechanism).score_range, _lowest_moves(claim_of(mechanism))
+    grids = [[low + size * k / (steps - 1) for k in range(steps)] for low in lows]
     here, promised = np.asarray(mechanism.pmf(exact)), getattr(mechanism, "epsilon", 0)
     worst = 0.0
     for change in itertools.chain(*(itertools.product(grid, repeat=len(exact)) for grid in grids)):
         there = np.asarray(mechanism.pmf([score + move for score, move in zip(exact, change, strict=True)]))
         worst = max(worst, *(log_ratio(p, q, promised) for p, q in zip(here, there, strict=True)))
     return worst
+
+
+def _lowest_moves(claim: Claim) -> list[Fraction]:
+    """Where the boxes begin in which neighbours differ; each has the score range for a side."""
+    one_way, centred = [Fraction(0), -claim.score_range], [-claim.score_range / 2]
+    return one_way + centred if claim.by_range else one_way if claim.monotonic else centred
 
 
 def log_ratio(p: float, q: float, epsilon: float) -> float:

@@ -15,6 +15,7 @@ from dpselect.audit.hard_pairs import hard_pairs
 from dpselect.audit.neighbours import Pair, checked_pairs
 from dpselect.audit.runs import Sampler, chunk_of, sampler_of
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms.claim import stated
 from dpselect.mechanisms.record import Number
 
 Watch = Callable[[float], None]
@@ -28,8 +29,9 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
     f: Any,
     epsilon: Number,
     *,
-    sensitivity: Number = 1,
+    sensitivity: Number | None = None,
     monotonic: bool = False,
+    score_range: Number | None = None,
     pairs: Iterable[Any] | None = None,
     runs: int = DEFAULT_RUNS,
     false_alarm: Number = DEFAULT_FALSE_ALARM,
@@ -43,8 +45,9 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
         f: any callable f(scores) -> index, or a mechanism with `select_rows`, which is run in batches. Its runs must be
             independent of each other. An exception counts as an outcome.
         epsilon: what f promises.
-        sensitivity: by how much one person can change any single score.
+        sensitivity: by how much one person can change any single score; 1 if not given.
         monotonic: whether one person moves all scores in the same direction.
+        score_range: instead of both, by how much one person can change any difference of two scores.
         pairs: neighbouring vectors (scores, neighbour); default: `hard_pairs`.
         runs: runs on each vector of each pair.
         false_alarm: how likely a private f may be called a violator.
@@ -57,19 +60,18 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
     Audit(no violation found in 44,000 runs)
     """
     promised = _validate.exact_positive(epsilon=epsilon)
-    largest = _validate.exact_positive(sensitivity=sensitivity)
-    one_way = _validate.boolean(monotonic=monotonic)
+    claim = stated(sensitivity, monotonic, score_range)
     doubt = _validate.fraction_of_one(false_alarm=false_alarm)
     each = _runs(runs)
     if pairs is None:
-        pairs = hard_pairs(promised, largest, one_way)
-    checked = checked_pairs(pairs, largest, one_way)
+        pairs = hard_pairs(promised, **claim.arguments())
+    checked = checked_pairs(pairs, claim)
     sampler = _watched(f, 2 * each * len(checked), watch)
     findings = tuple(_finding(pair, sampler, each, doubt / len(checked)) for pair in checked)
     total = 2 * each * len(checked)
     if sum(finding.failures for finding in findings) == total:
         raise InvalidValue("f failed in every run: give a callable f(scores) -> index, and try it on one vector first")
-    return Audit(promised, largest, one_way, doubt, total, findings)
+    return Audit(promised, claim, doubt, total, findings)
 
 
 def _finding(pair: Pair, sampler: Sampler, runs: int, doubt: float) -> Finding:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpselect._exact import float_above, shortest_text
+from dpselect.mechanisms.claim import Claim
 
 
 def rounded_down(bound: float) -> str:
@@ -59,8 +60,7 @@ class Audit:
     """A black-box audit. With probability 1 - `false_alarm` all of its lower bounds hold together."""
 
     epsilon: Fraction  # what is promised
-    sensitivity: Fraction
-    monotonic: bool
+    claim: Claim  # of which neighbours
     false_alarm: float
     runs: int  # in total
     findings: tuple[Finding, ...]
@@ -97,8 +97,7 @@ class Audit:
             "verdict": self.verdict,
             "violates": self.violates,
             "epsilon": str(self.epsilon),
-            "sensitivity": str(self.sensitivity),
-            "monotonic": self.monotonic,
+            **self.claim.to_dict(),
             "lower_bound": self.lower_bound,
             "false_alarm": self.false_alarm,
             "runs": self.runs,
@@ -111,8 +110,7 @@ class PmfAudit:
     """A white-box audit: the largest log-ratio of probabilities on neighbours, for each score vector."""
 
     epsilon: Fraction
-    sensitivity: Fraction
-    monotonic: bool
+    claim: Claim  # of which neighbours
     slack: float  # what the errors of the probabilities may explain
     log_ratios: tuple[tuple[str, float], ...]  # by name of the score vector
 
@@ -148,8 +146,7 @@ class PmfAudit:
             "verdict": self.verdict,
             "violates": self.violates,
             "epsilon": str(self.epsilon),
-            "sensitivity": str(self.sensitivity),
-            "monotonic": self.monotonic,
+            **self.claim.to_dict(),
             "log_ratio": _finite(self.log_ratio),
             "slack": self.slack,
             "log_ratios": {name: _finite(ratio) for name, ratio in self.log_ratios},

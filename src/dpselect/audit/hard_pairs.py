@@ -16,11 +16,13 @@ from dpselect import _validate
 from dpselect._exact import float_below
 from dpselect.audit.neighbours import Pair, checked_pairs
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms.claim import stated
 from dpselect.mechanisms.record import Number
 
 _SHORT = 26  # bits of the unit: its multiples below 2**_SHORT are floats, exactly
 _LARGEST_MULTIPLE = 2**_SHORT
 _LARGEST_STEP = 2**10
+_FAR = 2**21 - 1  # of both directions; as a move in one direction it is 2**20
 # exp(x) is zero below the first and infinite above the second.
 _UNDERFLOW, _OVERFLOW = -745.1332191019412, 709.782712893384
 _TINY, _HUGE = 5e-324, 1.7e308
@@ -28,28 +30,37 @@ DEFAULT_LONGEST = 64
 
 
 def hard_pairs(
-    epsilon: Number, sensitivity: Number = 1, monotonic: bool = False, *, longest: int = DEFAULT_LONGEST
+    epsilon: Number,
+    sensitivity: Number | None = None,
+    monotonic: bool = False,
+    *,
+    score_range: Number | None = None,
+    longest: int = DEFAULT_LONGEST,
 ) -> list[Pair]:
     """About twenty pairs of neighbours on which a mistake is likely to show; NumPy arrays of floats and integers.
 
-    `longest` is the number of candidates of the longest vectors.
+    `longest` is the number of candidates of the longest vectors. With a score range the scores move in one direction by
+    up to all of it, and one pair besides moves all of them far, and alike.
 
     >>> hard_pairs(1)[:2]
     [Pair('ties', 2 candidates), Pair('three ties', 3 candidates)]
     """
     budget = _validate.exact_positive(epsilon=epsilon)
-    largest = _validate.exact_positive(sensitivity=sensitivity)
-    one_way = _validate.boolean(monotonic=monotonic)
+    claim = stated(sensitivity, monotonic, score_range)
+    one_way = claim.monotonic or claim.by_range
+    largest = claim.score_range if one_way else claim.sensitivity
     size = _validate.count(longest=longest)
     if size < 2:
         raise InvalidValue(f"longest must be >= 2, got {size}: the longest vectors need a winner and a loser")
     unit = _unit(largest)
-    exponent = float(budget * Fraction(unit) / (largest if one_way else 2 * largest))
+    exponent = float(claim.rate(budget) * Fraction(unit))
     world = _World(unit, exponent, one_way)
     pairs = [*_floats(world, size), *_ends(largest, world)]
     if largest >= 1:
         pairs += _integers(min(math.floor(largest), _LARGEST_STEP), world)
-    return checked_pairs(pairs, largest, one_way)
+    if claim.by_range:
+        pairs.append(world.pair("all move far and alike", [3, 1, 0], [_FAR, _FAR, _FAR]))
+    return checked_pairs(pairs, claim)
 
 
 def _unit(sensitivity: Fraction) -> float:

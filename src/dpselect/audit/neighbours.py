@@ -10,6 +10,7 @@ import numpy as np
 from dpselect._exact import rational
 from dpselect._scores import Vector, as_vector, losses
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.claim import Claim
 
 _MOST_LEVELS = 8
 
@@ -36,7 +37,7 @@ class Pair:
         return [b - a for a, b in zip(exact_scores(self.scores), exact_scores(self.neighbour), strict=True)]
 
 
-def checked_pairs(pairs: Iterable[Any], sensitivity: Fraction, monotonic: bool) -> list[Pair]:
+def checked_pairs(pairs: Iterable[Any], claim: Claim) -> list[Pair]:
     """Pairs as the user gave them: each a `Pair` or (scores, neighbour). What is no pair of neighbours is refused."""
     if isinstance(pairs, (str, bytes, dict)) or not isinstance(pairs, Iterable):
         raise InvalidType(f"pairs must be a list of (scores, neighbour), got {type(pairs).__name__}")
@@ -44,7 +45,7 @@ def checked_pairs(pairs: Iterable[Any], sensitivity: Fraction, monotonic: bool) 
     if not checked:
         raise InvalidValue("pairs must have at least one pair of score vectors")
     for pair in checked:
-        _check(pair, sensitivity, monotonic)
+        _check(pair, claim)
     return checked
 
 
@@ -56,13 +57,17 @@ def _named(pair: Any, number: int) -> Pair:
     return Pair(f"pair {number}", *pair)
 
 
-def _check(pair: Pair, sensitivity: Fraction, monotonic: bool) -> None:
+def _check(pair: Pair, claim: Claim) -> None:
     if len(exact_scores(pair.scores)) != len(exact_scores(pair.neighbour)):
         raise _no_neighbours(pair, "they have different numbers of candidates", "give each candidate a score in both")
     moves = pair.moves()
-    if max(map(abs, moves)) > sensitivity:
+    if claim.by_range:
+        if max(moves) - min(moves) > claim.score_range:
+            raise _no_neighbours(pair, "a difference of scores changes by more than the score range", "change less")
+        return
+    if max(map(abs, moves)) > claim.sensitivity:
         raise _no_neighbours(pair, "a score differs by more than the sensitivity", "move no score by more than that")
-    if monotonic and min(moves) < 0 < max(moves):
+    if claim.monotonic and min(moves) < 0 < max(moves):
         raise _no_neighbours(pair, "some scores rise and some fall", "move all in one direction, as monotonic says")
 
 

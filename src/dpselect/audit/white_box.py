@@ -10,6 +10,7 @@ from dpselect.audit.findings import PmfAudit
 from dpselect.audit.hard_pairs import hard_pairs
 from dpselect.audit.neighbours import exact_scores
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.claim import claim_of
 from dpselect.mechanisms.record import Number
 
 # Probabilities within a relative 1e-12, as our own promise to be, move a log-ratio by 2e-12; others get some more.
@@ -31,7 +32,7 @@ def audit_pmf(
     the worst neighbours of a regular mechanism are compared (see `analysis.check_privacy`).
 
     Args:
-        mechanism: anything with `pmf(scores)`, `sensitivity` and `monotonic`.
+        mechanism: anything with `pmf(scores)`, and `sensitivity` and `monotonic` or `score_range`.
         epsilon: what it promises; default: its own `epsilon`.
         scores: score vectors by name; default: those of `hard_pairs` of at most 64 candidates.
         slack: by how much errors of the probabilities may move a log-ratio.
@@ -43,15 +44,14 @@ def audit_pmf(
     PmfAudit(violates epsilon = 1: it is at least 1.01 on 'two')
     """
     promised = _promised(mechanism, epsilon)
-    sensitivity = _validate.exact_positive(sensitivity=mechanism.sensitivity)
-    monotonic = _validate.boolean(monotonic=mechanism.monotonic)
+    claim = claim_of(mechanism)
     if scores is None:
-        pairs = hard_pairs(promised, sensitivity, monotonic, longest=16)
+        pairs = hard_pairs(promised, **claim.arguments(), longest=16)
         scores = {pair.name: pair.scores for pair in pairs}
     if not isinstance(scores, Mapping) or not scores:
         raise InvalidType("scores must be a dictionary of at least one score vector by name")
     ratios = tuple((str(name), _worst(mechanism, vector)) for name, vector in scores.items())
-    return PmfAudit(promised, sensitivity, monotonic, slack, ratios)
+    return PmfAudit(promised, claim, slack, ratios)
 
 
 def _promised(mechanism: HasProbabilities, epsilon: Number | None) -> Fraction:

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,9 +12,10 @@ import dpselect
 from dpselect.cli.console import busy, clean_errors, print_line, print_table, progress_bar
 from dpselect.cli.figures import DOWN, figure_table, shown
 from dpselect.cli.imported import imported
-from dpselect.cli.options import Epsilon, Json, Monotonic, Sensitivity
-from dpselect.cli.parsing import positive, whole
+from dpselect.cli.options import Epsilon, Json, Monotonic, ScoreRange, Sensitivity
+from dpselect.cli.parsing import claimed, positive, whole
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms.claim import Claim
 from dpselect.mechanisms.names import KINDS, MechanismName
 
 if TYPE_CHECKING:
@@ -47,8 +47,9 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
     epsilon: Epsilon,
     mechanism: _Mechanism = None,
     function: _Callable = None,
-    sensitivity: Sensitivity = "1",
+    sensitivity: Sensitivity = None,
     monotonic: Monotonic = False,
+    score_range: ScoreRange = None,
     runs: _Runs = "10000",
     false_alarm: _FalseAlarm = "1e-6",
     rows: _Rows = False,
@@ -65,19 +66,20 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect audit --callable mymodule:choose --epsilon 0.5 --sensitivity 2 --runs 100000
     """
     with clean_errors():
-        claim = _Claim(positive(epsilon=epsilon), positive(sensitivity=sensitivity), monotonic)
+        promised, claim = positive(epsilon=epsilon), claimed(sensitivity, monotonic, score_range)
         times = whole(least=100, most=_MOST_RUNS, runs=runs)
-        audited = _audited(mechanism, function, claim)
+        audited = _audited(mechanism, function, promised, claim)
         if rows and mechanism is None:
             raise InvalidValue("--rows belongs to --mechanism: a callable is run as it is")
         if pmf:
             with busy("Comparing ..."):
-                result: Audit | PmfAudit = dpselect.audit.audit_pmf(audited, claim.epsilon)
+                result: Audit | PmfAudit = dpselect.audit.audit_pmf(audited, promised)
         else:
             chosen = audited.select if mechanism is not None and not rows else audited
-            result = _run(
-                chosen, claim, times, false_alarm, longest=_LONGEST_OF_YOURS if mechanism is None else _LONGEST_OF_OURS
-            )
+            longest = _LONGEST_OF_YOURS if mechanism is None else _LONGEST_OF_OURS
+            pairs = dpselect.audit.hard_pairs(promised, **claim.arguments(), longest=longest)
+            arguments = {**claim.arguments(), "pairs": pairs, "runs": times, "false_alarm": false_alarm}
+            result = _run(chosen, promised, arguments)
     if as_json:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
     else:
@@ -85,37 +87,18 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
     raise typer.Exit(VIOLATION if result.violates else 0)
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """What is promised, and of which neighbours."""
-
-    epsilon: Fraction
-    sensitivity: Fraction
-    monotonic: bool
-
-
-def _audited(mechanism: MechanismName | None, function: str | None, claim: _Claim) -> Any:
+def _audited(mechanism: MechanismName | None, function: str | None, epsilon: Fraction, claim: Claim) -> Any:
     if (mechanism is None) == (function is None):
         raise InvalidValue("give either --mechanism, one of ours, or --callable MODULE:NAME, one of yours")
     if mechanism is not None:
-        return KINDS[mechanism](claim.epsilon, claim.sensitivity, claim.monotonic)
+        return KINDS[mechanism](epsilon, **claim.arguments())
     return imported(str(function), "--callable")
 
 
-def _run(audited: Any, claim: _Claim, runs: int, false_alarm: str, longest: int) -> "Audit":
+def _run(audited: Any, epsilon: Fraction, arguments: dict[str, Any]) -> "Audit":
     """The black-box audit, with a progress bar if somebody is watching."""
-    pairs = dpselect.audit.hard_pairs(claim.epsilon, claim.sensitivity, claim.monotonic, longest=longest)
     with progress_bar("Auditing ...") as watch:
-        return dpselect.audit.audit(
-            audited,
-            claim.epsilon,
-            sensitivity=claim.sensitivity,
-            monotonic=claim.monotonic,
-            pairs=pairs,
-            runs=runs,
-            false_alarm=false_alarm,
-            watch=watch,
-        )
+        return dpselect.audit.audit(audited, epsilon, **arguments, watch=watch)
 
 
 def _print_text(result: "Audit | PmfAudit") -> None:

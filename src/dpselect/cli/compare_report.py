@@ -9,6 +9,7 @@ import typer
 from dpselect.cli.console import print_line, print_paragraph, print_table
 from dpselect.cli.figures import NEAREST, figure_table, finite, shown
 from dpselect.cli.public_scores import PRIVACY
+from dpselect.mechanisms.claim import Claim
 
 if TYPE_CHECKING:
     from dpselect.analysis import Comparison
@@ -47,14 +48,11 @@ def print_text(comparison: "Comparison", candidates: int, plot: str | None) -> N
     print_paragraph("Privacy:", f"{PRIVACY}. Unless these scores are public or synthetic, show them to nobody.")
 
 
-def print_json(
-    comparison: "Comparison", *, candidates: int, sensitivity: str, monotonic: bool, plot: str | None
-) -> None:
+def print_json(comparison: "Comparison", *, candidates: int, claim: Claim, plot: str | None) -> None:
     """Print one JSON object with the figures as they are, not rounded; a ratio of two zeros is null."""
     content = {
         "candidates": candidates,
-        "sensitivity": sensitivity,
-        "monotonic": monotonic,
+        **claim.to_dict(),
         "plot": plot,
         "records": [{**record, "ratio": finite(record["ratio"])} for record in comparison.to_dicts()],
     }

@@ -9,10 +9,11 @@ import dpselect
 from dpselect._scores import Vector
 from dpselect.cli.compare_report import print_json, print_text
 from dpselect.cli.console import clean_errors, progress_bar
-from dpselect.cli.options import Column, File, Json, Label, Monotonic, Sensitivity
-from dpselect.cli.parsing import epsilons, positive
+from dpselect.cli.options import Column, File, Json, Label, Monotonic, ScoreRange, Sensitivity
+from dpselect.cli.parsing import claimed, epsilons
 from dpselect.cli.plot_file import check_plot, save_plot
 from dpselect.cli.public_scores import read_public_scores
+from dpselect.mechanisms.claim import Claim
 
 if TYPE_CHECKING:
     from dpselect.analysis import Comparison
@@ -31,8 +32,9 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
     *,
     epsilon: _Epsilons,
     points: _Points = None,
-    sensitivity: Sensitivity = "1",
+    sensitivity: Sensitivity = None,
     monotonic: Monotonic = False,
+    score_range: ScoreRange = None,
     column: Column = None,
     label: Label = None,
     plot: _Plot = None,
@@ -49,24 +51,24 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
     """
     with clean_errors():
         wanted = epsilons(epsilon, points)
-        unit = positive(sensitivity=sensitivity)
+        claim = claimed(sensitivity, monotonic, score_range)
         if plot is not None:
             check_plot(plot)
         scores = read_public_scores(file, column, label)
-        comparison = _comparison(scores, wanted, unit, monotonic)
+        comparison = _comparison(scores, wanted, claim)
         if plot is not None:
             save_plot(comparison, plot)
     if as_json:
-        print_json(comparison, candidates=len(scores), sensitivity=str(unit), monotonic=monotonic, plot=plot)
+        print_json(comparison, candidates=len(scores), claim=claim, plot=plot)
     else:
         print_text(comparison, candidates=len(scores), plot=plot)
 
 
-def _comparison(scores: Vector, wanted: list[Fraction], sensitivity: Fraction, monotonic: bool) -> "Comparison":
+def _comparison(scores: Vector, wanted: list[Fraction], claim: Claim) -> "Comparison":
     """The whole comparison, with a progress bar if somebody is watching."""
     parts = []
     with progress_bar("Comparing ...") as watch:
         for done, epsilon in enumerate(wanted, start=1):
-            parts.append(dpselect.analysis.compare(scores, [epsilon], sensitivity, monotonic))
+            parts.append(dpselect.analysis.compare(scores, [epsilon], **claim.arguments()))
             watch(done / len(wanted))
     return dpselect.analysis.Comparison(tuple(record for part in parts for record in part.records))

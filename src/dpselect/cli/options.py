@@ -5,9 +5,15 @@ from typing import Annotated
 import typer
 
 File = Annotated[str, typer.Argument(metavar="SCORES.csv", help="CSV file with the scores; - reads standard input.")]
-Sensitivity = Annotated[str, typer.Option(metavar="D", help="How much one person can change any single score.")]
+Sensitivity = Annotated[
+    str | None, typer.Option(metavar="D", help="How much one person can change any single score.", show_default="1")
+]
 Monotonic = Annotated[
     bool, typer.Option("--monotonic", help="One person moves all scores in the same direction, as in counts of people.")
+]
+ScoreRange = Annotated[
+    str | None,
+    typer.Option(metavar="R", help="Instead of both: how much one person can change any difference of two scores."),
 ]
 Column = Annotated[str | None, typer.Option(metavar="C", help="Name of the score column; the file needs a header.")]
 Label = Annotated[str | None, typer.Option(metavar="L", help="Name of the label column, beside --column.")]

@@ -6,6 +6,7 @@ import numpy as np
 
 from dpselect import _validate
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms.claim import Claim, stated
 
 # What is computed is computed in floats: far beyond every use, and far from where a square of a float overflows.
 _LARGEST = Fraction(10**50)
@@ -18,6 +19,15 @@ def positive(**option: str) -> Fraction:
     if not 1 / _LARGEST <= number <= _LARGEST:
         raise InvalidValue(f"{name} must be between 1e-50 and 1e50, got {text[:40]!r}: give it in another unit")
     return number
+
+
+def claimed(sensitivity: str | None, monotonic: bool, score_range: str | None) -> Claim:
+    """How far neighbours are apart, in numbers that floats can be computed with."""
+    claim = stated(sensitivity, monotonic, score_range)
+    for name, text in (("sensitivity", sensitivity), ("score_range", score_range)):
+        if text is not None:
+            positive(**{name: text})
+    return claim
 
 
 def whole(*, least: int, most: int, **option: str) -> int:

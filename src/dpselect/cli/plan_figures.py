@@ -8,6 +8,7 @@ from dpselect._scores import Vector, losses
 from dpselect.analysis import epsilon_for, error_quantile, expected_error
 from dpselect.analysis.plan import EqualCost, Promise, epsilon_promising, equal_cost, promise
 from dpselect.ledger.rounds import EqualRounds, equal_rounds
+from dpselect.mechanisms.claim import Claim
 from dpselect.mechanisms.names import KINDS, MechanismName
 from dpselect.mechanisms.record import SelectionRecord
 
@@ -19,8 +20,7 @@ class Question:
     candidates: int
     epsilon: Fraction | None
     error: Fraction | None
-    sensitivity: Fraction
-    monotonic: bool
+    claim: Claim
     selections: int
     delta: float | None
     file: str | None
@@ -53,19 +53,19 @@ def figures(question: Question) -> Figures:
     scores = question.scores
     proxies = {} if scores is None else {name: _proxy(m, scores, question.error) for name, m in mechanisms.items()}
     epsilon, n, times = mechanisms[MechanismName.EXPONENTIAL].epsilon, question.candidates, question.selections
-    exponential = ExponentialMechanism(epsilon, question.sensitivity, question.monotonic)
+    exponential = ExponentialMechanism(epsilon, **question.claim.arguments())
     equal = None if times == 1 else equal_cost(exponential, n)
     rounds = None if question.delta is None else equal_rounds(exponential, n, times, question.delta)
     return Figures(promises, proxies, equal, rounds)
 
 
 def _mechanism(kind: type[SelectionRecord], question: Question) -> SelectionRecord:
-    epsilon, unit, monotonic = question.epsilon, question.sensitivity, question.monotonic
+    epsilon, claim = question.epsilon, question.claim.arguments()
     if question.error is not None:
         n, error = question.candidates, question.error
-        epsilon = epsilon_promising(kind, n, error=error, sensitivity=unit, monotonic=monotonic)
+        epsilon = epsilon_promising(kind, n, error=error, **claim)
     assert epsilon is not None
-    return kind(epsilon, unit, monotonic)
+    return kind(epsilon, **claim)
 
 
 def _proxy(mechanism: SelectionRecord, scores: Vector, error: Fraction | None) -> Proxy:
@@ -74,6 +74,5 @@ def _proxy(mechanism: SelectionRecord, scores: Vector, error: Fraction | None) -
     target = float(error)
     if losses(scores).mean() <= target:  # the error of a uniform choice, which every mechanism stays below
         return Proxy()
-    unit, monotonic = mechanism.sensitivity, mechanism.monotonic
-    kind = type(mechanism)
-    return Proxy(epsilon=epsilon_for(kind, scores, expected_error=target, sensitivity=unit, monotonic=monotonic))
+    needed = epsilon_for(type(mechanism), scores, expected_error=target, **mechanism.claim.arguments())
+    return Proxy(epsilon=needed)

@@ -15,8 +15,7 @@ def print_json(question: Question, answer: Figures) -> None:
     """Print one JSON object: the question with exact numbers, and the figures as floats, not rounded."""
     content = {
         "candidates": question.candidates,
-        "sensitivity": str(question.sensitivity),
-        "monotonic": question.monotonic,
+        **question.claim.to_dict(),
         "epsilon": None if question.epsilon is None else str(question.epsilon),
         "error": None if question.error is None else str(question.error),
         "selections": question.selections,

@@ -12,8 +12,7 @@ from dpselect.mechanisms.names import MechanismName, name_of
 
 def print_text(question: Question, answer: Figures) -> None:
     """Print the figures and their meaning."""
-    moves = ", monotonic" if question.monotonic else ""
-    title = f"Choosing one of {question.candidates:,} candidates, sensitivity {question.sensitivity}{moves}:"
+    title = f"Choosing one of {question.candidates:,} candidates, {question.claim}:"
     print_paragraph(title, "how far the choice can be below the best, whatever the data, in units of the scores")
     _print_promises(question.selections, answer.promises)
     print_paragraph("In words:", _words(question, answer.promises[MechanismName.PERMUTE_AND_FLIP]))

@@ -7,8 +7,8 @@ import typer
 from dpselect._scores import Vector
 from dpselect._validate import fraction_of_one
 from dpselect.cli.console import busy, clean_errors
-from dpselect.cli.options import Column, Json, Label, Monotonic, Sensitivity
-from dpselect.cli.parsing import positive, whole
+from dpselect.cli.options import Column, Json, Label, Monotonic, ScoreRange, Sensitivity
+from dpselect.cli.parsing import claimed, positive, whole
 from dpselect.cli.public_scores import read_public_scores
 from dpselect.errors import InvalidValue
 
@@ -41,8 +41,9 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
     candidates: _Candidates = None,
     epsilon: _Epsilon = None,
     error: _Error = None,
-    sensitivity: Sensitivity = "1",
+    sensitivity: Sensitivity = None,
     monotonic: Monotonic = False,
+    score_range: ScoreRange = None,
     selections: _Selections = "1",
     delta: _Delta = None,
     scores: _Scores = None,
@@ -74,10 +75,10 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
         times = whole(least=1, most=_MOST_SELECTIONS, selections=selections)
         given = None if epsilon is None else positive(epsilon=epsilon)
         wanted = None if error is None else positive(error=error)
-        unit = positive(sensitivity=sensitivity)
+        claim = claimed(sensitivity, monotonic, score_range)
         failure = None if delta is None else fraction_of_one(delta=delta)
         number, vector = _candidates(candidates, scores, column, label)
-        question = Question(number, given, wanted, unit, monotonic, times, failure, scores, vector)
+        question = Question(number, given, wanted, claim, times, failure, scores, vector)
         with busy("Planning ..."):
             answer = figures(question)
     (print_json if as_json else print_text)(question, answer)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dpselect.cli.console import clean_errors, print_line
-from dpselect.cli.options import Column, Epsilon, File, Json, Label, Monotonic, Sensitivity
+from dpselect.cli.options import Column, Epsilon, File, Json, Label, Monotonic, ScoreRange, Sensitivity
 from dpselect.cli.scores_file import Candidates, read_scores
 from dpselect.mechanisms.names import KINDS, MechanismName
 from dpselect.mechanisms.record import SelectionRecord
@@ -20,8 +20,9 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     file: File,
     *,
     epsilon: Epsilon,
-    sensitivity: Sensitivity = "1",
+    sensitivity: Sensitivity = None,
     monotonic: Monotonic = False,
+    score_range: ScoreRange = None,
     mechanism: _Name = MechanismName.PERMUTE_AND_FLIP,
     column: Column = None,
     label: Label = None,
@@ -36,7 +37,7 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect select counts.csv --epsilon 0.1 --monotonic
     """
     with clean_errors():
-        chooser = KINDS[mechanism](epsilon, sensitivity, monotonic)
+        chooser = KINDS[mechanism](epsilon, sensitivity, monotonic, score_range=score_range)
         candidates = read_scores(file, column=column, label=label)
         index = chooser.select(candidates.scores)
     (_print_json if as_json else _print_text)(chooser, mechanism, candidates, index)
@@ -44,7 +45,7 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
 
 def _print_text(chooser: SelectionRecord, name: MechanismName, candidates: Candidates, index: int) -> None:
     print_line(candidates.labels[index] if candidates.labels else f"candidate {index} (counting from 0)", "bold green")
-    print_line(f"chosen by {name.value}, sensitivity {chooser.sensitivity}; guarantee: {chooser.guarantee}", "dim")
+    print_line(f"chosen by {name.value}, {chooser.claim}; guarantee: {chooser.guarantee}", "dim")
 
 
 def _print_json(chooser: SelectionRecord, name: MechanismName, candidates: Candidates, index: int) -> None:
@@ -53,8 +54,7 @@ def _print_json(chooser: SelectionRecord, name: MechanismName, candidates: Candi
         "index": index,
         "mechanism": name.value,
         "epsilon": str(chooser.epsilon),
-        "sensitivity": str(chooser.sensitivity),
-        "monotonic": chooser.monotonic,
+        **chooser.claim.to_dict(),
         "guarantee": str(chooser.guarantee),
     }
     typer.echo(json.dumps(answer))

@@ -58,8 +58,7 @@ class Charge:
         """
         if not isinstance(what, Mapping):
             raise InvalidType(f"what must be a mapping of public parameters, got {type(what).__name__}")
-        parameters = {**what, "sensitivity": str(mechanism.sensitivity), "monotonic": mechanism.monotonic}
-        return cls(parameters, mechanism.epsilon, name_of(mechanism), count)
+        return cls({**what, **mechanism.claim.to_dict()}, mechanism.epsilon, name_of(mechanism), count)
 
     @property
     def text(self) -> str:

@@ -55,7 +55,7 @@ def equal_rounds(exponential: ExponentialMechanism, n: int, count: int, delta: f
         return Rounds(promise(mechanism, n), approximate(releases, delta))
 
     def flip(epsilon: Fraction) -> PermuteAndFlip:
-        return PermuteAndFlip(epsilon, exponential.sensitivity, exponential.monotonic)
+        return PermuteAndFlip(epsilon, **exponential.claim.arguments())
 
     theirs = rounds(exponential)
     # Worst cases are proportional to 1/epsilon.

@@ -27,8 +27,8 @@ class ExponentialMechanism(SelectionRecord):
     """Select a candidate with probability proportional to exp(c q_r), under epsilon-differential privacy.
 
     Formal guarantees:
-      * the output has exactly that distribution, with c = epsilon / (2 sensitivity), or twice that for monotonic
-        scores, for every finite input;
+      * the output has exactly that distribution, with c = epsilon / score_range, which is epsilon / (2 sensitivity), or
+        twice that for monotonic scores, for every finite input;
       * it is epsilon-differentially private, and its privacy loss spans a range of at most epsilon, so that it is
         (epsilon**2 / 8)-zCDP: over many selections it may compose better than permute-and-flip.
 

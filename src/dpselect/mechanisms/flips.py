@@ -70,6 +70,8 @@ def _add_cold(gaps: Gaps, hot: Hot, open_coins: OpenCoins, draws: Draws) -> None
     frozen = gaps.block_maxima < gaps.floor(_FROZEN)
     for zeros, chosen in ((ZEROS, ~frozen & ~hot.in_crowd), (_FROZEN, frozen)):
         blocks = chosen.nonzero()[0]
+        if not blocks.size:
+            continue
         survivors = draws.survivors(blocks.size * BLOCK, zeros)
         positions = blocks[survivors // BLOCK] * BLOCK + survivors % BLOCK
         positions = positions[positions < gaps.size]

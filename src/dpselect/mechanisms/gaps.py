@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._exact import float_below, float_near, rational
+from dpselect._exact import float_above, float_near, rational
 from dpselect._scores import Array, Vector, not_finite, over_common_denominator
 from dpselect.sampling.coin import Floats
 from dpselect.sampling.enclosure import log_bracket
@@ -46,9 +46,19 @@ class Rate:
         """Return the tables of the first octet, for float and for integer gaps."""
         return octet_tables(self.exact)
 
-    def cold_gap(self, zeros: int) -> Fraction:
-        """Return a gap beyond which a coin is heads only if its first `zeros` bits are zero: above zeros ln(2) / c."""
-        return _log_of_power(zeros) / self.exact
+    @cached_property
+    def _cold_gaps(self) -> dict[int, tuple[int, float]]:
+        return {}
+
+    def cold_gap(self, zeros: int) -> tuple[int, float]:
+        """Return a gap beyond which a coin is heads only if its first `zeros` bits are zero: above zeros ln(2) / c.
+
+        It is rounded down for whole gaps, which are beyond it if they are beyond the whole part, and up for floats.
+        """
+        if zeros not in self._cold_gaps:
+            cold = _log_of_power(zeros) / self.exact
+            self._cold_gaps[zeros] = math.floor(cold), float_above(cold)
+        return self._cold_gaps[zeros]
 
     @cached_property
     def is_moderate(self) -> bool:
@@ -118,12 +128,13 @@ class Gaps:
 
     def floor(self, zeros: int) -> Any:
         """Return a score below which a coin is heads only if its first `zeros` bits are zero."""
-        best, cold = self.maximum.item(), self.rate.cold_gap(zeros)
+        best, (whole, above) = self.maximum.item(), self.rate.cold_gap(zeros)
         if self._whole:
             # Where no score of this type reaches the floor, the largest one takes its place: it is not colder.
             limits = np.iinfo(self.values.dtype)
-            return self.values.dtype.type(min(max(best - math.floor(cold), limits.min), limits.max))
-        return np.float64(float_below(rational(best) - cold))
+            return self.values.dtype.type(min(max(best - whole, limits.min), limits.max))
+        # The float before the rounded difference is not above the difference itself; minus infinity is below all.
+        return np.float64(math.nextafter(best - above, -math.inf))
 
     def approximate(self, gaps: Array) -> Floats:
         """Return rate * gap with three roundings: the gap's, the rate's and the product's.

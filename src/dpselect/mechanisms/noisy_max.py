@@ -1,9 +1,9 @@
 """Dwork & Roth (2014), Section 3.3, report noisy max: add Laplace noise of scale 1/c to each score, return the largest.
 
-With c = epsilon / (2 sensitivity) as in McKenna & Sheldon (2020), Appendix on report noisy max. In units of 1/c the
-winner has the largest noise - c (q* - q_r). Noise is revealed bit by bit: sixteen bits for each candidate leave a
-few contenders, whose noise is refined until one interval lies above all others. With exponential noise instead of
-Laplace noise the mechanism is permute-and-flip (Ding et al. 2021), by an independent road.
+With c = epsilon / score_range, which is epsilon / (2 sensitivity) as in McKenna & Sheldon (2020), Appendix on report
+noisy max. In units of 1/c the winner has the largest noise - c (q* - q_r). Noise is revealed bit by bit: sixteen bits
+for each candidate leave a few contenders, whose noise is refined until one interval lies above all others. With
+exponential noise instead of Laplace noise the mechanism is permute-and-flip (Ding et al. 2021), by an independent road.
 """
 
 import numpy as np
@@ -33,11 +33,12 @@ _BELOW = 1 - 2.0**-50
 
 
 class ReportNoisyMax(SelectionRecord):
-    """Select the candidate with the largest score after Laplace noise of scale 2 sensitivity / epsilon.
+    """Select the candidate with the largest score after Laplace noise of scale score_range / epsilon.
 
     Formal guarantees:
       * the output is exactly the argmax of real-valued, never rounded, noisy scores, for every finite input;
-      * it is epsilon-differentially private; with `monotonic=True` the scale is sensitivity / epsilon.
+      * it is epsilon-differentially private. The scale is 2 sensitivity / epsilon, or sensitivity / epsilon for
+        monotonic scores.
 
     >>> ReportNoisyMax(epsilon=1).select([0, 0, 1000])
     2
@@ -101,7 +102,8 @@ def _least(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     and, with the rounding of the difference, within a relative 2**-48. A value beyond HUGE may come from an exponent
     that overflowed, of which only a lower bound is known.
     """
-    return np.where(upper < -HUGE, -np.inf, upper - WIDTH - (2.0**-15 + 2.0**-45 * np.abs(upper)))
+    with np.errstate(over="ignore"):  # at the end of the floats: a warning would tell of it
+        return np.where(upper < -HUGE, -np.inf, upper - WIDTH - (2.0**-15 + 2.0**-45 * np.abs(upper)))
 
 
 def _settle(gaps: Gaps, positions: Positions, words: FirstWords, starts: Positions, draws: Draws) -> Selections:

@@ -29,8 +29,9 @@ class PermuteAndFlip(SelectionRecord):
 
     Formal guarantees:
       * the output has exactly the distribution of the paper's Algorithm 1, for every finite input;
-      * it is epsilon-differentially private if no score differs by more than `sensitivity` between neighbours;
-        with `monotonic=True`, if besides all scores differ in the same direction;
+      * it is epsilon-differentially private if no difference of two scores changes by more than `score_range` between
+        neighbours. That is so if no score changes by more than `sensitivity`, half of it; or, with `monotonic=True`,
+        if besides all scores change in the same direction, by all of it;
       * its expected error and every tail of its error are at most those of the exponential mechanism.
 
     >>> PermuteAndFlip(epsilon=1).select([0, 0, 1000])

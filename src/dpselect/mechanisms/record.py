@@ -14,6 +14,7 @@ from dpselect import _validate
 from dpselect._exact import shortest_text
 from dpselect._scores import Array, as_rows, as_vector
 from dpselect.errors import NotConverged
+from dpselect.mechanisms.claim import Claim, stated
 from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee
 from dpselect.probability.grid import Floats
@@ -29,24 +30,51 @@ _SUM_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, init=False, repr=False)
 class SelectionRecord(ABC):
-    """Public parameters, kept exactly. All of its fields may be shown to anybody."""
+    """Public parameters, kept exactly. All of its fields may be shown to anybody.
+
+    Two records are equal if they state the same. A score range of two draws as a sensitivity of one does, and is
+    another statement about the data.
+    """
 
     epsilon: Fraction
-    sensitivity: Fraction
-    monotonic: bool
+    claim: Claim
 
-    def __init__(self, epsilon: Number, sensitivity: Number = 1, monotonic: bool = False) -> None:
+    def __init__(
+        self,
+        epsilon: Number,
+        sensitivity: Number | None = None,
+        monotonic: bool = False,
+        *,
+        score_range: Number | None = None,
+    ) -> None:
+        """State epsilon, and how far neighbours are apart.
+
+        Give either `score_range`, or `sensitivity` (1 if not given) and `monotonic`.
+        """
         object.__setattr__(self, "epsilon", _validate.exact_positive(epsilon=epsilon))
-        object.__setattr__(self, "sensitivity", _validate.exact_positive(sensitivity=sensitivity))
-        object.__setattr__(self, "monotonic", _validate.boolean(monotonic=monotonic))
+        object.__setattr__(self, "claim", stated(sensitivity, monotonic, score_range))
 
     def __repr__(self) -> str:
-        epsilon, sensitivity = shortest_text(self.epsilon), shortest_text(self.sensitivity)
-        return f"{type(self).__name__}(epsilon={epsilon}, sensitivity={sensitivity}, monotonic={self.monotonic})"
+        return f"{type(self).__name__}(epsilon={shortest_text(self.epsilon)}, {self.claim!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the public parameters only, not the tables that follow from them."""
-        return type(self), (self.epsilon, self.sensitivity, self.monotonic)
+        return _made, (type(self), self.epsilon, self.claim.arguments())
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """Return how much one person can change any single score; half of the score range if that was stated."""
+        return self.claim.sensitivity
+
+    @property
+    def monotonic(self) -> bool:
+        """Return whether one person moves all scores in the same direction."""
+        return self.claim.monotonic
+
+    @property
+    def score_range(self) -> Fraction:
+        """Return how much one person can change any difference of two scores."""
+        return self.claim.score_range
 
     @property
     @abstractmethod
@@ -55,11 +83,11 @@ class SelectionRecord(ABC):
 
     @cached_property
     def _rate(self) -> Rate:
-        return Rate(self.epsilon / (self.sensitivity if self.monotonic else 2 * self.sensitivity))
+        return Rate(self.claim.rate(self.epsilon))
 
     @property
     def rate(self) -> Fraction:
-        """Return the factor c of exp(-c (q* - q)): epsilon / (2 sensitivity), or twice that for monotonic scores."""
+        """Return the factor c of exp(-c (q* - q)): epsilon / score_range."""
         return self._rate.exact
 
     def select(self, scores: Any) -> int:
@@ -115,6 +143,10 @@ class SelectionRecord(ABC):
     @abstractmethod
     def _probabilities(self, exponents: Floats) -> Floats:
         """The probability of each candidate from its exponent c (q* - q)."""
+
+
+def _made(kind: type[SelectionRecord], epsilon: Fraction, arguments: dict[str, Any]) -> SelectionRecord:
+    return kind(epsilon, **arguments)
 
 
 def _generator(seed: Any) -> np.random.Generator:

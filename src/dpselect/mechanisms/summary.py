@@ -16,6 +16,7 @@ import numpy as np
 
 from dpselect._scores import as_vector
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.batches import gathered
 from dpselect.mechanisms.flips import flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, gaps_of
 from dpselect.mechanisms.heads import Heads
@@ -98,15 +99,16 @@ class Summary:
     def feed(self, batches: Iterable[Any], scores: str | None = None, labels: str | None = None) -> None:
         """See a stream of blocks: arrays of scores, or Arrow record batches with these columns.
 
-        The stream may be longer than memory: nothing of a block is kept.
+        The stream may be longer than memory: nothing of a block is kept. Small Arrow batches are seen together.
         """
         if labels is not None and scores is None:
             raise InvalidValue("labels names a column beside scores: name the column of the scores too")
-        for batch in batches:
-            if scores is None:
-                self.update(batch)
-            else:
-                self.update(_column(batch, scores), None if labels is None else _column(batch, labels))
+        if scores is None:
+            for block in batches:
+                self.update(block)
+            return
+        for batch in gathered(batches, [scores] if labels is None else [scores, labels]):
+            self.update(_column(batch, scores), None if labels is None else _column(batch, labels))
 
     def merge(self, other: "Summary") -> "Summary":
         """Return one summary of the candidates of both; those of the other come behind ours in position."""

@@ -12,9 +12,10 @@ from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import scaled_exp
 from dpselect.sampling.geometric import successes
 
-# How many equal bits are skipped at most. Gaps of so sparse a process fit 64 bits with room to spare: a gap is beyond
-# 2**23 * 2**40 with probability exp(-2**23), and a coin in 2**40 is rare enough.
-_DEPTH = 40
+# How many equal bits are skipped at most: as many as leave a coin in about one of 2**_RARE cases, never above _DEPTH.
+# Gaps of a sparser process would cost more to decide and save nothing, and so they fit 64 bits with room to spare: a
+# gap is beyond 2**23 * 2**40 with probability exp(-2**23).
+_RARE, _DEPTH = 6, 40
 _BITS_AT_ONCE = 1 << 23
 # Below this many equal bits, two random bits a coin are cheaper than gaps.
 _SPARSE = 6
@@ -44,10 +45,11 @@ def binomial(count: int, exponent: Fraction, source: BitSource) -> int:
 
 def _skip_equal_bits(count: int, exponent: Fraction, source: BitSource) -> tuple[int, int, int]:
     """Heads so far, coins that share the leading equal bits of p, and how many bits those are."""
-    start = scaled_exp(exponent, _DEPTH)
-    near_one = bool(start >> (_DEPTH - 1))
-    differing = start ^ ((1 << _DEPTH) - 1) if near_one else start
-    equal = _DEPTH - differing.bit_length()
+    depth = min(count.bit_length() + _RARE, _DEPTH)
+    start = scaled_exp(exponent, depth)
+    near_one = bool(start >> (depth - 1))
+    differing = start ^ ((1 << depth) - 1) if near_one else start
+    equal = depth - differing.bit_length()
     if equal < _SPARSE or not count:
         return 0, count, 0
     alike = len(successes(count, equal, source))

@@ -1,0 +1,50 @@
+"""Small Arrow batches gathered into larger ones: DuckDB and Spark send thousands of rows at a time.
+
+Seeing a block of candidates has a fixed price, that of some hundred thousand candidates. Arrow data cannot change, so
+batches can wait for each other without a copy. Other blocks pass through as they come: their owner may reuse them.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+ROWS = 1 << 19
+
+
+def gathered(batches: Iterable[Any], columns: list[str], rows: int = ROWS) -> Iterator[Any]:
+    """The same rows in the same order, Arrow record batches of one schema as tables of at least so many rows.
+
+    Only these columns wait, so that a wide table costs no memory. One that is missing is missed by whoever reads it.
+    """
+    waiting: list[Any] = []
+    size = 0
+    for whole in batches:
+        batch = _narrowed(whole, columns)
+        if waiting and not (_is_record_batch(batch) and batch.schema.equals(waiting[0].schema)):
+            yield _table(waiting)
+            waiting, size = [], 0
+        if not _is_record_batch(batch):
+            yield batch
+            continue
+        waiting.append(batch)
+        size += batch.num_rows
+        if size >= rows:
+            yield _table(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield _table(waiting)
+
+
+def _is_record_batch(batch: Any) -> bool:
+    return type(batch).__module__.startswith("pyarrow") and type(batch).__name__ == "RecordBatch"
+
+
+def _narrowed(batch: Any, columns: list[str]) -> Any:
+    if not _is_record_batch(batch):
+        return batch
+    return batch.select([name for name in columns if name in batch.schema.names])
+
+
+def _table(batches: list[Any]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - whoever hands in a batch has it
+
+    return pa.Table.from_batches(batches)
