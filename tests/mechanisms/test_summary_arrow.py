@@ -35,7 +35,7 @@ LABELS = (
 )
 MECHANISMS = st.builds(
     PermuteAndFlip, st.fractions("1/1000", 10) | st.floats(1e-300, 1e300), st.fractions("1/7", 9), st.booleans()
-)
+) | st.builds(PermuteAndFlip, st.fractions("1/1000", 10), score_range=st.fractions("1/7", 9))
 
 
 def there_and_back(watched):

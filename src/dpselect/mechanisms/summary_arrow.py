@@ -18,7 +18,7 @@ from dpselect.mechanisms.summary import Part, Summary
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PUBLIC = ("epsilon", "sensitivity", "monotonic")
+PUBLIC = ("epsilon", "sensitivity", "monotonic", "score_range")
 SECRET = ("maximum", "heads", "head", "candidates", "label_kind", "label")
 COLUMNS = (*PUBLIC, *SECRET)
 
@@ -52,14 +52,17 @@ _LABELS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 }
 
 
+_PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    **dict.fromkeys(PUBLIC, (_quotient, _fraction)),
+    "monotonic": (str, lambda text: text == "True"),
+}
+
+
 def cells_of(summary: Summary) -> Cells:
     """The cells of the row of a summary."""
     mechanism, part = summary.mechanism, summary._part
-    public: Cells = {
-        "epsilon": _quotient(mechanism.epsilon),
-        "sensitivity": _quotient(mechanism.sensitivity),
-        "monotonic": str(mechanism.monotonic),
-    }
+    stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments()}
+    public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
     if part is None:
         return {**public, **dict.fromkeys(SECRET)}
     counts = {name: f"{getattr(part, name):x}" for name in ("heads", "head", "candidates")}
@@ -70,9 +73,8 @@ def cells_of(summary: Summary) -> Cells:
 def summary_of(cells: Cells) -> Summary:
     """The summary whose cells these are."""
     try:
-        epsilon, sensitivity = _fraction(cells["epsilon"] or ""), _fraction(cells["sensitivity"] or "")
-        mechanism = PermuteAndFlip(epsilon, sensitivity, cells["monotonic"] == "True")
-        return Summary(mechanism, None if cells["maximum"] is None else _part(cells))
+        stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
+        return Summary(PermuteAndFlip(**stated), None if cells["maximum"] is None else _part(cells))
     except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
         raise InvalidValue("the row is not of a summary: give what Summary.to_arrow made") from None
 

@@ -14,11 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpselect.errors import EngineFailure
+from dpselect.mechanisms.batches import ROWS, gathered
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.summary import Summary
 from dpselect.mechanisms.summary_arrow import COLUMNS, cells_of
 from dpselect.tables.duckdb_source import connect
 
+_COLUMNS = ["item", "member", "person", "individuals", "grp", "label", "key"]
+_BLOCK = 1 << 17
 SUMMARY_SCHEMA = ", ".join(["grp bigint", *(f"{name} string" for name in COLUMNS)])
 
 
@@ -38,11 +41,10 @@ class Reader:
         connection.execute("SET threads = 1")
         query = f"SELECT {_listed(self.expressions)} FROM (SELECT {_listed(self.typed)} FROM dpselect_batch)"
         try:
-            for batch in batches:
-                read = pa.table({name: batch[name] for name in self.expressions})
-                connection.register("dpselect_batch", read)
-                found = connection.sql(query).to_arrow_table().combine_chunks()
-                yield from _replaced(batch, found).to_batches()
+            for block in _gathered(batches, _BLOCK):
+                connection.register("dpselect_batch", block.select(list(self.expressions)))
+                found = connection.sql(query).to_arrow_table()
+                yield from _replaced(block, found).to_batches()
         except Exception:
             raise EngineFailure("a worker could not read its rows") from None
 
@@ -51,9 +53,16 @@ def _listed(expressions: Mapping[str, str]) -> str:
     return ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
 
 
-def _replaced(batch: pa.RecordBatch, found: pa.Table) -> pa.Table:
-    names = batch.schema.names
-    return pa.table([found[name] if name in found.column_names else batch[name] for name in names], names)
+def _replaced(block: pa.Table, found: pa.Table) -> pa.Table:
+    names = block.column_names
+    return pa.table([found[name] if name in found.column_names else block[name] for name in names], names)
+
+
+def _gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The rows in larger blocks. A batch without rows may stand for a partition without any."""
+    for block in gathered(batches, _COLUMNS, rows):
+        if block.num_rows:
+            yield block
 
 
 @dataclass(frozen=True)
@@ -67,8 +76,8 @@ class Chooser:
         """Return the summaries; nothing for a partition without candidates."""
         summaries: dict[int, Summary] = {}
         try:
-            for batch in batches:
-                for group, labels, scores in _by_group(batch):
+            for block in _gathered(batches, ROWS):
+                for group, labels, scores in _by_group(block):
                     self._update(summaries.setdefault(group, self.mechanism.summary()), group, labels, scores)
             rows = [{"grp": group, **cells_of(summary)} for group, summary in summaries.items()]
         except Exception:
@@ -77,21 +86,20 @@ class Chooser:
             types = {"grp": pa.int64(), **dict.fromkeys(COLUMNS, pa.string())}
             yield pa.RecordBatch.from_pylist(rows, pa.schema(types))
 
-    def _update(self, summary: Summary, group: int, labels: pa.Array, scores: pa.Array) -> None:
+    def _update(self, summary: Summary, group: int, labels: pa.ChunkedArray, scores: pa.ChunkedArray) -> None:
         if group in self.taken:
             left = pc.invert(pc.is_in(labels, pa.array(self.taken[group], labels.type)))
             labels, scores = labels.filter(left), scores.filter(left)
-        summary.update(scores.to_numpy(zero_copy_only=False), labels)
+        summary.update(scores.to_numpy(), labels)
 
 
-def _by_group(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Array, pa.Array]]:
-    """The labels and scores of each group of a batch."""
-    groups = batch["grp"].to_numpy()
-    if not groups.size:
-        return
+def _by_group(block: pa.Table) -> Iterator[tuple[int, pa.ChunkedArray, pa.ChunkedArray]]:
+    """The labels and scores of each group of a block."""
+    groups = block["grp"].to_numpy()
     if groups[0] == groups[-1] and (groups == groups[0]).all():
-        yield int(groups[0]), batch["label"], batch["individuals"]
+        yield int(groups[0]), block["label"], block["individuals"]
         return
     order = np.argsort(groups, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-        yield int(groups[rows[0]]), batch["label"].take(pa.array(rows)), batch["individuals"].take(pa.array(rows))
+        own = block.take(rows)
+        yield int(groups[rows[0]]), own["label"], own["individuals"]
