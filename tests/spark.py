@@ -2,10 +2,12 @@
 
 import functools
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 # With `--dist loadgroup`, one process runs all of them: one Java machine is enough.
@@ -25,9 +27,19 @@ OPTIONS = {
 }
 
 
-@functools.cache
 def session():
-    """A local session of two cores whose tasks may be tried four times; skip where there is no Java."""
+    """A local session of two cores whose tasks may be tried four times; skip where Spark cannot start."""
+    found = _started()
+    if found is None:
+        pytest.skip("Spark needs Java 17 or newer, which is not found here")
+    return found
+
+
+@functools.cache
+def _started():
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java" if home is None else f"{home}/bin/java") is None:
+        return None
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])  # workers import what the tests send
     builder = SparkSession.builder.master("local[2,4]")
@@ -35,5 +47,5 @@ def session():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
-    except Exception:
-        pytest.skip("Spark needs Java 17 or newer, which is not found here")
+    except PySparkRuntimeError:
+        return None

@@ -84,6 +84,13 @@ def test_types_that_no_question_is_about_are_told(session):
         table.mode("m", candidates=[1], epsilon=1)
 
 
+def test_what_is_no_table_is_refused(session):
+    with pytest.raises(InvalidType, match="source is a stream"):
+        dpselect.open_table(session.readStream.format("rate").load(), engine="spark")
+    with pytest.raises(InvalidType, match="source must be a table, got int"):
+        dpselect.open_table(3, engine="spark")
+
+
 @pytest.mark.parametrize("column", test_leaks.POISON)
 def test_whatever_a_row_holds_is_read_as_duckdb_reads_it(column, session):
     """Counts and places, for every candidate and range that can be asked, among people and rows of all kinds."""

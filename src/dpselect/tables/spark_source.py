@@ -97,6 +97,8 @@ class LocalRows:
 def rows_of(source: Any) -> Rows:
     """The rows of whatever the user gave."""
     if isinstance(source, DataFrame):
+        if source.isStreaming:
+            raise InvalidType("source is a stream, which has no end to count to: write it to a table first")
         return FrameRows(source)
     if not isinstance(source, (str, Path)):
         return LocalRows(source)
