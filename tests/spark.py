@@ -29,14 +29,15 @@ OPTIONS = {
 
 def session():
     """A local session of two cores whose tasks may be tried four times; skip where Spark cannot start."""
-    found = _started()
+    found = started()
     if found is None:
         pytest.skip("Spark needs Java 17 or newer, which is not found here")
     return found
 
 
 @functools.cache
-def _started():
+def started():
+    """The session, or None where Spark cannot start."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java" if home is None else f"{home}/bin/java") is None:
         return None

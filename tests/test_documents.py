@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpselect.cli.hospital import make_visits
+from tests import spark
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -29,9 +30,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+ON_SPARK = "scale.md"
+MARKED = [pytest.param(path, marks=spark.GROUP) if path.name == ON_SPARK else path for path in DOCUMENTS]
+
+
+@pytest.mark.parametrize("document", MARKED, ids=lambda path: path.name)
 def test_python_blocks_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order and in one namespace, as a reader would type them."""
+    if document.name == ON_SPARK:
+        spark.started()
     monkeypatch.chdir(folder)
     namespace: dict[str, object] = {}
     for block in blocks(document, "python"):
