@@ -22,7 +22,7 @@ from benchmarks.stopwatch import Call, Effort, interleaved_medians, timed
 from dpselect import PermuteAndFlip
 from dpselect.tables import open_table
 
-_BLOCK = 2**18
+_BLOCK = 2**20
 _MECHANISM = PermuteAndFlip(epsilon=1)
 _CODES = 10**5
 _ROUNDS = 3  # of what takes long

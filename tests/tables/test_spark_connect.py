@@ -39,9 +39,8 @@ session.stop()
 
 def test_questions_are_answered_through_connect():
     spark.session()  # or skip
-    options = {name: value for name, value in spark.OPTIONS.items() if name.startswith("spark.sql")}
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONWARNINGS": "ignore"}
-    program = PROGRAM.format(options=options)
+    program = PROGRAM.format(options=spark.OPTIONS)
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
