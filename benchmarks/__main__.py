@@ -8,7 +8,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import analysis, footprint, ledger, reproduction, speed, tables
+from benchmarks import analysis, explorer, footprint, ledger, reproduction, speed, tables
 from benchmarks.case import Case, Row, measured
 from benchmarks.machine import machine
 from benchmarks.stopwatch import FULL, QUICK, Effort
@@ -25,6 +25,7 @@ def main() -> None:
         *analysis.cases(),
         *tables.cases(),
         *ledger.cases(),
+        *explorer.cases(),
         *reproduction.cases(),
     ]
     effort = replace(QUICK if options.quick else FULL, turn=options.turn)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dpselect import errors
 from dpselect.errors import BudgetExceeded, LedgerCorrupt
 from dpselect.mechanisms.exponential import ExponentialMechanism
+from dpselect.mechanisms.generalized_scores import generalized_scores
 from dpselect.mechanisms.guarantee import Guarantee
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
@@ -32,6 +33,7 @@ __all__ = [
     "analysis",
     "audit",
     "errors",
+    "generalized_scores",
     "ledger",
     "open_table",
     "optimality",

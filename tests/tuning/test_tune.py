@@ -170,3 +170,12 @@ def test_the_record_shows_no_result():
     assert tuned.result == SECRET
     assert SECRET not in repr(tuned)
     assert dpselect.tune is tune
+
+
+def test_without_an_epsilon_there_is_a_result_and_no_guarantee(tmp_path):
+    tuned = tune(lambda one: one, [7], repeats=geometric(2), score=lambda one: one)
+    assert (tuned.result, tuned.guarantee, tuned.ledger_id) == (7, None, None)
+    ledger = Ledger(tmp_path / "ledger", budget=1)
+    with pytest.raises(InvalidValue, match="epsilon must be given with a ledger"):
+        tune(lambda one: one, [7], repeats=geometric(2), score=lambda one: one, ledger=ledger)
+    assert ledger.spent == 0

@@ -11,6 +11,7 @@ from dpselect.cli.asking import median, mode, quantile, top
 from dpselect.cli.auditing import audit
 from dpselect.cli.comparison import compare
 from dpselect.cli.demo import demo
+from dpselect.cli.exploring import explore
 from dpselect.cli.ledger_commands import ledger
 from dpselect.cli.paper import paper
 from dpselect.cli.planning import plan
@@ -31,6 +32,7 @@ app.command()(quantile)
 app.command()(select)
 app.command()(plan)
 app.command()(compare)
+app.command()(explore)
 app.command()(paper)
 app.command()(study)
 app.command()(audit)

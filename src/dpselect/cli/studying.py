@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from dpselect._shown import NEAREST, finite, shown
 from dpselect.cli.console import clean_errors, print_line, print_paragraph, print_table
-from dpselect.cli.figures import NEAREST, figure_table, finite, shown
+from dpselect.cli.figures import figure_table
 from dpselect.cli.options import Json
 from dpselect.cli.parsing import whole
 

@@ -17,7 +17,7 @@ from dpselect.ledger.charge import What
 from dpselect.ledger.repeated import Repeated
 from dpselect.mechanisms.guarantee import Guarantee, pure_zcdp
 from dpselect.mechanisms.record import Number
-from dpselect.mechanisms.repeats import Repeats
+from dpselect.mechanisms.repeats import Repeats, checked_repeats
 from dpselect.sampling.draws import Draws
 
 Candidate = TypeVar("Candidate")
@@ -34,7 +34,7 @@ class Tuned(Generic[Candidate, Result]):
     position: int | None  # of the candidate
     candidate: Candidate | None
     result: Result | None = field(repr=False)
-    guarantee: Guarantee
+    guarantee: Guarantee | None  # None if the epsilon of a run was not stated
     ledger_id: int | None = None
     receipt: Receipt | None = field(default=None, repr=False)
 
@@ -43,7 +43,7 @@ def tune(  # noqa: PLR0913 - each is named
     run: Callable[[Candidate], Result],
     candidates: Iterable[Candidate],
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
     repeats: Repeats,
     score: Callable[[Result], Any],
     ledger: Ledger | None = None,
@@ -54,7 +54,7 @@ def tune(  # noqa: PLR0913 - each is named
     Args:
         run: What is run: `run(candidate)` must be epsilon-DP for every candidate, with fresh randomness each time.
         candidates: The public candidates, in a public order.
-        epsilon: The epsilon of each run.
+        epsilon: The epsilon of each run. Without it no guarantee is stated; a ledger needs it.
         repeats: The distribution of the number of runs: `geometric(mean)`, `logarithmic(stop)`,
             `NegativeBinomial(shape, stop)` or `Poisson(mean)`.
         score: How good a result is, a finite number. It sees the result and must not look at the data: what needs the
@@ -78,10 +78,10 @@ def tune(  # noqa: PLR0913 - each is named
     for name, function in {"run": run, "score": score}.items():
         if not callable(function):
             raise InvalidType(f"{name} must be callable, got {type(function).__name__}")
-    runs = Repeated(repeats, epsilon)
-    guarantee = Guarantee(runs.epsilon, pure_zcdp(runs.epsilon))
-    entry = None if ledger is None else _checked(ledger).charge(Charge.of_best(runs, what))
-    found = best_run(run, listed, score, runs.repeats, Draws())
+    number, runs = checked_repeats(repeats), None if epsilon is None else Repeated(repeats, epsilon)
+    guarantee = None if runs is None else Guarantee(runs.epsilon, pure_zcdp(runs.epsilon))
+    entry = None if ledger is None else _checked(ledger).charge(_charge(runs, what))
+    found = best_run(run, listed, score, number, Draws())
     position, candidate, result = (None, None, None) if found is None else (found[0], listed[found[0]], found[1])
     if ledger is None or entry is None:
         return Tuned(position, candidate, result, guarantee)
@@ -129,6 +129,12 @@ def _listed(candidates: Iterable[Candidate]) -> list[Candidate]:
     if not listed:
         raise InvalidValue("candidates must not be empty: there is nothing to run")
     return listed
+
+
+def _charge(runs: Repeated | None, what: What) -> Charge:
+    if runs is None:
+        raise InvalidValue("epsilon must be given with a ledger: state the epsilon of each run, which is charged for")
+    return Charge.of_best(runs, what)
 
 
 def _checked(ledger: Any) -> Ledger:
