@@ -196,3 +196,10 @@ def test_the_readme_is_one_screen() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 70
     assert max(map(len, lines)) <= 140
+
+
+def test_named_tests_exist() -> None:
+    """Each promise names what checks it."""
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs" / "promises.md").read_text(encoding="utf-8"))
+    assert len(named) > 8
+    assert all((ROOT / name).exists() for name in named)

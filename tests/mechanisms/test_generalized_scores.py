@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors, generalized_scores
 from dpselect.analysis import unequal_errors
+from dpselect.mechanisms import generalized_scores as generalizing
 from dpselect.mechanisms.generalized_scores import margin
 
 EXACT = st.integers(-50, 50) | st.fractions(-50, 50, max_denominator=9) | st.floats(-1e3, 1e3)
@@ -46,6 +47,19 @@ def test_it_is_the_definition_on_a_curved_hull(seed, slope):
     s = np.arange(1, n + 1) + np.random.default_rng(seed).integers(0, 2, n) * 2.0**-40
     q = 30 * np.sqrt(s) + slope * s
     assert generalized_scores(q, s, 1) == defined(q.tolist(), s.tolist(), margin(n, 1, 0.05))
+
+
+@given(CANDIDATES)
+def test_a_wrong_guess_is_corrected(candidates):
+    """Floats only guess where a tangent touches: from every guess the same place is found."""
+    scores, sensitivities = zip(*candidates, strict=True)
+    exact = [Fraction(score) for score in scores], [Fraction(unit) for unit in sensitivities]
+    points = generalizing._points(*exact, Fraction(1, 3))
+    hull = generalizing._upper_hull(points)
+    for s, r in zip(points.s, points.r, strict=True):
+        slopes = [Fraction(b - r, a + s) for a, b in zip(hull.s, hull.r, strict=True)]
+        found = {generalizing._tangent(hull, s, r, guess) for guess in range(len(slopes))}
+        assert found == {slopes.index(max(slopes))}
 
 
 TERMINAL = [2.0**-1074, 1.0, 1.7e308]

@@ -222,7 +222,7 @@ def test_expected_evaluations_equal_brute_force(exponents, attained):
     coins = [Fraction(math.exp(-(best - score))) for score in scores]
     for kind, truth in ((PermuteAndFlip, visits_by_permutations), (ExponentialMechanism, proposals_by_states)):
         found = expected_evaluations(kind(1, score_range=1), scores, best)
-        assert found == pytest.approx(float(truth(coins)), rel=1e-11)
+        assert found == pytest.approx(float(truth(coins)), rel=1e-12)
         if attained:
             assert found == expected_evaluations(kind(1, score_range=1), scores)
 

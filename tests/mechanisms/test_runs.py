@@ -105,6 +105,14 @@ def position_by_script(scores, lengths, words, survivors):
     return choose_in_runs(gaps, np.array(lengths, np.uint64), Draws(source))
 
 
+@pytest.mark.parametrize("member", range(4))
+def test_the_member_is_counted_from_the_start_of_its_run(member):
+    """The second run is ahead by far, and two more bits choose one of its four members."""
+    gaps = gaps_of(np.array([0, 1000, 0]), Rate(RATE))
+    source = ScriptedBits(NOBODY * 2 + "01" * 32 + format(member, "02b"))
+    assert choose_in_runs(gaps, np.array([3, 4, 9], np.uint64), Draws(source)) == 3 + member
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_kernel_picks_the_winner_of_every_cell(case):
     scores, lengths = CASES[case]

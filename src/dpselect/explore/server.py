@@ -24,11 +24,11 @@ def serve(first: ScoreSet | None, port: int, *, browser: bool, announce: Callabl
         key, once = new_key(), new_key()
         guard = Guard(Explorer(first).app(), port, key, [once] if browser else [])
         server = uvicorn.Server(configuration(guard))
-        announce(f"http://{LOOPBACK}:{port}/{key}/")
-        if browser:
-            opening = threading.Thread(target=webbrowser.open, args=(f"http://{LOOPBACK}:{port}/{once}",), daemon=True)
-            opening.start()
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean end
+            announce(f"http://{LOOPBACK}:{port}/{key}/")
+            if browser:
+                address = f"http://{LOOPBACK}:{port}/{once}"
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             server.run(sockets=[listening])
 
 

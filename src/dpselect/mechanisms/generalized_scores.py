@@ -142,10 +142,9 @@ def _upper_hull(points: _Points) -> _Points:
     for s_j, r_j in sorted(zip(points.s, points.r, strict=True)):
         if r and r_j <= r[-1]:
             continue
-        # The last one is on or below the line from the one before it to the new one, or right below the new one.
+        # The last one is on or below the line from the one before it to the new one. (The first may be right below the
+        # second: then all see the second steeper.)
         while len(r) > 1 and (r[-1] - r[-2]) * (s_j - s[-1]) <= (r_j - r[-1]) * (s[-1] - s[-2]):
-            del s[-1], r[-1]
-        if r and s[-1] == s_j:
             del s[-1], r[-1]
         s.append(s_j)
         r.append(r_j)

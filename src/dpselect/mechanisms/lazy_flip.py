@@ -11,7 +11,7 @@ very same coins. Permute-and-flip returns the largest q_r + E_r, with exponentia
   and alike, so that the largest is a uniform one of the heads: the first head in a random order.
 * If none is, all scores are known, and the best of them, m, too. The coin against m is heads if q_r + E_r > m; given
   that q_r + E_r <= b, that is `coin_between`. The excesses over m, at most b - m, are again independent and alike, so
-  that a uniform one of the heads is the largest. The best candidate is always one of them.
+  that a uniform one of the heads is the largest: again the first in a random order. The best is always a head.
 
 So every public bound gives exactly permute-and-flip on the scores, or on min(q_r, b) where some exceed it.
 """
@@ -34,5 +34,5 @@ def choose_lazily(exponent: Exponent, n: int, draws: Draws) -> int:
             return candidate
         tails[candidate] = gap
     unreached = min(tails.values())  # c (b - m); positive, because a coin with exponent zero is heads
-    heads = [candidate for candidate, gap in tails.items() if draws.flip_between(gap - unreached, unreached)]
-    return heads[draws.index(len(heads))]
+    # The order of the walk tells nothing of the coins, and so serves again.
+    return next(candidate for candidate, gap in tails.items() if draws.flip_between(gap - unreached, unreached))
