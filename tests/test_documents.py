@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -14,6 +13,7 @@ from pyarrow import csv
 
 from dpselect.cli import main
 from dpselect.cli.hospital import make_visits
+from tests import spark
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -22,8 +22,8 @@ BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PEERS = ("diffprivlib", "opendp")
 # A block is Python, commands, or what a command prints.
 LANGUAGES = {"python", "", "text"}
-# Pages whose examples need a program that is not Python's; without it they are skipped.
-PROGRAMS = {"docs/scale.md": "java"}
+# Pages whose examples need Spark; where it cannot start they are skipped.
+ON_SPARK = {"docs/scale.md"}
 
 
 def name(document: Path) -> str:
@@ -82,12 +82,18 @@ def exit_code(command: str, monkeypatch: pytest.MonkeyPatch) -> object:
     return ended.value.code or 0
 
 
-@pytest.mark.parametrize("document", [path for path in DOCUMENTS if blocks(path, "python") or commands(path)], ids=name)
+WITH_EXAMPLES = [
+    pytest.param(path, marks=[spark.GROUP] if name(path) in ON_SPARK else [])
+    for path in DOCUMENTS
+    if blocks(path, "python") or commands(path)
+]
+
+
+@pytest.mark.parametrize("document", WITH_EXAMPLES, ids=name)
 def test_examples_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands, then Python in one namespace, each in order, as a reader would type them."""
-    program = PROGRAMS.get(name(document))
-    if program is not None and shutil.which(program) is None:
-        pytest.skip(f"{name(document)} needs {program}, which is not installed")
+    if name(document) in ON_SPARK:
+        spark.session()
     monkeypatch.chdir(folder)
     for command in commands(document):
         assert exit_code(command, monkeypatch) == 0, command
