@@ -1,4 +1,4 @@
-# Everything a newcomer needs: `make demo`, `make test`, `make bench`. Each makes .venv first and installs what it uses.
+# Everything a newcomer needs: `make demo`, `make test`, `make bench`, `make docs`. Each makes .venv first and installs what it uses.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -6,11 +6,13 @@ BIN := .venv/bin
 FUZZ_SECONDS ?= 60
 MUTANTS ?= 200
 
-.PHONY: help demo test bench test-oldest fuzz mutants clean
+.PHONY: help demo test bench docs pictures test-oldest fuzz mutants clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run every test"
 	@echo "make bench  measure dpselect beside numpy, OpenDP and diffprivlib"
+	@echo "make docs   build the documentation into site/; it opens without a network"
+	@echo "make pictures  draw the pictures of the documentation again"
 	@echo "make test-oldest  run every test with the oldest dependencies that are allowed"
 	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
 	@echo "make mutants  change the code of a sample of $(MUTANTS) places, and see whether the tests notice"
@@ -22,7 +24,11 @@ help:
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
+	touch $@
+
+.venv/installed-docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
 
 .venv/installed-bench: .venv/installed
@@ -40,6 +46,13 @@ test: .venv/installed-dev
 
 bench: .venv/installed-bench
 	$(BIN)/python -m benchmarks
+
+docs: .venv/installed-docs
+	$(BIN)/python tools/build_docs.py
+
+# What docs/pictures holds is made by this; `make test` compares.
+pictures: .venv/installed-dev
+	$(BIN)/python tools/draw_pictures.py
 
 .venv-oldest/installed: pyproject.toml constraints/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
@@ -75,4 +88,4 @@ mutants: .venv/installed-mutants
 	$$bin/cr-report --surviving-only --show-diff session.sqlite
 
 clean:
-	rm -rf .venv .venv-oldest build
+	rm -rf .venv .venv-oldest build site .cache

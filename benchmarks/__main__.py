@@ -9,7 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import analysis, footprint, ledger, reproduction, scale, speed, tables
+from benchmarks import analysis, explorer, footprint, ledger, reproduction, scale, speed, tables
 from benchmarks.case import Case, Row, measured
 from benchmarks.machine import machine
 from benchmarks.stopwatch import FULL, QUICK, Effort
@@ -27,6 +27,7 @@ def main() -> None:
         *tables.cases(),
         *scale.cases(),
         *ledger.cases(),
+        *explorer.cases(),
         *reproduction.cases(),
     ]
     cases = [case for case in cases if options.only.search(case.label) and case.rows <= options.largest]
