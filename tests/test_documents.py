@@ -86,7 +86,7 @@ WITH_EXAMPLES = [path for path in DOCUMENTS if blocks(path, "python") or command
 
 
 @pytest.mark.parametrize(
-    "document", [pytest.param(d, marks=spark.GROUP if d == ON_SPARK else [], id=name(d)) for d in WITH_EXAMPLES]
+    "document", [pytest.param(d, marks=spark.MARKS if d == ON_SPARK else [], id=name(d)) for d in WITH_EXAMPLES]
 )
 def test_examples_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands, then Python in one namespace, each in order, as a reader would type them."""
