@@ -92,7 +92,7 @@ def _cost(n: int) -> Case:
 
 
 _STREAM = """
-import resource, sys, time
+import re, sys, time
 import numpy as np
 from dpselect import PermuteAndFlip
 
@@ -107,7 +107,8 @@ while seen < n:
         told = time.monotonic()
         print(f"  {seen:,} of {n:,} candidates after {told - started:.0f} s", file=sys.stderr, flush=True)
 assert summary.candidates == n
-print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+# Not resource.getrusage, whose peak begins with that of the process that started this one.
+print(1024 * int(re.search(r"VmHWM:\\s*([0-9]+)", open("/proc/self/status").read())[1]))
 """
 
 

@@ -10,8 +10,12 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-# With `--dist loadgroup`, one process runs all of them: one Java machine is enough.
-GROUP = pytest.mark.xdist_group("spark")
+MARKS = [
+    # With `--dist loadgroup`, one process runs all of them: one Java machine is enough.
+    pytest.mark.xdist_group("spark"),
+    # Older PySpark leaves its sockets to the garbage collection.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
 OPTIONS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

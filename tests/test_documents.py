@@ -22,8 +22,8 @@ BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PEERS = ("diffprivlib", "opendp")
 # A block is Python, commands, or what a command prints.
 LANGUAGES = {"python", "", "text"}
-# Pages whose examples need Spark; where it cannot start they are skipped.
-ON_SPARK = {"docs/scale.md"}
+# The page whose examples need Java; without it they are skipped.
+ON_SPARK = ROOT / "docs" / "scale.md"
 
 
 def name(document: Path) -> str:
@@ -82,17 +82,15 @@ def exit_code(command: str, monkeypatch: pytest.MonkeyPatch) -> object:
     return ended.value.code or 0
 
 
-WITH_EXAMPLES = [
-    pytest.param(path, marks=[spark.GROUP] if name(path) in ON_SPARK else [])
-    for path in DOCUMENTS
-    if blocks(path, "python") or commands(path)
-]
+WITH_EXAMPLES = [path for path in DOCUMENTS if blocks(path, "python") or commands(path)]
 
 
-@pytest.mark.parametrize("document", WITH_EXAMPLES, ids=name)
+@pytest.mark.parametrize(
+    "document", [pytest.param(d, marks=spark.MARKS if d == ON_SPARK else [], id=name(d)) for d in WITH_EXAMPLES]
+)
 def test_examples_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands, then Python in one namespace, each in order, as a reader would type them."""
-    if name(document) in ON_SPARK:
+    if document == ON_SPARK:
         spark.session()
     monkeypatch.chdir(folder)
     for command in commands(document):
@@ -202,10 +200,3 @@ def test_the_readme_is_one_screen() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 70
     assert max(map(len, lines)) <= 140
-
-
-def test_named_tests_exist() -> None:
-    """Each promise names what checks it."""
-    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs" / "promises.md").read_text(encoding="utf-8"))
-    assert len(named) > 8
-    assert all((ROOT / name).exists() for name in named)

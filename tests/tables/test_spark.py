@@ -23,7 +23,7 @@ from tests.tables import test_leaks, test_sources
 from tests.tables.looking import counts, in_writing, opened, places, repeated
 from tests.tables.test_groups import GROUPS
 
-pytestmark = spark.GROUP
+pytestmark = spark.MARKS
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests import spark
 
-pytestmark = spark.GROUP
+pytestmark = spark.MARKS
 
 PROGRAM = """
 import sys

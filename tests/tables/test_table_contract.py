@@ -15,7 +15,7 @@ from dpselect.tables.kinds import Kind
 from tests import spark
 from tests.tables.looking import counts, opened, places, quantile_scores
 
-ENGINES = ["duckdb", pytest.param("spark", marks=spark.GROUP)]
+ENGINES = ["duckdb", pytest.param("spark", marks=spark.MARKS)]
 EXAMPLES = {"duckdb": 40, "spark": 3}
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
 ZONED = NOON.replace(tzinfo=datetime.UTC)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dpselect.errors import EngineFailure
 from dpselect.tables import lines
-from dpselect.tables.duckdb_source import connect
+from dpselect.tables.spark_text import connect_in_worker, decoded
 
 _RANGE = 32 * 2**20
 _BLOCK = 4 * 2**20
@@ -52,15 +52,14 @@ class LineReader:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows; a failure says nothing of them."""
-        connection = connect()
-        connection.execute("SET threads = 1")
-        decoded = "(SELECT TRY(decode(line)) AS line FROM dpselect_lines)"
-        query = lines.rows_of(decoded, self.delimiter, self.names, self.wanted)
+        connection = connect_in_worker()
+        query = lines.rows_of("dpselect_lines", self.delimiter, self.names, self.wanted)
         try:
             for batch in batches:
                 for number in batch[0].to_pylist():
                     for found in lines_in(self.ranges[number]):
-                        connection.register("dpselect_lines", pa.table({"line": pa.array(found, pa.binary())}))
+                        table = pa.table({"line": pa.array(found, pa.binary())})
+                        connection.register("dpselect_lines", decoded(table, connection))
                         rows = connection.sql(query).to_arrow_table()
                         yield from rows.rename_columns([f"c{i}" for i in range(len(self.wanted))]).to_batches()
         except Exception:

@@ -102,8 +102,6 @@ def _natively(name: str) -> Expression:
 
 def typed(name: str, column: Column) -> str:
     """The expression that gives a column the type in which DuckDB expects it, behind its way through Spark."""
-    if column.kind is Kind.TEXT:
-        return f"TRY(decode({name}))"
     return f"TRY_CAST({name} AS {column.type})" if column.kind is Kind.INTEGER else name
 
 

@@ -18,7 +18,7 @@ from dpselect.mechanisms.batches import ROWS, gathered
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.summary import Summary
 from dpselect.mechanisms.summary_arrow import COLUMNS, cells_of
-from dpselect.tables.duckdb_source import connect
+from dpselect.tables.spark_text import connect_in_worker, decoded
 
 _COLUMNS = ["item", "member", "person", "individuals", "grp", "label", "key"]
 _BLOCK = 1 << 17
@@ -37,12 +37,11 @@ class Reader:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the batches with the columns in their order."""
-        connection = connect()
-        connection.execute("SET threads = 1")
+        connection = connect_in_worker()
         query = f"SELECT {_listed(self.expressions)} FROM (SELECT {_listed(self.typed)} FROM dpselect_batch)"
         try:
             for block in _gathered(batches, _BLOCK):
-                connection.register("dpselect_batch", block.select(list(self.expressions)))
+                connection.register("dpselect_batch", decoded(block.select(list(self.expressions)), connection))
                 found = connection.sql(query).to_arrow_table()
                 yield from _replaced(block, found).to_batches()
         except Exception:
