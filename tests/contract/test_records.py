@@ -7,6 +7,7 @@ import pkgutil
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, mechanisms, sampling
+from dpselect.mechanisms.claim import stated
 
 
 def records():
@@ -30,3 +31,9 @@ def test_there_are_records():
 def test_parameters_cannot_be_changed(kind):
     with pytest.raises(dataclasses.FrozenInstanceError):
         kind(epsilon=1).epsilon = 100
+
+
+def test_claims_are_shown_as_they_were_stated():
+    assert str(stated("1/3", monotonic=True)) == "sensitivity 1/3, monotonic"
+    assert str(stated(2)) == "sensitivity 2"
+    assert str(stated(score_range=3)) == "score range 3"
