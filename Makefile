@@ -1,4 +1,4 @@
-# Everything a newcomer needs: `make demo`, `make test`, `make bench`. Each makes .venv first and installs what it uses.
+# Everything a newcomer needs: `make demo`, `make test`, `make bench`, `make docs`. Each makes .venv first and installs what it uses.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -7,11 +7,13 @@ BIN := .venv/bin
 FUZZ_SECONDS ?= 60
 MUTANTS ?= 200
 
-.PHONY: help demo test bench test-oldest fuzz mutants clean
+.PHONY: help demo test bench docs pictures test-oldest fuzz mutants clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run every test"
 	@echo "make bench  measure dpselect beside numpy, OpenDP and diffprivlib"
+	@echo "make docs   build the documentation into site/; it opens without a network"
+	@echo "make pictures  draw the pictures of the documentation again"
 	@echo "make test-oldest  run every test with the oldest dependencies that are allowed"
 	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
 	@echo "make mutants  change the code in $(MUTANTS) ways, one at a time, and see whether the tests notice"
@@ -23,7 +25,11 @@ help:
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
+	touch $@
+
+.venv/installed-docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
 
 .venv/installed-bench: .venv/installed
@@ -37,10 +43,17 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 bench: .venv/installed-bench
 	$(BIN)/python -m benchmarks
+
+docs: .venv/installed-docs
+	$(BIN)/python tools/build_docs.py
+
+# What docs/pictures holds is made by this; `make test` compares.
+pictures: .venv/installed-dev
+	$(BIN)/python tools/draw_pictures.py
 
 .venv-oldest/installed: pyproject.toml constraints/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
@@ -48,7 +61,7 @@ bench: .venv/installed-bench
 	touch $@
 
 test-oldest: .venv-oldest/installed
-	.venv-oldest/bin/python -m pytest -n 2 -p no:cacheprovider
+	.venv-oldest/bin/python -m pytest -n 2 --dist loadgroup -p no:cacheprovider
 
 .venv/installed-fuzz: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
@@ -75,4 +88,4 @@ mutants: build/mutants.sqlite
 	$(BIN)/python -m mutation $(MUTANTS)
 
 clean:
-	rm -rf .venv .venv-oldest build
+	rm -rf .venv .venv-oldest build site .cache

@@ -1,6 +1,7 @@
 """Measure every row and print the table."""
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -8,7 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import analysis, footprint, ledger, reproduction, speed, tables
+from benchmarks import analysis, explorer, footprint, ledger, reproduction, scale, speed, tables
 from benchmarks.case import Case, Row, measured
 from benchmarks.machine import machine
 from benchmarks.stopwatch import FULL, QUICK, Effort
@@ -24,9 +25,12 @@ def main() -> None:
         *footprint.cases(),
         *analysis.cases(),
         *tables.cases(),
+        *scale.cases(),
         *ledger.cases(),
+        *explorer.cases(),
         *reproduction.cases(),
     ]
+    cases = [case for case in cases if options.only.search(case.label) and case.rows <= options.largest]
     effort = replace(QUICK if options.quick else FULL, turn=options.turn)
     rows = list(_rows(cases, effort))
     print(f"{machine()}\n{_method(effort)}\n")
@@ -44,6 +48,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--turn", type=float, default=0.0, metavar="SECONDS", help="length of a competitor's turn; default: one call"
     )
+    parser.add_argument(
+        "--only", type=re.compile, default="", metavar="PATTERN", help="only rows whose description has this pattern"
+    )
+    parser.add_argument(
+        "--largest", type=float, default=float("inf"), metavar="N", help="no rows of more candidates or rows: 1e7"
+    )
     return parser.parse_args()
 
 
@@ -59,10 +69,9 @@ def _rows(cases: Sequence[Case], effort: Effort) -> Iterator[Row]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(cases))
         for number, case in enumerate(cases, start=1):
-            label = " ".join(filter(None, (case.what, case.epsilon, case.n, case.shape, case.dtype, case.against)))
-            progress.update(task, description=label)
+            progress.update(task, description=case.label)
             if not console.is_terminal:
-                print(f"[{number}/{len(cases)}] {label}", file=sys.stderr, flush=True)
+                print(f"[{number}/{len(cases)}] {case.label}", file=sys.stderr, flush=True)
             yield measured(case, effort)
             progress.advance(task)
 

@@ -12,8 +12,8 @@ from benchmarks.case import Case, contest, solo
 from benchmarks.contestant import Contestant
 from benchmarks.scores import Data, Scores
 from benchmarks.stopwatch import Call, Effort
-from dpselect import ExponentialMechanism, Mechanism, PermuteAndFlip, ReportNoisyMax
-from dpselect.analysis import compare
+from dpselect import ExponentialMechanism, Mechanism, PermuteAndFlip, ReportNoisyMax, generalized_scores
+from dpselect.analysis import compare, expected_evaluations
 
 _BINS = 1024
 
@@ -31,6 +31,8 @@ def cases() -> Iterator[Case]:
     yield _pmf_memory()
     yield solo(_COMPARE, Data(_BINS), at_most_seconds(2))
     yield solo(_SIMULATE, Data(_BINS), at_most_seconds(1))
+    yield solo(_GENERALIZED, Data(10**5), at_most_seconds(1))
+    yield contest(_EVALUATIONS, _SOFTMAX, Data(10**6), no_bar())
 
 
 def _pmf(mechanism: Mechanism) -> Contestant:
@@ -67,6 +69,12 @@ def _dynamic_program(scores: Scores) -> Call:
     return probabilities
 
 
+def _generalized(scores: Scores) -> Call:
+    """Sensitivities between 1 and 1000, one for each score."""
+    sensitivities = np.random.default_rng(scores.size).integers(1, 1000, scores.size)
+    return partial(generalized_scores, scores, sensitivities, 1)
+
+
 def _pmf_memory() -> Case:
     """The most memory that a pmf of ten million candidates needs, in arrays of the size of the scores."""
 
@@ -89,6 +97,11 @@ _SOFTMAX = Contestant("softmax", _softmax)
 _DYNAMIC_PROGRAM = Contestant("O(n^2) program", _dynamic_program)
 _COMPARE = Contestant(
     "compare, 100 epsilons", lambda scores: partial(compare, scores, np.geomspace(0.01, 1, 100).tolist()), "0.01:1"
+)
+_GENERALIZED = Contestant("generalized_scores", _generalized)
+_EVALUATIONS = Contestant(
+    "PermuteAndFlip, expected_evaluations",
+    lambda scores: partial(expected_evaluations, PermuteAndFlip(epsilon=1), scores),
 )
 _SIMULATE = Contestant(
     "simulate, 10^6 draws", lambda scores: partial(PermuteAndFlip(epsilon=1).simulate, scores, 10**6)

@@ -51,6 +51,11 @@ def at_most_seconds(limit: float) -> Bar:
     )
 
 
+def at_most(limit: float, show: Callable[[float], str]) -> Bar:
+    """Ours is at most a limit, in whatever the row shows."""
+    return Bar(f"<= {show(limit)}", lambda _: "", lambda figures: figures.ours <= limit)
+
+
 def at_most_share(share: float) -> Bar:
     """Ours is at most `share` of the reference's."""
     return Bar(f"<= {percent(share)}", lambda figures: percent(figures.ratio), lambda figures: figures.ratio <= share)

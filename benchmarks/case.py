@@ -23,6 +23,12 @@ class Case:
     shape: str = ""
     dtype: str = ""
     show: Callable[[float], str] = units.seconds
+    rows: int = 0  # of long rows, how many candidates or rows of a table they see
+
+    @property
+    def label(self) -> str:
+        """All that tells the row from others."""
+        return " ".join(filter(None, (self.what, self.epsilon, self.n, self.shape, self.dtype, self.against)))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,11 @@ def megabytes(value: float) -> str:
     return f"{value / 1e6:.2f} MB"
 
 
+def bytes_of(value: float) -> str:
+    """A small number of bytes."""
+    return f"{value:,.0f} B"
+
+
 def times(ratio: float) -> str:
     """A ratio."""
     return f"{_rounded(ratio)} x"

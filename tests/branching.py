@@ -71,6 +71,14 @@ class BranchingDraws(Draws):
         p = heads_probability(exponent)
         return self.choose([math.comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)])
 
+    def flip(self, exponent):
+        return self.coin(heads_probability(exponent))
+
+    def flip_between(self, near, further):
+        assert further > 0
+        near, far = heads_probability(near), heads_probability(near + further)
+        return self.coin((near - far) / (1 - far))
+
     def index(self, bound):
         return self.choose([Fraction(1, bound)] * bound)
 

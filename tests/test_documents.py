@@ -4,58 +4,199 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
+from dpselect.cli import main
 from dpselect.cli.hospital import make_visits
+from tests import spark
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Whose code a block is, if it is not ours: the title of the block is the name of the module.
+PEERS = ("diffprivlib", "opendp")
+# A block is Python, commands, or what a command prints.
+LANGUAGES = {"python", "", "text"}
+# The page whose examples need Java; without it they are skipped.
+ON_SPARK = ROOT / "docs" / "scale.md"
 
 
-def blocks(document: Path, language: str) -> list[str]:
-    return [body for name, body in BLOCK.findall(document.read_text(encoding="utf-8")) if name == language]
+def name(document: Path) -> str:
+    return document.relative_to(ROOT).as_posix()
+
+
+def blocks(document: Path, language: str, title: str | None = None) -> list[str]:
+    """The bodies of the blocks of a language: with a peer's title, or those that are ours."""
+    found = []
+    for word, attributes, body in BLOCK.findall(document.read_text(encoding="utf-8")):
+        peer = next((peer for peer in PEERS if f'title="{peer}"' in attributes), None)
+        if word == language and peer == title:
+            found.append(body)
+    return found
+
+
+def commands(document: Path) -> list[str]:
+    """Lines that start with a dollar sign, in order."""
+    joined = "\n".join(blocks(document, "")).replace("\\\n", " ")
+    return re.findall(r"^\$ (.*)$", joined, re.MULTILINE)
+
+
+def shown(document: Path) -> list[str]:
+    """Commands that are shown and not run here, because they install, or take minutes."""
+    fenced = "\n".join(blocks(document, "")).replace("\\\n", " ")
+    indented = re.findall(r"^ {4}((?:dpselect|make|pip) .*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    lines = [line.partition("  #")[0].strip() for line in [*fenced.splitlines(), *indented]]
+    return [line for line in lines if line and not line.startswith("$ ")]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the tables that the examples name."""
     folder = tmp_path_factory.mktemp("examples")
-    subprocess.run([sys.executable, "-m", "dpselect", "demo", "--save", "visits.csv"], cwd=folder, check=True)
-    pq.write_table(make_visits().table(), folder / "visits.parquet")
+    visits = make_visits().table()
+    csv.write_csv(visits, folder / "visits.csv")
+    pq.write_table(visits, folder / "visits.parquet")
     return folder
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_python_blocks_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order and in one namespace, as a reader would type them."""
-    monkeypatch.chdir(folder)
+def run_all(bodies: list[str], document: Path) -> None:
     namespace: dict[str, object] = {}
-    for block in blocks(document, "python"):
-        exec(compile(block, document.name, "exec"), namespace)  # noqa: S102 - our own examples
+    for body in bodies:
+        exec(compile(body, document.name, "exec"), namespace)  # noqa: S102 - our own examples
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_commands_run(document: Path, folder: Path) -> None:
-    """Lines that start with a dollar sign, in order."""
-    for block in blocks(document, ""):
-        for command in re.findall(r"^\$ (.*)$", block.replace("\\\n", " "), re.MULTILINE):
-            ours = re.sub(r"^(\.venv/bin/)?dpselect", f"{shlex.quote(sys.executable)} -m dpselect", command)
-            done = subprocess.run(ours, shell=True, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S602
-            assert done.returncode == 0, f"{command}\n{done.stderr}"
+def exit_code(command: str, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Run a command: by the entry point, or by a shell if it is more than dpselect with options."""
+    ours = re.sub(r"^(\.venv/bin/)?dpselect", "dpselect", command)
+    if not ours.startswith("dpselect ") or set(ours) & set("|><;&"):
+        python = f"{shlex.quote(sys.executable)} -m dpselect"
+        return subprocess.run(re.sub(r"^dpselect", python, ours), shell=True, check=False).returncode  # noqa: S602
+    monkeypatch.setattr(sys, "argv", shlex.split(ours))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code or 0
+
+
+WITH_EXAMPLES = [path for path in DOCUMENTS if blocks(path, "python") or commands(path)]
+
+
+@pytest.mark.parametrize(
+    "document", [pytest.param(d, marks=spark.MARKS if d == ON_SPARK else [], id=name(d)) for d in WITH_EXAMPLES]
+)
+def test_examples_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands, then Python in one namespace, each in order, as a reader would type them."""
+    if document == ON_SPARK:
+        spark.session()
+    monkeypatch.chdir(folder)
+    for command in commands(document):
+        assert exit_code(command, monkeypatch) == 0, command
+    run_all(blocks(document, "python"), document)
+
+
+# What the text says a plan comes to: the command, and figures that it prints and the page quotes.
+FIGURES = [
+    ("README.md", "plan --candidates 4 --epsilon 0.1 --monotonic", ["4.42"]),
+    ("docs/tutorial.md", "plan --candidates 6 --epsilon 0.1 --monotonic", ["permute-and-flip 0.1 6.271 47.88 63.97"]),
+    ("docs/tutorial.md", "plan --candidates 6 --error 100 --monotonic", ["permute-and-flip 0.006271 100 763.5 1,021"]),
+    (
+        "docs/choose.md",
+        "plan --candidates 30 --epsilon 0.1 --monotonic --selections 10 --delta 1e-6",
+        ["0.6862", "0.8773"],
+    ),
+    ("docs/ledger.md", "plan --candidates 1000 --epsilon 0.1 --selections 50 --delta 1e-6", ["1.661", "3.003"]),
+]
+
+
+@pytest.mark.parametrize(("page", "command", "figures"), FIGURES, ids=str)
+def test_figures_are_what_the_command_prints(
+    page: str, command: str, figures: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"dpselect {command}\n" in text
+    assert exit_code(f"dpselect {command}", monkeypatch) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for figure in figures:
+        assert figure in printed
+        assert figure in " ".join(text.split())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("peer", PEERS)
+def test_the_other_side_runs(peer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of other libraries that the migration pages show."""
+    found = {document: blocks(document, "python", peer) for document in DOCUMENTS}
+    assert sum(map(len, found.values())) >= 2
+    pytest.importorskip(peer, reason=f"{peer} is not installed: pip install '.[bench]'")
+    monkeypatch.chdir(folder)
+    for document, bodies in found.items():
+        run_all(bodies, document)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_no_block_slips_through(document: Path) -> None:
+    """A block in another language would run nowhere."""
+    text = document.read_text(encoding="utf-8")
+    assert {language for language, _, _ in BLOCK.findall(text)} <= LANGUAGES
+    assert text.count("\n```") == 2 * len(BLOCK.findall(text))
+
+
+def test_shown_commands_exist() -> None:
+    """The targets of make, the extras of pip, and the options of dpselect."""
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = set(project["optional-dependencies"])
+    helps: dict[str, str] = {}
+    lines = [line for document in DOCUMENTS for line in shown(document)]
+    assert len(lines) >= 5
+    for line in lines:
+        first, *words = shlex.split(line)
+        if first == "make":
+            assert {word for word in words if "=" not in word} <= targets, line
+        elif first == "pip":
+            assert {extra for found in re.findall(r"\[(.*?)\]", line) for extra in found.split(",")} <= extras, line
+        elif first == "dpselect":
+            if words[0] not in helps:
+                asked = [sys.executable, "-m", "dpselect", words[0], "--help"]
+                helps[words[0]] = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+            assert all(word in helps[words[0]] for word in words if word.startswith("--")), line
+        else:
+            assert first in {"source", "git", "cd", "python", "sudo", "spark-submit"} or (ROOT / first).is_file(), line
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_lists_are_lists_for_the_site_too(document: Path) -> None:
+    """The generator needs an empty line before a list, and four spaces before what belongs to an item."""
+    text = BLOCK.sub("", document.read_text(encoding="utf-8"))
+    assert not re.findall(r"^[^\s*#|\-\d>][^\n]*\n(?:[*-]|\d+\.) ", text, re.MULTILINE)
+    assert not re.findall(r"^(?:[*-]|\d+\.) [^\n]*\n(?: {1,3}\S[^\n]*\n)*\n {1,3}[^\s]", text, re.MULTILINE)
+
+
+def test_theorems_name_tests_that_exist() -> None:
+    """The theorems name the tests that check them."""
+    named = [
+        match for document in DOCUMENTS for match in re.findall(r"(tests/[\w/]+\.py)(?:::(\w+))?", document.read_text())
+    ]
+    assert len(named) >= 15
+    for path, test in named:
+        assert (ROOT / path).is_file(), path
+        assert not test or re.search(rf"^def {test}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), test
 
 
 def test_the_patterns_find_the_examples() -> None:
-    """The power check: the README has examples of both kinds."""
-    assert len(blocks(ROOT / "README.md", "python")) >= 3
-    assert len(re.findall(r"^\$ ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)) >= 5
+    """The power check: the README has examples of both kinds, and the docs many."""
+    assert blocks(ROOT / "README.md", "python")
+    assert commands(ROOT / "README.md")
+    assert sum(len(blocks(document, "python")) for document in DOCUMENTS) >= 20
+    assert sum(len(commands(document)) for document in DOCUMENTS) >= 20
 
 
-def test_named_tests_exist() -> None:
-    """Each promise names what checks it."""
-    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs" / "promises.md").read_text(encoding="utf-8"))
-    assert len(named) > 8
-    assert all((ROOT / name).exists() for name in named)
+def test_the_readme_is_one_screen() -> None:
+    """Everything else is a page of the docs."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 70
+    assert max(map(len, lines)) <= 140

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 from dpselect import errors
 from dpselect.errors import BudgetExceeded, LedgerCorrupt
 from dpselect.mechanisms.exponential import ExponentialMechanism
+from dpselect.mechanisms.generalized_scores import generalized_scores
 from dpselect.mechanisms.guarantee import Guarantee
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.protocol import Mechanism
 
 if TYPE_CHECKING:
-    from dpselect import analysis, audit, ledger, optimality, tables
+    from dpselect import analysis, audit, ledger, optimality, tables, tuning
     from dpselect.ledger import Ledger
     from dpselect.tables import Answer, open_table
+    from dpselect.tuning import tune
 
 __version__ = "0.1.0"
 
@@ -31,15 +33,18 @@ __all__ = [
     "analysis",
     "audit",
     "errors",
+    "generalized_scores",
     "ledger",
     "open_table",
     "optimality",
     "tables",
+    "tune",
+    "tuning",
 ]
 
 # What is imported when it is first used: SciPy, SQLite and DuckDB take longer to import than all the rest.
-_ROOMS = ("analysis", "audit", "ledger", "optimality", "tables")
-_LAZY = {"Answer": "tables", "Ledger": "ledger", "open_table": "tables"}
+_ROOMS = ("analysis", "audit", "ledger", "optimality", "tables", "tuning")
+_LAZY = {"Answer": "tables", "Ledger": "ledger", "open_table": "tables", "tune": "tuning"}
 
 
 def __getattr__(name: str) -> Any:

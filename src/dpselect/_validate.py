@@ -15,20 +15,34 @@ _LARGEST = 10**LARGEST_EXPONENT
 def exact_positive(**parameter: Any) -> Fraction:
     """The exact value of a positive finite number: an int, float, Fraction, Decimal or decimal string."""
     [(name, value)] = parameter.items()
+    number = _number(name, value, "a positive finite number")
+    if number <= 0:
+        raise InvalidValue(f"{name} must be > 0, got {_short(value)}: give a positive finite number")
+    return _not_long(name, number)
+
+
+def exact(**parameter: Any) -> Fraction:
+    """The exact value of a finite number of either sign: an int, float, Fraction, Decimal or decimal string."""
+    [(name, value)] = parameter.items()
+    return _not_long(name, _number(name, value, "a finite number"))
+
+
+def _number(name: str, value: Any, wanted: str) -> Fraction:
     accepted = f"give {name} as an int, float, Fraction, Decimal or decimal string such as '0.1'"
     if isinstance(value, (bool, np.bool_)):
         raise InvalidType(f"{name} must be a number, got {value!r}: {accepted}")
     try:
-        number = rational_from_text(value) if isinstance(value, str) else rational(value)
+        return rational_from_text(value) if isinstance(value, str) else rational(value)
     except NotExact:
         if isinstance(value, str):
             raise InvalidValue(f"{name} must be a number, got the text {_short(value)}: {accepted}") from None
         raise InvalidType(f"{name} must be a number, got {type(value).__name__}: {accepted}") from None
     except NotFinite:
-        raise InvalidValue(f"{name} must be finite, got {_short(value)}: give a positive finite number") from None
-    if number <= 0:
-        raise InvalidValue(f"{name} must be > 0, got {_short(value)}: give a positive finite number")
-    if max(number.numerator, number.denominator) > _LARGEST:
+        raise InvalidValue(f"{name} must be finite, got {_short(value)}: give {wanted}") from None
+
+
+def _not_long(name: str, number: Fraction) -> Fraction:
+    if max(abs(number.numerator), number.denominator) > _LARGEST:
         raise InvalidValue(f"{name} must have at most {LARGEST_EXPONENT} digits: give a shorter number")
     return number
 

@@ -25,6 +25,13 @@ class EngineFailure(DPSelectError, RuntimeError):
     """The engine that counts failed. Its own message is withheld: it may quote a value of the table."""
 
 
+class RunFailed(DPSelectError, RuntimeError):
+    """A run of a private mechanism failed while its best result was sought. The charge stands.
+
+    Its own message and traceback are withheld: they may quote the data.
+    """
+
+
 class BitsExhausted(DPSelectError, RuntimeError):
     """A finite source of bits ran dry. It never decides instead of the missing bits."""
 

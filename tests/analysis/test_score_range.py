@@ -125,3 +125,23 @@ def test_other_mechanisms_may_state_a_range():
     twice = Foreign()
     twice.score_range = 1
     assert search_neighbours(twice, [3, 0, 1]) > 1
+
+
+class LooksAtSigns(Foreign):
+    """No selection from differences: what it does depends on where the scores are."""
+
+    def __init__(self, is_odd):
+        self.is_odd = is_odd
+
+    def pmf(self, scores):
+        return [0.9, 0.1] if self.is_odd(scores) else [0.1, 0.9]
+
+
+@pytest.mark.parametrize(
+    "is_odd",
+    [lambda q: max(q) < 0, lambda q: min(q) > 0, lambda q: min(q) < 0 < max(q)],
+    ids=["all fall", "all rise", "one falls and one rises"],
+)
+def test_neighbours_of_a_range_move_in_every_direction(is_odd):
+    assert search_neighbours(LooksAtSigns(is_odd), [0, 0]) > 2
+    assert search_neighbours(LooksAtSigns(lambda q: False), [0, 0]) == 0

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpselect._shown import DOWN, NEAREST, shown
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error, worst_case_error
 from dpselect.analysis.plan import EqualCost, epsilon_promising, equal_cost, promise
-from dpselect.cli.figures import DOWN, NEAREST, shown
 from dpselect.errors import InvalidValue
 from dpselect.ledger import Charge
 from dpselect.ledger.accounting import total

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect.cli.scores_file import Candidates, read_scores
+from dpselect._score_lines import Candidates
+from dpselect.cli.scores_file import read_scores
 from dpselect.errors import DPSelectError, InvalidValue
 
 PRIVATE = "48151623"

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors, generalized_scores
+from dpselect.analysis import expected_evaluations, unequal_errors
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 NUMBERS = (
@@ -77,3 +78,35 @@ def test_good_scores_select_an_index_in_range(kind, scores, epsilon, sensitivity
 @settings(deadline=None)
 def test_early_exit_selects_an_index_in_range(scores):
     assert 0 <= PermuteAndFlip(1).select(scores, early_exit=True) < len(scores)
+
+
+@given(scores=THINGS | ARRAYS, sensitivities=THINGS | ARRAYS, epsilon=THINGS, failure=THINGS)
+@settings(max_examples=80)
+def test_generalized_scores(scores, sensitivities, epsilon, failure):
+    calls = [
+        lambda: generalized_scores(scores, sensitivities, epsilon, failure),
+        lambda: generalized_scores(scores, [1], 1),
+        lambda: generalized_scores([1, 2], sensitivities, 1),
+        lambda: generalized_scores([1, 2], [1, 1], epsilon),
+        lambda: generalized_scores([1, 2], [1, 1], 1, failure),
+        lambda: unequal_errors(scores, sensitivities, 1),
+    ]
+    for call in calls:
+        with contextlib.suppress(errors.InvalidValue, errors.InvalidType):
+            call()
+
+
+@pytest.mark.parametrize(("kind", "name"), [(PermuteAndFlip, "best"), (ExponentialMechanism, "upper")])
+@given(score=THINGS, count=THINGS, bound=THINGS)
+@settings(max_examples=150)
+def test_lazy_selections(kind, name, score, count, bound):
+    calls = [
+        lambda: kind(1).select_lazily(lambda _: score, 3, **{name: 1}),
+        lambda: kind(1).select_lazily(lambda _: 1, count, **{name: 1}),
+        lambda: kind(1).select_lazily(lambda _: 1, 3, **{name: bound}),
+        lambda: kind(1).select_lazily(score, count, **{name: bound}),
+        lambda: expected_evaluations(kind(1), score, bound),
+    ]
+    for call in calls:
+        with contextlib.suppress(errors.InvalidValue, errors.InvalidType):
+            call()

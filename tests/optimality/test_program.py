@@ -105,6 +105,6 @@ def test_the_relaxed_program_is_a_lower_bound() -> None:
 
 
 def test_a_gap_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpselect.optimality.program._LARGEST_GAP", -1.0)
+    monkeypatch.setattr("dpselect.optimality.program.LARGEST_GAP", -1.0)
     with pytest.raises(NotConverged, match="HiGHS left a duality gap of"):
         solve(3, 3, 0.5)

@@ -29,9 +29,20 @@ def in_writing(table):
 def counts(table, column, candidates):
     """How many individuals have each candidate: one list, or a list for each group."""
     found = table.columns[column]
-    vectors = table._engine.counts(found, public_values(candidates, found), table._who)
-    lists = [vector.tolist() for vector in vectors]
+    lists = counted(table._engine, found, public_values(candidates, found), table._who)
     return lists[0] if table._who.groups is None else lists
+
+
+def counted(engine, column, candidates, who):
+    """A list of counts for each group, or one for all."""
+    if not hasattr(engine, "scores"):
+        return [vector.tolist() for vector in engine.counts(column, candidates, who)]
+    found = engine.scores(column, candidates, who).toArrow().to_pydict()
+    lists = [[None] * len(candidates) for _ in range(1 if who.groups is None else len(who.groups.values))]
+    for group, place, number in zip(found["grp"], found["label"], found["individuals"], strict=True):
+        assert lists[group][place] is None
+        lists[group][place] = number
+    return lists
 
 
 def places(table, column, lower, upper, step=1):

@@ -255,7 +255,7 @@ def test_columns_that_do_not_exist_are_named_with_those_that_do(table):
 def test_bad_options_are_refused():
     with pytest.raises(InvalidValue, match="neighbours must be 'add-remove' or 'replace', got 'both'"):
         opened({"x": [1]}, neighbours="both")
-    with pytest.raises(InvalidValue, match="engine must be one of duckdb, got 'sqlite'"):
+    with pytest.raises(InvalidValue, match="engine must be one of duckdb, spark, got 'sqlite'"):
         opened({"x": [1]}, engine="sqlite")
 
 

@@ -2,13 +2,14 @@
 
 import re
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpselect
 from dpselect.errors import InvalidValue
-from dpselect.tables import lines
+from dpselect.tables import lines, spark_lines
 from dpselect.tables.duckdb_source import connect
 from tests.tables.looking import counts, places
 
@@ -64,6 +65,21 @@ def rows_of(tmp_path_factory):
     def read(data):
         path.write_bytes(data)
         return connection.execute(lines.rows(",", ["a", "b"]), {"paths": [str(path)]}).fetchall()
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def rows_of_workers(tmp_path_factory):
+    """The same as Spark's workers see them, in ranges of a few bytes."""
+    path = tmp_path_factory.mktemp("lines") / "t.csv"
+
+    def read(data):
+        path.write_bytes(data)
+        ranges = tuple(spark_lines.ranges_of([path], max(13, len(data) // 40)))
+        reader = spark_lines.LineReader(ranges, ",", ("a", "b"), ("a", "b"))
+        numbers = pa.record_batch({"id": range(len(ranges))})
+        return [tuple(row.values()) for batch in reader(iter([numbers])) for row in batch.to_pylist()]
 
     return read
 
@@ -138,6 +154,34 @@ def model(data):
 def test_any_bytes_are_read_as_the_rules_say(pieces, first, rows_of):
     data = b"a,b" + first + b"".join(pieces)
     assert rows_of(data) == model(data)
+
+
+@settings(max_examples=40)
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=40), first=st.sampled_from([b"\n", b"\r\n"]))
+def test_any_bytes_are_read_alike_by_workers(pieces, first, rows_of_workers):
+    data = b"a,b" + first + b"".join(pieces)
+    assert rows_of_workers(data) == model(data)
+
+
+def test_malformed_lines_take_nothing_with_them_in_workers(rows_of_workers):
+    good = [tuple(line.decode().split(",")) for line in GOOD]
+    lines_ = [line for bad in MALFORMED.values() for line in (bad, *GOOD)]
+    for end in ENDS.values():
+        assert rows_of_workers(end.join([b"a,b", *lines_])) == good * len(MALFORMED)
+
+
+@pytest.mark.parametrize("size", range(1, 12))
+def test_ranges_of_every_size_share_the_lines(size, monkeypatch, tmp_path):
+    """Wherever the ranges and the blocks of reading end, every line is in one range."""
+    monkeypatch.setattr(spark_lines, "_BLOCK", 5)
+    (tmp_path / "t.csv").write_bytes(b"a,b\n" + b"\r\n".join([*GOOD, b"", b"long line", b"q"]) + b"\r\rz,9")
+    found = [
+        line
+        for part in spark_lines.ranges_of([tmp_path / "t.csv"], size)
+        for block in spark_lines.lines_in(part)
+        for line in block
+    ]
+    assert found == [*GOOD, b"long line", b"q", b"z,9"]
 
 
 def test_empty_fields_are_missing_values(tmp_path):

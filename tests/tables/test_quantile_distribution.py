@@ -334,3 +334,14 @@ def test_the_median_of_an_even_table_is_between_the_middle_values():
     table = repeated({"x": [0, 10]}, 300)
     drawn = set(table.median("x", lower=0, upper=10, epsilon=10**4).value.values())
     assert drawn == set(range(11))
+
+
+@pytest.mark.parametrize("lower", [-5, -5.0, Decimal(-5)])
+def test_tiny_numbers_in_writing_stand_at_zero(lower):
+    """Also those with an exponent that no decimal of the engine has; and huge ones stand at the ends."""
+    table = opened({"x": ["1e-999999999", "-1e-999999999", "1e-400", "-1e-20", "0", "1e999999999", "-1e40"]})
+    assert places(table, "x", lower, 5) in (
+        [(0, False, 1), (5, False, 5), (10, False, 1)],
+        [(0, False, 1), (4, True, 1), (5, False, 4), (10, False, 1)],  # floats tell -1e-20 from zero
+    )
+    assert places(table, "x", 3, 5) == [(0, False, 6), (2, False, 1)]

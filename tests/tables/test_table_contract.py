@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.kinds import Kind
+from tests import spark
 from tests.tables.looking import counts, opened, places, quantile_scores
 
-ENGINES = ["duckdb"]
+ENGINES = ["duckdb", pytest.param("spark", marks=spark.MARKS)]
+EXAMPLES = {"duckdb": 40, "spark": 3}
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
 ZONED = NOON.replace(tzinfo=datetime.UTC)
 KINDS = {
@@ -41,7 +43,15 @@ RANGES = {
 
 @pytest.fixture(params=ENGINES)
 def engine(request):
+    if request.param == "spark":
+        spark.session()
     return request.param
+
+
+def for_random(engine, check, **strategies):
+    """Try a check with random arguments, with as many as the engine can answer in a few seconds."""
+    quick = settings(max_examples=EXAMPLES[engine], suppress_health_check=[HealthCheck.too_slow])
+    quick(given(**strategies)(lambda **arguments: check(engine, **arguments)))()
 
 
 @pytest.fixture
@@ -97,6 +107,18 @@ def test_an_empty_table_is_a_table(engine):
     assert set(groups.median("x", lower=0, upper=9, epsilon=1).value) == {"p", "q"}
 
 
+def test_steps_and_places_beyond_64_bits(engine):
+    table = opened({"x": [0, 2**63 - 1, -(2**63)]}, engine)
+    assert places(table, "x", 0, 2**64 - 1, 2**63 + 5) == [(0, False, 2), (0, True, 1)]
+    assert places(table, "x", -(2**63), 2**63 - 1) == [(0, False, 1), (2**63, False, 1), (2**64 - 1, False, 1)]
+
+
+def test_tiny_numbers_in_writing_stand_at_zero(engine):
+    """No engine takes an exponent that it cannot read for a number below the range."""
+    table = opened({"x": ["1e-999999999", "-1e-999999999", "1e999999999", "-1e40"]}, engine)
+    assert places(table, "x", -5, 5) == [(0, False, 1), (5, False, 2), (10, False, 1)]
+
+
 def test_clear_questions_have_clear_answers(engine):
     rows = {"who": list(range(300)), "x": [7] * 200 + [9] * 100, "g": (["p"] * 50 + ["q"] * 50) * 3}
     for person in (None, "who"):
@@ -120,10 +142,13 @@ def standing(values, lower, upper):
     return known[(len(known) - 1) // 2 : (len(known) + 1) // 2] if known else []
 
 
-@pytest.mark.parametrize("name", ENGINES)
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-@given(rows=st.lists(ROW, max_size=14), step=st.integers(1, 4), level=st.fractions("1/20", "19/20", max_denominator=20))
-def test_random_tables_are_counted_like_the_model(name, rows, step, level):
+def test_random_tables_are_counted_like_the_model(engine):
+    levels = st.fractions("1/20", "19/20", max_denominator=20)
+    rows = st.lists(ROW, max_size=14)
+    for_random(engine, check_the_counts_of_a_table, rows=rows, step=st.integers(1, 4), level=levels)
+
+
+def check_the_counts_of_a_table(name, rows, step, level):
     columns = {"who": [who for who, _, _ in rows], "g": [g for _, g, _ in rows], "x": [x for _, _, x in rows]}
     people = opened(columns, name, person="who", types=TYPES)
     candidates, groups = [3, 0, 11, 50], ["q", "p", "z"]
@@ -154,10 +179,12 @@ def test_random_tables_are_counted_like_the_model(name, rows, step, level):
 EPSILONS = st.fractions("1/1000", 50) | st.floats(1e-300, 1e300) | st.sampled_from(["0.1", "1e-9", Decimal("0.5"), 3])
 
 
-@pytest.mark.parametrize("name", ENGINES)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data(), epsilon=EPSILONS, relation=st.sampled_from(["add-remove", "replace"]))
-def test_random_questions_are_answered_with_candidates(name, data, epsilon, relation):
+def test_random_questions_are_answered_with_candidates(engine):
+    relations = st.sampled_from(["add-remove", "replace"])
+    for_random(engine, check_a_random_question, data=st.data(), epsilon=EPSILONS, relation=relations)
+
+
+def check_a_random_question(name, data, epsilon, relation):
     generator = random.Random(data.draw(st.integers(0, 2**32)))
     size = generator.randrange(6)
     rows = {"who": [generator.randrange(3) for _ in range(size)], "g": generator.choices("pq", k=size)}

@@ -8,12 +8,15 @@ from dpselect.analysis.bounds import Bounds, error_bounds
 from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.compare import Comparison, compare
 from dpselect.analysis.error import error_quantile, error_tail, expected_error
+from dpselect.analysis.evaluations import expected_evaluations
 from dpselect.analysis.privacy import check_privacy, search_neighbours
+from dpselect.analysis.unequal import UnequalErrors, unequal_errors
 from dpselect.analysis.worst_case import WorstCase, worst_case_error
 
 __all__ = [
     "Bounds",
     "Comparison",
+    "UnequalErrors",
     "WorstCase",
     "check_privacy",
     "compare",
@@ -22,6 +25,8 @@ __all__ = [
     "error_quantile",
     "error_tail",
     "expected_error",
+    "expected_evaluations",
     "search_neighbours",
+    "unequal_errors",
     "worst_case_error",
 ]

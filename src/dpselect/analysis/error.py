@@ -1,17 +1,24 @@
 """McKenna & Sheldon (2020), Section 2: the error q* - q_M of a mechanism M, its mean, tails and quantiles."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from dpselect import _validate
 from dpselect._scores import as_vector, losses
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.protocol import Mechanism
 from dpselect.probability.grid import Floats
 
 
-def expected_error(mechanism: Mechanism, scores: Any) -> float:
+class HasPmf(Protocol):
+    """What is analysed: anything that knows the probability of each candidate."""
+
+    def pmf(self, scores: Any, /) -> Any:
+        """Return the probability of selecting each candidate."""
+        ...
+
+
+def expected_error(mechanism: HasPmf, scores: Any) -> float:
     """The mean of q* - q_M, in units of the scores.
 
     >>> from dpselect import PermuteAndFlip
@@ -22,7 +29,7 @@ def expected_error(mechanism: Mechanism, scores: Any) -> float:
     return float(probabilities @ np.where(probabilities > 0, errors, 0.0))
 
 
-def error_tail(mechanism: Mechanism, scores: Any, t: Any) -> Any:
+def error_tail(mechanism: HasPmf, scores: Any, t: Any) -> Any:
     """Pr[q* - q_M >= t], for one t or an array of them.
 
     >>> from dpselect import PermuteAndFlip
@@ -49,7 +56,7 @@ def _thresholds(t: Any) -> Floats:
     return thresholds
 
 
-def error_quantile(mechanism: Mechanism, scores: Any, level: float) -> float:
+def error_quantile(mechanism: HasPmf, scores: Any, level: float) -> float:
     """The smallest error x with Pr[q* - q_M <= x] >= level.
 
     >>> from dpselect import PermuteAndFlip
@@ -62,7 +69,7 @@ def error_quantile(mechanism: Mechanism, scores: Any, level: float) -> float:
     return float(errors[np.argmax(beyond <= 1 - level)])
 
 
-def _distribution(mechanism: Mechanism, scores: Any) -> tuple[Floats, Floats]:
+def _distribution(mechanism: HasPmf, scores: Any) -> tuple[Floats, Floats]:
     """Distinct errors, ascending, and the probability of each."""
     errors, inverse = np.unique(losses(as_vector(scores)), return_inverse=True)
     probabilities: Floats = np.bincount(inverse, weights=mechanism.pmf(scores)).astype(np.float64)

@@ -11,10 +11,12 @@ from dpselect.cli.asking import median, mode, quantile, top
 from dpselect.cli.auditing import audit
 from dpselect.cli.comparison import compare
 from dpselect.cli.demo import demo
+from dpselect.cli.exploring import explore
 from dpselect.cli.ledger_commands import ledger
 from dpselect.cli.paper import paper
 from dpselect.cli.planning import plan
 from dpselect.cli.selection import select
+from dpselect.cli.studying import study
 
 # A pretty traceback would print local variables, and those are scores.
 app = typer.Typer(
@@ -30,7 +32,9 @@ app.command()(quantile)
 app.command()(select)
 app.command()(plan)
 app.command()(compare)
+app.command()(explore)
 app.command()(paper)
+app.command()(study)
 app.command()(audit)
 app.command()(demo)
 app.add_typer(ledger, name="ledger")

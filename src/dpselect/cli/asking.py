@@ -30,7 +30,7 @@ _Budget = Annotated[str | None, typer.Option(metavar="B", help="The whole epsilo
 _RequestId = Annotated[
     str | None, typer.Option(metavar="ID", help="Store the answer; the same id again repeats it and costs nothing.")
 ]
-_Engine = Annotated[str, typer.Option(metavar="duckdb", help="What counts the people.")]
+_Engine = Annotated[str, typer.Option(metavar="duckdb|spark", help="What counts the people: this machine, or Spark.")]
 _Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
 _Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
 _Step = Annotated[

@@ -9,8 +9,9 @@ import typer
 from rich.table import Table
 
 import dpselect
+from dpselect._shown import DOWN, shown
 from dpselect.cli.console import busy, clean_errors, print_line, print_table, progress_bar
-from dpselect.cli.figures import DOWN, figure_table, shown
+from dpselect.cli.figures import figure_table
 from dpselect.cli.imported import imported
 from dpselect.cli.options import Epsilon, Json, Monotonic, ScoreRange, Sensitivity
 from dpselect.cli.parsing import claimed, positive, whole

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dpselect._shown import NEAREST, finite, shown
 from dpselect.cli.console import print_line, print_paragraph, print_table
-from dpselect.cli.figures import NEAREST, figure_table, finite, shown
+from dpselect.cli.figures import figure_table
 from dpselect.cli.public_scores import PRIVACY
 from dpselect.mechanisms.claim import Claim
 

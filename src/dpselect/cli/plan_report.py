@@ -1,8 +1,9 @@
 """What `dpselect plan` prints on a terminal: tables, and what they say in plain words."""
 
+from dpselect._shown import DOWN, shown
 from dpselect.analysis.plan import EqualCost, Promise
 from dpselect.cli.console import print_line, print_paragraph, print_table
-from dpselect.cli.figures import DOWN, figure_table, shown
+from dpselect.cli.figures import figure_table
 from dpselect.cli.plan_figures import Figures, Proxy, Question
 from dpselect.cli.public_scores import PRIVACY
 from dpselect.cli.scores_file import shown_path

@@ -1,41 +1,16 @@
-"""Scores from a CSV file, at their exact decimal value. No message contains a field: scores are secret.
+"""The file of scores that a command names."""
 
-Header names are shown only where no name looks like data, because a file without a header starts with a score.
-"""
-
-import csv
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import chain
 from typing import TextIO
 
-from dpselect.cli.score_field import Score, is_data, parse_score
+from dpselect._score_lines import Candidates, Names, candidates_of, check_columns
 from dpselect.errors import InvalidValue
 
 STANDARD_INPUT = "-"
-_SHOWN_NAMES = 20
-_SHOWN_CHARACTERS = 40
-
-
-@dataclass(frozen=True, repr=False)
-class Candidates:
-    """The scores of the candidates, and their labels if the file has labels."""
-
-    scores: list[Score]
-    labels: list[str] | None
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Where the score and the label of a candidate are in a row."""
-
-    width: int
-    score: int
-    label: int | None
-    has_header: bool
+_OPTIONS = Names("--column", "--label")
 
 
 def read_scores(path: str, *, column: str | None = None, label: str | None = None) -> Candidates:
@@ -43,14 +18,11 @@ def read_scores(path: str, *, column: str | None = None, label: str | None = Non
 
     Without `column` the file holds one column of scores, or two columns: label and score.
     """
-    if label is not None and column is None:
-        raise InvalidValue("--label names a column beside --column: name the score column with --column too")
-    if label is not None and column is not None and label.strip() == column.strip():
-        raise InvalidValue("--label and --column must be two columns: a score must not be printed as a label")
+    check_columns(column, label, _OPTIONS)
     name = shown_path(path)
     try:
         with _opened(path) as lines:
-            return _candidates(lines, column, label)
+            return candidates_of(lines, column, label, _OPTIONS)
     except InvalidValue as error:
         raise InvalidValue(f"{name}: {error}") from None
     except FileNotFoundError:
@@ -80,71 +52,3 @@ def _opened(path: str) -> Iterator[TextIO]:
         yield text
     finally:
         text.detach()  # or it would close standard input, which is not ours
-
-
-def _candidates(lines: Iterable[str], column: str | None, label: str | None) -> Candidates:
-    rows = _rows(lines)
-    first = next(rows, None)
-    if first is None:
-        raise InvalidValue("the file is empty: give one row per candidate, with a score or with a label and a score")
-    layout = _plain_layout(first[1]) if column is None else _named_layout(first[1], column, label)
-    scores: list[Score] = []
-    labels: list[str] = []
-    for line, row in rows if layout.has_header else chain([first], rows):
-        if len(row) != layout.width:
-            rule = f"line {line} does not have {layout.width} fields as the first row has"
-            raise InvalidValue(f"{rule}: give every row the same columns, and quote labels that contain a comma")
-        scores.append(parse_score(row[layout.score], line))
-        if layout.label is not None:
-            labels.append(_label(row[layout.label], line))
-    if not scores:
-        raise InvalidValue("there is no candidate below the header: give one row per candidate")
-    return Candidates(scores, None if layout.label is None else labels)
-
-
-def _rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    """The rows with their line numbers, without blank lines. A quoted empty field is a row: its score is missing."""
-    reader = csv.reader(lines, strict=True)
-    try:
-        for row in reader:
-            if row and not (len(row) == 1 and row[0].isspace()):
-                yield reader.line_num, [field.strip() for field in row]
-    except csv.Error:
-        rule = f"line {reader.line_num} is not valid CSV"
-        raise InvalidValue(f"{rule}: check its quotes, and that no field is longer than a label or a number") from None
-
-
-def _plain_layout(first: list[str]) -> _Layout:
-    if len(first) > 2:
-        rule = f"the file has {len(first)} columns, and one or two (label, score) are expected"
-        raise InvalidValue(f"{rule}: name the score column of the header with --column, and the label's with --label")
-    return _Layout(len(first), len(first) - 1, 0 if len(first) == 2 else None, not is_data(first[-1]))
-
-
-def _named_layout(header: list[str], column: str, label: str | None) -> _Layout:
-    return _Layout(
-        len(header),
-        _position(header, column, "--column"),
-        None if label is None else _position(header, label, "--label"),
-        has_header=True,
-    )
-
-
-def _position(header: list[str], name: str, option: str) -> int:
-    matches = header.count(name.strip())
-    if matches == 1:
-        return header.index(name.strip())
-    if matches:
-        raise InvalidValue(f"the header has {matches} columns named {name!r}: rename one, so that {option} is clear")
-    if any(map(is_data, header)):
-        rule = f"there is no column {name!r}, and the first row looks like data"
-        raise InvalidValue(f"{rule}: {option} needs a header row with the names of the columns")
-    shown = [repr(known[:_SHOWN_CHARACTERS]) for known in header[:_SHOWN_NAMES]]
-    names = ", ".join(shown + ["..."] * (len(header) > _SHOWN_NAMES))
-    raise InvalidValue(f"there is no column {name!r}: give {option} one of {names}")
-
-
-def _label(field: str, line: int) -> str:
-    if not field:
-        raise InvalidValue(f"line {line} has no label: give every candidate a label")
-    return field

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
+from dpselect._score_lines import Candidates
 from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import Column, Epsilon, File, Json, Label, Monotonic, ScoreRange, Sensitivity
-from dpselect.cli.scores_file import Candidates, read_scores
+from dpselect.cli.scores_file import read_scores
 from dpselect.mechanisms.names import KINDS, MechanismName
 from dpselect.mechanisms.record import SelectionRecord
 

@@ -16,6 +16,7 @@ from dpselect.ledger.charge import PURE, Charge
 from dpselect.ledger.composition import Releases, loss_epsilon, renyi_epsilon
 from dpselect.ledger.durable import Ledger
 from dpselect.ledger.entry import Entry
+from dpselect.ledger.repeated import repeated
 from dpselect.mechanisms.guarantee import pure_zcdp
 from dpselect.mechanisms.names import KINDS, MechanismName
 
@@ -89,7 +90,9 @@ def approximate(releases: Releases, delta: float) -> Approximate:
 
 
 def _zcdp(mechanism: str, epsilon: Fraction) -> float:
-    return pure_zcdp(epsilon) if mechanism == PURE else KINDS[MechanismName(mechanism)](epsilon).guarantee.zcdp
+    if mechanism == PURE or repeated(mechanism) is not None:
+        return pure_zcdp(epsilon)
+    return KINDS[MechanismName(mechanism)](epsilon).guarantee.zcdp
 
 
 def _shown(number: Fraction) -> str:

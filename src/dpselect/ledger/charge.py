@@ -11,6 +11,7 @@ from typing import Any
 
 from dpselect import _validate
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.ledger.repeated import PREFIX, Repeated, repeated
 from dpselect.mechanisms.names import KINDS, name_of
 from dpselect.mechanisms.record import Number, SelectionRecord
 
@@ -44,7 +45,7 @@ class Charge:
         object.__setattr__(self, "_text", canonical_text(what))
         object.__setattr__(self, "what", json.loads(self.text))
         object.__setattr__(self, "each", _validate.exact_positive(epsilon=each))
-        object.__setattr__(self, "mechanism", _mechanism_name(mechanism))
+        object.__setattr__(self, "mechanism", _mechanism_name(mechanism, self.each))
         object.__setattr__(self, "count", _count(count))
 
     @classmethod
@@ -59,6 +60,16 @@ class Charge:
         if not isinstance(what, Mapping):
             raise InvalidType(f"what must be a mapping of public parameters, got {type(what).__name__}")
         return cls({**what, **mechanism.claim.to_dict()}, mechanism.epsilon, name_of(mechanism), count)
+
+    @classmethod
+    def of_best(cls, runs: Repeated, what: What) -> "Charge":
+        """The cost of keeping the best result of a random number of private runs.
+
+        >>> from dpselect.tuning import geometric
+        >>> Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon
+        Fraction(3, 10)
+        """
+        return cls(what, runs.epsilon, runs.name)
 
     @property
     def text(self) -> str:
@@ -108,9 +119,12 @@ def _plain(value: Any) -> Any:
     raise InvalidType(f"{rule}, got {type(value).__name__}")
 
 
-def _mechanism_name(name: Any) -> str:
+def _mechanism_name(name: Any, each: Fraction) -> str:
     known = [*(kind.value for kind in KINDS), PURE]
-    if not isinstance(name, str) or name not in known:
+    runs = repeated(name) if isinstance(name, str) else None
+    if runs is not None and runs.epsilon != each:
+        raise InvalidValue(f"epsilon must be that of all runs of {PREFIX}: make the charge with Charge.of_best")
+    if not isinstance(name, str) or (name not in known and runs is None):
         raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
     return str(name)
 

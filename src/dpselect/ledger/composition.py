@@ -12,6 +12,7 @@ Rounding within dp_accounting's scalar formulas is covered by a relative 1e-9.
 
 import importlib
 import math
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from types import ModuleType
@@ -23,8 +24,10 @@ from dpselect._exact import float_above, float_below
 from dpselect.errors import MissingExtra
 from dpselect.ledger.charge import PURE
 from dpselect.ledger.profile import profile
+from dpselect.ledger.repeated import repeated
 from dpselect.mechanisms.guarantee import bounded_range_zcdp, laplace_zcdp, pure_zcdp
 from dpselect.mechanisms.names import MechanismName
+from dpselect.mechanisms.repeats import Repeats
 
 # How often each (mechanism, epsilon) was released.
 Releases = Mapping[tuple[str, Fraction], int]
@@ -40,7 +43,25 @@ _MARGIN = 1 + 1e-9
 
 
 def renyi_epsilon(releases: Releases, delta: float) -> float:
-    """An epsilon by Renyi differential privacy (Mironov 2017)."""
+    """An epsilon by Renyi differential privacy (Mironov 2017).
+
+    The best of many runs is accounted for in two ways, as what it is and as any release of its pure epsilon.
+    """
+    found = [_renyi_epsilon(releases, delta)]
+    if any(repeated(mechanism) for mechanism, _ in releases):
+        found.append(_renyi_epsilon(without_repeats(releases), delta))
+    return min(found)
+
+
+def without_repeats(releases: Releases) -> Releases:
+    """The same releases, with only its pure epsilon known of the best of many runs."""
+    counts: Counter[tuple[str, Fraction]] = Counter()
+    for (mechanism, epsilon), count in releases.items():
+        counts[PURE if repeated(mechanism) else mechanism, epsilon] += count
+    return counts
+
+
+def _renyi_epsilon(releases: Releases, delta: float) -> float:
     accountancy = _module("dp_accounting")
     accountant = accountancy.rdp.RdpAccountant(_ORDERS, accountancy.NeighboringRelation.REPLACE_ONE)
     for (mechanism, epsilon), count in releases.items():
@@ -50,6 +71,9 @@ def renyi_epsilon(releases: Releases, delta: float) -> float:
 
 def _event(accountancy: ModuleType, mechanism: str, epsilon: Fraction) -> Any:
     """The event of one release, never milder than the mechanism."""
+    runs = repeated(mechanism)
+    if runs is not None:
+        return best_event(runs.repeats, _event(accountancy, PURE, runs.each))
     if epsilon > _LARGE:  # whose Renyi divergence is nearly epsilon at all orders
         return accountancy.ZCDpEvent(rho=0.0, xi=float_above(epsilon))
     if mechanism == MechanismName.EXPONENTIAL:
@@ -59,6 +83,14 @@ def _event(accountancy: ModuleType, mechanism: str, epsilon: Fraction) -> Any:
         return accountancy.ZCDpEvent(laplace_zcdp(epsilon)) if small else accountancy.LaplaceDpEvent(_scale(epsilon))
     assert mechanism in (MechanismName.NOISY_MAX, PURE)
     return accountancy.ZCDpEvent(pure_zcdp(epsilon)) if epsilon < _SMALL else _response(accountancy, epsilon)
+
+
+def best_event(repeats: Repeats, event: Any) -> Any:
+    """The event of keeping the best result of runs of an event; only the Renyi accountant takes it.
+
+    The accountant finds the probability of stopping from the mean, which is rounded up, and rounds it down itself.
+    """
+    return _module("dp_accounting").dp_event.RepeatAndSelectDpEvent(event, repeats.mean, repeats.event_shape)
 
 
 def _scale(epsilon: Fraction) -> float:
@@ -71,8 +103,9 @@ def _response(accountancy: ModuleType, epsilon: Fraction) -> Any:
     return accountancy.RandomizedResponseDpEvent(math.nextafter(noise * (1 - 1e-15), 0), 2)
 
 
-def loss_epsilon(releases: Releases, delta: float) -> float:
+def loss_epsilon(given: Releases, delta: float) -> float:
     """An epsilon by privacy loss distributions (Koskela et al. 2020, Doroshenko et al. 2022); infinite if unknown."""
+    releases = without_repeats(given)
     left = delta - _ROUNDING * sum(releases.values())
     if left <= delta / 2 or max(epsilon for _, epsilon in releases) > _LARGEST_LOSS:
         return math.inf

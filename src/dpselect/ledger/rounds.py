@@ -11,7 +11,7 @@ from fractions import Fraction
 from dpselect.analysis.plan import Promise, promise
 from dpselect.ledger.accounting import Approximate, approximate
 from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.names import name_of
+from dpselect.mechanisms.names import MechanismName, name_of
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.record import SelectionRecord
 
@@ -61,8 +61,21 @@ def equal_rounds(exponential: ExponentialMechanism, n: int, count: int, delta: f
     # Worst cases are proportional to 1/epsilon.
     ratio = Fraction(promise(flip(exponential.epsilon), n).average) / Fraction(theirs.each.average)
     budget = theirs.total.epsilon
-    affordable = _largest(lambda epsilon: rounds(flip(epsilon)).total.epsilon <= budget, exponential.epsilon)
+    affordable = affordable_epsilon(MechanismName.PERMUTE_AND_FLIP, count, budget, delta, exponential.epsilon)
     return EqualRounds(theirs, rounds(flip(exponential.epsilon * ratio)), rounds(flip(affordable)))
+
+
+def affordable_epsilon(
+    mechanism: MechanismName, count: int, budget: float, delta: float, start: Fraction | None = None
+) -> Fraction:
+    """The largest epsilon of each of `count` selections that cost at most `budget` together, with this delta.
+
+    >>> each = affordable_epsilon(MechanismName.EXPONENTIAL, count=20, budget=1.0, delta=1e-6)
+    >>> round(float(each), 3)
+    0.099
+    """
+    first = Fraction(budget) / count if start is None else start
+    return _largest(lambda epsilon: approximate({(mechanism.value, epsilon): count}, delta).epsilon <= budget, first)
 
 
 def _largest(holds: Callable[[Fraction], bool], start: Fraction) -> Fraction:

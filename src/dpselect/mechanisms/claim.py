@@ -52,7 +52,8 @@ class Claim:
         """Return what JSON can hold: exact numbers as texts."""
         return {name: value if isinstance(value, bool) else str(value) for name, value in self.arguments().items()}
 
-    def __repr__(self) -> str:
+    def code(self) -> str:
+        """Return the arguments as Python reads them."""
         shown = {name: v if isinstance(v, bool) else shortest_text(v) for name, v in self.arguments().items()}
         return ", ".join(f"{name}={value}" for name, value in shown.items())
 

@@ -6,13 +6,17 @@ would be refused, so a proposal comes from an envelope: weight 1 on hot candidat
 which are accepted with probability 2**8 exp(-c (q* - q_r)).
 """
 
+from fractions import Fraction
+
 import numpy as np
 
 from dpselect.mechanisms.flips import flip
-from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps
+from dpselect.mechanisms.gaps import BLOCK, UNIT_RATE, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee, bounded_range_zcdp
 from dpselect.mechanisms.hot import ZEROS, Hot, find_hot
-from dpselect.mechanisms.record import SelectionRecord, Selections
+from dpselect.mechanisms.lazy import Score, Watch, lazy_scores
+from dpselect.mechanisms.lazy_rejection import choose_lazily
+from dpselect.mechanisms.record import Number, SelectionRecord, Selections
 from dpselect.probability.grid import Floats
 from dpselect.probability.softmax import softmax
 from dpselect.sampling.coin import Flags
@@ -41,6 +45,28 @@ class ExponentialMechanism(SelectionRecord):
         """Return pure epsilon, and the zCDP of a mechanism of bounded range."""
         return Guarantee(self.epsilon, bounded_range_zcdp(self.epsilon))
 
+    def select_lazily(self, score: Score, n: int, *, upper: Number, watch: Watch | None = None) -> int:
+        """Return the selected index of n candidates, computing scores only until the choice is made.
+
+        The output has exactly the distribution of `select` for every public `upper` bound: if some scores exceed it,
+        that of `select` on min(score, upper). The closer the bound, the fewer scores are computed, on average
+        `analysis.expected_evaluations` of them.
+
+        How many scores were computed, and how long it took, tells of the scores, and is not protected: use it only
+        where nobody can see that.
+
+        Args:
+            score: computes the score of a candidate from its index; called at most once for each.
+            n: how many candidates there are. Public.
+            upper: a bound of the scores. Public: it must not be taken from the data.
+            watch: is told how many scores are computed after each; it sees what is not protected.
+
+        >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, upper=1000)
+        2
+        """
+        scores, count = lazy_scores(score, n, self.claim, self.rate, watch, upper=upper)
+        return choose_lazily(scores.exponent, count, Draws(), choose_by_exponents)
+
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
         return choose_by_envelope(gaps, draws) if gaps.size > BLOCK else choose_by_rejection(gaps, draws)
 
@@ -49,6 +75,12 @@ class ExponentialMechanism(SelectionRecord):
 
     def _probabilities(self, exponents: Floats) -> Floats:
         return softmax(exponents)
+
+
+def choose_by_exponents(exponents: list[Fraction], draws: Draws) -> int:
+    """A selection from exponents that are all known."""
+    gaps = gaps_of([-exponent for exponent in exponents], UNIT_RATE)
+    return choose_by_envelope(gaps, draws) if gaps.size > BLOCK else choose_by_rejection(gaps, draws)
 
 
 def choose_by_rejection(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> int:

@@ -5,6 +5,7 @@ first that is heads. The first head in a random order is a uniformly chosen head
 them all and chooses one head. Every candidate is visited, whatever the coins say.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,15 @@ from dpselect._scores import as_lengths, as_vector
 from dpselect.mechanisms.flips import ALL, flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee, laplace_zcdp
-from dpselect.mechanisms.record import SelectionRecord, Selections
+from dpselect.mechanisms.lazy import Score, Watch, lazy_scores
+from dpselect.mechanisms.lazy_flip import choose_lazily
+from dpselect.mechanisms.record import Number, SelectionRecord, Selections
 from dpselect.mechanisms.runs import choose_in_runs, without_empty
 from dpselect.mechanisms.summary import Summary
 from dpselect.probability.flip_integral import permute_and_flip_probabilities
 from dpselect.probability.grid import Floats
 from dpselect.sampling.draws import Draws
+from dpselect.sampling.order import random_order
 
 _EARLY_STEPS = 64
 
@@ -58,6 +62,28 @@ class PermuteAndFlip(SelectionRecord):
         vector = as_vector(scores)
         values, counts = without_empty(vector, as_lengths(lengths, len(vector)))
         return choose_in_runs(gaps_of(values, self._rate), counts, Draws())
+
+    def select_lazily(self, score: Score, n: int, *, best: Number, watch: Watch | None = None) -> int:
+        """Return the selected index of n candidates, computing scores only until the choice is made.
+
+        The output has exactly the distribution of `select` for every public `best`: if some scores exceed it, that
+        of `select` on min(score, best). It stops early if `best` is attained or nearly so; otherwise it may need all
+        scores (see `analysis.expected_evaluations`).
+
+        How many scores were computed, and how long it took, tells of the scores, and is not protected: use it only
+        where nobody can see that.
+
+        Args:
+            score: computes the score of a candidate from its index; called at most once for each.
+            n: how many candidates there are. Public.
+            best: the largest score, or a bound of it. Public: it must not be taken from the data.
+            watch: is told how many scores are computed after each; it sees what is not protected.
+
+        >>> PermuteAndFlip(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
+        2
+        """
+        scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
+        return choose_lazily(scores.exponent, count, Draws())
 
     def summary(self) -> Summary:
         """Return an empty summary, which sees candidates block by block and merges with others."""
@@ -102,12 +128,8 @@ def choose_early(gaps: Gaps, draws: Draws, steps: int = _EARLY_STEPS) -> int:
     After `steps` tails the rest is flipped in one go: given the tails so far, the first head of what is left of the
     order is a uniform head among the candidates that were not visited.
     """
-    moved: dict[int, int] = {}  # a Fisher-Yates shuffle that remembers only what it touched
-    visited = []
-    for left in range(gaps.size, max(0, gaps.size - steps), -1):
-        slot = draws.index(left)
-        candidate = moved.get(slot, slot)
-        moved[slot] = moved.get(left - 1, left - 1)
+    visited: list[int] = []
+    for candidate in itertools.islice(random_order(gaps.size, draws.index), steps):
         if flip(gaps, draws, np.array([candidate]))[0]:
             return candidate
         visited.append(candidate)

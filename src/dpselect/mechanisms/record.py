@@ -55,7 +55,7 @@ class SelectionRecord(ABC):
         object.__setattr__(self, "claim", stated(sensitivity, monotonic, score_range))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(epsilon={shortest_text(self.epsilon)}, {self.claim!r})"
+        return f"{type(self).__name__}(epsilon={shortest_text(self.epsilon)}, {self.claim.code()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the public parameters only, not the tables that follow from them."""

@@ -23,6 +23,8 @@ from dpselect.mechanisms.heads import Heads
 from dpselect.sampling.draws import Draws
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 
 
@@ -115,6 +117,19 @@ class Summary:
         if other._mechanism != self._mechanism:
             raise InvalidValue("summaries must be of the same mechanism: make all with equal parameters")
         return Summary(self._mechanism, merged(self._part, other._part, self._mechanism.rate, Draws()))
+
+    def to_arrow(self) -> "pa.RecordBatch":
+        """Return the summary as an Arrow record batch of one row, exactly. It holds secrets."""
+        from dpselect.mechanisms.summary_arrow import to_arrow  # noqa: PLC0415 - Arrow is imported when it is used
+
+        return to_arrow(self)
+
+    @staticmethod
+    def from_arrow(batch: Any) -> "Summary":
+        """Return the summary that `to_arrow` wrote."""
+        from dpselect.mechanisms.summary_arrow import from_arrow  # noqa: PLC0415
+
+        return from_arrow(batch)
 
     def result(self) -> Any:
         """Return the label of the selected candidate."""

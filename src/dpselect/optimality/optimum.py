@@ -5,13 +5,28 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from dpselect import _validate
 from dpselect._exact import float_near
+from dpselect.errors import InvalidValue
 from dpselect.mechanisms.record import Number
 from dpselect.optimality.dual import Certificate, certificate
+from dpselect.optimality.fine_program import FineProgram, fine_solution
+from dpselect.optimality.finer import (
+    FineLattice,
+    Weights,
+    checked_steps,
+    class_errors,
+    class_weights,
+    fine_lattice,
+    fine_probabilities,
+)
 from dpselect.optimality.lattice import MOST_VARIABLES, Lattice, Steps, bounded_lattice, checked_size
 from dpselect.optimality.program import Floats, Program, solution
-from dpselect.optimality.recurrence import exponential, permute_and_flip, powers
+from dpselect.optimality.recurrence import Numbers, exponential, permute_and_flip, powers
+
+LARGEST_EPSILON = 200
 
 
 class Ratios(NamedTuple):
@@ -26,7 +41,8 @@ class Optimum:
     """The optimal regular mechanism on a bounded lattice, beside permute-and-flip and the exponential mechanism.
 
     Sums of expected errors run over all score vectors of the lattice, in units of a sensitivity of one: a step of the
-    lattice is 2.
+    lattice is 2, or 2/m if it is finer. With weights they are weighted sums; in the worst case they are the largest
+    expected errors instead.
     """
 
     n: int
@@ -41,6 +57,7 @@ class Optimum:
     duality_gap: float  # how far `value` is from a proven lower bound, relative to it
     lattice: Lattice = field(repr=False)
     by_variable: Floats = field(repr=False)
+    steps: int = 1  # of the lattice to 2 sensitivity
 
     @cached_property
     def probabilities(self) -> dict[Steps, tuple[float, ...]]:
@@ -55,11 +72,15 @@ class Optimum:
         }
 
 
-def solve(  # noqa: PLR0913 - two of them are rarely used, by keyword
+def solve(  # noqa: PLR0913 - most of them are rarely used, by keyword
     n: int,
     k: int,
     epsilon: Number,
     *,
+    steps: int = 1,
+    weights: Weights | None = None,
+    worst_case: bool = False,
+    regular: bool = False,
     relaxed: bool = False,
     always_solve: bool = False,
     most_variables: int = MOST_VARIABLES,
@@ -71,16 +92,61 @@ def solve(  # noqa: PLR0913 - two of them are rarely used, by keyword
     does not meet with equality: its value is a lower bound, attained by a private mechanism where it is
     permute-and-flip's.
 
+    `steps` divides each step into as many. `weights` gives each score vector, as ascending steps below the best, its
+    weight in the average; `worst_case` makes the largest expected error as small as possible instead. All of them ask
+    for every constraint of regular mechanisms; `regular` does so on the paper's own lattice, whose program leaves
+    monotonicity out.
+
     >>> best = solve(4, 8, 0.2)
     >>> best.variables, round(best.ratios.permute_and_flip, 5), round(best.ratios.exponential, 4)
     (525, 1.00792, 1.2095)
     >>> solve(4, 8, 1).certificate.proves_optimality
     True
+    >>> round(solve(3, 2, 1, steps=2).ratios.permute_and_flip, 5)
+    1.04483
     """
     size = checked_size(n, k, most_variables)
-    exact = _validate.exact_positive(epsilon=epsilon)
+    finer = checked_steps(steps, *size, most_variables)
+    value = float_near(_validate.exact_positive(epsilon=epsilon))
     wanted, witness = _validate.boolean(relaxed=relaxed), _validate.boolean(always_solve=always_solve)
-    return optimum(Program(bounded_lattice(*size), wanted), float_near(exact), always_solve=witness)
+    largest, whole = _validate.boolean(worst_case=worst_case), _validate.boolean(regular=regular)
+    if finer == 1 and weights is None and not largest and not whole:
+        return optimum(Program(bounded_lattice(*size), wanted), value, always_solve=witness)
+    if wanted:
+        raise InvalidValue("relaxed belongs to the paper's program: leave out steps, weights, worst_case and regular")
+    fine = fine_lattice(*size, finer)
+    return fine_optimum(fine, value, None if largest else class_weights(fine.lattice, weights))
+
+
+def fine_optimum(fine: FineLattice, epsilon: float, weights: Numbers | None) -> Optimum:
+    """The optimum on a finer lattice, of a weighted sum or, without weights, of the largest expected error."""
+    if epsilon > LARGEST_EPSILON:
+        raise InvalidValue(f"epsilon must be at most {LARGEST_EPSILON}: errors beyond that vanish in floats")
+    lattice, odds = fine.lattice, math.exp(-epsilon)
+    total = 1.0 if weights is None else float(weights.sum())
+    shared = None if weights is None else np.asarray(weights / total, np.float64)
+    solved = fine_solution(FineProgram(fine), odds, shared)
+    means = []
+    for probabilities in fine_probabilities(fine, math.exp(-epsilon / fine.m)):
+        errors = class_errors(fine, probabilities)
+        means.append(float(errors.max() if shared is None else shared @ errors) / odds)
+    flip_mean, softmax_mean = means
+    scale = odds * total
+    return Optimum(
+        lattice.n,
+        lattice.k // fine.m,
+        epsilon,
+        value=solved.objective * scale,
+        permute_and_flip=flip_mean * scale,
+        exponential=softmax_mean * scale,
+        ratios=Ratios(flip_mean / solved.objective, softmax_mean / solved.objective),
+        variables=lattice.variables,
+        certificate=None,
+        duality_gap=solved.gap,
+        lattice=lattice,
+        by_variable=solved.shares * fine.heads(odds),
+        steps=fine.m,
+    )
 
 
 def optimum(program: Program, epsilon: float, *, always_solve: bool = False) -> Optimum:

@@ -28,7 +28,7 @@ Indices = npt.NDArray[np.int64]
 # than 1e-8 to a small epsilon's solution, so there HiGHS keeps its own tolerance of 1e-7.
 _SMALL = 5_000
 OPTIONS = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
-_LARGEST_GAP = 1e-6
+LARGEST_GAP = 1e-6
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def solution(program: Program, odds: float) -> Solution:
     shares /= (sums @ shares)[lattice.class_of]  # sums that are off by the tolerance become exact
     bound = lower_bound(program, odds, found.eqlin.marginals, found.ineqlin.marginals)
     solved = Solution(shares, float(cost @ shares), bound)
-    if not solved.gap <= _LARGEST_GAP:
+    if not solved.gap <= LARGEST_GAP:
         raise NotConverged(f"HiGHS left a duality gap of {solved.gap:.1e} on {lattice}: no number is returned instead")
     return solved
 

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect.sampling import index as uniform
+from dpselect.sampling.between import coin_between
 from dpselect.sampling.binomial import binomial
 from dpselect.sampling.bits import BitSource, Octets, SystemEntropy
-from dpselect.sampling.coin import Exponents, Flags, coins
+from dpselect.sampling.coin import Exponents, Flags, coin, coins
 from dpselect.sampling.geometric import Positions, successes
 from dpselect.sampling.noise import FirstWords, draw_first_words
 from dpselect.sampling.octets import OctetTable
@@ -42,6 +43,14 @@ class Draws:
     def thinned(self, count: int, exponent: Fraction) -> int:
         """Return how many of `count` heads stay heads, each with probability exp(-exponent)."""
         return binomial(count, exponent, self.source)
+
+    def flip(self, exponent: Fraction) -> bool:
+        """Flip one coin that is heads with probability exp(-exponent)."""
+        return coin(exponent, self.source)
+
+    def flip_between(self, near: Fraction, further: Fraction) -> bool:
+        """Return whether U < exp(-near), for a U that is known to be at least exp(-near - further)."""
+        return coin_between(near, further, self.source)
 
     def index(self, bound: int) -> int:
         """Return a uniform integer below the bound."""

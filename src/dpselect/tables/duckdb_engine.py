@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -13,13 +12,14 @@ import pyarrow as pa
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.tables import duckdb_queries as queries
+from dpselect.tables.duckdb_lists import arrow_list
 from dpselect.tables.duckdb_source import connect, schema, source_of
 from dpselect.tables.engine import Counts, Individuals, peeled
 from dpselect.tables.grid import Grid
-from dpselect.tables.kinds import Column, Kind, digits_after_point
+from dpselect.tables.kinds import Column
 from dpselect.tables.progress import shown_progress
 from dpselect.tables.ranks import Places
-from dpselect.tables.values import Values
+from dpselect.tables.values import Values, public_values
 
 
 class DuckDBEngine:
@@ -30,6 +30,10 @@ class DuckDBEngine:
         self._connection = connect()
         self.columns = schema(self._source, self._connection)
 
+    def listed(self, candidates: Any, column: Column) -> Values:
+        """Return a public list of candidates, checked against the kind of its column."""
+        return public_values(candidates, column)
+
     def chosen(
         self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
     ) -> list[list[Any]]:
@@ -39,7 +43,7 @@ class DuckDBEngine:
 
     def counts(self, column: Column, candidates: Values, who: Individuals) -> Sequence[Counts]:
         """Return how many individuals have each candidate: a vector for each group, or one for all."""
-        lists = {queries.CANDIDATES: _list(candidates, column)}
+        lists = {queries.CANDIDATES: arrow_list(candidates, column)}
         found = self._found(queries.counting(self._source.query, column, candidates, who), lists, who)
         scores = np.zeros((_number_of_groups(who), len(candidates)), np.int64)
         group = 0 if who.groups is None else found["grp"].to_numpy()
@@ -61,7 +65,7 @@ class DuckDBEngine:
         """The result of a statement. What the engine itself says of a failure is withheld: it may quote a value."""
         parameters = dict(self._source.parameters)
         if who.groups is not None:
-            lists = {**lists, queries.GROUPS: _list(who.groups.values, who.groups.column)}
+            lists = {**lists, queries.GROUPS: arrow_list(who.groups.values, who.groups.column)}
         if queries.is_limited(who):
             parameters["salt"] = os.urandom(16).hex()
         try:
@@ -85,21 +89,3 @@ def _split(found: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool
 
 def _number_of_groups(who: Individuals) -> int:
     return 1 if who.groups is None else len(who.groups.values)
-
-
-def _list(values: Values, column: Column) -> pa.Table:
-    """A public list as a table; whole and decimal numbers are text, which the statement casts."""
-    if values.kind in (Kind.INTEGER, Kind.DECIMAL):
-        items = pa.array([_written(item, column) for item in values.items], pa.string())
-    else:
-        types = {Kind.TIMESTAMP: pa.timestamp("us"), Kind.ZONED: pa.timestamp("us", "UTC")}
-        items = pa.array(values.items, types.get(values.kind))
-    return pa.table({"place": pa.array(range(len(values)), pa.int64()), "value": items})
-
-
-def _written(item: int | Decimal, column: Column) -> str | None:
-    """The number in digits; None if it has more digits after the point than the column, and can equal no value."""
-    if isinstance(item, Decimal):
-        too_fine = column.kind is Kind.DECIMAL and digits_after_point(item) > column.digits
-        return None if too_fine else f"{item:f}"
-    return str(item)

@@ -22,7 +22,7 @@ def counting(source: str, column: Column, candidates: Values, who: Individuals) 
         sql.compared(column, candidates.kind),
         who,
         item="candidate.place",
-        join=f"JOIN ({_listed(CANDIDATES, candidates, column)}) AS candidate ON item = candidate.value",
+        join=f"JOIN ({listed(CANDIDATES, candidates, column)}) AS candidate ON item = candidate.value",
     )
     counted = "facts" if who.person is None else f"(SELECT DISTINCT grp, person, item FROM {_kept_name(who)})"
     result = f"SELECT grp, item AS place, count(*) AS individuals FROM {counted} GROUP BY grp, item"
@@ -35,8 +35,8 @@ def _counting_of_all(source: str, column: Column, candidates: Values, who: Indiv
     values = f"SELECT {sql.compared(column, candidates.kind)} AS item{person} FROM ({source})"
     number = "count(*)" if who.person is None else "count(DISTINCT person)"
     counted = f"SELECT item, {number} AS individuals FROM ({values}) WHERE item IS NOT NULL GROUP BY item"
-    listed = _listed(CANDIDATES, candidates, column)
-    return f"SELECT place, individuals FROM ({counted}) JOIN ({listed}) AS candidate ON item = candidate.value"
+    public = listed(CANDIDATES, candidates, column)
+    return f"SELECT place, individuals FROM ({counted}) JOIN ({public}) AS candidate ON item = candidate.value"
 
 
 def placing(source: str, column: Column, grid: Grid, who: Individuals) -> str:
@@ -65,7 +65,7 @@ def _facts(source: str, expression: str, who: Individuals, *, item: str, join: s
         values, column = who.groups.values, who.groups.column
         selected.append(f"{sql.compared(column, values.kind)} AS member")
         columns.append("public_group.place AS grp")
-        join += f" JOIN ({_listed(GROUPS, values, column)}) AS public_group ON member = public_group.value"
+        join += f" JOIN ({listed(GROUPS, values, column)}) AS public_group ON member = public_group.value"
     else:
         columns.append("0 AS grp")
     facts = (
@@ -76,7 +76,7 @@ def _facts(source: str, expression: str, who: Individuals, *, item: str, join: s
     return f"source_rows AS ({source}), facts AS {'MATERIALIZED ' if is_limited(who) else ''}({facts})"
 
 
-def _listed(name: str, values: Values, column: Column) -> str:
+def listed(name: str, values: Values, column: Column) -> str:
     """A public list in the type in which it is compared; NULL equals nothing."""
     return f"SELECT place, TRY_CAST(value AS {sql.type_of_candidates(column, values.kind)}) AS value FROM {name}"
 

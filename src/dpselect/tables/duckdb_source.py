@@ -40,7 +40,7 @@ class Files:
         self._format = format_
         self.parameters: dict[str, Any] = {"paths": [_literal(path) for path in paths]}
         if format_ is Format.CSV:
-            self.query = lines.rows(*_common_header(paths))
+            self.query = lines.rows(*common_header(paths))
         else:
             self.query = "SELECT * FROM read_parquet($paths)"
             _check_parquet(paths)
@@ -123,7 +123,8 @@ def _literal(path: Path) -> str:
     return glob.escape(str(path))
 
 
-def _common_header(paths: list[Path]) -> tuple[str, list[str]]:
+def common_header(paths: list[Path]) -> tuple[str, list[str]]:
+    """The header that all of the CSV files have."""
     first = lines.header(paths[0])
     for path in paths[1:]:
         if lines.header(path) != first:

@@ -60,6 +60,10 @@ class Engine(Protocol):
         """Return the public schema."""
         ...
 
+    def listed(self, candidates: Any, column: Column) -> Values:
+        """Return a public list of candidates, checked against the kind of its column."""
+        ...
+
     def chosen(
         self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
     ) -> list[list[Any]]:

@@ -2,9 +2,9 @@
 
 A reader that lets a quotation mark run on into the next lines would let one odd field remove the rows of everybody
 behind it, and no sensitivity could bound that. So a value in quotation marks may hold delimiters and doubled quotation
-marks, but no line break. Lines that are not UTF-8, have another number of fields than the header, or a quotation mark
-out of place are left out; what follows a unit separator (a control character) in a line is not read. All columns are
-text: a type guessed from the rows would depend on them.
+marks, but no line break. Lines that are not UTF-8, have another number of fields than the header or a quotation mark
+out of place, or have 2,000,000 bytes or more, are left out; what follows a unit separator (a control character) in a
+line is not read. All columns are text: a type guessed from the rows would depend on them.
 """
 
 import csv
@@ -19,6 +19,7 @@ ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1_000_000
 _SEPARATOR = "\x1f"
+LONGEST_LINE = 2_000_000
 
 
 def header(path: Path) -> tuple[str, list[str]]:
@@ -64,12 +65,17 @@ def rows(delimiter: str, names: Sequence[str]) -> str:
     whole = (
         "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1,"
         f" delim = '{_SEPARATOR}', quote = '', escape = '', new_line = '\\n',"
-        " strict_mode = false, ignore_errors = true, hive_partitioning = false)"
+        f" strict_mode = false, ignore_errors = true, hive_partitioning = false, max_line_size = {LONGEST_LINE})"
     )
+    return rows_of(whole, delimiter, names, names)
+
+
+def rows_of(whole: str, delimiter: str, names: Sequence[str], wanted: Sequence[str]) -> str:
+    """A query for some columns of the rows that are in the column `line` of a table."""
     plain = f"string_split(line, '{delimiter}')"
     quoted = f"WHEN {_is_well_formed(delimiter)} THEN {_unquoted(delimiter)}"
     split = f"CASE WHEN NOT contains(line, '\"') THEN {plain} {quoted} END"
-    columns = ", ".join(f"nullif(fields[{i + 1}], '') AS {identifier(name)}" for i, name in enumerate(names))
+    columns = ", ".join(f"nullif(fields[{names.index(name) + 1}], '') AS {identifier(name)}" for name in wanted)
     return f"SELECT {columns} FROM (SELECT {split} AS fields FROM {whole}) WHERE len(fields) = {len(names)}"
 
 

@@ -11,7 +11,7 @@ from dpselect.tables.table import Table, known_column
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
 
-_ENGINES = ("duckdb",)
+_ENGINES = ("duckdb", "spark")
 
 
 def open_table(  # noqa: PLR0913 - the public contract
@@ -27,7 +27,7 @@ def open_table(  # noqa: PLR0913 - the public contract
 
     Args:
         source: a CSV or Parquet file (also a folder or a pattern such as "visits-*.parquet"), a DuckDB relation, a
-            pandas or polars DataFrame, or an Arrow table.
+            pandas or polars DataFrame, or an Arrow table; with engine="spark" also a Spark DataFrame.
         person: the column that names the individual. All rows of a person together are protected. Without it, each row
             is an individual of its own. Rows without a person are left out.
         neighbours: "add-remove" protects whether somebody is in the table; "replace" protects what their data are, and
@@ -35,7 +35,8 @@ def open_table(  # noqa: PLR0913 - the public contract
         ledger: a `Ledger` or the path of one, which is charged before every answer. Without it, adding up what was
             spent is your business.
         budget: the whole epsilon that the ledger allows, fixed when it is created.
-        engine: what counts: "duckdb".
+        engine: what counts: "duckdb" on this machine, or "spark" on a cluster. With Spark, the candidates may be a
+            Spark DataFrame of one column, which stays there.
 
     >>> import pyarrow
     >>> visits = pyarrow.table({"patient": [1, 1, 2, 3], "diagnosis": ["I10", "I10", "I10", "E11"]})
@@ -67,6 +68,13 @@ def _ledger(ledger: Any, budget: Number | None) -> "Ledger | None":
 def _engine(name: str, source: Any) -> Engine:
     if name not in _ENGINES:
         raise InvalidValue(f"engine must be one of {', '.join(_ENGINES)}, got {str(name)[:40]!r}")
-    from dpselect.tables.duckdb_engine import DuckDBEngine  # noqa: PLC0415 - engines are imported when used
+    if name == "spark":
+        from dpselect.tables.spark_session import check_pyspark  # noqa: PLC0415 - engines are imported when used
+
+        check_pyspark()
+        from dpselect.tables.spark_engine import SparkEngine  # noqa: PLC0415
+
+        return SparkEngine(source)
+    from dpselect.tables.duckdb_engine import DuckDBEngine  # noqa: PLC0415
 
     return DuckDBEngine(source)

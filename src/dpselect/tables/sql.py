@@ -44,13 +44,18 @@ def column(name: str, type_: str, untyped: bool = False) -> Column:
     return Column(name, type_, _KINDS.get(type_, Kind.OTHER), untyped=untyped and type_ == "VARCHAR")
 
 
+def is_wide(column: Column) -> bool:
+    """Whether 64 bits with a sign do not hold the whole numbers of a column."""
+    return column.type in _WIDE_INTEGERS
+
+
 def compared(column: Column, kind: Kind) -> str:
     """The column as it is compared with values of a kind; NULL where it holds none."""
     x = identifier(column.name)
     if column.kind is Kind.TEXT:
         return _from_text(column, kind)
     if column.kind is Kind.INTEGER:
-        return f"TRY_CAST({x} AS HUGEINT)" if column.type in _WIDE_INTEGERS else f"CAST({x} AS BIGINT)"
+        return f"TRY_CAST({x} AS HUGEINT)" if is_wide(column) else f"CAST({x} AS BIGINT)"
     if column.kind is Kind.ZONED:
         return f"TRY_CAST({x} AS TIMESTAMPTZ)"
     return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
@@ -69,7 +74,7 @@ def _from_text(column: Column, kind: Kind) -> str:
 def type_of_candidates(column: Column, kind: Kind) -> str:
     """The type of the expression of `compared`."""
     if kind is Kind.INTEGER and column.kind is not Kind.DECIMAL:
-        return "HUGEINT" if column.kind is Kind.TEXT or column.type in _WIDE_INTEGERS else "BIGINT"
+        return "HUGEINT" if column.kind is Kind.TEXT or is_wide(column) else "BIGINT"
     if Kind.DECIMAL in (kind, column.kind):
         return column.type if column.kind is Kind.DECIMAL else f"DECIMAL(38,{2 * _TEXT_DIGITS})"
     # In a column of 32-bit floats the candidate 0.1 is the float of that size that one writes as 0.1.
@@ -135,14 +140,19 @@ def _units(column: Column, grid: Grid, first: int, last: int) -> str:
 
 
 def _units_of_decimal(column: Column, grid: Grid, first: int, last: int) -> str:
-    """A decimal, or a text that is read as one; a text beyond all decimals is clamped by its float."""
+    """A decimal, or a text that is read as one; a text with too many digits for that is clamped by its float.
+
+    DuckDB reads no decimal from 1e40, which is too large, nor from 1e-999999999, whose exponent is: that is a zero.
+    """
     digits = _digits(column, grid)
     low, high = (f"CAST('{_decimal_text(units, digits)}' AS DECIMAL(38,{digits}))" for units in (first, last))
     if column.kind is Kind.DECIMAL:
         return f"{_clamped(identifier(column.name), low, high)} * {10**digits}"
     decimal = f"TRY_CAST({identifier(column.name)} AS DECIMAL(38,{digits}))"
     double = f"TRY_CAST({identifier(column.name)} AS DOUBLE)"
-    beyond = _if_a_number(double, finite=f"CASE WHEN {double} > 0 THEN {high} ELSE {low} END", low=low, high=high)
+    zero = f"least(greatest(CAST(0 AS DECIMAL(38,{digits})), {low}), {high})"
+    finite = f"CASE WHEN {double} >= 1 THEN {high} WHEN {double} <= -1 THEN {low} ELSE {zero} END"
+    beyond = _if_a_number(double, finite=finite, low=low, high=high)
     return f"coalesce({_clamped(decimal, low, high)}, {beyond}) * {10**digits}"
 
 

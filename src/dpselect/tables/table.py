@@ -94,7 +94,7 @@ class Questions:
 
     def _top(self, column: str, candidates: Any, k: int | None) -> TopK:
         found = self._column(column)
-        values = public_values(candidates, found)
+        values = self._engine.listed(candidates, found)
         if k is not None and not 1 <= k <= len(values):
             raise InvalidValue(f"k must be from 1 to the number of candidates, {len(values)}, got {k}")
         return TopK(found, values, k)

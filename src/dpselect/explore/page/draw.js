@@ -1,0 +1,39 @@
+// Small helpers to build elements. Texts are always set as text, never as markup.
+
+export const NAMES = { "permute-and-flip": "Permute-and-flip", exponential: "Exponential", "noisy-max": "Report noisy max" };
+export const CLASSES = { "permute-and-flip": "pf", exponential: "em", "noisy-max": "nm" };
+
+export const byId = (id) => document.getElementById(id);
+
+export function element(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children);
+}
+
+export function shape(name, attributes = {}, ...children) {
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}
+
+function filled(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children.map(textOrNode));
+  return made;
+}
+
+const textOrNode = (child) => (child instanceof Node ? child : String(child));
+
+// A number for a reader: four digits, and no exponent where it can be avoided.
+export function short(number, digits = 4) {
+  if (number === null || !Number.isFinite(number)) return "–";
+  if (number === 0) return "0";
+  const size = Math.abs(number);
+  if (size < 1e-4 || size >= 1e9) return number.toExponential(Math.min(2, digits - 1)).replace("e", " e");
+  return Number(number.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 8 });
+}
+
+export function table(heads, rows) {
+  const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)));
+  const body = rows.map(([first, ...others]) =>
+    element("tr", {}, element("th", { scope: "row" }, first), ...others.map((text) => element("td", {}, text))),
+  );
+  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
+}

@@ -1,0 +1,27 @@
+// What the page shows: the scores, the settings, and the latest figures.
+
+import { byId } from "./draw.js";
+
+export const state = {
+  id: "", name: "", labels: [], scores: [], losses: [], order: [], csv: "",
+  look: null, curve: null, curveKey: "", drawn: null, mechanism: "permute-and-flip", epsilon: "0.2", unit: "people", shownCount: 10,
+};
+
+export function setScores({ id, name, unit, labels, scores, losses, csv }) {
+  const order = losses.map((_, index) => index).sort((a, b) => losses[a] - losses[b] || a - b);
+  Object.assign(state, { id, name, labels, scores, losses, order, csv, look: null, curve: null, drawn: null });
+  byId("unit").value = unit;
+}
+
+// The settings as they stand in the fields.
+export function settings() {
+  state.mechanism = document.querySelector("input[name=mechanism]:checked").value;
+  state.epsilon = byId("epsilon").value.trim();
+  state.unit = byId("unit").value.trim() || "points";
+  const shown = byId("shown").value;
+  state.shownCount = shown === "all" ? state.labels.length : Number(shown);
+  return {
+    id: state.id, epsilon: state.epsilon, sensitivity: byId("sensitivity").value.trim(),
+    monotonic: byId("monotonic").checked, mechanism: state.mechanism, unit: state.unit,
+  };
+}

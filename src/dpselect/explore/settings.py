@@ -1,0 +1,77 @@
+"""What the page asks with: numbers at their exact value, and errors that name the field."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpselect import _validate
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.claim import Claim, stated
+from dpselect.mechanisms.names import KINDS, MechanismName
+from dpselect.mechanisms.record import SelectionRecord
+
+SMALLEST, LARGEST = Fraction(1, 10_000), Fraction(100)  # the ends of the page's slider
+_FARTHEST = Fraction(10**50)  # far from where a square of a float overflows
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The public parameters of a selection."""
+
+    epsilon: Fraction
+    claim: Claim
+    mechanism: MechanismName
+
+    @property
+    def rate(self) -> Fraction:
+        """Return the factor c of exp(-c (q* - q))."""
+        return self.claim.rate(self.epsilon)
+
+    def record(self, name: MechanismName | None = None, epsilon: Fraction | None = None) -> SelectionRecord:
+        """Return the mechanism, or another one at these settings."""
+        kind = KINDS[self.mechanism if name is None else name]
+        return kind(self.epsilon if epsilon is None else epsilon, **self.claim.arguments())
+
+
+def settings_of(asked: Mapping[str, Any]) -> Settings:
+    """The settings that a request states.
+
+    >>> settings_of({"epsilon": "0.1", "mechanism": "exponential"}).rate
+    Fraction(1, 20)
+    """
+    epsilon = positive(asked, "epsilon", "1")
+    if not SMALLEST <= epsilon <= LARGEST:
+        raise InvalidValue("epsilon must be between 0.0001 and 100 here")
+    try:
+        mechanism = MechanismName(text(asked, "mechanism", MechanismName.PERMUTE_AND_FLIP))
+    except ValueError:
+        raise InvalidValue(f"mechanism must be one of {', '.join(KINDS)}") from None
+    claim = stated(positive(asked, "sensitivity", "1"), asked.get("monotonic", False))
+    return Settings(epsilon, claim, mechanism)
+
+
+def positive(asked: Mapping[str, Any], name: str, default: str | None = None) -> Fraction:
+    """A positive number of moderate size, written as text."""
+    number = _validate.exact_positive(**{name: text(asked, name, default)})
+    if not 1 / _FARTHEST <= number <= _FARTHEST:
+        raise InvalidValue(f"{name} must be between 1e-50 and 1e50: give it in another unit")
+    return number
+
+
+def whole(asked: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    """A whole number, written as text."""
+    number = _validate.exact_positive(**{name: text(asked, name)})
+    if number.denominator != 1 or not least <= number <= most:
+        raise InvalidValue(f"{name} must be a whole number from {least:,} to {most:,}")
+    return int(number)
+
+
+def text(asked: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    """A short text."""
+    value = asked.get(name, default)
+    if not isinstance(value, str):
+        raise InvalidType(f"{name} must be a text")
+    if len(value) > 1000:
+        raise InvalidValue(f"{name} must be at most 1,000 characters")
+    return value.strip()

@@ -1,0 +1,115 @@
+"""Summaries as Arrow record batches of one row, exact to the last bit, and back.
+
+All columns are text: Arrow has no integers of any size. Integers are written in base sixteen, which takes linear time
+and has no limit of digits. The schema is the same for every summary, so that batches of many stack into one table.
+The row holds the secrets of the summary: treat it like the data.
+"""
+
+import datetime
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.mechanisms.summary import Part, Summary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PUBLIC = ("epsilon", "sensitivity", "monotonic", "score_range")
+SECRET = ("maximum", "heads", "head", "candidates", "label_kind", "label")
+COLUMNS = (*PUBLIC, *SECRET)
+
+Cells = dict[str, str | None]
+
+
+def _integer(text: str) -> int:
+    return int(text, 16)
+
+
+def _quotient(number: Fraction) -> str:
+    return f"{number.numerator:x}/{number.denominator:x}"
+
+
+def _fraction(text: str) -> Fraction:
+    numerator, denominator = text.split("/")
+    return Fraction(_integer(numerator), _integer(denominator))
+
+
+# How labels are written and read; in this order, as a bool is an int and a timestamp is a date.
+_LABELS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "text": (str, str, str),
+    "boolean": (bool, str, lambda text: text == "True"),
+    "integer": (int, lambda label: f"{label:x}", _integer),
+    "float": (float, float.hex, float.fromhex),
+    "fraction": (Fraction, _quotient, _fraction),
+    "decimal": (Decimal, str, Decimal),
+    "timestamp": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
+    "bytes": (bytes, bytes.hex, bytes.fromhex),
+}
+
+
+_PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    **dict.fromkeys(PUBLIC, (_quotient, _fraction)),
+    "monotonic": (str, lambda text: text == "True"),
+}
+
+
+def cells_of(summary: Summary) -> Cells:
+    """The cells of the row of a summary."""
+    mechanism, part = summary.mechanism, summary._part
+    stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments()}
+    public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
+    if part is None:
+        return {**public, **dict.fromkeys(SECRET)}
+    counts = {name: f"{getattr(part, name):x}" for name in ("heads", "head", "candidates")}
+    kind, label = _written(part.label)
+    return {**public, **counts, "maximum": _quotient(part.maximum), "label_kind": kind, "label": label}
+
+
+def summary_of(cells: Cells) -> Summary:
+    """The summary whose cells these are."""
+    try:
+        stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
+        return Summary(PermuteAndFlip(**stated), None if cells["maximum"] is None else _part(cells))
+    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
+        raise InvalidValue("the row is not of a summary: give what Summary.to_arrow made") from None
+
+
+def to_arrow(summary: Summary) -> "pa.RecordBatch":
+    """A record batch of one row."""
+    import pyarrow as pa  # noqa: PLC0415 - imported when used
+
+    cells = cells_of(summary)
+    return pa.record_batch([pa.array([cells[name]], pa.string()) for name in COLUMNS], list(COLUMNS))
+
+
+def from_arrow(batch: Any) -> Summary:
+    """The summary of a record batch (or table) of one row."""
+    if not hasattr(batch, "to_pylist"):
+        raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
+    if batch.num_rows != 1:
+        raise InvalidValue("batch must have one row, as Summary.to_arrow makes it: slice it, and merge the summaries")
+    return summary_of(batch.to_pylist()[0])
+
+
+def _part(cells: Cells) -> Part:
+    heads, head, candidates = (_integer(cells[name] or "") for name in ("heads", "head", "candidates"))
+    kind, text = cells["label_kind"], cells["label"]
+    label = None if kind is None else _LABELS[kind][2](text or "")
+    return Part(_fraction(cells["maximum"] or ""), heads, head, label, candidates)
+
+
+def _written(label: Any) -> tuple[str | None, str | None]:
+    if label is None:
+        return None, None
+    for kind, (type_, write, _) in _LABELS.items():
+        if isinstance(label, type_):
+            return kind, write(label)
+    raise InvalidType(
+        f"labels must be text, numbers, dates or bytes to be written to Arrow, got {type(label).__name__}:"
+        " give such labels, or pickle the summary"
+    )

@@ -1,0 +1,116 @@
+"""CSV files in Spark, line by line by the rules of `lines`: each task reads the lines that start in its own bytes."""
+
+import gzip
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from dpselect.errors import EngineFailure
+from dpselect.tables import lines
+from dpselect.tables.spark_text import connect_in_worker, decoded
+
+_RANGE = 32 * 2**20
+_BLOCK = 4 * 2**20
+_LINE_END = re.compile(b"[\r\n]")
+_SEPARATOR = b"\x1f"
+_KEPT = lines.LONGEST_LINE
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bytes of a file; a compressed file is one range without end."""
+
+    path: str
+    start: int
+    stop: int | None
+
+
+def ranges_of(paths: Sequence[Path], size: int = _RANGE) -> list[Range]:
+    """All bytes of the files in ranges of this size."""
+    found = []
+    for path in paths:
+        if path.name.lower().endswith(".gz"):
+            found.append(Range(str(path.absolute()), 0, None))
+        else:
+            starts = range(0, max(1, path.stat().st_size), size)
+            found += [Range(str(path.absolute()), start, start + size) for start in starts]
+    return found
+
+
+@dataclass(frozen=True)
+class LineReader:
+    """Reads the wanted columns of the ranges whose numbers it is given. It runs on Spark's workers."""
+
+    ranges: tuple[Range, ...]
+    delimiter: str
+    names: tuple[str, ...]
+    wanted: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the rows; a failure says nothing of them."""
+        connection = connect_in_worker()
+        query = lines.rows_of("dpselect_lines", self.delimiter, self.names, self.wanted)
+        try:
+            for batch in batches:
+                for number in batch[0].to_pylist():
+                    for found in lines_in(self.ranges[number]):
+                        table = pa.table({"line": pa.array(found, pa.binary())})
+                        connection.register("dpselect_lines", decoded(table, connection))
+                        rows = connection.sql(query).to_arrow_table()
+                        yield from rows.rename_columns([f"c{i}" for i in range(len(self.wanted))]).to_batches()
+        except Exception:
+            raise EngineFailure("a file could not be read: check that every worker can reach it") from None
+
+
+def lines_in(range_: Range) -> Iterator[list[bytes]]:
+    """The lines that start in a range, in blocks, without the file's first line, which is the header.
+
+    A line starts behind the end of another one. So the line at the first byte belongs to this range only if the byte
+    before it ends a line; the last line is read to its end, wherever that is.
+    """
+    opener: Callable[[str, Any], Any] = gzip.open if range_.stop is None else open
+    with opener(range_.path, "rb") as file:
+        position = _behind_first_end(file, range_.start)
+        rest, dropped = b"", 0
+        while range_.stop is None or position - dropped - len(rest) < range_.stop:
+            block = file.read(_BLOCK)
+            position += len(block)
+            *whole, rest = _LINE_END.split(rest + block)
+            if not block:  # the last line of the file has no end
+                whole, rest = [rest], b""
+            yield [_before_separator(line) for line in _started(whole, position - len(rest), range_.stop)]
+            if not block:
+                return
+            # Of a line that is too long to count, so much is kept as to know it.
+            dropped, rest = (dropped if not whole else 0) + max(0, len(rest) - _KEPT), rest[:_KEPT]
+
+
+def _behind_first_end(file: IO[bytes], start: int) -> int:
+    """Move behind the first end of a line at or behind the byte before `start`, and return where that is.
+
+    The header, which only the range at zero has, ends with a line feed.
+    """
+    file.seek(max(0, start - 1))
+    end = _LINE_END if start else re.compile(b"\n")
+    while block := file.read(_BLOCK):
+        found = end.search(block)
+        if found is not None:
+            return file.seek(file.tell() - len(block) + found.end())
+    return file.tell()
+
+
+def _started(whole: list[bytes], position: int, stop: int | None) -> Iterator[bytes]:
+    """Those of the lines, of which the last ends before `position`, that start before `stop` and can be rows."""
+    kept = len(whole)
+    while stop is not None and kept and position - len(whole[kept - 1]) - 1 >= stop:
+        kept -= 1
+        position -= len(whole[kept]) + 1
+    return (line for line in whole[:kept] if 0 < len(line) < lines.LONGEST_LINE)
+
+
+def _before_separator(line: bytes) -> bytes:
+    return line.partition(_SEPARATOR)[0]

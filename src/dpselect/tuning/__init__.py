@@ -1,0 +1,22 @@
+"""The best of many private runs, such as a model trained with each of many settings, as one private release.
+
+Reporting the epsilon of the one run that is kept would be wrong: the choice among the runs saw the data as often as
+there were runs. With a random and secret number of runs the whole procedure costs two or three times that epsilon.
+"""
+
+from dpselect.ledger.composition import best_event
+from dpselect.ledger.repeated import Repeated
+from dpselect.mechanisms.repeats import NegativeBinomial, Poisson, Repeats, geometric, logarithmic
+from dpselect.tuning.best import Tuned, tune
+
+__all__ = [
+    "NegativeBinomial",
+    "Poisson",
+    "Repeated",
+    "Repeats",
+    "Tuned",
+    "best_event",
+    "geometric",
+    "logarithmic",
+    "tune",
+]

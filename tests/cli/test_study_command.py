@@ -1,0 +1,48 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpselect.paper.dpbench import VARIABLE
+from dpselect.studies import cases
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder of data, and nothing that could fetch them."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+
+
+@pytest.mark.usefixtures("offline")
+def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "BUDGETS", (0.5, 1.0))
+    options = ("study", "--out", tmp_path / "out", "--runs", "3")
+    result = run(*options)
+    assert (result.code, result.err) == (0, "")
+    assert "stepwise features" in result.out
+    assert "Missing: what needs data" in result.out
+    first = (tmp_path / "out" / "study.csv").read_text()
+    content = json.loads(run(*options, "--json").out)
+    assert [one["currency"] for one in content["summaries"]] == ["pure epsilon", "(epsilon, delta)", "zCDP"]
+    assert content["why_missing"].startswith("fetching the data needs pooch")
+    assert (tmp_path / "out" / "study.csv").read_text() == first  # by the seed
+    assert (tmp_path / "out" / "stepwise-features.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--runs", "1"), "runs must be a whole number from 2"),
+        (("--seed", "x"), "seed must be a number"),
+        (("--data", "/no/such/folder"), "--data: '/no/such/folder' is no folder"),
+    ],
+)
+def test_bad_options_are_refused(run: Run, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+    result = run("study", "--out", tmp_path / "out", *options)
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.startswith(f"error: {message}")
+    assert not (tmp_path / "out").exists()

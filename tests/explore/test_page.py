@@ -1,0 +1,272 @@
+"""The page in a real Chromium: what is shown is what the analysis says, by mouse and by keyboard."""
+
+import csv
+import io
+import re
+import struct
+import zlib
+from xml.etree import ElementTree
+
+import pytest
+
+from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error
+from dpselect.explore.shapes import made
+from dpselect.mechanisms.names import KINDS
+
+browsing = pytest.importorskip("tests.explore.browsing", exc_type=ImportError)
+Keys = browsing.Keys
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+CLOSE_RACE = made("close-race", 30).exact
+
+
+@pytest.fixture
+def page(browser):
+    return browser.open()
+
+
+def shows(page, scores, epsilon, sensitivity="1", monotonic=False):
+    """Whether the table shows the figures of the analysis at these settings."""
+    for name, figures in page.figures().items():
+        mechanism = KINDS[name](epsilon, sensitivity, monotonic)
+        probabilities = mechanism.pmf(scores)
+        best = sum(p for p, score in zip(probabilities, scores, strict=True) if score == max(scores))
+        exact = [best, expected_error(mechanism, scores), error_quantile(mechanism, scores, 0.95)]
+        if figures != pytest.approx(exact, rel=1e-12):
+            return False
+    return True
+
+
+def test_the_page_begins_with_figures(page):
+    assert shows(page, CLOSE_RACE, "0.2")
+    assert page.text("sentence").startswith("With ε = 0.2 you get the best candidate with probability 0.73 and lose ")
+    assert re.match(r"EM would need 1\.\d+ times the budget", page.text("factor"))
+    assert "Whoever sees this screen sees these scores" in page.find(".notice").text
+
+
+def test_the_slider_changes_the_numbers_by_keyboard(page):
+    slider = page.find("#epsilon-slider")
+    for keys, epsilon in ((Keys.ARROW_RIGHT, "0.204"), (Keys.ARROW_LEFT * 2, "0.195"), (Keys.HOME, "0.0001")):
+        slider.send_keys(keys)
+        assert page.find("#epsilon").get_attribute("value") == epsilon
+        page.until(lambda epsilon=epsilon: shows(page, CLOSE_RACE, epsilon))
+        assert f"ε = {epsilon} " in page.text("sentence")
+        assert slider.get_attribute("aria-valuetext") == f"epsilon {epsilon}"
+
+
+def test_the_slider_follows_the_mouse_and_the_last_position_wins(page):
+    """Dragged over two hundred places at once: requests are joined, and the page ends with the last place's figures."""
+    page.run(
+        "const slider = document.getElementById('epsilon-slider');"
+        "for (let place = -300; place <= -100; place++) {"
+        "  slider.value = place; slider.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
+    page.until(lambda: shows(page, CLOSE_RACE, "0.1"))
+    spoken = "return document.getElementById('spoken').textContent"
+    page.until(lambda: "ε = 0.1 " in page.run(spoken))  # which waits until no answer comes any more
+    asked = page.run("return performance.getEntriesByType('resource').filter(e => e.name.endsWith('/look')).length")
+    assert asked <= 5
+
+
+def test_every_setting_changes_the_numbers(page):
+    page.write("epsilon", "1/3")
+    page.until(lambda: shows(page, CLOSE_RACE, "1/3"))
+    page.write("sensitivity", "2.5")
+    page.until(lambda: shows(page, CLOSE_RACE, "1/3", "2.5"))
+    page.find("#monotonic").send_keys(Keys.SPACE)
+    page.until(lambda: shows(page, CLOSE_RACE, "1/3", "2.5", True))
+    page.find("input[value=permute-and-flip]").send_keys(Keys.ARROW_DOWN)
+    page.until(lambda: page.find("#figures tr.chosen th").text == "Exponential")
+    page.write("unit", "votes")
+    page.until(lambda: " votes on average" in page.text("sentence"))
+
+
+def test_a_bad_setting_is_named_and_the_page_goes_on(page):
+    page.write("epsilon", "0")
+    page.until(lambda: "epsilon must be > 0" in page.text("settings-error"))
+    assert page.find("#epsilon").get_attribute("aria-invalid") == "true"
+    page.write("epsilon", "0.5")
+    page.until(lambda: shows(page, CLOSE_RACE, "0.5"))
+    assert page.text("settings-error") == ""
+
+
+def test_a_file_is_shown(page, tmp_path):
+    scores = [index * index % 1009 for index in range(1024)]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(f"row {index},{score}" for index, score in enumerate(scores)))
+    page.load(path)
+    page.until(lambda: page.text("scores-summary") == "mine.csv: 1,024 candidates")
+    page.until(lambda: shows(page, scores, "0.2"))
+    page.choose("shown", "all")
+    page.until(lambda: len(page.all("#probabilities path.curve")) == 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,1\nb,hidden77\n", "the score on line 2 is not a number"),
+        (b"\xff\xfe\x00", "this is not UTF-8 text"),
+        (b"", "the file is empty"),
+        (b"1\n" * 2**20, "the file is larger than 1 MB"),
+    ],
+)
+def test_a_bad_file_gets_a_clear_message(page, tmp_path, content, message):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    page.load(path)
+    page.until(lambda: message in page.text("scores-error"))
+    assert "hidden77" not in page.text("scores-error")
+    assert page.text("scores-summary") == "A close race: 30 candidates"
+    assert shows(page, CLOSE_RACE, "0.2")
+
+
+def test_pasted_scores_and_labels_are_text_not_markup(page):
+    page.find("#paste-part summary").click()
+    page.find("#paste").send_keys('"<img src=x onerror=window.broken=1>",5\n<b>b</b>,3\n')
+    page.press("#paste-load")
+    page.until(lambda: page.text("scores-summary") == "Pasted scores: 2 candidates")
+    page.until(lambda: shows(page, [5, 3], "0.2"))
+    page.find("#probabilities details summary").click()
+    page.until(lambda: "<b>b</b>" in page.find("#probabilities table").text)
+    assert page.run("return window.broken === undefined && document.querySelector('main img, main b') === null")
+
+
+def test_shapes_are_shown(page):
+    page.choose("shape", "median")
+    page.until(lambda: shows(page, made("median", 30).exact, "0.2"))
+    page.choose_candidates(64)
+    page.until(lambda: shows(page, made("median", 64).exact, "0.2"))
+
+
+def test_draws_land_on_the_candidates(page):
+    for draws in (1, 100):
+        page.press(f"[data-draws='{draws}']")
+        page.until(lambda draws=draws: len(page.all("#probabilities .ball")) >= min(draws, 60))
+        assert "landed" in page.text("drawn")
+    page.press("[data-draws='10000']")
+    page.until(lambda: "of 10,000 times" in page.text("drawn"))
+    often = int(re.search(r"landed ([\d,]+) of", page.text("drawn"))[1].replace(",", ""))
+    chance = max(KINDS["permute-and-flip"]("0.2").pmf(CLOSE_RACE))
+    assert often == pytest.approx(10_000 * chance, abs=6 * 50)  # six standard deviations, at most 50 each
+    page.find("#epsilon-slider").send_keys(Keys.ARROW_RIGHT)
+    page.until(lambda: not page.all("#probabilities .landed"))  # other settings, other draws
+
+
+def test_an_error_leads_back_to_an_epsilon(page):
+    page.write("error", "3")
+    page.press("#needed button")
+    page.until(lambda: "Ask for ε = " in page.text("needed-outcome"))
+    needed = page.all("#needed-outcome tbody tr")[1].text.split()[1]
+    exact = epsilon_for(KINDS["exponential"], CLOSE_RACE, expected_error=3)
+    assert exact <= float(needed) <= exact * 1.001
+    page.press("#needed-outcome tbody tr:nth-child(2) button")
+    page.until(lambda: shows(page, CLOSE_RACE, needed))
+    assert page.find("#figures tr.chosen th").text == "Exponential"
+    page.find("input[name=counted][value=times]").send_keys(Keys.SPACE)
+    page.press("#needed > button")
+    page.until(lambda: page.all("#needed-outcome tbody tr") and needed not in page.text("needed-outcome"))
+    strict = page.all("#needed-outcome tbody tr")[0].text.split()[1]
+    assert error_tail(KINDS["permute-and-flip"](strict), CLOSE_RACE, 3.0) <= 0.05
+
+
+def test_a_budget_is_shared(page):
+    page.press("#shares > button")
+    page.until(lambda: "Take ε = 0.05 for each selection, with Permute-and-flip" in page.text("shares-outcome"))
+    page.write("selections", "300")
+    page.write("delta", "1e-6")
+    page.press("#shares > button")
+    page.until(lambda: "with Exponential" in page.text("shares-outcome"))
+    page.write("budget", "-1")
+    page.press("#shares > button")
+    page.until(lambda: "budget must be > 0" in page.text("shares-outcome"))
+
+
+def test_the_code_is_copied(page):
+    permission = {"origin": page.address, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    page.driver.execute_cdp_cmd("Browser.grantPermissions", permission)
+    page.write("epsilon", "0.7")
+    page.until(lambda: "PermuteAndFlip('0.7'" in page.text("python"))
+    assert "dpselect compare scores.csv --epsilon 0.7 --sensitivity 1" in page.find("#command").text
+    page.press("[data-copy=python]")
+    page.until(lambda: page.text("copied") == "Copied.")
+    copied = page.driver.execute_async_script("const done = arguments[0]; navigator.clipboard.readText().then(done)")
+    assert copied == page.run("return document.getElementById('python').textContent")
+
+
+def saved(page, downloads, chart, kind):
+    name = f"{chart}.{kind.lower()}"
+    (downloads / name).unlink(missing_ok=True)
+    [button] = [one for one in page.all(f"#{chart} .tools button") if one.text == f"Save {kind}"]
+    button.send_keys(Keys.ENTER)
+    return browsing.file_in(downloads, name)
+
+
+def test_figures_are_saved_as_csv(page, downloads):
+    rows = list(csv.DictReader(io.StringIO(saved(page, downloads, "probabilities", "CSV").read_text())))
+    assert len(rows) == 30
+    assert [int(row["score"]) for row in rows] == sorted(CLOSE_RACE, reverse=True)
+    for name, kind in KINDS.items():
+        exact = dict(enumerate(kind("0.2").pmf(CLOSE_RACE)))
+        for row in rows:
+            assert float(row[name]) == pytest.approx(exact[int(row["candidate"].split()[1])], rel=1e-12)
+    tail = list(csv.DictReader(io.StringIO(saved(page, downloads, "tail", "CSV").read_text())))
+    for row in tail:
+        exact = error_tail(KINDS["noisy-max"]("0.2"), CLOSE_RACE, float(row["error"]))
+        assert float(row["noisy-max"]) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("chart", ["probabilities", "curve", "tail"])
+def test_charts_are_saved_as_pictures(page, downloads, chart):
+    svg = saved(page, downloads, chart, "SVG").read_text()
+    root = ElementTree.fromstring(svg)  # noqa: S314 - our own file
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "var(" not in svg
+    assert "class=" not in svg
+    assert not re.findall(r"""(?:href|src)=|url\(""", svg)
+    width, height, pixels = decoded(saved(page, downloads, chart, "PNG").read_bytes())
+    assert [width / 2, height / 2] == [float(side) for side in root.get("viewBox").split()[2:]]
+    assert len(set(zip(*[iter(pixels)] * 4, strict=False))) > 20  # colours: not an empty picture
+
+
+def decoded(png):
+    """Width, height and the bytes of the rows of a PNG file, each after its filter."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", png[16:24])
+    data, place = b"", 8
+    while place < len(png):
+        (length,) = struct.unpack(">I", png[place : place + 4])
+        if png[place + 4 : place + 8] == b"IDAT":
+            data += png[place + 8 : place + 8 + length]
+        place += length + 12
+    return width, height, zlib.decompress(data)
+
+
+def test_the_curve_and_its_point_can_be_read_and_taken(page):
+    page.until(lambda: len(page.all("#curve path.curve")) == 3 and len(page.all("#curve circle.dot")) == 3)
+    page.type_into("#curve svg", Keys.ARROW_RIGHT * 3)
+    told = page.find("#curve .readout").text
+    assert told.startswith("ε = 0.00")
+    page.type_into("#curve svg", Keys.ENTER)
+    page.until(lambda: page.find("#epsilon").get_attribute("value") == re.search(r"ε = ([\d.]+)", told)[1])
+
+
+def test_nothing_is_asked_from_outside(page):
+    """By the browser's own log of requests, over everything that the page does."""
+    page.requested()
+    page.open()
+    page.press("[data-draws='100']")
+    page.press("#needed button")
+    page.until(lambda: "Ask for" in page.text("needed-outcome"))
+    asked = page.requested()
+    assert len(asked) > 15
+    assert {address for address in asked if not address.startswith((page.address, "data:", "blob:"))} == set()
+    failing = "fetch('https://example.com/').then(() => 'sent', () => 'refused').then(arguments[0])"
+    assert page.driver.execute_async_script(failing) == "refused"  # by the policy of the page itself
+
+
+def test_the_page_has_no_errors(page):
+    page.driver.get_log("browser")
+    page.open()
+    page.choose("shown", "100")
+    assert page.driver.get_log("browser") == []

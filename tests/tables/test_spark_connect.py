@@ -1,0 +1,47 @@
+"""The engine on a real session of Spark Connect, which has the DataFrame API and nothing else of Spark."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import spark
+
+pytestmark = spark.MARKS
+
+PROGRAM = """
+import sys
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.remote("local[2]")
+for name, value in {options!r}.items():
+    builder = builder.config(name, value)
+session = builder.getOrCreate()
+assert "connect" in type(session).__module__
+import dpselect
+
+rows = [(i, i % 3 if i % 2 else 0, "p" if i < 150 else "q") for i in range(300)]
+frame = session.createDataFrame(rows, ["who", "x", "g"])
+table = dpselect.open_table(frame, person="who", engine="spark")
+assert "connect" in type(table._engine._rows.select(["x"])).__module__
+assert table.mode("x", candidates=[2, 1, 0], epsilon=50).value == 0
+assert table.top_k("x", 2, candidates=session.range(3), epsilon=100).value[0] == 0
+assert table.median("x", lower=0, upper=10**12, epsilon=50).value == 0
+groups = table.group_by("g", candidates=["p", "q"])
+assert groups.quantile("x", 0.5, lower=0, upper=9, epsilon=50).value == {{"p": 0, "q": 0}}
+local = dpselect.open_table(pa.table({{"x": [0.5] * 100}}), engine="spark")
+assert local.mode("x", candidates=[0.5, 1.5], epsilon=50).value == 0.5
+print("done")
+session.stop()
+"""
+
+
+def test_questions_are_answered_through_connect():
+    spark.session()  # or skip
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONWARNINGS": "ignore"}
+    program = PROGRAM.format(options=spark.OPTIONS)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.stdout.endswith("done\n"), done.stderr[-3000:]

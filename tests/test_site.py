@@ -1,0 +1,116 @@
+"""The documentation site: it builds without a warning, opens without a network, and its faults are noticed."""
+
+import importlib.util
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+import dpselect
+
+ROOT = Path(__file__).parents[1]
+PICTURES = ROOT / "docs" / "pictures"
+
+needs_generator = pytest.mark.skipif(
+    importlib.util.find_spec("zensical") is None or importlib.util.find_spec("mkdocstrings_handlers") is None,
+    reason="the generator is not installed: pip install '.[docs]'",
+)
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A copy of what the site is made from: building leaves no trace in the repository."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(ROOT / "docs", folder / "docs")
+    for name in ("src", "tools"):
+        (folder / name).symlink_to(ROOT / name)
+    shutil.copy(ROOT / "zensical.toml", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(folder):
+    """The site, built by the command of `make docs`."""
+    command = [sys.executable, str(ROOT / "tools" / "build_docs.py"), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+@needs_generator
+def test_every_public_name_is_in_the_reference(site):
+    reference = "".join(page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html"))
+    anchors = {anchor.rpartition(".")[2] for anchor in re.findall(r'id="(dpselect\.[\w.]+)"', reference)}
+    rooms = [getattr(dpselect, name) for name in dpselect.__all__ if inspect.ismodule(getattr(dpselect, name))]
+    public = {name for room in [dpselect, *rooms] for name in getattr(room, "__all__", ())}
+    public -= {name for room in [dpselect, *rooms] for name in public if inspect.ismodule(getattr(room, name, None))}
+    assert not public - anchors, "add a line `::: dpselect...` for each to a page of docs/reference"
+    assert len(public) > 40
+    assert '<span class="gp">&gt;&gt;&gt; </span>' in reference  # doctests are shown as code
+
+
+@needs_generator
+def test_the_search_needs_no_network(site):
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert "assets/iframe-worker.js" in page
+    assert (site / "search.js").is_file()
+    assert not re.findall(r"(?:src|href)=\"https?://[^\"]*\.(?:js|css|woff2?)", page)
+
+
+@needs_generator
+def test_a_broken_site_is_noticed(site, folder):
+    """The power check: faults that the generator passes over."""
+    check = tool("build_docs")
+    assert not check.broken(site)
+    page = site / "broken.html"
+    page.write_text('<img src="none.png"><script src="https://example.org/a.js"></script><a href="index.html#no">x</a>')
+    found = "\n".join(check.broken(site))
+    page.unlink()
+    assert all(word in found for word in ("none.png, which is not there", "fetches https://example.org", "an anchor"))
+    (folder / "docs" / "lost.md").write_text("# Lost\n")
+    assert check.astray(folder) == ["docs/lost.md is not in the nav of zensical.toml: add a line"]
+    (folder / "docs" / "lost.md").unlink()
+
+
+@needs_generator
+def test_a_warning_is_an_error(folder, site):
+    check = tool("build_docs")
+    (folder / "docs" / "index.md").write_text("# Home\n\n[nowhere](tutorial.md#nowhere)\n")
+    [told] = check.build(folder)
+    assert "anchor does not exist" in told
+    shutil.copy(ROOT / "docs" / "index.md", folder / "docs")
+
+
+def test_pictures_are_small_and_whole():
+    pictures = sorted(PICTURES.iterdir())
+    assert len(pictures) >= 10
+    for picture in pictures:
+        assert picture.stat().st_size <= 100_000, picture.name
+        if picture.suffix == ".svg":
+            root = ET.parse(picture).getroot()  # noqa: S314 - our own
+            assert root.tag.endswith("svg")
+
+
+def test_pictures_are_what_the_tool_draws(tmp_path):
+    """Those that need no matplotlib, byte by byte; its own output changes with its version."""
+    drawn = tool("draw_pictures").PICTURES
+    assert {f"{name}.svg" for name in drawn} == {path.name for path in PICTURES.glob("*.svg")}
+    for name in set(drawn) - {"choice"}:
+        assert drawn[name]() == (PICTURES / f"{name}.svg").read_bytes(), f"{name}: run `make pictures`"
+    assert b"permute-and-flip" in drawn["choice"]()
+
+
+def test_the_citation_has_the_version():
+    assert f"\nversion: {dpselect.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -1,0 +1,181 @@
+"""The best of many private runs: what is kept, what is charged, and what a failure tells."""
+
+import math
+import traceback
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dpselect
+from dpselect import BudgetExceeded, Ledger
+from dpselect.errors import InvalidType, InvalidValue, RunFailed
+from dpselect.ledger.accounting import total
+from dpselect.sampling.draws import Draws
+from dpselect.tuning import Poisson, geometric, logarithmic, tune
+from dpselect.tuning.best import best_run
+from tests.statistical.goodness import assert_fits, assert_rejected
+
+SECRET = "patient 4711"  # noqa: S105 - of a person, not a password
+
+
+class ThreeRuns:
+    """A stand-in for the number of runs."""
+
+    def draw(self, draws):
+        return 3
+
+
+def test_the_best_is_kept_and_of_equal_ones_the_first():
+    order = iter([2, 0, 1])
+
+    class Order(Draws):
+        def index(self, bound):
+            assert bound == 3
+            return next(order)
+
+    seen = []
+    scores = {"a": 5, "b": 5, "c": 1}
+    found = best_run(lambda one: seen.append(one) or one, ["a", "b", "c"], scores.get, ThreeRuns(), Order())
+    assert seen == ["c", "a", "b"]
+    assert found == (0, "a")
+
+
+def test_scores_are_compared_exactly():
+    values = [10**17, 10**17 + 1]  # equal as floats
+    for _ in range(20):
+        tuned = tune(lambda value: value, values, epsilon=1, repeats=logarithmic("0.01"), score=lambda value: value)
+        assert tuned.result == tuned.candidate == values[tuned.position]
+    tuned = tune(lambda value: value, values, epsilon=1, repeats=Poisson(200), score=lambda value: value)
+    assert tuned.position == 1
+
+
+def test_the_distribution_of_the_best():
+    """Candidates 0 to 3 are their own scores: the best of geometrically many uniform ones."""
+    draws, mean = 5_000, 3
+    counts = Counter(
+        tune(lambda one: one, range(4), epsilon=1, repeats=geometric(mean), score=lambda one: one).position
+        for _ in range(draws)
+    )
+
+    def kept(mean):
+        sums = np.arange(5) / 4
+        generating = sums / mean / (1 - (1 - 1 / mean) * sums)
+        return np.diff(generating)
+
+    found = [counts[position] for position in range(4)]
+    assert_fits(found, kept(mean))
+    assert_rejected(found, kept(5), truth=kept(mean))
+
+
+def test_without_a_run_there_is_no_result():
+    found = [tune(lambda one: one, [7], epsilon=1, repeats=Poisson(1), score=lambda one: one) for _ in range(200)]
+    empty = [tuned for tuned in found if tuned.position is None]
+    assert 20 < len(empty) < 140  # a share of 1/e, eight standard deviations wide
+    assert all((tuned.candidate, tuned.result) == (None, None) for tuned in empty)
+    assert all((tuned.candidate, tuned.result) == (7, 7) for tuned in found if tuned.position is not None)
+
+
+def test_the_charge_is_there_before_the_first_run(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", budget=1)
+
+    def run(candidate):
+        assert ledger.spent == Fraction(3, 10)
+        return candidate
+
+    tuned = tune(run, [1, 2], epsilon="0.1", repeats=geometric(4), score=float, ledger=ledger, what={"model": "ridge"})
+    [entry] = ledger.entries()
+    assert (tuned.ledger_id, entry.what, entry.epsilon) == (1, {"model": "ridge"}, Fraction(3, 10))
+    assert entry.mechanism == "repeat-and-select negative-binomial shape=1 stop=1/4 epsilon=1/10"
+    ledger.verify(tuned.receipt)
+    assert Ledger(tmp_path / "ledger").entries() == [entry]
+    assert total(ledger, delta=1e-6).epsilon == tuned.guarantee.epsilon
+
+
+def test_an_exhausted_budget_runs_nothing(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", budget="0.2")
+    with pytest.raises(BudgetExceeded):
+        tune(pytest.fail, [1], epsilon="0.1", repeats=geometric(4), score=float, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def raising(candidate):
+    raise KeyError(SECRET)
+
+
+@pytest.mark.parametrize(
+    ("run", "score"),
+    [
+        (raising, float),
+        (str, raising),
+        (str, lambda _: SECRET),
+        (str, lambda _: math.nan),
+        (str, lambda _: None),
+        (str, lambda _: -math.inf),
+    ],
+)
+def test_a_failure_names_the_candidate_and_nothing_else(run, score, tmp_path):
+    ledger = Ledger(tmp_path / "ledger", budget=1)
+    with pytest.raises(RunFailed, match=r"candidate 0 \(counted from 0, of 1\)") as caught:
+        tune(run, [SECRET], epsilon="0.1", repeats=geometric(4), score=score, ledger=ledger)
+    assert ledger.spent == Fraction(3, 10)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_the_first_failure_ends_it():
+    calls = []
+
+    def run(candidate):
+        calls.append(candidate)
+        raise ValueError
+
+    with pytest.raises(RunFailed):
+        best_run(run, ["a"], float, ThreeRuns(), Draws())
+    assert calls == ["a"]
+
+
+def test_a_keyboard_interrupt_is_not_a_failure():
+    def run(candidate):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(run, [1], epsilon=1, repeats=geometric(4), score=float)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "words"),
+    [
+        ({"candidates": []}, InvalidValue, "candidates must not be empty"),
+        ({"candidates": "abc"}, InvalidType, "candidates must be a list"),
+        ({"candidates": {1, 2}}, InvalidType, "candidates must be a list"),
+        ({"candidates": 5}, InvalidType, "candidates must be a list"),
+        ({"run": 5}, InvalidType, "run must be callable"),
+        ({"score": None}, InvalidType, "score must be callable"),
+        ({"repeats": 10}, InvalidType, "a fixed number of runs is not private"),
+        ({"epsilon": 0}, InvalidValue, "epsilon must be > 0"),
+        ({"ledger": "path"}, InvalidType, "ledger must be a Ledger"),
+    ],
+)
+def test_bad_input(changed, error, words):
+    arguments = {"run": pytest.fail, "candidates": [1], "epsilon": 1, "repeats": geometric(4), "score": float}
+    with pytest.raises(error, match=words):
+        tune(**(arguments | changed))
+
+
+def test_the_record_shows_no_result():
+    tuned = tune(lambda _: SECRET, [1], epsilon=1, repeats=geometric(2), score=len)
+    assert tuned.result == SECRET
+    assert SECRET not in repr(tuned)
+    assert dpselect.tune is tune
+
+
+def test_without_an_epsilon_there_is_a_result_and_no_guarantee(tmp_path):
+    tuned = tune(lambda one: one, [7], repeats=geometric(2), score=lambda one: one)
+    assert (tuned.result, tuned.guarantee, tuned.ledger_id) == (7, None, None)
+    ledger = Ledger(tmp_path / "ledger", budget=1)
+    with pytest.raises(InvalidValue, match="epsilon must be given with a ledger"):
+        tune(lambda one: one, [7], repeats=geometric(2), score=lambda one: one, ledger=ledger)
+    assert ledger.spent == 0
