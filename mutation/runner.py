@@ -164,7 +164,8 @@ def _swap(path: Path, source: str) -> str:
     module = sys.modules[_module(path)]
     codes = {code.co_qualname: code for code in _codes(compile(source, str(path), "exec"))}
     for function in _functions(module):
-        function.__code__ = codes[function.__code__.co_qualname]
+        if function.__code__.co_qualname in codes:  # not so what Python itself adds to an Enum
+            function.__code__ = codes[function.__code__.co_qualname]
     for name, loaded in sys.modules.items():
         if name.startswith("dpselect"):
             for value in vars(loaded).values():

@@ -6,6 +6,8 @@ What survives them may still be killed by slower ones, in `make test`; it is wor
 _COLD = "tests/mechanisms/test_cold.py"
 _CONTRACT = "tests/contract/test_selection.py"
 _EXACT = "tests/mechanisms/test_exact_distribution.py"
+_LAZY = "tests/mechanisms/test_lazy.py"
+_NUMBERS_OF_RUNS = "tests/sampling/test_numbers_of_runs.py"
 _RECORDS = "tests/contract/test_records.py"
 _RUNS = "tests/mechanisms/test_runs.py"
 _SETTLING = "tests/mechanisms/test_noisy_max_settling.py"
@@ -20,13 +22,18 @@ TESTS = {
     "sampling/arrival.py": (_RECORDS, "tests/sampling/test_arrivals.py", "tests/sampling/test_arrival.py"),
     "sampling/binomial.py": ("tests/sampling/test_binomial.py",),
     "sampling/bits.py": ("tests/sampling/test_bits.py",),
+    "sampling/between.py": ("tests/sampling/test_between.py",),
     "sampling/coin.py": ("tests/sampling/test_coin.py",),
     "sampling/draws.py": (_VISITS, _SETTLING, f"{_RUNS}::test_the_kernel_picks_the_winner_of_every_cell", _CONTRACT),
     "sampling/enclosure.py": ("tests/sampling/test_enclosure.py",),
     "sampling/geometric.py": ("tests/sampling/test_geometric.py",),
     "sampling/index.py": ("tests/sampling/test_index.py",),
+    "sampling/negative_binomial.py": (_NUMBERS_OF_RUNS,),
     "sampling/noise.py": (_RECORDS, "tests/sampling/test_noise.py", _SETTLING),
     "sampling/octets.py": (_RECORDS, "tests/sampling/test_octets.py"),
+    "sampling/order.py": ("tests/sampling/test_order.py",),
+    "sampling/poisson.py": (_NUMBERS_OF_RUNS,),
+    "sampling/rational.py": (_NUMBERS_OF_RUNS,),
     "mechanisms/hot.py": (_RECORDS, _COLD),
     "mechanisms/flips.py": (_VISITS, _COLD),
     "mechanisms/gaps.py": (_RECORDS, "tests/mechanisms/test_gaps.py", _COLD, _CONTRACT),
@@ -45,7 +52,13 @@ TESTS = {
     "mechanisms/guarantee.py": (_RECORDS, "tests/contract/test_guarantee.py", _CONTRACT),
     "mechanisms/claim.py": (_RECORDS, "tests/analysis/test_score_range.py", _CONTRACT),
     "mechanisms/batches.py": ("tests/mechanisms/test_batches.py",),
+    "mechanisms/generalized_scores.py": ("tests/mechanisms/test_generalized_scores.py",),
+    "mechanisms/lazy.py": (_LAZY,),
+    "mechanisms/lazy_flip.py": (_LAZY,),
+    "mechanisms/lazy_rejection.py": (_LAZY,),
     "mechanisms/names.py": (_CONTRACT,),
+    "mechanisms/repeats.py": (_RECORDS, "tests/tuning/test_repeats.py"),
+    "mechanisms/summary_arrow.py": ("tests/mechanisms/test_summary_arrow.py",),
     "mechanisms/protocol.py": (_CONTRACT,),
 }
 # For a file that is not listed.
