@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# How long `make fuzz` spends on each target, and how many mutants `make mutants` tries (all of them take days).
+# How long `make fuzz` spends on each target, and how many mutants `make mutants` tries: a number, `places` (one of each
+# place and kind) or `all`.
 FUZZ_SECONDS ?= 60
 MUTANTS ?= 200
 
@@ -15,7 +16,7 @@ help:
 	@echo "make pictures  draw the pictures of the documentation again"
 	@echo "make test-oldest  run every test with the oldest dependencies that are allowed"
 	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
-	@echo "make mutants  change the code of a sample of $(MUTANTS) places, and see whether the tests notice"
+	@echo "make mutants  change the code in $(MUTANTS) ways, one at a time, and see whether the tests notice"
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit('dpselect needs Python 3.11 or newer; say make PYTHON=python3.11') if sys.version_info < (3, 11) else None"
@@ -77,15 +78,14 @@ fuzz: .venv/installed-fuzz
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
 	touch $@
 
-mutants: .venv/installed-mutants
-	rm -rf build/mutants && mkdir -p build/mutants
-	cp -r src tests fuzz mutation pyproject.toml README.md build/mutants/
-	cd build/mutants && export PYTHONPATH=src && bin=../../$(BIN) && \
-	$$bin/cosmic-ray baseline mutation/cosmic-ray.toml && \
-	$$bin/cosmic-ray init mutation/cosmic-ray.toml session.sqlite && \
-	$$bin/python mutation/sample.py session.sqlite $(MUTANTS) && \
-	$$bin/cosmic-ray exec mutation/cosmic-ray.toml session.sqlite && \
-	$$bin/cr-report --surviving-only --show-diff session.sqlite
+# A session goes on where it stopped, unless the code or the tests have changed since.
+build/mutants.sqlite: .venv/installed-mutants $(wildcard src/dpselect/sampling/*.py src/dpselect/mechanisms/*.py \
+    tests/sampling/*.py tests/mechanisms/*.py tests/contract/*.py)
+	mkdir -p build && rm -f $@
+	$(BIN)/cosmic-ray init mutation/cosmic-ray.toml $@
+
+mutants: build/mutants.sqlite
+	$(BIN)/python -m mutation $(MUTANTS)
 
 clean:
 	rm -rf .venv .venv-oldest build site .cache

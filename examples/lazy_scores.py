@@ -10,6 +10,7 @@ private test set they are right about. Their bound is a public guess: scores abo
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +18,9 @@ import numpy.typing as npt
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.analysis import expected_error, expected_evaluations
-from dpselect.paper.dpbench import histograms
-from dpselect.paper.experiment import median_scores
 
 Scores = npt.NDArray[np.int64]
+DATA_SETS = ("HEPTH", "ADULTFRANK", "MEDCOST", "SEARCHLOGS", "PATENT")
 HISTOGRAMS, MODELS = ("0.001", "0.01", "0.1"), ("0.01", "0.1", "1")  # epsilons
 RUNS = 20
 PEOPLE, TEST = 1_500, 1_000
@@ -65,13 +65,21 @@ def lost(mechanism: PermuteAndFlip, scores: Scores, bound: int) -> float:
     return float(mechanism.pmf(np.minimum(scores, bound)) @ (scores.max() - scores))
 
 
-def histogram_rows(folder: str | None, epsilons: tuple[str, ...] = HISTOGRAMS) -> Iterator[Row]:
-    """Medians and modes of the five histograms."""
-    for name, counts in histograms(folder).items():
+def histogram_rows(folder: str, epsilons: tuple[str, ...] = HISTOGRAMS) -> Iterator[Row]:
+    """Medians and modes of the five histograms, of 1,024 bins each."""
+    for name in DATA_SETS:
+        counts = np.load(Path(folder) / f"{name}.n4096.npy").astype(np.int64).reshape(1024, -1).sum(axis=1)
         for epsilon in epsilons:
             yield row(f"{name} median", median_scores(counts), 0, epsilon, monotonic=False)
         for epsilon in epsilons:
             yield row(f"{name} mode", counts, int(counts.max()), epsilon, monotonic=True)
+
+
+def median_scores(counts: Scores) -> Scores:
+    """Minus the number of people to add or remove so that each bin has the median: zero where it has."""
+    below = np.cumsum(counts) - counts
+    above = counts.sum() - below - counts
+    return np.minimum(counts - np.abs(below - above), 0)
 
 
 @cache
@@ -112,5 +120,6 @@ def print_rows(rows: Iterator[Row], out: Callable[[str], None] = print) -> None:
 
 
 if __name__ == "__main__":
-    print_rows(histogram_rows(sys.argv[1] if sys.argv[1:] else None))
+    if sys.argv[1:]:
+        print_rows(histogram_rows(sys.argv[1]))
     print_rows(model_rows())

@@ -16,17 +16,22 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
+from duckdb import DuckDBPyConnection
+
 from dpselect.cli import main
 from dpselect.cli.public_list import bound, distance, public_list
 from dpselect.cli.scores_file import read_scores
 from dpselect.errors import DPSelectError
 from dpselect.tables.duckdb_engine import DuckDBEngine
+from dpselect.tables.duckdb_source import connect
 from dpselect.tables.engine import Individuals
 from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.lines import rows
 from dpselect.tables.values import Values
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dpselect-fuzz-"))
 _LETTERS = "abc"
+_ROWS = rows(",", ["person", "letter"])
 
 
 @contextlib.contextmanager
@@ -86,16 +91,30 @@ def candidate_list(data: bytes) -> None:
 
 
 def table_lines(data: bytes) -> None:
-    """A CSV file with a good header and any lines: DuckDB counts what a reader of single lines counts."""
-    engine = _engine(_file(b"person,letter\n" + data, "rows.csv"))
+    """A CSV file with a good header and any lines: DuckDB reads and counts what a reader of single lines does."""
+    path = _file(b"person,letter\n" + data, "rows.csv")
+    expected = table_rows(data)
+    assert _connection().execute(_ROWS, {"paths": [str(path)]}).fetchall() == [
+        (who or None, letter or None) for who, letter in expected
+    ]
+    engine = _engine(path)
     column, person = engine.columns["letter"], engine.columns["person"]
     candidates = Values(Kind.TEXT, tuple(_LETTERS))
-    expected = [row for row in map(_row, _lines(data)) if row is not None]
     [by_row] = engine.counts(column, candidates, Individuals(None))
     assert by_row.tolist() == [sum(letter == row[1] for row in expected) for letter in _LETTERS]
     [by_person] = engine.counts(column, candidates, Individuals(person))
     people = Counter(letter for who, letter in {(who, letter) for who, letter in expected if who})
     assert by_person.tolist() == [people[letter] for letter in _LETTERS]
+
+
+def table_rows(data: bytes) -> list[list[str]]:
+    """The rows of a CSV file of two columns, read line by line."""
+    return [row for row in map(_row, _lines(data)) if row is not None]
+
+
+@cache
+def _connection() -> DuckDBPyConnection:
+    return connect()
 
 
 @cache
@@ -109,12 +128,10 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def _row(line: bytes) -> list[str] | None:
-    """The two fields of a line; None if the line is left out."""
+    """The two fields of a line, up to a unit separator; None if the line is left out."""
     try:
-        text = line.decode()
+        text = line.partition(b"\x1f")[0].decode()
     except UnicodeDecodeError:
-        return None
-    if "\x1f" in text:
         return None
     fields, rest = [], text
     while True:

@@ -38,10 +38,15 @@ dpselect.audit.audit(mechanism, 1, runs=100)
 folder = pathlib.Path({folder!r})
 (folder / "rows.csv").write_text("person,letter,size\\n1,a,3\\n2,b,4\\n3,a,5\\n")
 (folder / "scores.csv").write_text("a,1\\nb,2\\n")
-rows, scores = str(folder / "rows.csv"), str(folder / "scores.csv")
+mode = ["mode", "--column", "letter", "--candidates", "a,b", "--epsilon", "1", "--person", "person"]
+rows, scores, ledger = (str(folder / name) for name in ("rows.csv", "scores.csv", "spent.ledger"))
 for words in (
     ["select", scores, "--epsilon", "1"],
-    ["mode", rows, "--column", "letter", "--candidates", "a,b", "--epsilon", "1", "--person", "person"],
+    [*mode, rows],
+    [*mode, rows, "--ledger", ledger, "--budget", "3"],
+    ["ledger", "show", ledger, "--delta", "1e-6"],
+    ["ledger", "verify", ledger],
+    ["ledger", "export", ledger],
     ["median", rows, "--column", "size", "--lower", "0", "--upper", "9", "--epsilon", "1"],
     ["plan", "--candidates", "100", "--epsilon", "1"],
     ["compare", scores, "--epsilon", "0.1,1"],

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from fuzz.batches import Batched
 from fuzz.targets import TARGETS, candidate_list, command_line, scores_file, table_lines
 
 # Bytes that matter to CSV are frequent.
@@ -39,6 +40,8 @@ def test_candidate_list(data):
 @given(DATA)
 @FEW
 @example(b'1,a\n2,"a"\n3,"a\n4,b"\n5,a\xff\n6,b')
+@example(b",\x1f")  # what follows a unit separator is not read; the line is
+@example(b'1,a\x1f\xff"\n2,b\x1f,,\n\x1f3,c\n4,"c\x1f"')
 def test_table_lines(data):
     table_lines(data)
 
@@ -58,3 +61,28 @@ def test_a_wrong_count_is_noticed(monkeypatch):
     monkeypatch.setattr("fuzz.targets._row", lambda line: ["1", "a"])
     with pytest.raises(AssertionError):
         table_lines(b"1,a\n2,b\n")
+
+
+def test_a_batch_names_the_input_that_is_wrong():
+    seen = []
+
+    def target(data):
+        seen.append(data)
+        assert b"3" not in data
+
+    batched = Batched(3, target)
+    for data in (b"1", b"2", b"4", b"5", b"3"):
+        batched(data)
+    assert seen == [b"1\n2\n4"]
+    with pytest.raises(AssertionError, match="wrong for b'3'"):
+        batched(b"6")
+
+
+def test_a_batch_that_is_wrong_as_a_whole_is_shown_as_a_whole():
+    def target(data):
+        assert data.count(b"\n") < 1
+
+    batched = Batched(2, target)
+    batched(b"1")
+    with pytest.raises(AssertionError, match=r"together: \[b'1', b'2'"):
+        batched(b"2")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.gaps import Rate, gaps_of
-from dpselect.mechanisms.runs import _total, _warm_runs, choose_in_runs
+from dpselect.mechanisms.runs import _total, _warm_runs, choose_in_runs, without_empty
 from dpselect.sampling.bits import ScriptedBits
 from dpselect.sampling.draws import Draws
 from tests import reference
@@ -103,6 +103,23 @@ def position_by_script(scores, lengths, words, survivors):
     )
     source = ScriptedBits("".join(survivors) + "".join(words) + random_bits(2000))
     return choose_in_runs(gaps, np.array(lengths, np.uint64), Draws(source))
+
+
+@pytest.mark.parametrize("member", range(4))
+def test_the_member_is_counted_from_the_start_of_its_run(member):
+    """The second run is ahead by far, and two more bits choose one of its four members."""
+    gaps = gaps_of(np.array([0, 1000, 0]), Rate(RATE))
+    source = ScriptedBits(NOBODY * 2 + "01" * 32 + format(member, "02b"))
+    assert choose_in_runs(gaps, np.array([3, 4, 9], np.uint64), Draws(source)) == 3 + member
+
+
+@pytest.mark.parametrize("lengths", [[1, 2, 3], [0, 2, 3], [1, 0, 0], [0, 5, 0]], ids=str)
+@pytest.mark.parametrize("kind", [np.array, list], ids=["array", "list"])
+def test_runs_without_a_candidate_are_left_out(kind, lengths):
+    scores, left = without_empty(kind([7, 8, 9]), np.array(lengths, np.uint64))
+    kept = [i for i in range(3) if lengths[i]]
+    assert list(scores) == [7 + i for i in kept]
+    assert left.tolist() == [lengths[i] for i in kept]
 
 
 @pytest.mark.parametrize("case", CASES)

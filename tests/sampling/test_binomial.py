@@ -12,6 +12,7 @@ from dpselect.sampling import geometric
 from dpselect.sampling.binomial import binomial, fair_binomial
 from dpselect.sampling.bits import ScriptedBits, SystemEntropy
 from tests.branching import Refused, distribution
+from tests.sampling.test_enclosure import true_floor
 
 
 @pytest.fixture
@@ -47,6 +48,19 @@ def test_fair_binomial_counts_the_ones():
     assert fair_binomial(7, ScriptedBits("0110101")) == 4
 
 
+class SomeOnes:
+    """Any number of bits, five of which are ones."""
+
+    def bits(self, count):
+        return 0b101011001 if count > 9 else 0b10
+
+
+@pytest.mark.parametrize(("count", "ones"), [(2**23 - 1, 5), (2**23, 5), (2**23 + 9, 6), (3 * 2**23 + 10, 20)])
+def test_many_coins_are_counted_in_parts(count, ones):
+    ones += count == 2**23  # no bits at all are asked for too, and are answered with a one here
+    assert fair_binomial(count, SomeOnes()) == ones
+
+
 def test_one_coin_follows_the_bits_of_p():
     """exp(-1) = 0.01011110...: the first bit that differs decides."""
     # A one of the script is a coin whose U has a zero there, so U = 0.00... is heads and U = 0.1... is tails.
@@ -71,6 +85,29 @@ class Counting(SystemEntropy):
     def words(self, count, width):
         self.used += count * width
         return super().words(count, width)
+
+
+NEAR_ONE, NEAR_ZERO = [Fraction(3, 2**k) for k in range(50)], [Fraction(k, 3) for k in range(1, 100)]
+
+
+@pytest.mark.parametrize(("count", "depth"), [(10, 10), (127, 13), (128, 14), (10**12, 40)])
+def test_equal_bits_are_skipped(count, depth, monkeypatch):
+    """As many as p = exp(-g) starts with, if they are six or more and up to a bound; three coins share them here."""
+    asked = []
+    monkeypatch.setattr(module, "successes", lambda *arguments: asked.append(arguments) or range(3))
+    for exponent in (*NEAR_ONE, *NEAR_ZERO):
+        asked.clear()
+        expansion = f"{true_floor(exponent, depth):0{depth}b}"
+        equal = depth - len(expansion.lstrip(expansion[0]))
+        skipped = module._skip_equal_bits(count, exponent, None)
+        if equal < 6:
+            assert (skipped, asked) == ((0, count, 0), [])
+        else:
+            assert (skipped, asked) == ((count - 3 if expansion[0] == "1" else 0, 3, equal), [(count, equal, None)])
+
+
+def test_no_coins_skip_nothing():
+    assert module._skip_equal_bits(0, Fraction(50), None) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1, 10**9), Fraction(22)])

@@ -1,5 +1,8 @@
 """Sources of bits."""
 
+from functools import reduce
+from operator import or_
+
 import numpy as np
 import pytest
 
@@ -28,6 +31,13 @@ def test_words_have_their_width(width):
         words = source.words(3, width)
         assert words.dtype == np.dtype(f"u{width // 8}")
         assert words.size == 3
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 32, 64, 65])
+def test_system_bits_are_as_many_as_asked_for(count):
+    drawn = [SystemEntropy().bits(count) for _ in range(60)]
+    assert max(drawn).bit_length() <= count
+    assert reduce(or_, drawn) == 2**count - 1  # each bit is set in one of them
 
 
 def test_system_bits_are_fair():

@@ -122,6 +122,24 @@ def test_the_boundary_word_itself_is_left_to_further_bits(exponent, depth):
         coins(batch, prefix, depth, ScriptedBits(word))
 
 
+@pytest.mark.parametrize("depth", [0, 8, 12, 20])
+@pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(1), Fraction(5)])
+def test_the_fallback_knows_all_bits_of_the_filter(exponent, depth):
+    """A filter that doubts everything hands over every bit: next to the boundary no further one is asked for."""
+    boundary = true_floor(exponent, depth + 32)
+    for word, is_head in ((boundary - 1, True), (boundary + 1, False)):
+        prefix = np.array([word >> 32]) if depth else 0
+        script = ScriptedBits(binary(word & 0xFFFFFFFF, 32))
+        assert coins(Batch([exponent]), prefix, depth, script, margin=1e9)[0] == is_head
+
+
+@pytest.mark.parametrize("cells", [-1, 0, 1])
+def test_no_word_is_between_the_filter_and_the_fallback(cells):
+    """The largest U are at 1 - U = doubt, one cell nearer and one farther: the coin of exponent zero is heads."""
+    word = 2**32 - 2**12 - 4 + cells  # four cells of slack, and a margin of 2**12 cells
+    assert coins(Batch([Fraction(0)]), 0, 0, ScriptedBits(binary(word, 32)), margin=2.0**-20)[0]
+
+
 def test_a_doubting_filter_uses_the_fallback():
     """With a margin of one every coin goes to the fallback, which needs the exact exponents."""
     asked = []
@@ -136,6 +154,22 @@ def test_a_doubting_filter_uses_the_fallback():
     asked.clear()
     coins(Watched([Fraction(1), Fraction(2)]), 0, 0, ScriptedBits("0" * 64))
     assert asked == []
+
+
+@pytest.mark.parametrize(("distance", "is_doubted"), [(0.08, False), (0.05, True), (-0.05, True), (-0.08, False)])
+def test_doubt_is_relative_to_the_boundary(distance, is_doubted):
+    """A margin of a tenth of exp(-1/3) = 0.717, on both sides."""
+    asked = []
+
+    class Watched(Batch):
+        def exact(self, index):
+            asked.append(index)
+            return super().exact(index)
+
+    word = int((np.exp(-1 / 3) - distance) * 2**32)
+    flag = coins(Watched([Fraction(1, 3)]), 0, 0, ScriptedBits(binary(word, 32)), margin=0.1)[0]
+    assert flag == (distance > 0)
+    assert bool(asked) is is_doubted
 
 
 def test_numpys_exp_is_far_inside_the_margin():

@@ -25,10 +25,18 @@ def test_gaps_change_exactly_at_the_powers(zeros, gap, margin):
     below, above = boundary - 1, boundary + 1
     words = f"{below:032b}{above:032b}"
     tail = "01" * 400
-    small, large = geometrics(2, zeros, ScriptedBits(words + tail), margin)[::-1]
-    assert small <= gap < large
-    assert geometric(zeros, ScriptedBits(f"{below:032b}" + tail)) > gap
-    assert geometric(zeros, ScriptedBits(f"{above:032b}" + tail)) <= gap
+    assert geometrics(2, zeros, ScriptedBits(words + tail), margin).tolist() == [gap + 1, gap]
+    assert geometric(zeros, ScriptedBits(f"{below:032b}" + tail)) == gap + 1
+    assert geometric(zeros, ScriptedBits(f"{above:032b}" + tail)) == gap
+
+
+@pytest.mark.parametrize(("zeros", "gap"), [(4, 60), (8, 10), (8, 300), (12, 9000)])
+def test_the_cell_of_a_power_is_left_to_further_bits(zeros, gap):
+    """The power is in this cell: V at its lower end has the longer gap, V at its upper end the shorter one."""
+    boundary = cell_boundary(zeros, gap + 1, 32)
+    for bit, expected in (("0", gap + 1), ("1", gap)):
+        assert geometric(zeros, ScriptedBits(bit * 64), boundary, 32) == expected
+        assert geometrics(1, zeros, ScriptedBits(f"{boundary:032b}" + bit * 64)).tolist() == [expected]
 
 
 @pytest.mark.parametrize("zeros", [1, 4, 8])

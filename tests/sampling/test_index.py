@@ -38,8 +38,9 @@ def test_indices_below_keep_the_leading_bits_that_fit(bound):
 
 
 def test_indices_below_uses_long_words_for_long_bounds():
-    bound = 2**40
-    assert indices_below(bound, 1, ScriptedBits("1" * 40 + "0" * 24)).tolist() == [bound - 1]
+    for width in (33, 40, 62):
+        assert indices_below(2**width, 1, ScriptedBits("1" * width + "0" * (64 - width))).tolist() == [2**width - 1]
+    assert indices_below(2**32, 1, ScriptedBits("1" * 32)).tolist() == [2**32 - 1]
 
 
 @pytest.mark.parametrize("bounds", [[1], [2], [3, 1, 7], [2**32, 5], [65, 64, 63]])

@@ -1,9 +1,11 @@
 """The tables of the first octet are safe (never a wrong decision) and sharp (nearly every coin is decided)."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb, ctx, fmpq
 
 from dpselect.sampling.octets import _floor_to_uint64, octet_tables
 from tests.sampling.test_enclosure import true_floor
@@ -33,6 +35,22 @@ def test_decisions_are_never_wrong(rate, octet):
         if np.isfinite(far) and far < 2**64 - 1:
             beyond = Fraction(far) + (1 if table is integers else 0)
             assert true_floor(rate * beyond, 8) < max(octet, 1) or octet == 0
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(3), Fraction(0.0005), Fraction(1e300)], ids=float)
+def test_float_bounds_allow_for_the_rounding_of_the_gap(rate):
+    """A gap that is rounded to `near` may be as large as the next float: that one must be heads too."""
+    table, _ = octet_tables(rate)
+    with ctx.workprec(120):
+        scale = arb(fmpq(rate.numerator, rate.denominator))
+        for octet in range(255):
+            near, truth = float(table.near[octet]), -(arb(octet + 1) / 256).log()
+            assert arb(math.nextafter(near, math.inf)) * scale < truth < arb(near) * scale * (1 + arb(2) ** -49)
+        for octet in range(1, 256):
+            far, truth = float(table.far[octet]), -(arb(octet) / 256).log()
+            assert arb(far) * scale * (1 - arb(2) ** -49) < truth < arb(far) * scale
+    assert table.near[255] == 0
+    assert table.far[0] == math.inf
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(0.0005)])

@@ -316,7 +316,7 @@ def test_text_of_a_typed_source_is_text(tmp_path):
         table = dpselect.open_table(untyped)
         assert table.mode("code", candidates=[1, 2, 3], epsilon=1).value in (1, 2, 3)
         assert table.median("code", lower=0, upper=3, epsilon=1).value in range(4)
-    for typed in (tmp_path / "codes.parquet", rows, rows.to_pandas()):
+    for typed in (tmp_path / "codes.parquet", rows, rows.to_pandas().astype("string")):
         table = dpselect.open_table(typed)
         with pytest.raises(InvalidType, match="candidates are whole numbers, but the column 'code' holds text"):
             table.mode("code", candidates=[1, 2, 3], epsilon=1)

@@ -57,7 +57,10 @@ def _made(out: str, data: str | None, runs: int, seed: int) -> "Study":
 
 
 def _print_text(made: "Study") -> None:
-    print_paragraph(f"{made.runs:,} runs a case.", "Better: the 95 % interval of the difference leaves out zero.")
+    print_paragraph(
+        f"{made.runs:,} runs a case.",
+        "Better: the 95 % interval of the difference leaves out zero. That happens by chance in one case of twenty.",
+    )
     columns = ("cases", "permute-and-flip\nbetter", "exponential\nbetter", "median ratio of\nerrors, exp. / p&f")
     table = figure_table("study", "equal", *columns)
     for one in made.summaries:

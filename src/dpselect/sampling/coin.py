@@ -45,13 +45,12 @@ def coin(exponent: Fraction, source: BitSource, prefix: int = 0, depth: int = 0)
     """Whether U < exp(-exponent), given that the first `depth` bits of U are `prefix`.
 
     At depth k the only undecided prefix is floor(2**k exp(-exponent)): one below it is heads, one above it is tails.
+    For exponent zero that is 2**k, which every prefix is below.
     """
     while True:
         boundary = scaled_exp(exponent, depth)
         if prefix != boundary:
             return prefix < boundary
-        if exponent == 0:
-            return True
         prefix = prefix << _BITS_PER_STEP | source.bits(_BITS_PER_STEP)
         depth += _BITS_PER_STEP
 

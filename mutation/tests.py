@@ -1,0 +1,74 @@
+"""The tests that must notice a mutant of each file: those that concern it and are fast, the fastest first.
+
+What survives them may still be killed by slower ones, in `make test`; it is worth a fast test of its own.
+"""
+
+_COLD = "tests/mechanisms/test_cold.py"
+_CONTRACT = "tests/contract/test_selection.py"
+_EXACT = "tests/mechanisms/test_exact_distribution.py"
+_RECORDS = "tests/contract/test_records.py"
+_RUNS = "tests/mechanisms/test_runs.py"
+_SETTLING = "tests/mechanisms/test_noisy_max_settling.py"
+_SUMMARY = "tests/mechanisms/test_summary.py"
+_VISITS = "tests/mechanisms/test_visits.py"
+
+_SHORT = f"{_EXACT}::test_short_vectors_are_exact"
+_EARLY = f"{_EXACT}::test_early_exit_is_exact"
+_ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
+
+TESTS = {
+    "sampling/arrival.py": (_RECORDS, "tests/sampling/test_arrivals.py", "tests/sampling/test_arrival.py"),
+    "sampling/binomial.py": ("tests/sampling/test_binomial.py",),
+    "sampling/bits.py": ("tests/sampling/test_bits.py",),
+    "sampling/coin.py": ("tests/sampling/test_coin.py",),
+    "sampling/draws.py": (_VISITS, _SETTLING, f"{_RUNS}::test_the_kernel_picks_the_winner_of_every_cell", _CONTRACT),
+    "sampling/enclosure.py": ("tests/sampling/test_enclosure.py",),
+    "sampling/geometric.py": ("tests/sampling/test_geometric.py",),
+    "sampling/index.py": ("tests/sampling/test_index.py",),
+    "sampling/noise.py": (_RECORDS, "tests/sampling/test_noise.py", _SETTLING),
+    "sampling/octets.py": (_RECORDS, "tests/sampling/test_octets.py"),
+    "mechanisms/hot.py": (_RECORDS, _COLD),
+    "mechanisms/flips.py": (_VISITS, _COLD),
+    "mechanisms/gaps.py": (_RECORDS, "tests/mechanisms/test_gaps.py", _COLD, _CONTRACT),
+    "mechanisms/heads.py": ("tests/mechanisms/test_heads.py",),
+    "mechanisms/runs.py": (_RUNS,),
+    "mechanisms/summary.py": (_RECORDS, "tests/mechanisms/test_summary_stateful.py", _SUMMARY),
+    "mechanisms/permute_and_flip.py": (_VISITS, _ROWS, _SHORT, _EARLY, _CONTRACT),
+    "mechanisms/exponential.py": (
+        "tests/mechanisms/test_proposals.py",
+        f"{_EXACT}::test_rejection_is_exactly_the_softmax",
+        f"{_EXACT}::test_the_envelope_is_exactly_the_softmax",
+        _CONTRACT,
+    ),
+    "mechanisms/noisy_max.py": ("tests/mechanisms/test_noisy_max.py", _SETTLING, _CONTRACT),
+    "mechanisms/record.py": (_RECORDS, _CONTRACT),
+    "mechanisms/guarantee.py": (_RECORDS, "tests/contract/test_guarantee.py", _CONTRACT),
+    "mechanisms/claim.py": (_RECORDS, "tests/analysis/test_score_range.py", _CONTRACT),
+    "mechanisms/batches.py": ("tests/mechanisms/test_batches.py",),
+    "mechanisms/names.py": (_CONTRACT,),
+    "mechanisms/protocol.py": (_CONTRACT,),
+}
+# For a file that is not listed.
+ALL = ("tests/sampling", "tests/mechanisms", "tests/contract")
+
+# Too slow to run for every mutant.
+LEFT_OUT = (
+    *(
+        f"{_SUMMARY}::{name}[{losses}"
+        for name in ("test_every_merge_tree_is_exact", "test_every_split_into_blocks_is_exact")
+        for losses in ("[3, 1, 0, 1, 2]", "[2, 2, 0, 9, 0]", "[5, 0, 5, 1]]", "[0, 7, 1, 0]]")
+    ),
+    f"{_SUMMARY}::test_many_parts_fit",
+    "tests/sampling/test_binomial.py::test_probabilities_next_to_zero_and_one_do_not_overflow",
+    "tests/sampling/test_binomial.py::test_large_counts_have_the_right_mean_and_spread",
+    *(
+        f"tests/sampling/test_binomial.py::test_the_distribution_is_binomial[{count}-exponent{i}]"
+        for count in (2, 3)
+        for i in range(3)
+    ),
+    *(f"{_EXACT}::test_the_envelope_is_exactly_the_softmax[losses{case}" for case in (1, 2)),
+    "tests/sampling/test_coin.py::test_the_filter_agrees_with_the_exact_coin",
+    f"{_RUNS}::test_draws_fit_and_those_of_another_rate_do_not",
+    *(f"{_RUNS}::test_{name}" for name in ("draws_stay_right_when_the_filter_doubts", "positions_are_in_range")),
+    f"{_RUNS}::test_the_cells_of_v_give_the_exact_probabilities",
+)

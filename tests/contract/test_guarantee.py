@@ -1,0 +1,25 @@
+"""What many selections guarantee together: both parts add up, and neither is ever understated."""
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from dpselect.mechanisms.guarantee import Guarantee
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.125, 5e-324, 1e300])
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 10**6])
+def test_guarantees_add_up(count, rho):
+    together = Guarantee(Fraction(1, 3), rho).times(count)
+    assert together.epsilon == Fraction(count, 3)
+    assert Fraction(math.nextafter(together.zcdp, 0)) < count * Fraction(rho) <= Fraction(together.zcdp)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "shown"),
+    [(Fraction(12345, 678901), "12345/678901"), (Fraction(123451, 678901), "0.18184")],
+    ids=["twelve characters", "thirteen"],
+)
+def test_long_quotients_are_shown_as_decimals_that_are_not_below(epsilon, shown):
+    assert str(Guarantee(epsilon, 0.125)) == f"{shown}-DP (pure), 0.125-zCDP"

@@ -1,0 +1,39 @@
+"""Every record is frozen: what was checked when it was made cannot change afterwards."""
+
+import dataclasses
+import importlib
+import pkgutil
+
+import pytest
+
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, mechanisms, sampling
+from dpselect.mechanisms.claim import stated
+
+
+def records():
+    for package in (sampling, mechanisms):
+        for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            for value in vars(importlib.import_module(info.name)).values():
+                if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == info.name:
+                    yield value
+
+
+@pytest.mark.parametrize("record", list(records()), ids=lambda record: record.__name__)
+def test_records_are_frozen(record):
+    assert record.__dataclass_params__.frozen
+
+
+def test_there_are_records():
+    assert {"Arrival", "Contender", "Hot", "Part", "Rate", "SelectionRecord"} <= {kind.__name__ for kind in records()}
+
+
+@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax], ids=lambda kind: kind.__name__)
+def test_parameters_cannot_be_changed(kind):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        kind(epsilon=1).epsilon = 100
+
+
+def test_claims_are_shown_as_they_were_stated():
+    assert str(stated("1/3", monotonic=True)) == "sensitivity 1/3, monotonic"
+    assert str(stated(2)) == "sensitivity 2"
+    assert str(stated(score_range=3)) == "score range 3"

@@ -1,0 +1,169 @@
+"""Which candidates are read, and with how many zeros known: what is left unread is never a head that was missed."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+from dpselect.mechanisms import flips, gaps, hot
+from dpselect.mechanisms.flips import OpenCoins, flip, flip_long
+from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, block_maxima, gaps_of
+from dpselect.mechanisms.hot import find_hot
+from dpselect.sampling.bits import ScriptedBits
+from dpselect.sampling.draws import Draws
+from tests.branching import distribution
+from tests.reference import ball
+
+UNIT = Rate(Fraction(1))
+
+
+def is_cold(exponent, zeros):
+    """Whether exp(-exponent) < 2**-zeros, by balls."""
+    with ctx.workprec(200):
+        return ball(Fraction(exponent)) > zeros * arb(2).log()
+
+
+@pytest.mark.parametrize("zeros", [1, 8, 12, 72])
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(7, 3), Fraction(1, 2)], ids=str)
+@pytest.mark.parametrize("best", [1000, -1000, 2**40])
+def test_floors_of_integers_are_safe_and_sharp(best, rate, zeros):
+    floor = Gaps(np.array([best, best - 1]), Rate(rate)).floor(zeros)
+    assert isinstance(floor, np.int64)
+    assert is_cold(rate * (best - int(floor) + 1), zeros)
+    assert not is_cold(rate * (best - int(floor)), zeros)
+
+
+@pytest.mark.parametrize("zeros", [1, 8, 12, 72])
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(7, 3), Fraction(1e-9)], ids=str)
+@pytest.mark.parametrize("best", [1000.5, -3e-7, 0.0])
+def test_floors_of_floats_are_safe_and_sharp(best, rate, zeros):
+    floor = Gaps(np.array([best, best]), Rate(rate)).floor(zeros)
+    assert is_cold(rate * (Fraction(best) - Fraction(np.nextafter(floor, -np.inf))), zeros)
+    assert not is_cold(rate * (Fraction(best) - Fraction(float(floor))) * (1 - Fraction(1, 2**40)), zeros)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("zeros", [8, 12])
+def test_no_float_below_a_floor_is_hot(zeros, sign):
+    """However the difference is rounded."""
+    for best in (sign * k / 7 for k in range(1, 60)):
+        floor = Gaps(np.array([best]), UNIT).floor(zeros)
+        assert is_cold(Fraction(best) - Fraction(math.nextafter(floor, -math.inf)), zeros)
+
+
+def test_floors_stay_in_the_type_of_the_scores():
+    """Beyond the least score every score is hot; where all are cold, only the largest one counts as hot."""
+    slow = Rate(Fraction(1, 100))
+    assert Gaps(np.array([-100, -128], np.int8), slow).floor(8) == -128
+    assert Gaps(np.array([5, 0], np.uint8), slow).floor(8) == 0
+    assert Gaps(np.array([5, 0], np.int8), UNIT, at_least=1000).floor(8) == 127
+    assert Gaps(np.array([5, 0], np.uint8), UNIT, at_least=1000).floor(8) == 255
+    assert Gaps(np.array([5, 0], np.int8), UNIT, at_least=100).floor(8) == 95  # 8 ln 2 = 5.5
+
+
+@pytest.mark.parametrize("candidates", [None, [2, 0, 1, 3]], ids=["all", "some"])
+@pytest.mark.parametrize("rest", ["0", "1"])
+def test_coins_that_an_octet_leaves_open_are_finished(rest, candidates):
+    """256 exp(-1) = 94.2: the octet 94 is open, zeros make it heads and ones tails; 93 is heads and 95 tails."""
+    scores = np.array([0, -1, -1, -1])
+    octets = [94, 255, 93, 95] if candidates else [255, 95, 94, 93]  # the best one is heads whatever it draws
+    source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + rest * 32)
+    heads = flip(gaps_of(scores, UNIT), Draws(source), None if candidates is None else np.array(candidates))
+    is_head = rest == "0"
+    assert heads.tolist() == ([is_head, True, True, False] if candidates else [True, False, is_head, True])
+    assert source.used == 64
+
+
+@pytest.fixture
+def tiny_blocks(monkeypatch):
+    for module in (gaps, hot, flips):
+        monkeypatch.setattr(module, "BLOCK", 2)
+
+
+class Surviving(Draws):
+    """Every coin survives its zeros."""
+
+    def survivors(self, count, zeros):
+        return np.arange(count)
+
+
+def opened(scores):
+    """The cold candidates that are read if all survive, by how many zeros are known of them."""
+    contest, coins = gaps_of(scores, UNIT), OpenCoins()
+    flips._add_cold(contest, find_hot(contest), coins, Surviving())
+    return {depth: positions.tolist() for depth, positions in zip(coins._depths, coins._positions, strict=True)}
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_blocks_are_frozen_below_twelve_zeros_only(kind, tiny_blocks, monkeypatch):
+    """12 ln 2 = 8.3: a block with a gap of 8 needs eight zeros, one with 9 needs twelve. Hot ones are left out."""
+    monkeypatch.setattr(hot, "_CROWDED", 1)
+    scores = 100 - np.array([0, 50, 8, 70, 9, 9, 60, 5, 200], kind)
+    assert opened(scores) == {8: [1, 2, 3, 6], 12: [4, 5, 8]}
+
+
+def test_crowds_are_not_read_again(tiny_blocks):
+    """A block of two is a crowd if it holds a hot candidate, and then all of its coins are flipped."""
+    scores = 100 - np.array([0, 50, 6, 6, 3, 50])
+    assert opened(scores) == {8: [2, 3]}
+    assert opened(100 - np.array([0, 0, 50, 60])) == {12: [2, 3]}
+
+
+class Unlucky(Draws):
+    """No cold coin survives its zeros."""
+
+    def survivors(self, count, zeros):
+        return np.empty(0, np.int64)
+
+
+@pytest.mark.parametrize("one_in", [1, 1000], ids=["singles", "crowds"])
+@pytest.mark.parametrize("rest", ["0", "1"])
+def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blocks, monkeypatch):
+    """The best one at 2 is heads; the octet 94 leaves 5 open; 4 and 7 are a head and a tail by their octets."""
+    monkeypatch.setattr(hot, "_CROWDED", one_in)
+    scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
+    octets = [255, 93, 94, 95] if one_in == 1 else [255, 255, 93, 94, 255, 95]
+    source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + rest * 32)
+    heads = flip_long(gaps_of(scores, UNIT), Unlucky(source))
+    expected = [2, 4, 5] if rest == "0" else [2, 4]
+    assert heads.size == len(expected)
+    found = distribution(heads.choose)
+    assert found == {position: Fraction(1, len(expected)) for position in expected}
+    assert source.used == 8 * len(octets) + 32
+
+
+def test_neighbouring_blocks_are_read_together():
+    assert hot._runs([]) == []
+    assert hot._runs([0, 1, 2, 3, 4, 6, 7, 9]) == [(0, 4), (4, 5), (6, 8), (9, 10)]
+    assert hot._runs([1, 2, 3, 4, 5]) == [(1, 5), (5, 6)]
+    assert hot._runs([1000, 1001, 1003]) == [(1000, 1002), (1003, 1004)]
+
+
+@pytest.mark.parametrize(("many", "is_crowd"), [(BLOCK // 32, False), (BLOCK // 32 + 1, True)])
+def test_one_in_thirty_two_is_no_crowd_yet(many, is_crowd):
+    scores = np.zeros(3 * BLOCK)
+    scores[BLOCK + 100 : BLOCK + 100 + many] = 50
+    found = find_hot(gaps_of(scores, UNIT))
+    assert found.in_crowd.tolist() == [False, is_crowd, False]
+    assert found.crowds == ([(BLOCK, 2 * BLOCK)] if is_crowd else [])
+    assert found.positions.tolist() == ([] if is_crowd else list(range(BLOCK + 100, BLOCK + 100 + many)))
+
+
+def test_the_last_block_may_be_short():
+    scores = np.zeros(2 * BLOCK + 3)
+    scores[-1] = 50
+    found = find_hot(gaps_of(scores, UNIT))
+    assert found.crowds == [(2 * BLOCK, 2 * BLOCK + 3)]
+    assert found.in_crowd.tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32, np.float64])
+@pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 16 * BLOCK, 17 * BLOCK + 5, 33 * BLOCK])
+@pytest.mark.parametrize("shift", [0, -50])
+def test_each_block_has_its_maximum(size, kind, shift):
+    values = np.random.default_rng(size).integers(0, 100, size)
+    values = (values + (0 if kind is np.uint64 else shift)).astype(kind)
+    expected = [values[start : start + BLOCK].max() for start in range(0, size, BLOCK)]
+    assert block_maxima(values).tolist() == expected
