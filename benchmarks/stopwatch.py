@@ -42,6 +42,17 @@ def timed(call: Call) -> Stopwatch:
     return seconds
 
 
+def timed_on_the_processor(call: Call) -> Stopwatch:
+    """A stopwatch of the processor's seconds in this process, which other programs do not lengthen by much."""
+
+    def seconds() -> float:
+        start = time.process_time()
+        call()
+        return time.process_time() - start
+
+    return seconds
+
+
 def interleaved_medians(stopwatches: list[Stopwatch], effort: Effort) -> list[float]:
     """The median seconds of each stopwatch, read in turns (A B A B ...) after one reading that does not count."""
     readings: list[list[float]] = [[] for _ in stopwatches]
