@@ -26,7 +26,7 @@ def page(browser):
     return browser.open()
 
 
-def shows(page, scores, epsilon, sensitivity="1", monotonic=False):
+def shows(page, scores, epsilon, sensitivity="1", monotonic=True):
     """Whether the table shows the figures of the analysis at these settings."""
     for name, figures in page.figures().items():
         mechanism = KINDS[name](epsilon, sensitivity, monotonic)
@@ -40,8 +40,8 @@ def shows(page, scores, epsilon, sensitivity="1", monotonic=False):
 
 def test_the_page_begins_with_figures(page):
     assert shows(page, CLOSE_RACE, "0.2")
-    assert page.text("sentence").startswith("With ε = 0.2 you get the best candidate with probability 0.73 and lose ")
-    assert re.match(r"EM would need 1\.\d+ times the budget", page.text("factor"))
+    assert page.text("sentence").startswith("With ε = 0.2 you get the best candidate with probability 0.92 and lose ")
+    assert re.match(r"The exponential mechanism \(EM\) would need 1\.\d+ times the budget", page.text("factor"))
     assert "Whoever sees this screen sees these scores" in page.find(".notice").text
 
 
@@ -75,20 +75,58 @@ def test_every_setting_changes_the_numbers(page):
     page.write("sensitivity", "2.5")
     page.until(lambda: shows(page, CLOSE_RACE, "1/3", "2.5"))
     page.find("#monotonic").send_keys(Keys.SPACE)
-    page.until(lambda: shows(page, CLOSE_RACE, "1/3", "2.5", True))
+    page.until(lambda: shows(page, CLOSE_RACE, "1/3", "2.5", monotonic=False))
     page.find("input[value=permute-and-flip]").send_keys(Keys.ARROW_DOWN)
     page.until(lambda: page.find("#figures tr.chosen th").text == "Exponential")
     page.write("unit", "votes")
     page.until(lambda: " votes on average" in page.text("sentence"))
 
 
-def test_a_bad_setting_is_named_and_the_page_goes_on(page):
-    page.write("epsilon", "0")
-    page.until(lambda: "epsilon must be > 0" in page.text("settings-error"))
-    assert page.find("#epsilon").get_attribute("aria-invalid") == "true"
+def greyed(page):
+    """How many parts of the page are marked as older than the settings, once all are painted alike."""
+    parts = page.run(
+        "return [...document.querySelectorAll('.follows')].map(one => [one.ariaBusy, getComputedStyle(one).opacity])"
+    )
+    assert len(parts) == 5
+    assert len(set(map(tuple, parts))) == 1
+    return parts[0][0] == "true" and float(parts[0][1]) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "message"),
+    [
+        ("0", "epsilon must be a number above 0, written like 0.5 or 2"),
+        ("abc", "epsilon must be a number above 0, written like 0.5 or 2"),
+        ("0,5", "epsilon must be a number above 0, written like 0.5 or 2"),
+        ("1000", "epsilon must be between 0.0001 and 100 here"),
+        ("1e-9", "epsilon must be between 0.0001 and 100 here"),
+    ],
+)
+def test_a_bad_epsilon_is_named_beside_its_box_and_the_figures_are_greyed(page, epsilon, message):
+    assert not greyed(page)
+    page.write("epsilon", epsilon)
+    page.until(lambda: page.text("epsilon-error") == message)
+    box = page.find("#epsilon")
+    assert box.get_attribute("aria-invalid") == "true"
+    assert box.get_attribute("aria-describedby") == "epsilon-error"
+    assert 0 <= page.find("#epsilon-error").rect["y"] - box.rect["y"] < 150
+    assert page.text("settings-error") == ""
+    assert greyed(page)
     page.write("epsilon", "0.5")
     page.until(lambda: shows(page, CLOSE_RACE, "0.5"))
-    assert page.text("settings-error") == ""
+    assert page.text("epsilon-error") == ""
+    assert not greyed(page)
+
+
+def test_a_bad_sensitivity_is_named_and_the_page_goes_on(page):
+    page.write("sensitivity", "-1")
+    page.until(lambda: page.text("settings-error") == "sensitivity must be a number above 0, written like 0.5 or 2")
+    assert page.find("#sensitivity").get_attribute("aria-invalid") == "true"
+    assert page.text("epsilon-error") == ""
+    assert greyed(page)
+    page.write("sensitivity", "2")
+    page.until(lambda: shows(page, CLOSE_RACE, "0.2", "2"))
+    assert not greyed(page)
 
 
 def test_a_file_is_shown(page, tmp_path):
@@ -102,13 +140,58 @@ def test_a_file_is_shown(page, tmp_path):
     page.until(lambda: len(page.all("#probabilities path.curve")) == 3)
 
 
+def test_a_file_keeps_the_unit_and_has_its_own_number_of_candidates(page, tmp_path):
+    page.choose_candidates(12)
+    path = tmp_path / "four.csv"
+    path.write_text("a,1\nb,2\nc,3\nd,4\n")
+    page.load(path)
+    page.until(lambda: shows(page, [1, 2, 3, 4], "0.2"))
+    assert " people on average" in page.text("sentence")
+    count = page.find("#count")
+    assert (count.get_attribute("value"), count.is_enabled()) == ("4", False)
+    page.write("unit", "votes")
+    page.load(path)
+    page.until(lambda: " votes on average" in page.text("sentence"))
+    page.choose("shape", "long-tail")
+    page.until(lambda: shows(page, made("long-tail", 12).exact, "0.2"))
+    assert (count.get_attribute("value"), count.is_enabled()) == ("12", True)
+    assert page.find("#file").get_attribute("value") == ""
+
+
+LONG = ["Fever and headache for days", "A broken arm or leg", "Cough", "A cut that needed three stitches"]
+
+
+def test_labels_have_the_room_that_there_is(page, tmp_path):
+    """Whole at the width of four, cut at the width of sixteen; and never over the edge or over one another."""
+    path = tmp_path / "long.csv"
+    for copies, whole in ((1, True), (4, False)):
+        page.open()
+        path.write_text("\n".join(f"{label},{score}" for score, label in enumerate(LONG * copies)))
+        page.choose("shown", "20")
+        page.load(path)
+        page.until(lambda copies=copies: len(page.all("#probabilities text.name")) == 4 * copies)
+        shown = [one.text for one in page.all("#probabilities text.name")]
+        assert (sorted(shown) == sorted(LONG)) is whole
+        assert {text.rstrip("…") for text in shown} >= {"Cough"}
+    page.open(width=390)
+    page.load(path)
+    page.until(lambda: page.all("#probabilities text.name"))
+    boxes = page.run(
+        "const svg = document.querySelector('#probabilities svg').getBoundingClientRect();"
+        "return [...document.querySelectorAll('#probabilities text.name')].map(one => one.getBoundingClientRect())"
+        ".map(box => [box.left - svg.left, svg.bottom - box.bottom])"
+    )
+    assert min(map(min, boxes)) >= -8
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"a,1\nb,hidden77\n", "the score on line 2 is not a number"),
         (b"\xff\xfe\x00", "this is not UTF-8 text"),
         (b"", "the file is empty"),
-        (b"1\n" * 2**20, "the file is larger than 1 MB"),
+        (b"1\n" * 2**20, "the file is larger than 1 MB: this page takes scores"),
+        (b"Fieber;12\n", "the fields of line 1 are not separated by commas"),
     ],
 )
 def test_a_bad_file_gets_a_clear_message(page, tmp_path, content, message):
@@ -116,7 +199,9 @@ def test_a_bad_file_gets_a_clear_message(page, tmp_path, content, message):
     path.write_bytes(content)
     page.load(path)
     page.until(lambda: message in page.text("scores-error"))
+    assert page.text("scores-error").startswith("bad.csv: ")
     assert "hidden77" not in page.text("scores-error")
+    assert page.find("#file").get_attribute("value") == ""  # the box names no file that is not shown
     assert page.text("scores-summary") == "A close race: 30 candidates"
     assert shows(page, CLOSE_RACE, "0.2")
 
@@ -134,9 +219,11 @@ def test_pasted_scores_and_labels_are_text_not_markup(page):
 
 def test_shapes_are_shown(page):
     page.choose("shape", "median")
-    page.until(lambda: shows(page, made("median", 30).exact, "0.2"))
+    page.until(lambda: shows(page, made("median", 30).exact, "0.2", monotonic=False))
     page.choose_candidates(64)
-    page.until(lambda: shows(page, made("median", 64).exact, "0.2"))
+    page.until(lambda: shows(page, made("median", 64).exact, "0.2", monotonic=False))
+    page.choose("shape", "clear-winner")
+    page.until(lambda: shows(page, made("clear-winner", 64).exact, "0.2"))
 
 
 def test_draws_land_on_the_candidates(page):
@@ -147,10 +234,30 @@ def test_draws_land_on_the_candidates(page):
     page.press("[data-draws='10000']")
     page.until(lambda: "of 10,000 times" in page.text("drawn"))
     often = int(re.search(r"landed ([\d,]+) of", page.text("drawn"))[1].replace(",", ""))
-    chance = max(KINDS["permute-and-flip"]("0.2").pmf(CLOSE_RACE))
+    chance = max(KINDS["permute-and-flip"]("0.2", monotonic=True).pmf(CLOSE_RACE))
     assert often == pytest.approx(10_000 * chance, abs=6 * 50)  # six standard deviations, at most 50 each
     page.find("#epsilon-slider").send_keys(Keys.ARROW_RIGHT)
     page.until(lambda: not page.all("#probabilities .landed"))  # other settings, other draws
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "colour"), [("permute-and-flip", "pf"), ("exponential", "em"), ("noisy-max", "nm")]
+)
+def test_draws_stand_on_the_bar_of_their_mechanism_and_in_the_legend(page, mechanism, colour):
+    assert not page.find("#drawn-legend").is_displayed()
+    page.find(f"input[value={mechanism}]").click()
+    page.until(lambda: page.all(f"#probabilities .bar.chosen.{colour}"))
+    page.press("[data-draws='100']")
+    page.until(lambda: page.all("#probabilities .ball"))
+    assert page.find("#drawn-legend").text == "drawn"
+    beside = page.run(
+        "const bars = [...document.querySelectorAll(`#probabilities .bar.${arguments[0]}`)]"
+        ".map(bar => [bar.x, bar.width].map(side => side.baseVal.value));"
+        "return [...document.querySelectorAll('#probabilities .ball')].map(ball => ball.cx.baseVal.value)"
+        ".filter(x => !bars.some(([left, width]) => left <= x && x <= left + width)).length",
+        colour,
+    )
+    assert beside == 0
 
 
 def test_an_error_leads_back_to_an_epsilon(page):
@@ -158,7 +265,7 @@ def test_an_error_leads_back_to_an_epsilon(page):
     page.press("#needed button")
     page.until(lambda: "Ask for ε = " in page.text("needed-outcome"))
     needed = page.all("#needed-outcome tbody tr")[1].text.split()[1]
-    exact = epsilon_for(KINDS["exponential"], CLOSE_RACE, expected_error=3)
+    exact = epsilon_for(KINDS["exponential"], CLOSE_RACE, expected_error=3, monotonic=True)
     assert exact <= float(needed) <= exact * 1.001
     page.press("#needed-outcome tbody tr:nth-child(2) button")
     page.until(lambda: shows(page, CLOSE_RACE, needed))
@@ -167,7 +274,7 @@ def test_an_error_leads_back_to_an_epsilon(page):
     page.press("#needed > button")
     page.until(lambda: page.all("#needed-outcome tbody tr") and needed not in page.text("needed-outcome"))
     strict = page.all("#needed-outcome tbody tr")[0].text.split()[1]
-    assert error_tail(KINDS["permute-and-flip"](strict), CLOSE_RACE, 3.0) <= 0.05
+    assert error_tail(KINDS["permute-and-flip"](strict, monotonic=True), CLOSE_RACE, 3.0) <= 0.05
 
 
 def test_a_budget_is_shared(page):
@@ -179,7 +286,7 @@ def test_a_budget_is_shared(page):
     page.until(lambda: "with Exponential" in page.text("shares-outcome"))
     page.write("budget", "-1")
     page.press("#shares > button")
-    page.until(lambda: "budget must be > 0" in page.text("shares-outcome"))
+    page.until(lambda: "budget must be a number above 0" in page.text("shares-outcome"))
 
 
 def test_the_code_is_copied(page):
@@ -187,7 +294,7 @@ def test_the_code_is_copied(page):
     page.driver.execute_cdp_cmd("Browser.grantPermissions", permission)
     page.write("epsilon", "0.7")
     page.until(lambda: "PermuteAndFlip('0.7'" in page.text("python"))
-    assert "dpselect compare scores.csv --epsilon 0.7 --sensitivity 1" in page.find("#command").text
+    assert "dpselect compare scores.csv --epsilon 0.7 --sensitivity 1 --monotonic" in page.find("#command").text
     page.press("[data-copy=python]")
     page.until(lambda: page.text("copied") == "Copied.")
     copied = page.driver.execute_async_script("const done = arguments[0]; navigator.clipboard.readText().then(done)")
@@ -207,12 +314,12 @@ def test_figures_are_saved_as_csv(page, downloads):
     assert len(rows) == 30
     assert [int(row["score"]) for row in rows] == sorted(CLOSE_RACE, reverse=True)
     for name, kind in KINDS.items():
-        exact = dict(enumerate(kind("0.2").pmf(CLOSE_RACE)))
+        exact = dict(enumerate(kind("0.2", monotonic=True).pmf(CLOSE_RACE)))
         for row in rows:
             assert float(row[name]) == pytest.approx(exact[int(row["candidate"].split()[1])], rel=1e-12)
     tail = list(csv.DictReader(io.StringIO(saved(page, downloads, "tail", "CSV").read_text())))
     for row in tail:
-        exact = error_tail(KINDS["noisy-max"]("0.2"), CLOSE_RACE, float(row["error"]))
+        exact = error_tail(KINDS["noisy-max"]("0.2", monotonic=True), CLOSE_RACE, float(row["error"]))
         assert float(row["noisy-max"]) == pytest.approx(exact, rel=1e-12)
 
 
