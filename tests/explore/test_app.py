@@ -74,7 +74,7 @@ def test_a_large_file_is_refused(explorer):
     status, answer = explorer.load(b"1\n" * (2**19 + 1))
     assert (status, answer["error"]) == (
         413,
-        "the file is larger than 1 MB: this page takes scores, one line for each candidate, and not the rows of a table",
+        "the file is larger than 1 MB: this page takes scores, one line for each candidate, not the rows of a table",
     )
 
 

@@ -138,7 +138,7 @@ class Explorer:
             "id": key,
             "name": shown.name,
             "unit": shown.unit,
-            "monotonic": shown.monotonic,
+            "monotonic": SHAPES[shown.shape].monotonic if shown.shape else None,  # a file does not say
             "shape": shown.shape,
             "labels": shown.labels,
             "scores": [str(score) for score in shown.exact],
@@ -179,7 +179,7 @@ async def _body(request: Request) -> bytes:
         size += len(part)
         if size > MOST_BYTES:
             rule = f"the file is larger than {MOST_BYTES // 2**20} MB"
-            raise TooLarge(f"{rule}: this page takes scores, one line for each candidate, and not the rows of a table")
+            raise TooLarge(f"{rule}: this page takes scores, one line for each candidate, not the rows of a table")
         parts.append(part)
     return b"".join(parts)
 

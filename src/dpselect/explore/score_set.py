@@ -36,19 +36,12 @@ class ScoreSet:
     """Candidates with their exact scores. Its repr says nothing about them."""
 
     def __init__(
-        self,
-        name: str,
-        candidates: Candidates,
-        unit: str = "points",
-        *,
-        shape: str = "",
-        monotonic: bool = True,
-        file: str | None = None,
+        self, name: str, candidates: Candidates, unit: str = "points", *, shape: str = "", file: str | None = None
     ) -> None:
         if len(candidates.scores) > MOST_CANDIDATES:
             rule = f"the explorer shows at most {MOST_CANDIDATES:,} candidates"
             raise InvalidValue(f"{rule}: use dpselect.analysis for more")
-        self.name, self.unit, self.shape, self.monotonic, self.file = name, unit, shape, monotonic, file
+        self.name, self.unit, self.shape, self.file = name, unit, shape, file
         self.exact: Sequence[Score] = candidates.scores
         self.given_labels = None if candidates.labels is None else [_printable(label) for label in candidates.labels]
         self._known: OrderedDict[tuple[MechanismName, Fraction], Known] = OrderedDict()

@@ -78,5 +78,4 @@ def made(name: str, n: int) -> ScoreSet:
     if not 2 <= n <= MOST:
         raise InvalidValue(f"candidates must be a whole number from 2 to {MOST:,}")
     shape = SHAPES[name]
-    candidates = Candidates(shape.make(n).tolist(), None)
-    return ScoreSet(shape.title, candidates, shape.unit, shape=name, monotonic=shape.monotonic)
+    return ScoreSet(shape.title, Candidates(shape.make(n).tolist(), None), shape.unit, shape=name)
