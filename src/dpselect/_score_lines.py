@@ -13,6 +13,7 @@ from dpselect.errors import InvalidValue
 
 _SHOWN_NAMES = 20
 _SHOWN_CHARACTERS = 40
+_OTHER_MARKS = ";\t"
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,6 +62,7 @@ def candidates_of(lines: Iterable[str], column: str | None, label: str | None, n
     first = next(rows, None)
     if first is None:
         raise InvalidValue("the file is empty: give one row per candidate, with a score or with a label and a score")
+    _check_commas(*first)
     layout = _plain_layout(first[1], names) if column is None else _named_layout(first[1], column, label, names)
     scores: list[Score] = []
     labels: list[str] = []
@@ -86,6 +88,13 @@ def _rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     except csv.Error:
         rule = f"line {reader.line_num} is not valid CSV"
         raise InvalidValue(f"{rule}: check its quotes, and that no field is longer than a label or a number") from None
+
+
+def _check_commas(line: int, first: list[str]) -> None:
+    """Refuse a file of one column whose first row holds what others put between fields."""
+    if len(first) == 1 and any(mark in first[0] for mark in _OTHER_MARKS):
+        rule = f"the fields of line {line} are not separated by commas"
+        raise InvalidValue(f"{rule}: write label,score with a comma, not a semicolon or a tab, and 12.5 with a point")
 
 
 def _plain_layout(first: list[str], names: Names) -> _Layout:

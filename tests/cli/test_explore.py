@@ -98,6 +98,11 @@ def test_bad_input_is_refused_before_anything_is_served(run, tmp_path, monkeypat
     assert "secret" not in done.err
 
 
+def test_the_help_names_the_extra(run):
+    """Help texts are markup, in which [explore] alone would be a style."""
+    assert "pip install 'dpselect[explore]'" in run("explore", "--help").out
+
+
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
 def test_the_extra_is_named_where_it_is_missing(missing):
     program = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['dpselect', 'explore']; "

@@ -64,6 +64,20 @@ def test_a_bad_score_in_the_first_row_is_not_silently_a_header(file: Path, first
         read(file, f"{first}\n1\n")
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+@pytest.mark.parametrize("header", ["", "label{}score\n", "\n\nlabel{}score\n"])
+@pytest.mark.parametrize("options", [{}, {"column": "score"}])
+def test_other_marks_than_commas_are_named(file: Path, mark: str, header: str, options: dict[str, str]) -> None:
+    line = header.count("\n") or 1
+    with pytest.raises(InvalidValue, match=f"the fields of line {line} are not separated by commas: write label,score"):
+        read(
+            file,
+            f"{header.format(mark)}Fieber{mark}12,5\nHusten{mark}9\n" if header else f"Fieber{mark}12\n",
+            **options,
+        )
+    assert read(file, f"a{mark}b,1\n").labels == [f"a{mark}b"]
+
+
 def test_named_columns_are_taken_wherever_they_are(file: Path) -> None:
     content = "region,year,patients,name\nn,2020,5,x\ns,2021,6,y\n"
     candidates = read(file, content, column="patients", label="name")

@@ -42,6 +42,8 @@ def test_scores_are_read_exactly(explorer):
         (f"a,{MARKER}\nb\n".encode(), "line 2 does not have 2 fields"),
         (f"a,{MARKER}\n,1\n".encode(), "line 2 has no label"),
         (f"{MARKER}\nnan\n".encode(), "line 2 is missing, NaN or infinite"),
+        (f"Fieber;{MARKER}\n".encode(), "line 1 are not separated by commas"),
+        (f"Fieber\t{MARKER}\nHusten\t1\n".encode(), "line 1 are not separated by commas"),
         (f'"{MARKER}\n'.encode(), "not valid CSV"),
         (f"{MARKER}\xff\n".encode("latin-1"), "not UTF-8"),
         (f"0\n{MARKER}e400\n".encode(), "differ by more than a float"),
@@ -70,7 +72,10 @@ def test_columns_are_named(explorer):
 def test_a_large_file_is_refused(explorer):
     assert explorer.load(b"1\n" * 2**18)[0] == 400  # read, and too many candidates
     status, answer = explorer.load(b"1\n" * (2**19 + 1))
-    assert (status, answer["error"]) == (413, "the file is larger than 1 MB: give fewer candidates")
+    assert (status, answer["error"]) == (
+        413,
+        "the file is larger than 1 MB: this page takes scores, one line for each candidate, not the rows of a table",
+    )
 
 
 WRITES = []

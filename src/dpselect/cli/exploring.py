@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _File = Annotated[
     str | None,
-    typer.Argument(metavar="[SCORES.csv]", help="Public or synthetic scores to begin with; - reads standard input."),
+    typer.Argument(metavar="SCORES.csv", help="Public or synthetic scores to begin with; - reads standard input."),
 ]
 _Port = Annotated[str | None, typer.Option(metavar="P", help="The port of the page; a free one if not given.")]
 _NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address of the page.")]
@@ -29,10 +29,10 @@ def explore(
     column: Column = None,
     label: Label = None,
 ) -> None:
-    """Choose epsilon by looking: opens a page that only this machine can reach.
+    r"""Choose epsilon by looking: opens a page that only this machine can reach.
 
     Whoever sees the page sees the scores: give public or synthetic ones.
-    Needs: pip install 'dpselect[explore]'
+    Needs: pip install 'dpselect\[explore]'
 
     Example: dpselect explore public.csv
     """

@@ -138,6 +138,7 @@ class Explorer:
             "id": key,
             "name": shown.name,
             "unit": shown.unit,
+            "monotonic": SHAPES[shown.shape].monotonic if shown.shape else None,  # a file does not say
             "shape": shown.shape,
             "labels": shown.labels,
             "scores": [str(score) for score in shown.exact],
@@ -177,7 +178,8 @@ async def _body(request: Request) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > MOST_BYTES:
-            raise TooLarge(f"the file is larger than {MOST_BYTES // 2**20} MB: give fewer candidates")
+            rule = f"the file is larger than {MOST_BYTES // 2**20} MB"
+            raise TooLarge(f"{rule}: this page takes scores, one line for each candidate, not the rows of a table")
         parts.append(part)
     return b"".join(parts)
 

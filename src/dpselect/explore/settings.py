@@ -53,7 +53,11 @@ def settings_of(asked: Mapping[str, Any]) -> Settings:
 
 def positive(asked: Mapping[str, Any], name: str, default: str | None = None) -> Fraction:
     """A positive number of moderate size, written as text."""
-    number = _validate.exact_positive(**{name: text(asked, name, default)})
+    written = text(asked, name, default)
+    try:
+        number = _validate.exact_positive(**{name: written})
+    except InvalidValue:
+        raise InvalidValue(f"{name} must be a number above 0, written like 0.5 or 2") from None
     if not 1 / _FARTHEST <= number <= _FARTHEST:
         raise InvalidValue(f"{name} must be between 1e-50 and 1e50: give it in another unit")
     return number

@@ -17,12 +17,16 @@ MOST = 1024
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of scores: its name, what it looks like, and how n of them are made."""
+    """A kind of scores: its name, what it looks like, and how n of them are made.
+
+    Monotonic as counts are; not a median, where one person more brings some candidates nearer and others farther.
+    """
 
     name: str
     title: str
     unit: str
     make: Callable[[int], Integers]
+    monotonic: bool = True
 
 
 def _close_race(n: int) -> Integers:
@@ -57,7 +61,7 @@ SHAPES = {
         Shape("close-race", "A close race", "people", _close_race),
         Shape("long-tail", "A long tail", "people", _long_tail),
         Shape("clear-winner", "A clear winner", "people", _clear_winner),
-        Shape("median", "A median", "people", _median),
+        Shape("median", "A median", "people", _median, monotonic=False),
         Shape("worst-case", "One best, all others tied", "people", _worst_case),
     )
 }

@@ -54,8 +54,8 @@ def factor_sentence(settings: Settings, factor: float | None) -> str:
     """What the exponential mechanism would need."""
     if factor is None:
         return "Permute-and-flip and the exponential mechanism do not differ measurably here."
-    epsilon = shown(float(settings.epsilon) * factor, NEAREST, 3)
+    budget = f"{_EPSILON} = {shown(float(settings.epsilon) * factor, NEAREST, 3)}"
     return (
-        f"EM would need {shown(factor, NEAREST, 3)} times the budget ({_EPSILON} = {epsilon}) "
+        f"The exponential mechanism (EM) would need {shown(factor, NEAREST, 3)} times the budget ({budget}) "
         "for the average error of permute-and-flip."
     )

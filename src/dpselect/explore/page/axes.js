@@ -21,9 +21,11 @@ export function decades(low, high) {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => 10 ** (first + index));
 }
 
+export const chartWidth = (place) => Math.max(260, place.clientWidth);
+
 export class Frame {
   constructor(place, { height = 260, left = 56, right = 12, top = 14, bottom = 44, title, description }) {
-    this.width = Math.max(260, place.clientWidth);
+    this.width = chartWidth(place);
     Object.assign(this, { place, height, left, top, end: this.width - right, floor: height - bottom });
     this.svg = shape("svg", { viewBox: `0 0 ${this.width} ${height}`, height, role: "img", tabindex: 0, "aria-label": `${title}. ${description}` });
     this.svg.append(shape("title", {}, title));

@@ -1,7 +1,7 @@
 // Expected error against epsilon on logarithmic axes, with the current point.
 
 import { decades, Frame, logarithmic } from "./axes.js";
-import { CLASSES, NAMES, short } from "./draw.js";
+import { CLASSES, NAMES, quotient, short } from "./draw.js";
 
 const DEEPEST = 1e-4; // of the largest error: below it nobody cares, and the rest would be flat
 
@@ -23,7 +23,7 @@ export function drawCurve(place, readout, state, choose) {
     const path = above(points, low).map(([one, error], index) => `${index ? "L" : "M"}${x(one).toFixed(1)} ${y(error).toFixed(1)}`).join("");
     frame.add("path", { class: `curve ${CLASSES[name]}${name === mechanism ? " chosen" : ""}`, d: path });
   }
-  const now = x(Number(epsilon));
+  const now = x(quotient(epsilon));
   frame.add("line", { class: "now", x1: now, x2: now, y1: frame.top, y2: frame.floor });
   for (const [name, { expected_error: error }] of Object.entries(look.mechanisms))
     if (error >= low) frame.add("circle", { class: `dot ${CLASSES[name]}`, cx: now, cy: y(error), r: name === mechanism ? 6.5 : 4.5 });

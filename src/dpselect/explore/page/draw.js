@@ -21,6 +21,12 @@ function filled(made, attributes, children) {
 
 const textOrNode = (child) => (child instanceof Node ? child : String(child));
 
+// The number of a text such as 0.5 or 1/3.
+export function quotient(text) {
+  const [top, bottom = 1] = text.split("/").map(Number);
+  return top / bottom;
+}
+
 // A number for a reader: four digits, and no exponent where it can be avoided.
 export function short(number, digits = 4) {
   if (number === null || !Number.isFinite(number)) return "–";

@@ -3,7 +3,7 @@
 import { ask, Line, load } from "./api.js";
 import { addQuestions } from "./backwards.js";
 import { addTools, drawAll, drawOne } from "./charts.js";
-import { byId, CLASSES, element, NAMES, short } from "./draw.js";
+import { byId, CLASSES, element, NAMES, quotient, short } from "./draw.js";
 import { setScores, settings, state } from "./state.js";
 
 const line = new Line("look", "code", "curve");
@@ -11,8 +11,7 @@ let lastChange = 0, speaking = 0, resting = 0;
 
 function changed() {
   lastChange = performance.now();
-  state.drawn = null;
-  byId("drawn").textContent = "simulated selections, and see where they land.";
+  showDrawn(null, "simulated selections, and see where they land.");
   line.put("look", look);
   // What need not follow a moving slider waits until it rests.
   clearTimeout(resting);
@@ -27,10 +26,10 @@ async function look() {
   try {
     const answer = await ask("look", asked);
     if (asked.id !== state.id) return;
-    state.look = answer;
-    complain("settings-error", "");
+    Object.assign(state, { look: answer, epsilon: asked.epsilon });
+    refuse("");
   } catch (error) {
-    return complain("settings-error", error.message);
+    return refuse(error.message);
   }
   showAnswer();
   drawAll();
@@ -79,24 +78,40 @@ function showAnswer() {
   speaking = setTimeout(() => (byId("spoken").textContent = `${figures.sentence} ${figures.factor_sentence}`), 600);
 }
 
-function complain(id, message) {
-  byId(id).textContent = message;
-  for (const field of ["epsilon", "sensitivity"]) byId(field).setAttribute("aria-invalid", id === "settings-error" && message.startsWith(field));
+// Settings that are refused: the message stands by its field, and the figures, which are older, are greyed.
+function refuse(message) {
+  const ofEpsilon = message.startsWith("epsilon");
+  byId("epsilon-error").textContent = ofEpsilon ? message : "";
+  byId("settings-error").textContent = ofEpsilon ? "" : message;
+  for (const field of ["epsilon", "sensitivity"]) byId(field).setAttribute("aria-invalid", message.startsWith(field));
+  document.querySelectorAll(".follows").forEach((part) => part.setAttribute("aria-busy", message !== ""));
 }
 
 function showScores(answer) {
   setScores(answer);
   byId("shape").value = answer.shape;
-  complain("scores-error", "");
+  showCount(answer);
+  byId("scores-error").textContent = "";
   byId("scores-summary").textContent = `${state.name}: ${state.labels.length.toLocaleString("en")} candidates`;
   changed();
 }
 
-async function loading(request) {
+// The number of candidates can be chosen for a shape only; a file has its own.
+function showCount({ shape, labels }) {
+  const count = byId("count");
+  if (!count.disabled) state.count = count.value;
+  count.disabled = !shape;
+  count.value = labels.length;
+}
+
+// The box of the file names a file only while its scores are shown.
+async function loading(request, file = null) {
   try {
     showScores(await request());
+    if (!file) byId("file").value = "";
   } catch (error) {
-    complain("scores-error", error.message);
+    byId("scores-error").textContent = file ? `${file.name}: ${error.message} (still shown: ${state.name})` : error.message;
+    if (file) byId("file").value = "";
   }
 }
 
@@ -108,9 +123,15 @@ function chooseEpsilon(epsilon, mechanism = state.mechanism) {
 }
 
 function moveSlider() {
-  const [top, bottom = 1] = byId("epsilon").value.split("/").map(Number), slider = byId("epsilon-slider");
-  if (top / bottom > 0) slider.value = Math.round(100 * Math.log10(top / bottom));
+  const epsilon = quotient(byId("epsilon").value), slider = byId("epsilon-slider");
+  if (epsilon > 0) slider.value = Math.round(100 * Math.log10(epsilon));
   slider.setAttribute("aria-valuetext", `epsilon ${byId("epsilon").value}`);
+}
+
+function showDrawn(drawn, text) {
+  state.drawn = drawn;
+  byId("drawn").textContent = text;
+  byId("drawn-legend").hidden = !drawn;
 }
 
 async function draw(event) {
@@ -119,9 +140,9 @@ async function draw(event) {
     const asked = settings();
     const { counts } = await ask("draw", { ...asked, draws: String(total) });
     if (asked.id !== state.id) return;
-    state.drawn = { counts, total, fresh: true };
     const most = counts.indexOf(Math.max(...counts));
-    byId("drawn").textContent = total === 1 ? `landed on ${state.labels[most]}.` : `landed ${counts[state.order[0]].toLocaleString("en")} of ${total.toLocaleString("en")} times on ${state.labels[state.order[0]]}, which is the best.`;
+    const text = total === 1 ? `landed on ${state.labels[most]}.` : `landed ${counts[state.order[0]].toLocaleString("en")} of ${total.toLocaleString("en")} times on ${state.labels[state.order[0]]}, which is the best.`;
+    showDrawn({ counts, total, fresh: true }, text);
     drawOne("probabilities");
     state.drawn.fresh = false;
   } catch (error) {
@@ -149,13 +170,13 @@ function listen() {
   byId("epsilon").addEventListener("input", () => { moveSlider(); changed(); });
   for (const id of ["sensitivity", "unit", "monotonic", "mechanism"]) byId(id).addEventListener("input", changed);
   byId("shown").addEventListener("change", () => { settings(); drawOne("probabilities"); });
-  const shape = () => byId("shape").value && loading(() => ask("shape", { shape: byId("shape").value, candidates: byId("count").value }));
+  const shape = () => byId("shape").value && loading(() => ask("shape", { shape: byId("shape").value, candidates: byId("count").disabled ? state.count : byId("count").value }));
   byId("shape").addEventListener("change", shape);
   byId("count").addEventListener("change", shape);
   const names = () => ({ column: byId("column").value, label: byId("label").value });
   byId("file").addEventListener("change", ({ target }) => {
     const [file] = target.files;
-    if (file) loading(() => load(file, { name: file.name, ...names() }));
+    if (file) loading(() => load(file, { name: file.name, ...names() }), file);
   });
   byId("paste-load").addEventListener("click", () => loading(() => load(byId("paste").value, { name: "Pasted scores", ...names() })));
   document.querySelectorAll("[data-draws]").forEach((button) => button.addEventListener("click", draw));
@@ -176,7 +197,7 @@ async function start() {
     moveSlider();
     showScores(scores);
   } catch (error) {
-    complain("scores-error", error.message);
+    byId("scores-error").textContent = error.message;
   }
 }
 

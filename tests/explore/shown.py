@@ -1,0 +1,21 @@
+"""What the page shows, compared with the analysis."""
+
+import pytest
+
+from dpselect.analysis import error_quantile, expected_error
+from dpselect.explore.shapes import made
+from dpselect.mechanisms.names import KINDS
+
+CLOSE_RACE = made("close-race", 30).exact
+
+
+def shows(page, scores, epsilon, sensitivity="1", monotonic=True):
+    """Whether the table shows the figures of the analysis at these settings."""
+    for name, figures in page.figures().items():
+        mechanism = KINDS[name](epsilon, sensitivity, monotonic)
+        probabilities = mechanism.pmf(scores)
+        best = sum(p for p, score in zip(probabilities, scores, strict=True) if score == max(scores))
+        exact = [best, expected_error(mechanism, scores), error_quantile(mechanism, scores, 0.95)]
+        if figures != pytest.approx(exact, rel=1e-12):
+            return False
+    return True
