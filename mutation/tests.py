@@ -43,6 +43,7 @@ TESTS = {
     "mechanisms/permute_and_flip.py": (_VISITS, _ROWS, _SHORT, _EARLY, _CONTRACT),
     "mechanisms/exponential.py": (
         "tests/mechanisms/test_proposals.py",
+        f"{_LAZY}::test_known_exponents_are_chosen_from_exactly",
         f"{_EXACT}::test_rejection_is_exactly_the_softmax",
         f"{_EXACT}::test_the_envelope_is_exactly_the_softmax",
         _CONTRACT,

@@ -39,7 +39,7 @@ def test_show_tells_the_budget_the_entries_and_the_total(run: Run, file: Path) -
     assert (result.code, result.err) == (0, "")
     text = words(result.out)
     assert "budget 1, spent 0.300001, left 0.699999" in text  # the float 0.1 is above 1/10: spent up, left down
-    assert "mode candidates=icd.csv column=diagnosis monotonic=true sensitivity=1 permute-and-flip 0.1 1" in text
+    assert "mode column=diagnosis candidates=icd.csv monotonic=true sensitivity=1 permute-and-flip 0.1 1" in text
     assert "top_k k=3 monotonic=false sensitivity=1 exponential 0.1 3" in text
     assert "in [red]plain[/red] words" in text
     assert "pure 0.100001 1" in text
@@ -195,3 +195,17 @@ def test_help_has_examples(run: Run) -> None:
 def test_other_commands_do_not_wait_for_sqlite() -> None:
     code = "import sys, dpselect.cli; print([m for m in sys.modules if m.startswith(('sqlite3', 'dpselect.ledger'))])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == [b"[]"]
+
+
+def test_show_says_whom_the_entries_protect(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mixed.ledger"
+    ledger = Ledger(file, budget="1")
+    mode = {"question": "mode", "column": "diagnosis", "candidates": 6, "candidates_sha256": "4baff15b" * 8}
+    ledger.charge(Charge.of(PermuteAndFlip("0.1"), {**mode, "person": "patient"}))
+    shown = words(run("ledger", "show", file).out)
+    assert "mode column=diagnosis person=patient candidates=6" in shown
+    assert "4baff15b" not in shown
+    assert "Not all entries protect the same" not in shown
+    ledger.charge(Charge.of(PermuteAndFlip("0.1"), {**mode, "person": None}))
+    told = words(run("ledger", "show", file).out)
+    assert "Not all entries protect the same: people (patient), single rows." in told

@@ -3,11 +3,12 @@
 import dataclasses
 import importlib
 import pkgutil
+from types import SimpleNamespace
 
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, mechanisms, sampling
-from dpselect.mechanisms.claim import stated
+from dpselect.mechanisms.claim import claim_of, stated
 
 
 def records():
@@ -37,3 +38,14 @@ def test_claims_are_shown_as_they_were_stated():
     assert str(stated("1/3", monotonic=True)) == "sensitivity 1/3, monotonic"
     assert str(stated(2)) == "sensitivity 2"
     assert str(stated(score_range=3)) == "score range 3"
+
+
+def test_a_claim_as_json_holds_texts_and_flags():
+    assert stated("1/3", monotonic=True).to_dict() == {"sensitivity": "1/3", "monotonic": True}
+    assert stated(score_range=2).to_dict() == {"score_range": "2"}
+
+
+def test_a_foreign_mechanism_is_taken_by_its_sensitivity():
+    foreign = SimpleNamespace(sensitivity=3, monotonic=False, score_range=1)
+    assert claim_of(foreign) == stated(3)
+    assert claim_of(SimpleNamespace(score_range=1)) == stated(score_range=1)

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip, ReportNoisyMax, errors
+from dpselect.mechanisms import permute_and_flip
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 # A winner so far ahead that losing to it has probability below 1e-200, in every container that users have.
@@ -227,8 +228,11 @@ def test_bad_calls_are_refused(kind):
         kind(1).simulate([math.nan], 1)
 
 
-def test_early_exit_is_an_option_of_permute_and_flip():
+def test_early_exit_is_an_option_of_permute_and_flip(monkeypatch):
     assert PermuteAndFlip(1).select([0, 0, 10**4], early_exit=True) == 2
+    monkeypatch.setattr(permute_and_flip, "choose_early", lambda *_: "early")
+    assert PermuteAndFlip(1).select([0, 0, 10**4], early_exit=True) == "early"
+    assert PermuteAndFlip(1).select([0, 0, 10**4]) == 2
     with pytest.raises(errors.InvalidType, match="early_exit must be True or False"):
         PermuteAndFlip(1).select([0], early_exit="yes")
 

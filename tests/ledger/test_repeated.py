@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect.errors import InvalidValue
-from dpselect.ledger import Charge
+from dpselect.ledger import Charge, Ledger
 from dpselect.ledger.accounting import total
 from dpselect.ledger.repeated import PREFIX, Repeated, repeated
 from dpselect.tuning import NegativeBinomial, Poisson, best_event, geometric, logarithmic
 
 NUMBERS = st.fractions(Fraction(1, 1000), Fraction(999, 1000))
-REPEATS = st.builds(NegativeBinomial, st.fractions(0, 9), NUMBERS) | st.builds(Poisson, st.fractions(1, 90))
+SHAPES = st.just(0) | st.fractions(Fraction(1, 10**6), 9)
+REPEATS = st.builds(NegativeBinomial, SHAPES, NUMBERS) | st.builds(Poisson, st.fractions(1, 90))
 
 
 @given(REPEATS, NUMBERS)
@@ -91,3 +92,19 @@ def test_the_best_of_many_composes_with_the_rest():
     alone = [total([charge], delta=1e-6).approximate.epsilon for charge in (tuned, plain)]
     assert max(alone) < both.approximate.epsilon <= float(both.epsilon)
     assert both.zcdp >= 15
+
+
+def test_many_different_charges_keep_the_sum_short(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", budget=10**6)
+    for number in range(1, 400):
+        ledger.charge(Charge.of_best(Repeated(Poisson(10), Fraction(number, 1000)), "tune"))
+    assert len(str(ledger.remaining)) < 100
+    ledger.spend("0.001234567", "another")
+
+
+@pytest.mark.parametrize("each", ["1e-8", "1e-9", "1e-200"])
+def test_a_tiny_epsilon_does_not_break_the_total(tmp_path, each):
+    """The accountant's own formula leaves the floats there; the pure bound is left."""
+    ledger = Ledger(tmp_path / "ledger", budget=1)
+    ledger.charge(Charge.of_best(Repeated(Poisson(10), each), "tune"))
+    assert 0 <= total(ledger, delta=1e-6).approximate.epsilon < 1e-6

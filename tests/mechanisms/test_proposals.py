@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect.mechanisms.exponential import choose_by_envelope, choose_by_rejection, choose_in_rows
+from dpselect.mechanisms.exponential import _hot_candidates, choose_by_envelope, choose_by_rejection, choose_in_rows
 from dpselect.mechanisms.gaps import BLOCK, Rate, RowGaps, gaps_of
-from dpselect.mechanisms.hot import find_hot
+from dpselect.mechanisms.hot import Hot, find_hot
 from dpselect.sampling.draws import Draws
 
 UNIT = Rate(Fraction(1))
@@ -61,6 +61,26 @@ def test_each_hot_candidate_holds_256_tickets(crowded):
             draws = Proposing(None, ticket, refusals=0)
             assert choose_by_envelope(contest, draws) == members[rank]
             assert draws.bounds == [256 * len(members) + scores.size]
+
+
+def test_a_short_crowd_behind_single_ones():
+    """Of 105 hot candidates, 100 are the last block: sizes that are no multiples of a block add up."""
+    scores = np.zeros(4 * BLOCK + 100)
+    singles = [3, 40, 41, 500, 4000]
+    scores[singles] = scores[4 * BLOCK :] = 10_000
+    contest = gaps_of(scores, UNIT)
+    members = [*singles, *range(4 * BLOCK, 4 * BLOCK + 100)]
+    for rank in (0, 4, 5, 104):
+        draws = Proposing(None, 256 * rank, refusals=0)
+        assert choose_by_envelope(contest, draws) == members[rank]
+        assert draws.bounds == [256 * 105 + scores.size]
+
+
+def test_members_of_several_crowds_have_ranks_in_order():
+    crowds = [(3 * BLOCK, 4 * BLOCK), (7 * BLOCK, 9 * BLOCK)]
+    hot = Hot(crowds, np.array([5, 6]), np.zeros(0, np.bool_), 0)
+    members = [5, 6, *range(*crowds[0]), *range(*crowds[1])]
+    assert _hot_candidates(hot, np.arange(len(members))).tolist() == members
 
 
 def test_rows_without_a_winner_propose_again():

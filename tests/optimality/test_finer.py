@@ -236,3 +236,8 @@ def test_a_gap_that_is_too_large_is_an_error(monkeypatch):
 def test_bad_input(options, error, words):
     with pytest.raises(error, match=words):
         solve(3, 2, **({"epsilon": 1} | options))
+
+
+def test_the_largest_error_takes_no_weights():
+    with pytest.raises(InvalidValue, match="either weights or worst_case"):
+        solve(3, 2, 1, steps=2, worst_case=True, weights=lambda steps: 1)

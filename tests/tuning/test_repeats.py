@@ -101,7 +101,7 @@ def test_a_fixed_number_of_runs_is_not_as_private():
 
 def test_special_cases_and_exact_costs():
     assert geometric("2.5") == NegativeBinomial(1, "0.4")
-    assert logarithmic("1/3") == NegativeBinomial(0, "1/3") == NegativeBinomial("0", Fraction(1, 3))
+    assert logarithmic("1/3") == NegativeBinomial(0, "1/3") == NegativeBinomial("0.0", Fraction(1, 3))
     assert geometric(10).epsilon("0.1") == Fraction(3, 10)
     assert NegativeBinomial("1/2", "1/9").epsilon(2) == 5
     assert Poisson(8).epsilon(Fraction(1, 10**30)) == Fraction(5, 10**30)
@@ -128,7 +128,10 @@ def test_poisson_costs_are_rounded_up(epsilon, mean):
         (lambda: Poisson("0.5"), "mean must be >= 1"),
         (lambda: logarithmic(1), "stop must be below 1"),
         (lambda: logarithmic(0), "stop must be > 0"),
-        (lambda: NegativeBinomial(-1, "0.5"), "shape must be > 0"),
+        (lambda: NegativeBinomial(-1, "0.5"), "shape must be zero or at least"),
+        (lambda: NegativeBinomial("5e-324", "0.2"), "shape must be zero or at least"),
+        (lambda: NegativeBinomial(1, "1e-400"), "stop must be at least"),
+        (lambda: Poisson("1e400"), "mean must be at most"),
         (lambda: NegativeBinomial(2000, "0.5"), "shape must be at most 1,000"),
         (lambda: NegativeBinomial(float("nan"), "0.5"), "shape must be finite"),
     ],

@@ -179,3 +179,12 @@ def test_without_an_epsilon_there_is_a_result_and_no_guarantee(tmp_path):
     with pytest.raises(InvalidValue, match="epsilon must be given with a ledger"):
         tune(lambda one: one, [7], repeats=geometric(2), score=lambda one: one, ledger=ledger)
     assert ledger.spent == 0
+
+
+def test_a_distribution_that_only_claims_to_be_ours_is_refused():
+    class Cheap(Poisson):
+        def epsilon(self, each):
+            return Fraction(1, 10**9)
+
+    with pytest.raises(InvalidType, match="repeats must be"):
+        tune(lambda one: one, [7], epsilon=5, repeats=Cheap(3), score=lambda one: one)

@@ -70,8 +70,20 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
     findings = tuple(_finding(pair, sampler, each, doubt / len(checked)) for pair in checked)
     total = 2 * each * len(checked)
     if sum(finding.failures for finding in findings) == total:
-        raise InvalidValue("f failed in every run: give a callable f(scores) -> index, and try it on one vector first")
+        raise InvalidValue(
+            f"f failed in every run, with {_first_error(f, checked[0])}: give a callable f(scores) -> index; scores is"
+            " a NumPy array, or a list where no array holds them"
+        )
     return Audit(promised, claim, doubt, total, findings)
+
+
+def _first_error(f: Any, pair: Pair) -> str:
+    """The name of what f raises; what it says may quote the scores."""
+    try:
+        f(pair.scores)
+    except Exception as error:
+        return type(error).__name__
+    return "different errors"
 
 
 def _finding(pair: Pair, sampler: Sampler, runs: int, doubt: float) -> Finding:

@@ -3,8 +3,9 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -17,7 +18,8 @@ from dpselect.ledger import Entry, Ledger, Receipt
 from dpselect.ledger.accounting import Total
 from dpselect.ledger.charge import What, compact_json
 
-_LONGEST_QUESTION = 80
+_LONGEST_QUESTION = 160
+_FIRST = ("column", "person", "neighbours")
 
 
 def print_text(ledger: Ledger, entries: Sequence[Entry], everything: Total, receipt: Receipt) -> None:
@@ -28,6 +30,11 @@ def print_text(ledger: Ledger, entries: Sequence[Entry], everything: Total, rece
     if entries:
         print_table(_table(entries))
     print_paragraph("Together:", str(everything))
+    protected = _protected(entries)
+    if len(protected) > 1:
+        print_paragraph(
+            "", f"Not all entries protect the same: {', '.join(protected)}. The sum holds for the weakest of these."
+        )
     if everything.approximate is not None:
         print_paragraph("", f"The epsilon of (epsilon, delta) comes from: {everything.approximate.method}.")
     print_line(f"verified, {receipt.id:,} entries, head {receipt.head}", "dim")
@@ -81,10 +88,18 @@ def print_csv(entries: Sequence[Entry]) -> None:
     typer.echo(text.getvalue(), nl=False)
 
 
+def _protected(entries: Sequence[Entry]) -> list[str]:
+    """Whom the questions to tables protect, each once."""
+    tables = [entry.what for entry in entries if isinstance(entry.what, Mapping) and "question" in entry.what]
+    words = [f"people ({_value(what['person'])})" if what.get("person") else "single rows" for what in tables]
+    return list(dict.fromkeys(printable(word) for word in words))
+
+
 def _table(entries: Sequence[Entry]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("id", "time (UTC)", "question", "mechanism", "epsilon", "releases"):
-        table.add_column(name, justify="right" if name in ("id", "epsilon", "releases") else "left", no_wrap=True)
+        justify: Literal["left", "right"] = "right" if name in ("id", "epsilon", "releases") else "left"
+        table.add_column(name, justify=justify, no_wrap=name != "question", overflow="fold")
     for entry in entries:
         time = printable(entry.time[:19].replace("T", " "))
         releases = f"{entry.charge.count:,}"
@@ -98,9 +113,18 @@ def _question(what: What) -> Text:
         words = [what]
     else:
         words = [_value(what["question"])] if "question" in what else []
-        words += [f"{name}={_value(value)}" for name, value in what.items() if name != "question"]
+        words += [f"{name}={_value(what[name])}" for name in sorted(_shown(what), key=_importance)]
     text = printable(" ".join(words))
     return Text(text if len(text) <= _LONGEST_QUESTION else f"{text[: _LONGEST_QUESTION - 3]}...")
+
+
+def _shown(what: Mapping[str, object]) -> list[str]:
+    """The parameters that tell a reader something: not digests, which `export` has."""
+    return [name for name in what if name != "question" and not name.endswith("_sha256")]
+
+
+def _importance(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
 
 
 def _value(value: object) -> str:

@@ -17,6 +17,11 @@ def public_list(text: str, column: Column, option: str) -> list[Any]:
     """The values of a list such as A,B,C, or of a file with one value per line, in the type of the column."""
     path = Path(text)
     texts = _lines(path) if _is_file(path) else _items(text, option)
+    if option == "--candidates" and not _is_file(path) and len(texts) == 1:
+        raise InvalidValue(
+            f"{option}: one value is no choice, and there is no file of that name: give A,B,C with commas, or a file"
+            " with one value per line"
+        )
     if not texts:
         raise InvalidValue(f"{option} must name at least one value: give A,B,C or a file with one value per line")
     return [value_from_text(item, column.kind, option) for item in texts]

@@ -185,7 +185,7 @@ async def _body(request: Request) -> bytes:
 def _fields(body: bytes) -> Asked:
     try:
         fields = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
         raise InvalidType("a request must be a JSON object")

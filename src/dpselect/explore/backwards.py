@@ -59,6 +59,8 @@ def shares(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dic
     """
     count = whole(asked, "selections", 1, _MOST_SELECTIONS)
     budget = positive(asked, "budget")
+    if budget < SMALLEST:
+        raise InvalidValue(f"budget must be at least {float(SMALLEST)}: with less, every answer is noise")
     if budget > _LARGEST_BUDGET:
         raise InvalidValue(f"budget must be at most {_LARGEST_BUDGET}: beyond it there is hardly any privacy")
     delta = _validate.fraction_of_one(delta=text(asked, "delta")) if text(asked, "delta", "") else None

@@ -10,6 +10,7 @@ Both give upper bounds, so the smaller one holds. Care where its floats could fa
 Rounding within dp_accounting's scalar formulas is covered by a relative 1e-9.
 """
 
+import contextlib
 import importlib
 import math
 from collections import Counter
@@ -47,9 +48,11 @@ def renyi_epsilon(releases: Releases, delta: float) -> float:
 
     The best of many runs is accounted for in two ways, as what it is and as any release of its pure epsilon.
     """
-    found = [_renyi_epsilon(releases, delta)]
-    if any(repeated(mechanism) for mechanism, _ in releases):
-        found.append(_renyi_epsilon(without_repeats(releases), delta))
+    if not any(repeated(mechanism) for mechanism, _ in releases):
+        return _renyi_epsilon(releases, delta)
+    found = [_renyi_epsilon(without_repeats(releases), delta)]
+    with contextlib.suppress(ValueError, ArithmeticError):  # where dp_accounting's formula leaves the floats
+        found.append(_renyi_epsilon(releases, delta))
     return min(found)
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpselect import _validate
-from dpselect._exact import LARGEST_EXPONENT, rounded_down_text, rounded_up_text, shortest_text
+from dpselect._exact import LARGEST_EXPONENT, float_near, rounded_down_text, rounded_up_text, shortest_text
 from dpselect.errors import (
     BudgetExceeded,
     BudgetMismatch,
@@ -206,9 +206,18 @@ class Ledger:
             asked, whole = rounded_up_text(charge.epsilon), rounded_up_text(self.budget)
             raise BudgetExceeded(
                 f"epsilon {asked} exceeds what is left of the budget, {left} of {whole}: nothing was spent or answered"
+                f"{_float_hint(charge.each)}"
             )
         if max(total.numerator, (self.budget - total).numerator, total.denominator) > _LARGEST:
             raise InvalidValue(f"epsilon must keep the sum within {LARGEST_EXPONENT} digits: give a shorter number")
+
+
+def _float_hint(epsilon: Fraction) -> str:
+    """Why 0.1 three times is more than 0.3, if it was given as a float."""
+    written = repr(float_near(epsilon))
+    if Fraction(written) == epsilon or Fraction(float_near(epsilon)) != epsilon:
+        return ""
+    return f" (the float {written} is not exactly {written}: write '{written}')"
 
 
 def _next_entry(state: State, charge: Charge, request_id: str | None) -> Entry:

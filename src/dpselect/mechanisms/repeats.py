@@ -27,7 +27,12 @@ from dpselect.sampling.negative_binomial import truncated_negative_binomial
 from dpselect.sampling.poisson import poisson
 
 _DEPTH = 64
-_LARGEST_SHAPE = 1000
+# The pure epsilon of Poisson repeats is rounded up to this, so that the sum of many such charges has a denominator
+# that does not grow.
+_GRID = 10**20
+_LEAST_SHAPE, _LARGEST_SHAPE = Fraction(1, 10**6), 1000
+# On average: nobody waits for the end of more runs.
+_MOST_RUNS = 10**12
 _MARGIN = 1 + 1e-12
 
 
@@ -72,12 +77,14 @@ class NegativeBinomial(Repeats):
     stop: Fraction
 
     def __init__(self, shape: Number, stop: Number) -> None:
-        is_zero = shape in (0, "0") and not isinstance(shape, bool)
-        exact = Fraction(0) if is_zero else _validate.exact_positive(shape=shape)
-        if exact > _LARGEST_SHAPE:
-            raise InvalidValue(f"shape must be at most {_LARGEST_SHAPE:,}: use Poisson, which is cheaper by then")
-        object.__setattr__(self, "shape", exact)
+        object.__setattr__(self, "shape", _validate.exact(shape=shape))
         object.__setattr__(self, "stop", _validate.exact_positive(stop=stop))
+        if self.shape < 0 or 0 < self.shape < _LEAST_SHAPE:
+            raise InvalidValue("shape must be zero or at least 0.000001: zero is the logarithmic distribution")
+        if self.shape > _LARGEST_SHAPE:
+            raise InvalidValue(f"shape must be at most {_LARGEST_SHAPE:,}: use Poisson, which is cheaper by then")
+        if self.stop < Fraction(1, _MOST_RUNS):
+            raise InvalidValue(f"stop must be at least 1/{_MOST_RUNS}: with less the runs never end")
         if self.stop >= 1:
             raise InvalidValue("stop must be below 1: with 1 there is always one run, and nothing to choose from")
 
@@ -130,6 +137,8 @@ class Poisson(Repeats):
         object.__setattr__(self, "runs", _validate.exact_positive(mean=mean))
         if self.runs < 1:
             raise InvalidValue("mean must be >= 1: with fewer runs there is mostly no result at all")
+        if self.runs > _MOST_RUNS:
+            raise InvalidValue(f"mean must be at most {_MOST_RUNS}: with more the runs never end")
 
     @property
     def mean(self) -> float:
@@ -149,11 +158,13 @@ class Poisson(Repeats):
     def epsilon(self, each: Number) -> Fraction:
         """Return epsilon + mean tanh(epsilon/2), with a rational upper bound of the tanh.
 
-        With a lower bound e of exp(-epsilon) of 64 bits, (1 - e)/(1 + e) is one, and epsilon/2 is another.
+        With a lower bound e of exp(-epsilon) of 64 bits, (1 - e)/(1 + e) is one, and epsilon/2 is another. The first
+        product is rounded up to 20 decimals.
         """
         exact = _validate.exact_positive(epsilon=each)
         odds = Fraction(scaled_exp(exact, _DEPTH), 1 << _DEPTH)
-        return exact + self.runs * min((1 - odds) / (1 + odds), exact / 2)
+        product = self.runs * (1 - odds) / (1 + odds)
+        return exact + min(Fraction(math.ceil(product * _GRID), _GRID), self.runs * exact / 2)
 
     def draw(self, draws: Draws) -> int:
         """Draw a number of runs."""
@@ -186,8 +197,9 @@ def logarithmic(stop: Number) -> NegativeBinomial:
 
 def checked_repeats(repeats: object) -> Repeats:
     """The distribution, if it is one of ours."""
-    if not isinstance(repeats, (NegativeBinomial, Poisson)):
-        kinds = "geometric(mean), logarithmic(stop), NegativeBinomial(shape, stop) or Poisson(mean)"
-        got = type(repeats).__name__
-        raise InvalidType(f"repeats must be {kinds}, got {got}: a fixed number of runs is not private")
-    return repeats
+    # No subclass, which might state another epsilon.
+    if isinstance(repeats, (NegativeBinomial, Poisson)) and type(repeats) in (NegativeBinomial, Poisson):
+        return repeats
+    kinds = "geometric(mean), logarithmic(stop), NegativeBinomial(shape, stop) or Poisson(mean)"
+    got = type(repeats).__name__
+    raise InvalidType(f"repeats must be {kinds}, got {got}: a fixed number of runs is not private")

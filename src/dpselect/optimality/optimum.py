@@ -114,6 +114,8 @@ def solve(  # noqa: PLR0913 - most of them are rarely used, by keyword
         return optimum(Program(bounded_lattice(*size), wanted), value, always_solve=witness)
     if wanted:
         raise InvalidValue("relaxed belongs to the paper's program: leave out steps, weights, worst_case and regular")
+    if largest and weights is not None:
+        raise InvalidValue("give either weights or worst_case: the largest error has no weights")
     fine = fine_lattice(*size, finer)
     return fine_optimum(fine, value, None if largest else class_weights(fine.lattice, weights))
 

@@ -69,8 +69,10 @@ def tune(  # noqa: PLR0913 - each is named
 
     >>> from dpselect import PermuteAndFlip
     >>> from dpselect.tuning import geometric
-    >>> votes = [[3, 5], [4, 1000]]
-    >>> best = tune(PermuteAndFlip("0.1").select, votes, epsilon="0.1", repeats=geometric(mean=5), score=lambda r: r)
+    >>> votes = {"north": [3, 5], "south": [4, 1000]}  # private; the names are public
+    >>> def run(name):
+    ...     return PermuteAndFlip("0.1").select(votes[name])
+    >>> best = tune(run, ["north", "south"], epsilon="0.1", repeats=geometric(mean=5), score=lambda index: index)
     >>> print(best.guarantee)
     3/10-DP (pure), 0.0450001-zCDP
     """
