@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from dpselect.cli import main
+from dpselect.cli import asking, main
 from dpselect.cli.hospital import make_visits
 from tests import spark
 
@@ -96,6 +96,39 @@ def test_examples_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPa
     for command in commands(document):
         assert exit_code(command, monkeypatch) == 0, command
     run_all(blocks(document, "python"), document)
+
+
+QUESTIONS = re.compile(r"dpselect (?:mode|top|median|quantile) visits\.[^\n]*")
+
+
+def test_questions_about_patients_protect_patients() -> None:
+    """Without --person each visit would be protected alone: also in what the help shows."""
+    helps = [str(command.__doc__) for command in (asking.mode, asking.top, asking.median, asking.quantile)]
+    asked = [line for text in helps for line in QUESTIONS.findall(text)]
+    assert len(asked) == len(helps)
+    asked += [line for document in DOCUMENTS for line in commands(document) if QUESTIONS.search(line)]
+    assert len(asked) >= 10
+    assert [line for line in asked if "--person patient" not in line] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_examples_write_epsilon_exactly(document: Path) -> None:
+    """The float 0.1 is more than a tenth, and is charged as that."""
+    assert re.findall(r"epsilon=\d*\.\d+", "".join(blocks(document, "python"))) == []
+
+
+def test_the_readme_the_home_page_and_the_site_have_the_same_pages() -> None:
+    """A line of the README for each part of the site, and every page in the table of the home page."""
+    nav = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+    parts = {title: pages for part in nav for title, pages in part.items() if title not in {"Home", "Reference"}}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    home = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert len(parts) == 3
+    for title, pages in parts.items():
+        files = {file for page in pages for file in page.values()}
+        [line] = re.findall(rf"^\* {title}: .*?(?=^\*|^$)", readme, re.MULTILINE | re.DOTALL)
+        assert set(re.findall(r"\(docs/([\w-]+\.md)\)", line)) == files
+        assert files <= set(re.findall(r"\(([\w-]+\.md)\) ?[,|]", home))
 
 
 # What the text says a plan comes to: the command, and figures that it prints and the page quotes.

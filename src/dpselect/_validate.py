@@ -35,10 +35,16 @@ def _number(name: str, value: Any, wanted: str) -> Fraction:
         return rational_from_text(value) if isinstance(value, str) else rational(value)
     except NotExact:
         if isinstance(value, str):
-            raise InvalidValue(f"{name} must be a number, got the text {_short(value)}: {accepted}") from None
+            raise InvalidValue(f"{name} must be a number, got the text {_short(value)}: {_as_text(value)}") from None
         raise InvalidType(f"{name} must be a number, got {type(value).__name__}: {accepted}") from None
     except NotFinite:
         raise InvalidValue(f"{name} must be finite, got {_short(value)}: give {wanted}") from None
+
+
+def _as_text(wrong: str) -> str:
+    """How to write what was written in another way. Whether 1,000 means 1 or 1000 is not for us to guess."""
+    with_comma = "write 0.1, with a point, and thousands without a separator"
+    return with_comma if "," in wrong else "write it as 0.1, 1e-3 or 1/3"
 
 
 def _not_long(name: str, number: Fraction) -> Fraction:

@@ -1,6 +1,7 @@
 """The comparison of the three mechanisms: its records, tables, figures and refusals."""
 
 import math
+import sys
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 
@@ -60,6 +61,20 @@ def test_tables(comparison):
     assert pandas_table.to_dict("records") == rows
     assert polars_table.to_dicts() == rows
     assert list(pandas_table.columns) == polars_table.columns == FIELDS
+
+
+@pytest.mark.parametrize(
+    ("module", "method", "install"),
+    [
+        ("pandas", "to_pandas", "pip install pandas"),
+        ("polars", "to_polars", "pip install polars"),
+        ("matplotlib.figure", "plot", r"pip install 'dpselect\[plot\]'"),
+    ],
+)
+def test_a_missing_library_is_named(comparison, monkeypatch, module, method, install):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(errors.MissingExtra, match=install):
+        getattr(comparison, method)()
 
 
 def test_nothing_derived_from_scores_is_shown_by_repr(comparison):

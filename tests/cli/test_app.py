@@ -46,6 +46,22 @@ def test_each_command_has_help_with_an_example(run: Run, command: str, texts: li
     assert [text for text in texts if text not in result.out] == []
 
 
+@pytest.mark.parametrize("command", ["select", "plan", "mode", "paper", "study"])
+def test_flags_and_defaults_are_shown_plainly(run: Run, command: str) -> None:
+    """No `--json <bool>` and no `[default: (1)]`; the line of --help is not ours."""
+    text = "".join(line for line in run(command, "--help").out.splitlines() if "--help" not in line)
+    assert "--json" in text
+    assert "bool" not in text.lower()
+    assert "default: (" not in text
+
+
+@pytest.mark.parametrize("command", ["paper", "study"])
+def test_help_tells_what_a_long_command_needs(run: Run, command: str) -> None:
+    text = run(command, "--help").out
+    assert "minute" in text
+    assert "the extra 'paper'" in text
+
+
 def test_the_library_imports_neither_typer_nor_rich() -> None:
     code = "import sys, dpselect; print(sorted({'typer', 'rich', 'dpselect.cli'} & set(sys.modules)))"
     assert process(sys.executable, "-c", code).stdout.split() == [b"[]"]

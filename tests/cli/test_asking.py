@@ -141,6 +141,10 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
         ("median FILE --column cost --lower 5 --upper 1 --epsilon 1", "lower must be <= upper"),
         ("median FILE --column cost --lower five --upper 6 --epsilon 1", "--lower: 'five'"),
         ("median FILE --column day --lower 2020-01-01 --upper 2021-01-01 --step 0 --epsilon 1", "step must be > 0"),
+        ("mode FILE --column ward --candidates 1 --epsilon 1 --budget 1", "name its file with --ledger"),
+        ("mode FILE --column ward --candidates 1 --epsilon 0,1", "'0,1': write 0.1, with a point"),
+        ("mode FILE --column ward --candidates 1 --epsilon little", "'little': write it as 0.1, 1e-3 or 1/3"),
+        ("quantile FILE --level 90% --column cost --lower 1 --upper 5 --epsilon 1", "got '90%': give for instance 0.9"),
         ("quantile FILE --level 2 --column cost --lower 1 --upper 5 --epsilon 1", "level must be between 0 and 1"),
     ],
 )
@@ -150,3 +154,11 @@ def test_refusals_are_one_line(run: Run, file: str, arguments: str, message: str
     assert result.out == ""
     assert message in result.err
     assert len(result.err.splitlines()) == 1
+
+
+def test_a_file_in_another_encoding_is_to_be_saved_in_utf_8(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "visits.csv"
+    file.write_text("fälle\n1\n", encoding="latin-1")
+    result = run("mode", file, "--column", "x", "--candidates", "1", "--epsilon", "1")
+    assert (result.code, result.out) == (2, "")
+    assert "save it as CSV in UTF-8" in result.err

@@ -1,10 +1,12 @@
 import dataclasses
 import math
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from dpselect import PermuteAndFlip, analysis
@@ -40,7 +42,10 @@ def test_the_demo_shows_five_answers_for_each_epsilon(run: Run, visits: Visits) 
 
 
 def test_the_demo_explains_itself(run: Run, visits: Visits) -> None:
-    text = " ".join(run("demo").out.split())
+    out = run("demo").out
+    [mode] = [line for line in out.splitlines() if line.startswith("dpselect mode")]
+    assert mode.endswith("--epsilon 0.1")  # one line, though longer than the terminal is wide: it can be copied
+    text = " ".join(out.split())
     counts = np.sort(patients_per_diagnosis(visits))
     assert f"{counts[-1]:,} patients" in text
     assert "only because these data are made up" in text
@@ -99,9 +104,33 @@ def test_the_table_can_be_saved_and_asked(run: Run, visits: Visits, tmp_path: Pa
     codes = ",".join(diagnosis.code for diagnosis in DIAGNOSES)
     asked = run(*f"mode {path} --column diagnosis --candidates {codes} --person patient --epsilon 5".split())
     assert asked.out.splitlines()[0] == DIAGNOSES[int(patients_per_diagnosis(visits).argmax())].code
+    assert run("demo", "--save", tmp_path / "visits.PARQUET").code == 0
+    assert pq.read_table(tmp_path / "visits.PARQUET").equals(visits.table())
     refused = run("demo", "--save", str(tmp_path / "no" / "visits.csv"))
     assert refused.code == 2
     assert "cannot be written" in refused.err
+
+
+@pytest.mark.parametrize("name", ["visits", "visits.xlsx", "visits.csv.gz", ".csv"])
+def test_other_endings_are_refused_before_anything_is_made(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delattr(demo, "make_visits")
+    refused = run("demo", "--save", tmp_path / name)
+    assert (refused.code, refused.out) == (2, "")
+    assert "must end with .csv or .parquet" in refused.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_commands_to_try_are_named_as_the_shell_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [".venv/bin/dpselect", "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert demo._command() == ".venv/bin/dpselect"
+    monkeypatch.setattr(sys, "argv", ["dpselect/__main__.py", "demo"])
+    assert demo._command() == "dpselect"
+    monkeypatch.setattr(sys, "argv", [".venv/bin/dpselect", "demo"])
+    (tmp_path / "dpselect").touch(0o755)
+    assert demo._command() == "dpselect"
 
 
 def test_the_demo_writes_no_file(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

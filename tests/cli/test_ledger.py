@@ -158,6 +158,7 @@ def test_a_ledger_that_is_not_there_is_not_made(run: Run, tmp_path: Path, comman
     result = run("ledger", command, tmp_path / "no.ledger")
     assert (result.code, result.out) == (2, "")
     assert "there is no ledger" in result.err
+    assert "no.ledger --budget 1" in result.err  # of a question: this command has no such option
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,7 @@ from dpselect import _validate
 from dpselect._exact import float_near
 from dpselect._scores import as_vector
 from dpselect.analysis.error import error_quantile, expected_error
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.mechanisms.claim import stated
 from dpselect.mechanisms.names import KINDS
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
@@ -43,11 +43,11 @@ class Comparison:
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame."""
-        return import_module("pandas").DataFrame(self.to_dicts())
+        return _data_frame("pandas", self.to_dicts())
 
     def to_polars(self) -> Any:
         """Return a polars DataFrame."""
-        return import_module("polars").DataFrame(self.to_dicts())
+        return _data_frame("polars", self.to_dicts())
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Return a matplotlib figure of error against epsilon; saved as PNG, SVG or PDF by the path's ending."""
@@ -57,6 +57,13 @@ class Comparison:
         if path is not None:
             save_figure(figure, path)
         return figure
+
+
+def _data_frame(library: str, rows: list[dict[str, Any]]) -> Any:
+    try:
+        return import_module(library).DataFrame(rows)
+    except ModuleNotFoundError:
+        raise MissingExtra(f"to_{library} needs {library}: pip install {library}") from None
 
 
 def compare(

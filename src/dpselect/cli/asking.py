@@ -65,7 +65,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = open_table(file, person=person, neighbours=neighbours, ledger=ledger, budget=budget, engine=engine)
+        table = _opened(file, ledger, budget, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
         answer = _grouped(table, group_by, groups, max_groups).mode(
             column, candidates=listed, epsilon=epsilon, request_id=request_id
@@ -98,7 +98,7 @@ def top(  # noqa: PLR0913
     Example: dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1
     """
     with clean_errors():
-        table = open_table(file, person=person, neighbours=neighbours, ledger=ledger, budget=budget, engine=engine)
+        table = _opened(file, ledger, budget, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
         answer = _grouped(table, group_by, groups, max_groups).top_k(
             column, k, candidates=listed, epsilon=epsilon, request_id=request_id
@@ -133,7 +133,7 @@ def median(  # noqa: PLR0913
     Example: dpselect median visits.csv --column cost --lower 0 --upper 1000000 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = open_table(file, person=person, neighbours=neighbours, ledger=ledger, budget=budget, engine=engine)
+        table = _opened(file, ledger, budget, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
         answer = _grouped(table, group_by, groups, max_groups).median(
             column, **grid, epsilon=epsilon, request_id=request_id
@@ -163,15 +163,21 @@ def quantile(  # noqa: PLR0913
 ) -> None:
     """Tell a value that a share Q of the people are below, privately.
 
-    Example: dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 1000000 --epsilon 0.5
+    Example: dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
     with clean_errors():
-        table = open_table(file, person=person, neighbours=neighbours, ledger=ledger, budget=budget, engine=engine)
+        table = _opened(file, ledger, budget, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
         answer = _grouped(table, group_by, groups, max_groups).quantile(
             column, level, **grid, epsilon=epsilon, request_id=request_id
         )
     _print(answer, as_json)
+
+
+def _opened(file: str, ledger: str | None, budget: str | None, **options: Any) -> Table:
+    if budget is not None and ledger is None:
+        raise InvalidValue("--budget belongs to a ledger: name its file with --ledger")
+    return open_table(file, ledger=ledger, budget=budget, **options)
 
 
 def _grouped(table: Table, column: str | None, groups: str | None, most: int) -> Questions:

@@ -1,7 +1,10 @@
 """`dpselect demo`: private questions to a made-up hospital, explained in plain words."""
 
 import math
+import shutil
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -41,18 +44,21 @@ table, the probability of each answer changes at most by the factor in the secon
 A smaller epsilon hides patients better and misses the winner more often.
 
   >>> visits = dpselect.open_table("visits.csv", person="patient")
-  >>> visits.mode("diagnosis", candidates=["I10", "E11", "M54", ...], epsilon=0.1)
+  >>> visits.mode("diagnosis", candidates=["I10", "E11", "M54", ...], epsilon="0.1")
 """
 
 _NEXT = """
-[bold]Try next[/bold]
-  dpselect demo --save visits.csv      write this table, and then ask it on the command line:
-  dpselect mode visits.csv --column diagnosis --candidates I10,E11,M54,J06 --person patient --epsilon 0.1
-  dpselect median visits.csv --column cost --lower 0 --upper 100000 --person patient --epsilon 0.1
-  dpselect select --help               choose by scores of your own instead of a table
+[bold]Try next:[/bold] write this table and ask it on the command line; or choose by scores of your own.
+{command} demo --save visits.csv
+{command} mode visits.csv --column diagnosis --candidates I10,E11,M54,J06 --person patient --epsilon 0.1
+{command} median visits.csv --column cost --lower 0 --upper 100000 --person patient --epsilon 0.1
+{command} select --help
 """
 
-_Save = Annotated[str | None, typer.Option(metavar="FILE.csv", help="Write the made-up table to this file, and stop.")]
+_ENDINGS = (".csv", ".parquet")
+_Save = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write the made-up table to this .csv or .parquet file, and stop.")
+]
 
 
 def demo(save: _Save = None) -> None:
@@ -61,8 +67,12 @@ def demo(save: _Save = None) -> None:
     It takes a few seconds and reads no file. The table is made up, so the true answers can be shown beside.
 
     Example: dpselect demo
+
+    Example: dpselect demo --save visits.csv
     """
     with clean_errors():
+        if save is not None and Path(save).suffix.lower() not in _ENDINGS:
+            raise InvalidValue(f"--save {save}: the name must end with {' or '.join(_ENDINGS)}")
         with busy("Making a hospital ..."):
             visits = make_visits()
         if save is not None:
@@ -74,15 +84,25 @@ def demo(save: _Save = None) -> None:
     for part in parts:
         for piece in part:
             console.print(piece)
-    console.print(_NEXT, end="")
+    # No line breaks of ours: a command that is copied must stay one line.
+    console.print(_NEXT.format(command=_command()), end="", soft_wrap=True)
+
+
+def _command() -> str:
+    """What to type here: the name, if the shell finds it, else the path by which it was run."""
+    run_by = sys.argv[0]
+    return "dpselect" if shutil.which("dpselect") or Path(run_by).name != "dpselect" else run_by
 
 
 def _save(visits: Visits, path: str) -> None:
     # Arrow is slow to import, and no other command needs it at once.
-    from pyarrow import csv as arrow_csv  # noqa: PLC0415
+    from pyarrow import csv, parquet  # noqa: PLC0415
 
     try:
-        arrow_csv.write_csv(visits.table(), path)
+        if path.lower().endswith(".parquet"):
+            parquet.write_table(visits.table(), path)
+        else:
+            csv.write_csv(visits.table(), path)
     except OSError as error:
         raise InvalidValue(f"{path}: cannot be written ({error.strerror or type(error).__name__})") from None
     Console().print(f"{VISITS:,} visits written to {path}: columns patient, county, diagnosis, cost.", soft_wrap=True)

@@ -1,5 +1,6 @@
 """`dpselect ledger`: what was spent on a data set, whether the record is whole, and what it adds up to."""
 
+import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,10 +9,10 @@ import typer
 from dpselect._validate import fraction_of_one
 from dpselect.cli.console import busy, clean_errors
 from dpselect.cli.options import Json
-from dpselect.errors import InvalidValue
+from dpselect.errors import InvalidValue, LedgerError
 
 if TYPE_CHECKING:
-    from dpselect.ledger import Receipt
+    from dpselect.ledger import Ledger, Receipt
 
 ledger = typer.Typer(
     no_args_is_help=True, help="Show, verify and export the ledger of a data set: everything that was spent on it."
@@ -42,12 +43,11 @@ def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
     Example: dpselect ledger show hospital.ledger --delta 1e-6
     """
     from dpselect.cli.ledger_report import print_json, print_text  # noqa: PLC0415 - SQLite
-    from dpselect.ledger import Ledger  # noqa: PLC0415
     from dpselect.ledger.accounting import total  # noqa: PLC0415
 
     with clean_errors(), busy("Reading the ledger ..."):
         failure = None if delta is None else fraction_of_one(delta=delta)
-        opened = Ledger(path)
+        opened = _existing(path)
         entries = opened.entries()
         everything = total(entries, failure)
         proof = opened.receipt(entries[-1] if entries else None)
@@ -65,11 +65,10 @@ def verify(path: _Path, *, receipt: _Receipt = None, as_json: Json = False) -> N
     Example: dpselect ledger verify hospital.ledger --receipt receipt.json
     """
     from dpselect.cli.ledger_report import print_verified  # noqa: PLC0415 - SQLite
-    from dpselect.ledger import Ledger  # noqa: PLC0415
 
     with clean_errors(), busy("Verifying ..."):
         proof = None if receipt is None else _read_receipt(receipt)
-        verified = Ledger(path).verify(proof)
+        verified = _existing(path).verify(proof)
     print_verified(path, verified, proof, as_json)
 
 
@@ -79,10 +78,8 @@ def receipt(path: _Path) -> None:
 
     Example: dpselect ledger receipt hospital.ledger > receipt.json
     """
-    from dpselect.ledger import Ledger  # noqa: PLC0415
-
     with clean_errors():
-        proof = Ledger(path).verify()
+        proof = _existing(path).verify()
     typer.echo(proof.to_json())
 
 
@@ -97,11 +94,20 @@ def export(
     Example: dpselect ledger export hospital.ledger --format csv > entries.csv
     """
     from dpselect.cli.ledger_report import print_csv, print_lines  # noqa: PLC0415 - SQLite
-    from dpselect.ledger import Ledger  # noqa: PLC0415
 
     with clean_errors():
-        entries = Ledger(path).entries()
+        entries = _existing(path).entries()
     (print_csv if format is Format.CSV else print_lines)(entries)
+
+
+def _existing(path: str) -> "Ledger":
+    """The ledger of this file; these commands make none."""
+    from dpselect.ledger import Ledger  # noqa: PLC0415 - SQLite
+
+    if not os.path.lexists(path):
+        maker = f"dpselect mode ... --ledger {path} --budget 1"
+        raise LedgerError(f"there is no ledger {path}: a question makes it, for instance {maker}")
+    return Ledger(path)
 
 
 def _read_receipt(file: str) -> "Receipt":

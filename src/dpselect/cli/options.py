@@ -4,12 +4,16 @@ from typing import Annotated
 
 import typer
 
+# A flag has the metavar "": it takes no value, though newer versions of typer would show `<bool>`.
 File = Annotated[str, typer.Argument(metavar="SCORES.csv", help="CSV file with the scores; - reads standard input.")]
 Sensitivity = Annotated[
-    str | None, typer.Option(metavar="D", help="How much one person can change any single score.", show_default="1")
+    str | None, typer.Option(metavar="D", help="How much one person can change any single score. Default: 1.")
 ]
 Monotonic = Annotated[
-    bool, typer.Option("--monotonic", help="One person moves all scores in the same direction, as in counts of people.")
+    bool,
+    typer.Option(
+        "--monotonic", metavar="", help="One person moves all scores in the same direction, as in counts of people."
+    ),
 ]
 ScoreRange = Annotated[
     str | None,
@@ -21,4 +25,4 @@ Epsilon = Annotated[
     str,
     typer.Option(metavar="E", help="Privacy of the answer, exactly as written: 0.1, 1e-3 or 1/3. Smaller is safer."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print a JSON object, for programs.")]
+Json = Annotated[bool, typer.Option("--json", metavar="", help="Print a JSON object, for programs.")]

@@ -27,6 +27,7 @@ def paper(*, out: _Out, data: _Data = None, points: _Points = "250", as_json: Js
     """Make every figure and check every claim of the permute-and-flip paper.
 
     Writes PNG, PDF and CSV of each figure, claims.csv, and report.html, which opens offline.
+    Takes about a minute. Needs the extra 'paper': matplotlib and pooch.
 
     Example: dpselect paper --out report
 

@@ -29,7 +29,8 @@ def header(path: Path) -> tuple[str, list[str]]:
         with opener(path, "rb") as file:
             line = file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
-        raise InvalidValue(f"{path}: this is not a CSV file in UTF-8: give a CSV or Parquet file") from None
+        remedy = "save it as CSV in UTF-8, or as Parquet"
+        raise InvalidValue(f"{path}: this is not a CSV file in UTF-8: {remedy}") from None
     outside = "".join(line.split('"')[::2])  # of quotation marks
     delimiter = max(_DELIMITERS, key=outside.count)
     try:

@@ -176,7 +176,8 @@ def _level(level: Any) -> Fraction:
     try:
         exact = readers[isinstance(level, (str, float, np.floating))](level)
     except NotExact:
-        raise InvalidType(f"level must be a number between 0 and 1, got {type(level).__name__}") from None
+        got = repr(level)[:40] if isinstance(level, str) else type(level).__name__
+        raise InvalidType(f"level must be a number between 0 and 1, got {got}: give for instance 0.9") from None
     except NotFinite:
         raise InvalidValue("level must be between 0 and 1: give for instance 0.9") from None
     if not 0 < exact < 1:
