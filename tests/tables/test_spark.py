@@ -305,7 +305,10 @@ def test_the_ledger_reads_as_with_duckdb(tmp_path):
 
 @pytest.mark.parametrize(
     ("question", "value"),
-    [(["mode", "--column", "x", "--candidates", "a,b"], "a"), (["median", "--column", "n", "--range", "0:9"], 4)],
+    [
+        (["mode", "--column", "x", "--candidates", "a,b"], "a"),
+        (["median", "--column", "n", "--lower", "0", "--upper", "9"], 4),
+    ],
     ids=["mode", "median"],
 )
 def test_the_command_line_asks_spark(question, value, tmp_path, capsys):
