@@ -66,6 +66,65 @@ def test_folders_of_partitions_have_their_columns(session, tmp_path):
         assert counts(table, "year", [2023, 2024, 2025]) == [6, 6, 0]
 
 
+@pytest.fixture
+def configured(session):
+    """Sets options of the session for one test."""
+    changed = {}
+
+    def configure(options):
+        for name, value in options.items():
+            changed.setdefault(name, session.conf.get(name))
+            session.conf.set(name, value)
+
+    yield configure
+    for name, value in changed.items():
+        session.conf.set(name, value)
+
+
+def saved_by_spark(session, path, micros):
+    """A folder of timestamps of 96 bits, so many microseconds after 1970 in UTC."""
+    numbers = session.createDataFrame([(number,) for number in micros], "m bigint")
+    numbers.select(F.timestamp_micros("m").alias("t")).write.parquet(str(path))
+    files = [pq.read_metadata(file) for file in path.glob("*.parquet")]
+    assert {file.schema.column(0).physical_type for file in files} == {"INT96"}
+    return path
+
+
+def test_timestamps_of_96_bits_are_moments_in_utc(session, configured, tmp_path):
+    """As Spark writes them, whatever the time zone of the session."""
+    configured({"spark.sql.session.timeZone": "America/New_York", "spark.sql.parquet.outputTimestampType": "INT96"})
+    summer, hour = NOON.replace(month=7, microsecond=1), datetime.timedelta(hours=1)
+    moments = [NOON, summer, summer, datetime.datetime(1, 1, 1)]
+    micros = [(moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1) for moment in moments]
+    path = saved_by_spark(session, tmp_path / "t", [*micros, None])
+    for engine in ("duckdb", "spark"):
+        table = dpselect.open_table(path, engine=engine)
+        assert table.columns["t"].type == "TIMESTAMP"
+        assert counts(table, "t", [summer, moments[3], NOON + 5 * hour]) == [2, 1, 0]
+        assert places(table, "t", NOON, NOON.replace(month=8), 3600) == [(0, False, 2), (182 * 24, True, 2)]
+    assert table.mode("t", candidates=[NOON, summer], epsilon=100).value == summer
+
+
+def test_no_timestamp_of_96_bits_is_an_error(session, configured, tmp_path):
+    configured({"spark.sql.parquet.outputTimestampType": "INT96"})
+    table = dpselect.open_table(saved_by_spark(session, tmp_path / "t", [2**63 - 1, -(2**63)]), engine="spark")
+    assert places(table, "t", NOON, NOON.replace(day=2), 3600) == [(0, False, 1), (24, False, 1)]
+    assert counts(table, "t", [NOON]) == [0]
+
+
+def test_no_old_moment_or_day_is_an_error(configured, tmp_path):
+    """Also if the session is told to fail at rows of old calendars."""
+    reading = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
+    configured(dict.fromkeys(reading, "EXCEPTION"))
+    old = datetime.datetime(1700, 1, 1)
+    rows = pa.table({"t": pa.array([old], pa.timestamp("ns")), "d": pa.array([datetime.date(1200, 1, 1)])})
+    pq.write_table(rows, tmp_path / "t.parquet", use_deprecated_int96_timestamps=True)
+    for engine in ("duckdb", "spark"):
+        table = dpselect.open_table(tmp_path / "t.parquet", engine=engine)
+        assert counts(table, "t", [old]) == [1]
+        assert counts(table, "d", [datetime.date(1200, 1, 1)]) == [1]
+
+
 def test_names_meet_no_name_of_ours(session):
     """Spark reads dots and backquotes in names, and does not tell upper case from lower."""
     frame = session.createDataFrame([(1, 5, 2), (2, 5, 3)], ["a.`b", "item", "PERSON"])
@@ -244,13 +303,21 @@ def test_the_ledger_reads_as_with_duckdb(tmp_path):
     assert entries["spark"] == entries["duckdb"]
 
 
-def test_the_command_line_asks_spark(tmp_path, capsys):
-    pq.write_table(pa.table({"x": ["a"] * 300 + ["b"]}), tmp_path / "t.parquet")
-    words = ["mode", str(tmp_path / "t.parquet"), "--column", "x", "--candidates", "a,b", "--epsilon", "1", "--json"]
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        (["mode", "--column", "x", "--candidates", "a,b"], "a"),
+        (["median", "--column", "n", "--lower", "0", "--upper", "9"], 4),
+    ],
+    ids=["mode", "median"],
+)
+def test_the_command_line_asks_spark(question, value, tmp_path, capsys):
+    pq.write_table(pa.table({"x": ["a"] * 300 + ["b"], "n": [4] * 301}), tmp_path / "t.parquet")
+    name, *words = question
     with pytest.raises(SystemExit) as left:
-        app([*words, "--engine", "spark"])
+        app([name, str(tmp_path / "t.parquet"), *words, "--epsilon", "1", "--json", "--engine", "spark"])
     assert not left.value.code
-    assert json.loads(capsys.readouterr().out)["value"] == "a"
+    assert json.loads(capsys.readouterr().out)["value"] == value
 
 
 # What must be installed.
@@ -276,3 +343,15 @@ def test_without_pyspark_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(MissingExtra, match=r"pip install 'dpselect\[spark\]'"):
         spark_session.check_pyspark()
+
+
+def test_the_workers_are_looked_at_once(session, monkeypatch):
+    monkeypatch.setattr(spark_session, "_checked", set())
+    frame, context = session.range(3), session.sparkContext
+    jobs = []
+    for group in ("first", "second"):
+        context.setJobGroup(group, "opens a table")
+        dpselect.open_table(frame, engine="spark")
+        jobs.append(len(context.statusTracker().getJobIdsForGroup(group)))
+    context.setLocalProperty("spark.jobGroup.id", None)
+    assert jobs == [1, 0]

@@ -24,6 +24,7 @@ from dpselect.tables.grid import Grid
 from dpselect.tables.kinds import Column
 from dpselect.tables.ranks import Places
 from dpselect.tables.spark_candidates import FrameValues, frame_values
+from dpselect.tables.spark_session import check_workers
 from dpselect.tables.spark_source import rows_of
 from dpselect.tables.spark_workers import SUMMARY_SCHEMA, Chooser
 from dpselect.tables.values import Values, public_values
@@ -36,6 +37,7 @@ class SparkEngine:
 
     def __init__(self, source: Any) -> None:
         self._rows = rows_of(source)
+        check_workers(self._rows.spark)
         self.columns = self._rows.columns
 
     def listed(self, candidates: Any, column: Column) -> Values:

@@ -21,6 +21,8 @@ from dpselect.tables.spark_lines import LineReader, ranges_of
 from dpselect.tables.spark_session import session
 
 _BINARY = "UTF8_BINARY"
+# No row can make this fail: one microsecond times a number of 64 bits, added to zero, has 64 bits.
+_IN_UTC = "TIMESTAMP_NTZ '1970-01-01' + make_dt_interval(0, 0, 0, 0.000001) * unix_micros({column})"
 _GLOB = str.maketrans({mark: "\\" + mark for mark in "\\*?[]{}"})
 
 
@@ -51,10 +53,15 @@ class FrameRows:
         return numbered.select(*(self._plain(self._places[name]).alias(f"c{i}") for i, name in enumerate(names)))
 
     def _plain(self, place: int) -> Expression:
-        """The column at this place; text is compared byte by byte, whatever the order of its own."""
-        type_ = self._frame.schema.fields[place].dataType
+        """The column at this place; text is compared byte by byte, whatever the order of its own.
+
+        Moments that are described without a time zone are those of UTC, whatever the time zone of the session.
+        """
+        field = self._frame.schema.fields[place]
+        if isinstance(field.dataType, spark.TimestampType) and self.columns[field.name].kind is Kind.TIMESTAMP:
+            return F.expr(_IN_UTC.format(column=f"p{place}"))
         column = F.col(f"p{place}")
-        return F.collate(column, _BINARY) if getattr(type_, "collation", _BINARY) != _BINARY else column
+        return F.collate(column, _BINARY) if getattr(field.dataType, "collation", _BINARY) != _BINARY else column
 
 
 class LineRows:
@@ -110,6 +117,8 @@ def _parquet_rows(source: str, paths: Sequence[Path]) -> FrameRows:
     """Parquet files, described by DuckDB, which checks that all have the same columns, and read by Spark."""
     columns = duckdb_source.schema(duckdb_source.source_of(source), duckdb_source.connect())
     reader = session().read.option("mergeSchema", "false")
+    for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may ask for an error at a row before 1900
+        reader = reader.option(old, "CORRECTED")
     if Path(source).is_dir():  # folders such as year=2024 are columns
         reader = reader.option("basePath", str(Path(source).absolute()).translate(_GLOB))
     try:
@@ -158,9 +167,13 @@ _NAMES: dict[type[spark.DataType], str] = {
 
 
 def _agreed(column: Column, read: Column | None) -> Column:
-    """What DuckDB describes, if Spark reads values of this kind; Spark has decimals instead of unsigned integers."""
-    kinds = {column.kind} | ({Kind.DECIMAL} if column.kind is Kind.INTEGER else set())
-    if read is None or read.kind not in kinds:
+    """What DuckDB describes, if Spark reads values of this kind.
+
+    Spark has decimals instead of unsigned integers. Timestamps of 96 bits, which Spark writes unless it is told not to,
+    say nothing of a time zone: DuckDB reads the moment in UTC without one, and Spark as a moment.
+    """
+    others = {Kind.INTEGER: Kind.DECIMAL, Kind.TIMESTAMP: Kind.ZONED}
+    if read is None or read.kind not in (column.kind, others.get(column.kind)):
         return _other(column.name, column.type)
     return column
 
