@@ -82,6 +82,7 @@ MIXED = {
     "tuple": ["a", ("b", 1)],
     "object array": np.array(["a", object()], object),
     "enumeration": [3, Colour.RED],
+    "enumeration first": [Colour.RED, 3],
     "Timestamp": ["a", pd.Timestamp(COUNT)],
     "array": ["a", np.array([1, 2])],
     "pandas": pd.Series(["a", 1j], dtype=object),
@@ -159,7 +160,7 @@ def test_other_labels_are_refused_before_anything_is_drawn(labels, monkeypatch):
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("labels", [range(3), pa.array([1, 2, 3]), pd.Index([1, 2, 3])], ids=repr)
+@pytest.mark.parametrize("labels", [[], (), range(3), pa.array([1, 2, 3]), pd.Index([1, 2, 3])], ids=repr)
 def test_the_number_of_labels_is_checked(labels):
     with pytest.raises(InvalidValue, match="as many as scores"):
         CERTAIN.summary().update([0, 1], labels)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from operator import countOf
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,15 @@ def _python(label: Any) -> Any:
 
 
 def _all_writable(labels: Any) -> bool:
-    return all(t in WRITABLE or _is_missing(t) or _scalar_writable(t) for t in set(map(type, labels)))
+    return all(t in WRITABLE or _is_missing(t) or _scalar_writable(t) for t in _types(labels))
+
+
+def _types(labels: Any) -> set[type]:
+    """The types of the labels. Mostly there is one, and counting it is faster than collecting a set."""
+    first = set(map(type, labels[:1]))
+    if all(countOf(map(type, labels), type_) == len(labels) for type_ in first):
+        return first
+    return set(map(type, labels))
 
 
 def _is_missing(type_: type) -> bool:
