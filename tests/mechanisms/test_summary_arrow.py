@@ -22,7 +22,8 @@ SCORES = (
     | st.just(Fraction(10**5_000, 3**7_000))
 )
 LABELS = (
-    st.text()
+    st.text(st.characters())
+    | st.text("a\ud800\udc00\udfff")
     | st.booleans()
     | st.integers(-(10**30), 10**30)
     | st.just(7**9_000)
@@ -118,7 +119,7 @@ def test_a_damaged_row_is_refused_and_not_shown(column):
 def test_labels_that_arrow_cannot_hold_are_refused():
     watched = UNIT.summary()
     watched.update([1], labels=[object()])
-    with pytest.raises(InvalidType, match=r"labels must be text, numbers, dates or bytes .* got object"):
+    with pytest.raises(InvalidType, match=r"labels must be text, numbers, dates or bytes, all of them, .*pickle"):
         watched.to_arrow()
 
 

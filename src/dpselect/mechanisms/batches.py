@@ -7,7 +7,23 @@ batches can wait for each other without a copy. Other blocks pass through as the
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dpselect.errors import InvalidType
+
 ROWS = 1 << 19
+
+
+def stream_of(batches: Any) -> Iterator[Any]:
+    """The blocks of a stream. One table is a stream too: of its batches if it is of Arrow, or of itself."""
+    if hasattr(batches, "to_batches"):
+        batches = batches.to_batches()
+    elif hasattr(batches, "columns") and hasattr(batches, "shape"):
+        batches = [batches]
+    try:
+        blocks: Iterator[Any] = iter(batches)
+    except TypeError:
+        name = type(batches).__name__
+        raise InvalidType(f"batches must be blocks or a table, got {name}: give a list of blocks or a reader") from None
+    return blocks
 
 
 def gathered(batches: Iterable[Any], columns: list[str], rows: int = ROWS) -> Iterator[Any]:

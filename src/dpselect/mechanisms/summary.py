@@ -7,7 +7,6 @@ of those that stay, whatever their number. Two summaries with the same maximum m
 either head in proportion. So any parts in any order give the distribution of one selection from all candidates.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,11 @@ import numpy as np
 
 from dpselect._scores import as_vector
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.batches import gathered
+from dpselect.mechanisms.batches import gathered, stream_of
 from dpselect.mechanisms.flips import flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, gaps_of
 from dpselect.mechanisms.heads import Heads
+from dpselect.mechanisms.labels import Unlabelled, labels_of
 from dpselect.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class Part:
     """What is kept of some candidates: maximum, heads against it, one of them, and how many candidates there were.
 
-    `head` is the position of the head if `label` is None. Secret, all of it.
+    `head` is the position of the head, told if its label is `Unlabelled.POSITION`. `writable` tells whether a row of
+    Arrow can hold every label seen, whichever was drawn. Secret, all of it.
     """
 
     maximum: Fraction
@@ -40,6 +41,7 @@ class Part:
     head: int
     label: Any
     candidates: int
+    writable: bool = True
 
     def thinned(self, maximum: Fraction, rate: Fraction, draws: Draws) -> "Part":
         """Return the part with its heads against a maximum that is not lower."""
@@ -55,7 +57,8 @@ class Part:
         """Return both parts as one; they have the same maximum."""
         heads = self.heads + later.heads
         chosen = self if draws.index(heads) < self.heads else later
-        return replace(chosen, heads=heads, candidates=self.candidates + later.candidates)
+        candidates, writable = self.candidates + later.candidates, self.writable and later.writable
+        return replace(chosen, heads=heads, candidates=candidates, writable=writable)
 
 
 class Summary:
@@ -88,26 +91,27 @@ class Summary:
         return 0 if self._part is None else self._part.candidates
 
     def update(self, scores: Any, labels: Any = None) -> None:
-        """See a block of candidates. Their labels default to positions, counted from the start."""
+        """See a block of candidates. Their labels default to positions, counted from the start.
+
+        Labels are a list, tuple, range, NumPy array, pandas or polars Series or Arrow array.
+        """
         if hasattr(scores, "__len__") and not len(scores):
             return
-        vector = as_vector(scores)
-        if labels is not None and len(labels) != len(vector):
-            raise InvalidValue("labels must be as many as scores: give one label for each candidate")
-        self._part = seen(self._part, self._mechanism, vector, labels, Draws())
+        self._part = seen(self._part, self._mechanism, as_vector(scores), labels, Draws())
 
-    def feed(self, batches: Iterable[Any], scores: str | None = None, labels: str | None = None) -> None:
-        """See a stream of blocks: arrays of scores, or Arrow record batches with these columns.
+    def feed(self, batches: Any, scores: str | None = None, labels: str | None = None) -> None:
+        """See a stream of blocks: arrays of scores, or Arrow record batches (or one table) with these columns.
 
         The stream may be longer than memory: nothing of a block is kept. Small Arrow batches are seen together.
         """
         if labels is not None and scores is None:
             raise InvalidValue("labels names a column beside scores: name the column of the scores too")
+        blocks = stream_of(batches)
         if scores is None:
-            for block in batches:
+            for block in blocks:
                 self.update(block)
             return
-        for batch in gathered(batches, [scores] if labels is None else [scores, labels]):
+        for batch in gathered(blocks, [scores] if labels is None else [scores, labels]):
             self.update(_column(batch, scores), None if labels is None else _column(batch, labels))
 
     def merge(self, other: "Summary") -> "Summary":
@@ -135,7 +139,7 @@ class Summary:
         """Return the label of the selected candidate."""
         if self._part is None:
             raise InvalidValue("the summary has seen no candidate: there is nothing to choose from")
-        return self._part.head if self._part.label is None else self._part.label
+        return self._part.head if self._part.label is Unlabelled.POSITION else self._part.label
 
 
 def merged(first: Part | None, second: Part | None, rate: Fraction, draws: Draws) -> Part | None:
@@ -149,16 +153,16 @@ def merged(first: Part | None, second: Part | None, rate: Fraction, draws: Draws
 
 def seen(part: Part | None, mechanism: "PermuteAndFlip", scores: Any, labels: Any, draws: Draws) -> Part:
     """The part with a block of candidates behind it, whose coins are flipped against the maximum of all at once."""
+    named = labels_of(labels, len(scores))
     gaps = gaps_of(scores, mechanism._rate, None if part is None else part.maximum)
     maximum, heads = gaps.best(mechanism.rate), _flipped(gaps, draws)
     if part is not None:
         part = part.thinned(maximum, mechanism.rate, draws)
     if not heads.size:
         assert part is not None  # the best candidate of a first block is a head
-        return replace(part, candidates=part.candidates + gaps.size)
+        return replace(part, candidates=part.candidates + gaps.size, writable=part.writable and named.writable)
     position = heads.choose(draws)
-    label = None if labels is None else _label(labels, position)
-    block = Part(maximum, heads.size, position, label, gaps.size)
+    block = Part(maximum, heads.size, position, named.at(position), gaps.size, named.writable)
     return block if part is None else part.joined(block.behind(part.candidates), draws)
 
 
@@ -175,12 +179,3 @@ def _column(batch: Any, name: str) -> Any:
         return batch[name]
     except (KeyError, IndexError, TypeError):
         raise InvalidValue(f"the stream has no column {name[:40]!r}: name a column of its batches") from None
-
-
-def _label(labels: Any, position: int) -> Any:
-    """A label that outlives its block: a Python value instead of a view of an array."""
-    label = labels.iloc[position] if hasattr(labels, "iloc") else labels[position]
-    for method in ("as_py", "item"):
-        if hasattr(label, method):
-            return getattr(label, method)()
-    return label

@@ -11,7 +11,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.labels import Unlabelled
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.summary import Part, Summary
 
@@ -38,8 +41,27 @@ def _fraction(text: str) -> Fraction:
     return Fraction(_integer(numerator), _integer(denominator))
 
 
-# How labels are written and read; in this order, as a bool is an int and a timestamp is a date.
+def _surrogates(text: str) -> str:
+    return bytes.fromhex(text).decode("utf-8", "surrogatepass")
+
+
+def _counted(moment: Any) -> str:
+    """A moment or duration of NumPy: its type with the unit, and how many units."""
+    return f"{moment.dtype.name} {int(moment.view(np.int64)):x}"
+
+
+def _moment(text: str) -> Any:
+    name, count = text.split(" ")
+    dtype = np.dtype(name)
+    if dtype.kind not in "mM":
+        raise ValueError
+    return np.array([_integer(count)], np.int64).view(dtype)[0]
+
+
+# How labels are written and read, by their very type: those of `labels.WRITABLE`. Of two kinds the later is the usual.
 _LABELS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "none": (type(None), lambda _: "", lambda _: None),
+    "surrogates": (str, lambda label: label.encode("utf-8", "surrogatepass").hex(), _surrogates),
     "text": (str, str, str),
     "boolean": (bool, str, lambda text: text == "True"),
     "integer": (int, lambda label: f"{label:x}", _integer),
@@ -49,7 +71,10 @@ _LABELS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "timestamp": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
     "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
     "bytes": (bytes, bytes.hex, bytes.fromhex),
+    "datetime64": (np.datetime64, _counted, _moment),
+    "timedelta64": (np.timedelta64, _counted, _moment),
 }
+_KIND = {type_: kind for kind, (type_, _, _) in _LABELS.items()}
 
 
 _PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
@@ -66,7 +91,7 @@ def cells_of(summary: Summary) -> Cells:
     if part is None:
         return {**public, **dict.fromkeys(SECRET)}
     counts = {name: f"{getattr(part, name):x}" for name in ("heads", "head", "candidates")}
-    kind, label = _written(part.label)
+    kind, label = _written(part)
     return {**public, **counts, "maximum": _quotient(part.maximum), "label_kind": kind, "label": label}
 
 
@@ -99,17 +124,23 @@ def from_arrow(batch: Any) -> Summary:
 def _part(cells: Cells) -> Part:
     heads, head, candidates = (_integer(cells[name] or "") for name in ("heads", "head", "candidates"))
     kind, text = cells["label_kind"], cells["label"]
-    label = None if kind is None else _LABELS[kind][2](text or "")
+    label = Unlabelled.POSITION if kind is None else _LABELS[kind][2](text or "")
     return Part(_fraction(cells["maximum"] or ""), heads, head, label, candidates)
 
 
-def _written(label: Any) -> tuple[str | None, str | None]:
-    if label is None:
+def _written(part: Part) -> tuple[str | None, str | None]:
+    """The kind and the text of the label. Refused for all labels seen or none, so that it tells nothing of the head."""
+    if not part.writable:
+        raise InvalidType(
+            "labels must be text, numbers, dates or bytes, all of them, to be written to Arrow:"
+            " give such labels (dates of pandas as a NumPy array), or pickle the summary"
+        )
+    if part.label is Unlabelled.POSITION:
         return None, None
-    for kind, (type_, write, _) in _LABELS.items():
-        if isinstance(label, type_):
-            return kind, write(label)
-    raise InvalidType(
-        f"labels must be text, numbers, dates or bytes to be written to Arrow, got {type(label).__name__}:"
-        " give such labels, or pickle the summary"
-    )
+    kind = "surrogates" if _has_surrogates(part.label) else _KIND[type(part.label)]
+    return kind, _LABELS[kind][1](part.label)
+
+
+def _has_surrogates(label: Any) -> bool:
+    """Whether it is a text that UTF-8 cannot hold, as names of files may be."""
+    return isinstance(label, str) and any("\ud800" <= character <= "\udfff" for character in label)
