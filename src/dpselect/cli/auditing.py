@@ -35,8 +35,10 @@ _Callable = Annotated[
 ]
 _Runs = Annotated[str, typer.Option(metavar="N", help="How often to run it on each score vector.")]
 _FalseAlarm = Annotated[str, typer.Option(metavar="P", help="How likely a private mechanism may be accused.")]
-_Rows = Annotated[bool, typer.Option("--rows", help="Audit select_rows, which draws in batches, instead of select.")]
-_Pmf = Annotated[bool, typer.Option("--pmf", help="Compare its probabilities instead of running it.")]
+_Rows = Annotated[
+    bool, typer.Option("--rows", metavar="", help="Audit select_rows, which draws in batches, instead of select.")
+]
+_Pmf = Annotated[bool, typer.Option("--pmf", metavar="", help="Compare its probabilities instead of running it.")]
 
 VIOLATION = 1
 _MOST_RUNS = 10**10

@@ -18,7 +18,7 @@ _File = Annotated[
     typer.Argument(metavar="SCORES.csv", help="Public or synthetic scores to begin with; - reads standard input."),
 ]
 _Port = Annotated[str | None, typer.Option(metavar="P", help="The port of the page; a free one if not given.")]
-_NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address of the page.")]
+_NoBrowser = Annotated[bool, typer.Option("--no-browser", metavar="", help="Only print the address of the page.")]
 
 
 def explore(
