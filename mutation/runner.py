@@ -161,7 +161,7 @@ def _module(path: Path) -> str:
 
 def _swap(path: Path, source: str) -> str:
     """Give the functions of an imported module the code of a mutant."""
-    module = sys.modules[_module(path)]
+    module = importlib.import_module(_module(path))
     codes = {code.co_qualname: code for code in _codes(compile(source, str(path), "exec"))}
     for function in _functions(module):
         if function.__code__.co_qualname in codes:  # not so what Python itself adds to an Enum

@@ -39,7 +39,12 @@ TESTS = {
     "mechanisms/gaps.py": (_RECORDS, "tests/mechanisms/test_gaps.py", _COLD, _CONTRACT),
     "mechanisms/heads.py": ("tests/mechanisms/test_heads.py",),
     "mechanisms/runs.py": (_RUNS,),
-    "mechanisms/summary.py": (_RECORDS, "tests/mechanisms/test_summary_stateful.py", _SUMMARY),
+    "mechanisms/summary.py": (
+        _RECORDS,
+        "tests/mechanisms/test_summary_labels.py",
+        "tests/mechanisms/test_summary_stateful.py",
+        _SUMMARY,
+    ),
     "mechanisms/permute_and_flip.py": (_VISITS, _ROWS, _SHORT, _EARLY, _CONTRACT),
     "mechanisms/exponential.py": (
         "tests/mechanisms/test_proposals.py",
@@ -57,7 +62,8 @@ TESTS = {
     "mechanisms/lazy.py": (_LAZY,),
     "mechanisms/lazy_flip.py": (_LAZY,),
     "mechanisms/lazy_rejection.py": (_LAZY,),
-    "mechanisms/names.py": (_CONTRACT,),
+    "mechanisms/labels.py": ("tests/mechanisms/test_summary_labels.py",),
+    "mechanisms/names.py": (_RECORDS,),
     "mechanisms/repeats.py": (_RECORDS, "tests/tuning/test_repeats.py"),
     "mechanisms/summary_arrow.py": ("tests/mechanisms/test_summary_arrow.py",),
     "mechanisms/protocol.py": (_CONTRACT,),

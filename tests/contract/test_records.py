@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, mechanisms, sampling
+from dpselect.errors import InvalidType
 from dpselect.mechanisms.claim import claim_of, stated
+from dpselect.mechanisms.names import KINDS, name_of
 
 
 def records():
@@ -49,3 +51,9 @@ def test_a_foreign_mechanism_is_taken_by_its_sensitivity():
     foreign = SimpleNamespace(sensitivity=3, monotonic=False, score_range=1)
     assert claim_of(foreign) == stated(3)
     assert claim_of(SimpleNamespace(score_range=1)) == stated(score_range=1)
+
+
+def test_every_mechanism_has_one_name():
+    assert {name_of(kind(1)): kind for kind in (ExponentialMechanism, PermuteAndFlip, ReportNoisyMax)} == KINDS
+    with pytest.raises(InvalidType, match="mechanism must be"):
+        name_of(SimpleNamespace(epsilon=1))

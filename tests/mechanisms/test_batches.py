@@ -61,3 +61,9 @@ def test_a_stream_of_small_batches_is_seen_in_few_updates(monkeypatch):
 def test_a_missing_column_is_named():
     with pytest.raises(InvalidValue, match="no column 'mssing'"):
         PermuteAndFlip(epsilon=1).summary().feed([batch(0, 2)], "mssing")
+
+
+def test_after_a_change_of_type_tables_are_as_large_again():
+    kinds = [WHOLE, pa.float64(), pa.float64(), pa.float64()]
+    tables = list(gathered(batches([1, 2, 1, 1], kinds), ["score"], 4))
+    assert [table.num_rows for table in tables] == [1, 4]
