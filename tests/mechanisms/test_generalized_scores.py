@@ -62,6 +62,24 @@ def test_a_wrong_guess_is_corrected(candidates):
         assert found == {slopes.index(max(slopes))}
 
 
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(-90, 90)), min_size=1, max_size=25))
+def test_the_hull_rises_less_and_less_and_covers_all(candidates):
+    s, r = map(list, zip(*candidates, strict=True))
+    hull = generalizing._upper_hull(generalizing._Points(s, r, 1))
+    corners = list(zip(hull.s, hull.r, strict=True))
+    assert set(corners) <= set(candidates)
+    assert all(a < c for (_, a), (_, c) in itertools.pairwise(corners))
+    if len(corners) > 1 and corners[0][0] == corners[1][0]:
+        corners = corners[1:]  # the first may be right below the second
+    slopes = [Fraction(d - b, c - a) for (a, b), (c, d) in itertools.pairwise(corners)]
+    assert all(first > second for first, second in itertools.pairwise(slopes))
+    for x, y in candidates:
+        assert all(
+            y <= b + slope * (x - a) for (a, b), slope in zip(corners, slopes, strict=False) if x >= corners[0][0]
+        )
+        assert y <= corners[-1][1]
+
+
 TERMINAL = [2.0**-1074, 1.0, 1.7e308]
 
 
