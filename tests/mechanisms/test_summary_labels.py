@@ -160,7 +160,9 @@ def test_other_labels_are_refused_before_anything_is_drawn(labels, monkeypatch):
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("labels", [[], (), range(3), pa.array([1, 2, 3]), pd.Index([1, 2, 3])], ids=repr)
+@pytest.mark.parametrize(
+    "labels", [[], (), range(3), pa.array([1, 2, 3]), pd.Index([1, 2, 3])], ids=lambda labels: type(labels).__name__
+)
 def test_the_number_of_labels_is_checked(labels):
     with pytest.raises(InvalidValue, match="as many as scores"):
         CERTAIN.summary().update([0, 1], labels)
