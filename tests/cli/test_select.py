@@ -108,7 +108,7 @@ BAD_FILES = {
     "not a number": (f"a,1\nb,{PRIVATE}x\n".encode(), (), "score on line 2 is not a number: write numbers like"),
     "not a number, first": (f"a,{PRIVATE}x\nb,1\n".encode(), (), "score on line 1 is not a number"),
     "decimal comma": (f'a,1\nb,"{PRIVATE},5"\n'.encode(), (), "score on line 2 is not a number"),
-    "semicolons": (f"a;1\nb;{PRIVATE}\n".encode(), (), "score on line 2 is not a number"),
+    "semicolons": (f"a;1\nb;{PRIVATE}\n".encode(), (), "fields of line 1 are not separated by commas"),
     "nan": (f"a,{PRIVATE}\nb,NaN\n".encode(), (), "score on line 2 is missing, NaN or infinite"),
     "infinite": (f"{PRIVATE}\n-Infinity\n".encode(), (), "score on line 2 is missing, NaN or infinite"),
     "missing": (f"a,{PRIVATE}\nb,\n".encode(), (), "score on line 2 is missing, NaN or infinite: drop or replace"),
