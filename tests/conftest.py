@@ -1,5 +1,6 @@
 """Hypothesis without deadlines: speed is measured in `make bench`, never in a test."""
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("dpselect", deadline=None)
