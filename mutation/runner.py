@@ -17,13 +17,13 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import flint  # noqa: F401
+import flint  # noqa: F401 - imported once, before the forks, as all that is not used here
 import hypothesis.extra.numpy
-import numpy as np  # noqa: F401
+import numpy as np  # noqa: F401 - the same
 import pytest
 import scipy.integrate
 import scipy.special
-import scipy.stats  # noqa: F401
+import scipy.stats  # noqa: F401 - the same
 
 # Nothing that grows without bound may take the machine with it.
 _MEMORY = 6 * 2**30
