@@ -1,7 +1,8 @@
 """What the commands print: results on standard output, errors and progress on standard error."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -58,6 +59,17 @@ def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(what, total=1.0)
         yield lambda done: progress.update(task, completed=done)
+
+
+@contextmanager
+def progress_bars() -> Iterator[Callable[[list[Any], str], Iterable[Any]]]:
+    """Yield a function that passes items on, with a bar for each stage on standard error, if somebody is watching."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda items, _: items
+        return
+    with Progress(console=console, transient=True) as progress:
+        yield lambda items, what: progress.track(items, description=what)
 
 
 @contextmanager

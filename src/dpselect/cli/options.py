@@ -26,3 +26,8 @@ Epsilon = Annotated[
     typer.Option(metavar="E", help="Privacy of the answer, exactly as written: 0.1, 1e-3 or 1/3. Smaller is safer."),
 ]
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print a JSON object, for programs.")]
+Folder = Annotated[str, typer.Option("--out", metavar="DIR", help="The folder to write to; made if it is not there.")]
+Benchmark = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="Folder of the DPBench files; else $DPSELECT_DPBENCH, else they are fetched."),
+]

@@ -1,33 +1,27 @@
 """`dpselect study`: permute-and-flip inside of larger mechanisms, beside the exponential mechanism."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from dpselect._shown import NEAREST, finite, shown
-from dpselect.cli.console import clean_errors, print_line, print_paragraph, print_table
+from dpselect.cli.console import clean_errors, print_line, print_paragraph, print_table, progress_bars
 from dpselect.cli.figures import figure_table
-from dpselect.cli.options import Json
+from dpselect.cli.options import Benchmark, Folder, Json
 from dpselect.cli.parsing import whole
 
 if TYPE_CHECKING:
     from dpselect.studies.study import Study
 
-_Out = Annotated[str, typer.Option("--out", metavar="DIR", help="The folder to write to; made if it is not there.")]
-_Data = Annotated[
-    str | None,
-    typer.Option(metavar="DIR", help="Folder of the DPBench files; else $DPSELECT_DPBENCH, else they are fetched."),
-]
 _Runs = Annotated[str, typer.Option(metavar="R", help="How often each mechanism runs on each case.")]
 _Seed = Annotated[str, typer.Option(metavar="S", help="Seed of the simulation: the same seed gives the same numbers.")]
 
 
-def study(*, out: _Out, data: _Data = None, runs: _Runs = "100", seed: _Seed = "1", as_json: Json = False) -> None:
+def study(
+    *, out: Folder, data: Benchmark = None, runs: _Runs = "100", seed: _Seed = "1", as_json: Json = False
+) -> None:
     """Compare permute-and-flip and the exponential mechanism inside of larger mechanisms.
 
     MWEM, peeled top-k and stepwise feature selection, at equal pure epsilon, equal (epsilon, delta) and equal zCDP.
@@ -48,12 +42,7 @@ def _made(out: str, data: str | None, runs: int, seed: int) -> "Study":
     """The study, with a progress bar if somebody is watching."""
     from dpselect.studies.study import study as made  # noqa: PLC0415 - the other commands start without SciPy
 
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-
-        def watch(items: list[Any], what: str) -> Iterable[Any]:
-            return progress.track(items, description=what)
-
+    with progress_bars() as watch:
         return made(out, data, runs=runs, seed=seed, watch=watch)
 
 

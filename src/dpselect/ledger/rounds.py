@@ -4,18 +4,18 @@ At the same epsilon permute-and-flip is more accurate, and over many selections 
 better. So they are compared at equal error and at equal budget, from public numbers alone.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpselect.analysis.plan import Promise, promise
 from dpselect.ledger.accounting import Approximate, approximate
+from dpselect.ledger.largest import largest
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.names import MechanismName, name_of
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.record import SelectionRecord
 
-_PRECISION = 1 + 1e-5
+_PRECISION = 1e-5
 
 
 @dataclass(frozen=True)
@@ -75,18 +75,8 @@ def affordable_epsilon(
     0.099
     """
     first = Fraction(budget) / count if start is None else start
-    return _largest(lambda epsilon: approximate({(mechanism.value, epsilon): count}, delta).epsilon <= budget, first)
 
+    def fits(epsilon: Fraction) -> bool:
+        return approximate({(mechanism.value, epsilon): count}, delta).epsilon <= budget
 
-def _largest(holds: Callable[[Fraction], bool], start: Fraction) -> Fraction:
-    """The largest epsilon for which the property holds, within a relative 1e-5 and on the side where it holds."""
-    low = start
-    while not holds(low):
-        low /= 2
-    high = 2 * low
-    while holds(high):
-        low, high = high, 2 * high
-    while high > low * Fraction(_PRECISION):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return largest(fits, first, _PRECISION)

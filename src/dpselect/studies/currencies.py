@@ -12,19 +12,20 @@ selections of the exponential mechanism. Under zCDP they have Gaussian noise.
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
 
+from dpselect._exact import float_below
 from dpselect.ledger.accounting import approximate
+from dpselect.ledger.largest import largest
 from dpselect.mechanisms.guarantee import bounded_range_zcdp, laplace_zcdp
 from dpselect.mechanisms.names import MechanismName
 
 DELTA = 1e-6
 _FLIP = MechanismName.PERMUTE_AND_FLIP
-_PRECISION = 1.001
+_PRECISION = 1e-3
 
 
 class Currency(StrEnum):
@@ -57,7 +58,7 @@ def plan(currency: Currency, mechanism: MechanismName, budget: float, selections
     if currency == Currency.ZCDP:
         rho = implied_rho(budget) / selections / (2 if measured else 1)
         cost = laplace_zcdp if mechanism == _FLIP else bounded_range_zcdp
-        each = largest(lambda epsilon: cost(Fraction(epsilon)) <= rho, budget)
+        each = float_below(largest(lambda epsilon: cost(epsilon) <= rho, Fraction(budget), _PRECISION))
         return Plan(each, math.sqrt(1 / (2 * rho)) if measured else 0.0, gaussian=True)
     beside = _affordable(_FLIP, budget, selections, 0.0 if not measured else None)
     each = beside if mechanism == _FLIP else _affordable(mechanism, budget, selections, beside if measured else 0.0)
@@ -67,14 +68,14 @@ def plan(currency: Currency, mechanism: MechanismName, budget: float, selections
 def _affordable(mechanism: MechanismName, budget: float, selections: int, measurement: float | None) -> float:
     """The largest epsilon of each selection, with Laplace measurements of this epsilon; None is the same epsilon."""
 
-    def fits(epsilon: float) -> bool:
-        releases = Counter({(mechanism.value, Fraction(epsilon)): selections})
-        beside = epsilon if measurement is None else measurement
+    def fits(epsilon: Fraction) -> bool:
+        releases = Counter({(mechanism.value, epsilon): selections})
+        beside = epsilon if measurement is None else Fraction(measurement)
         if beside:
-            releases[_FLIP.value, Fraction(beside)] += selections
+            releases[_FLIP.value, beside] += selections
         return approximate(releases, DELTA).epsilon <= budget
 
-    return largest(fits, budget / selections)
+    return float_below(largest(fits, Fraction(budget / selections), _PRECISION))
 
 
 def implied_rho(epsilon: float, delta: float = DELTA) -> float:
@@ -85,17 +86,3 @@ def implied_rho(epsilon: float, delta: float = DELTA) -> float:
     """
     root = math.sqrt(math.log(1 / delta))
     return (math.sqrt(root * root + epsilon) - root) ** 2
-
-
-def largest(holds: Callable[[float], bool], start: float) -> float:
-    """The largest number with a property that larger ones lose, within a part in a thousand, on the safe side."""
-    low = start
-    while not holds(low):
-        low /= 2
-    high = 2 * low
-    while holds(high):
-        low, high = high, 2 * high
-    while high > low * _PRECISION:
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
