@@ -20,8 +20,8 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Whose code a block is, if it is not ours: the title of the block is the name of the module.
 PEERS = ("diffprivlib", "opendp")
-# A block is Python, commands, or what a command prints.
-LANGUAGES = {"python", "", "text"}
+# A block is Python, commands (run here, or shown only), or what a command prints.
+LANGUAGES = {"python", "sh", "", "text"}
 # The page whose examples need Java; without it they are skipped.
 ON_SPARK = ROOT / "docs" / "scale.md"
 
@@ -41,9 +41,8 @@ def blocks(document: Path, language: str, title: str | None = None) -> list[str]
 
 
 def commands(document: Path) -> list[str]:
-    """Lines that start with a dollar sign, in order."""
-    joined = "\n".join(blocks(document, "")).replace("\\\n", " ")
-    return re.findall(r"^\$ (.*)$", joined, re.MULTILINE)
+    """The commands that a reader is to type, in order."""
+    return "".join(blocks(document, "sh")).replace("\\\n", " ").splitlines()
 
 
 def shown(document: Path) -> list[str]:
@@ -51,7 +50,7 @@ def shown(document: Path) -> list[str]:
     fenced = "\n".join(blocks(document, "")).replace("\\\n", " ")
     indented = re.findall(r"^ {4}((?:dpselect|make|pip) .*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
     lines = [line.partition("  #")[0].strip() for line in [*fenced.splitlines(), *indented]]
-    return [line for line in lines if line and not line.startswith("$ ")]
+    return [line for line in lines if line]
 
 
 @pytest.fixture(scope="module")
