@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpselect.audit.bound import Event, Samples, chosen_event, epsilon_bound
+from dpselect.audit.bound import Event, Samples, chosen_event, epsilon_bound, noticeable_epsilon
 
 CASES = [(0.5, 0.5), (0.9, 0.3), (0.2, 0.01), (0.03, 0.02), (1.0, 0.5), (0.999, 0.001), (0.6, 1e-6)]
 
@@ -37,6 +37,32 @@ def test_no_hit_bounds_nothing():
     assert epsilon_bound(0, 0, 100, 0.01) == -np.inf
     assert epsilon_bound(0, 100, 100, 0.01) == -np.inf
     assert epsilon_bound(100, 100, 100, 0.01) < 0
+
+
+@pytest.mark.parametrize("trials", [50, 101, 300])
+@pytest.mark.parametrize("promised", [0.01, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("doubt", [0.2, 1e-6])
+def test_an_epsilon_is_noticeable_where_the_expected_counts_give_a_larger_bound(trials, promised, doubt):
+    """Every number of hits is tried."""
+    half = trials // 2
+    counts = [count for count in range(1, half + 1) if epsilon_bound(half, count, trials, doubt) > promised]
+    expected = math.log(half / max(counts)) if counts else math.inf
+    assert noticeable_epsilon(promised, trials, doubt) == expected
+    assert expected > promised
+
+
+@pytest.mark.parametrize("epsilon", [1.5, 3.0])
+def test_what_is_noticeable_shows_about_half_of_the_time(epsilon):
+    """By the exact probabilities of all counts: a little more shows mostly, a little less mostly not."""
+    trials, doubt = 1000, 1e-3
+    hits = np.arange(trials + 1)
+
+    def chance(true):
+        here, there = stats.binom.pmf(hits, trials, 0.5), stats.binom.pmf(hits, trials, 0.5 * math.exp(-true))
+        return here @ (epsilon_bound(hits[:, None], hits, trials, doubt) > epsilon) @ there
+
+    noticeable = noticeable_epsilon(epsilon, trials, doubt)
+    assert chance(noticeable - 0.3) < 0.35 < chance(noticeable) < 0.65 < chance(noticeable + 0.5)
 
 
 def samples(here, there):

@@ -58,6 +58,16 @@ def test_ours_have_no_violation(run: Run, mechanism: str, options: tuple[str, ..
         "This is no proof of privacy: only a violation can be proved.",
     ]
     assert "many losers" in result.out
+    assert "What this could find: nothing." in result.out
+    assert max(len(line) for line in result.out.splitlines() if line.startswith(" ")) <= 80
+
+
+def test_an_audit_says_what_it_could_find(run: Run, module: str) -> None:
+    options = ("audit", "--callable", f"{module}:constant", "--epsilon", "1", "--runs", "10000")
+    assert "an epsilon above 1.265 is likely to show" in " ".join(run(*options).out.split())
+    assert round(json.loads(run(*options, "--json").out)["noticeable"], 3) == 1.264
+    few = json.loads(run(*options[:-1], "200", "--json").out)
+    assert few["noticeable"] is None
 
 
 def test_a_violation_has_its_own_exit_code(run: Run, module: str) -> None:

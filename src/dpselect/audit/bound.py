@@ -6,6 +6,8 @@ epsilon from below, and that bound is wrong with probability at most `doubt`. Th
 the samples are seen: it is chosen on other samples.
 """
 
+import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -63,6 +65,26 @@ def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> 
     high = np.where(others < trials, stats.beta.isf(doubt / 2, others + 1, open_ends), 1.0)
     with np.errstate(divide="ignore"):
         return np.log(low) - np.log(high)
+
+
+def noticeable_epsilon(epsilon: float, trials: int, doubt: float) -> float:
+    """The least epsilon that is likely to show, beyond a promised one; infinite if the trials are too few for any.
+
+    Likely: an event that has probability one half, and happens on both vectors as often as expected, gives a bound
+    above the promise. The bound falls as hits on the neighbour grow.
+
+    >>> round(noticeable_epsilon(1.0, trials=5000, doubt=1e-6 / 22), 2)
+    1.26
+    >>> noticeable_epsilon(4.0, trials=50, doubt=1e-6 / 22)
+    inf
+    """
+    hits = trials // 2
+
+    def hides(neighbour_hits: int) -> bool:
+        return bool(epsilon_bound(hits, neighbour_hits, trials, doubt) <= epsilon)
+
+    showing = bisect_left(range(hits + 1), True, key=hides)
+    return math.log(hits / (showing - 1)) if showing > 1 else math.inf
 
 
 def chosen_event(

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpselect._exact import float_above, shortest_text
+from dpselect.audit.bound import noticeable_epsilon
 from dpselect.mechanisms.claim import Claim
 
 
@@ -81,6 +82,12 @@ class Audit:
         return self.lower_bound > float_above(self.epsilon)
 
     @property
+    def noticeable(self) -> float:
+        """Return the least epsilon that so many runs were likely to show to be more than the promise."""
+        trials = min(finding.trials for finding in self.findings)
+        return noticeable_epsilon(float_above(self.epsilon), trials, self.false_alarm / len(self.findings))
+
+    @property
     def verdict(self) -> str:
         """Return the verdict in words."""
         if not self.violates:
@@ -99,6 +106,7 @@ class Audit:
             "epsilon": str(self.epsilon),
             **self.claim.to_dict(),
             "lower_bound": self.lower_bound,
+            "noticeable": None if math.isinf(self.noticeable) else self.noticeable,
             "false_alarm": self.false_alarm,
             "runs": self.runs,
             "findings": [finding.to_dict() for finding in self.findings],

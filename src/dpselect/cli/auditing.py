@@ -10,7 +10,7 @@ from rich.table import Table
 
 import dpselect
 from dpselect._shown import DOWN, shown
-from dpselect.cli.console import busy, clean_errors, print_line, print_table, progress_bar
+from dpselect.cli.console import busy, clean_errors, print_line, print_paragraph, print_table, progress_bar
 from dpselect.cli.figures import figure_table
 from dpselect.cli.imported import imported
 from dpselect.cli.options import Epsilon, Json, Monotonic, ScoreRange, Sensitivity
@@ -42,6 +42,8 @@ _Pmf = Annotated[bool, typer.Option("--pmf", metavar="", help="Compare its proba
 
 VIOLATION = 1
 _MOST_RUNS = 10**10
+_HEADS = ("pair of neighbours", "epsilon\nat least", "one", "other", "failures")
+_COLUMNS = "on the one and on the other, and the epsilon that follows. A failure is a run that raised an exception."
 _LONGEST_OF_OURS, _LONGEST_OF_YOURS = 5_000, 64  # ours take another road beyond 4,096 candidates
 
 
@@ -109,6 +111,23 @@ def _print_text(result: "Audit | PmfAudit") -> None:
     if not result.violates:
         print_line("This is no proof of privacy: only a violation can be proved.", "dim")
     print_table(_table(result))
+    if isinstance(result, dpselect.audit.Audit):
+        trials = min(finding.trials for finding in result.findings)
+        print_paragraph(
+            "", f"The last {trials:,} runs on each of two neighbours: how often an event happened {_COLUMNS}"
+        )
+        if not result.violates:
+            print_paragraph("What this could find:", _reach(result.noticeable))
+
+
+def _reach(noticeable: float) -> str:
+    """What an audit without a finding says of larger epsilons."""
+    if math.isinf(noticeable):
+        return "nothing. With so few runs even a large violation stays unseen: give more --runs."
+    return (
+        f"an epsilon above {shown(noticeable)} is likely to show, if it does on these scores, and not in rare events"
+        " only. To find smaller violations, give more --runs."
+    )
 
 
 def _table(result: "Audit | PmfAudit") -> Table:
@@ -118,8 +137,8 @@ def _table(result: "Audit | PmfAudit") -> Table:
         for name, ratio in result.log_ratios:
             table.add_row(name, "inf" if math.isinf(ratio) else shown(ratio))
         return table
-    table = figure_table("pair of neighbours", "epsilon is at least", "hits", "of", "on the other", "of", "failures")
+    table = figure_table(*_HEADS)
     for finding in result.findings:
-        counts = (finding.hits, finding.trials, finding.neighbour_hits, finding.trials, finding.failures)
+        counts = (finding.hits, finding.neighbour_hits, finding.failures)
         table.add_row(finding.pair, shown(finding.lower_bound, DOWN), *(f"{count:,}" for count in counts))
     return table
