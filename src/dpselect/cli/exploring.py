@@ -29,10 +29,10 @@ def explore(
     column: Column = None,
     label: Label = None,
 ) -> None:
-    r"""Choose epsilon by looking: opens a page that only this machine can reach.
+    """Choose epsilon by looking: opens a page that only this machine can reach.
 
     Whoever sees the page sees the scores: give public or synthetic ones.
-    Needs: pip install 'dpselect\[explore]'
+    Needs the extra 'explore': starlette and uvicorn.
 
     Example: dpselect explore public.csv
     """
