@@ -23,3 +23,10 @@ def test_guarantees_add_up(count, rho):
 )
 def test_long_quotients_are_shown_as_decimals_that_are_not_below(epsilon, shown):
     assert str(Guarantee(epsilon, 0.125)) == f"{shown}-DP (pure), 0.125-zCDP"
+
+
+@pytest.mark.parametrize("count", [1, 2, 10**6])
+def test_a_rho_beyond_the_floats_stays_there(count):
+    together = Guarantee(Fraction(10) ** 400, math.inf).times(count)
+    assert (together.epsilon, together.zcdp) == (count * Fraction(10) ** 400, math.inf)
+    assert Guarantee(Fraction(1), 1e308).times(2 * count).zcdp == math.inf

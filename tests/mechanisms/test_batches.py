@@ -1,14 +1,15 @@
 """Small Arrow batches are gathered: the same rows in the same order, whatever comes between them."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect import PermuteAndFlip
-from dpselect.errors import InvalidValue
-from dpselect.mechanisms.batches import gathered
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.batches import gathered, stream_of
 
 SIZES = st.lists(st.integers(0, 9), max_size=12)
 
@@ -65,5 +66,49 @@ def test_a_missing_column_is_named():
 
 def test_after_a_change_of_type_tables_are_as_large_again():
     kinds = [WHOLE, pa.float64(), pa.float64(), pa.float64()]
-    tables = list(gathered(batches([1, 2, 1, 1], kinds), ["score"], 4))
-    assert [table.num_rows for table in tables] == [1, 4]
+    tables = list(gathered(batches([1, 2, 1, 1, 1], [*kinds, pa.float64()]), ["score"], 4))
+    assert [table.num_rows for table in tables] == [1, 4, 1]
+
+
+def test_after_a_large_table_the_next_is_as_large_again():
+    tables = list(gathered(batches([4, 2, 2, 1]), ["score"], 4))
+    assert [table.num_rows for table in tables] == [4, 4, 1]
+
+
+class RecordBatch(dict):
+    """Of another library."""
+
+
+@pytest.mark.parametrize(
+    "block", [pa.table({"score": [7]}), pa.array([7]), RecordBatch(score=[7])], ids=["T", "A", "R"]
+)
+def test_only_record_batches_of_arrow_wait(block):
+    first, second, third = gathered([batch(0, 1), block, batch(1, 1)], ["score"])
+    assert second is block
+    assert (first["score"].to_pylist(), third["score"].to_pylist()) == ([0], [1])
+
+
+class Reader(list):
+    """Blocks with the names of their columns, which do not make a table of it."""
+
+    columns = ("score",)
+
+
+def test_a_stream_is_no_table_and_a_table_is_one_block():
+    blocks = [{"score": [1]}, {"score": [2]}]
+    assert list(stream_of(Reader(blocks))) == blocks
+    assert list(stream_of(np.array([3, 4]))) == [3, 4]
+    frame = pd.DataFrame({"score": [1, 2]})
+    assert [block is frame for block in stream_of(frame)] == [True]
+    assert [block.num_rows for block in stream_of(pa.table({"score": [1, 2]}))] == [2]
+
+
+def test_what_is_no_stream_is_refused_by_its_type():
+    with pytest.raises(InvalidType, match="batches must be blocks or a table, got int"):
+        stream_of(7)
+
+
+@pytest.mark.parametrize(("name", "shown"), [("x" * 40, "x" * 40), ("x" * 39 + "yz", "x" * 39 + "y")])
+def test_a_long_name_is_cut_in_the_message(name, shown):
+    with pytest.raises(InvalidValue, match=f"no column '{shown}': name"):
+        PermuteAndFlip(epsilon=1).summary().feed([{"score": [1]}], name)

@@ -62,6 +62,24 @@ def test_a_wrong_guess_is_corrected(candidates):
         assert found == {slopes.index(max(slopes))}
 
 
+def test_a_wrong_guess_is_corrected_on_a_long_hull():
+    s = list(range(1, 40))
+    hull = generalizing._Points(s, [s_j * (100 - s_j) for s_j in s], 1)
+    assert generalizing._upper_hull(hull) == hull
+    touched = set()
+    for r in range(-2000, 4000, 100):
+        slopes = [Fraction(r_j - r, s_j + 2) for s_j, r_j in zip(s, hull.r, strict=True)]
+        best = slopes.index(max(slopes))
+        assert {generalizing._tangent(hull, 2, r, guess) for guess in range(len(s))} == {best}
+        touched.add(best)
+    assert len(touched) > 10
+
+
+def test_a_corner_goes_when_a_later_one_sees_over_it():
+    points = generalizing._Points([1, 2, 3, 4], [0, 10, 11, 13], 1)
+    assert generalizing._upper_hull(points) == generalizing._Points([1, 2, 4], [0, 10, 13], 1)
+
+
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(-90, 90)), min_size=1, max_size=25))
 def test_the_hull_rises_less_and_less_and_covers_all(candidates):
     s, r = map(list, zip(*candidates, strict=True))
@@ -88,7 +106,9 @@ def test_numbers_of_every_size():
         assert generalized_scores(list(q), TERMINAL, "1e-3") == defined(q, TERMINAL, margin(3, "1e-3", 0.05))
     primes = [2**61 - 1, 2**89 - 1, 2**107 - 1, 2**127 - 1, 2**521 - 1, 2**4423 - 1]
     q, s = [Fraction(k, p) for k, p in enumerate(primes)], [Fraction(p, 3**k) for k, p in enumerate(primes)]
-    assert generalized_scores(q, s, 1) == defined(q, s, margin(6, 1, 0.05)), "without a common denominator"
+    for scores, units in ((q, s), (range(6), [1 / unit for unit in s]), (q, range(1, 7))):
+        wanted = defined(scores, units, margin(6, 1, 0.05))
+        assert generalized_scores(scores, units, 1) == wanted, "without a common denominator of all or of one of them"
 
 
 def test_every_container_is_read():
@@ -178,6 +198,12 @@ BAD = {
     "no sensitivities": (([1, 2], [], 1), errors.InvalidValue, "sensitivities must be positive finite"),
     "text": (([1, 2], ["1", "1"], 1), errors.InvalidType, "sensitivities must be positive finite"),
     "one for all": (([1, 2], 1, 1), errors.InvalidType, "sensitivities must be positive finite"),
+    "nan in an array": (
+        ([1, 2], np.array([1, math.nan]), 1),
+        errors.InvalidValue,
+        "sensitivities must be positive finite",
+    ),
+    "infinite score in an array": ((np.array([1, math.inf]), [1, 1], 1), errors.InvalidValue, "scores must be finite"),
     "infinite score": (([1, math.inf], [1, 1], 1), errors.InvalidValue, "scores must be finite"),
     "no scores": (([], [], 1), errors.InvalidValue, "at least one"),
     "epsilon": (([1, 2], [1, 1], 0), errors.InvalidValue, "epsilon must be > 0"),

@@ -37,3 +37,12 @@ def test_no_warning_at_the_end_of_the_floats():
     largest = np.finfo(np.float64).max
     with np.errstate(all="raise"):
         assert noisy_max._least(np.array([-largest, -np.inf])).tolist() == [-np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("upper", [-1e12, -1e6, -100.0, -1.0, 0.0, 1.0, 11.0])
+def test_the_least_value_allows_for_every_rounding(upper):
+    """As its docstring derives: the width, the float32 table and the exponent, which is at most |upper| + 11."""
+    [least] = noisy_max._least(np.array([upper]))
+    error = Fraction(1, 2**18) + Fraction(1, 2**48) * (abs(Fraction(upper)) + 11)
+    assert Fraction(float(least)) <= Fraction(upper) - Fraction(noisy_max.WIDTH) - error
+    assert least > upper - noisy_max.WIDTH - 1e-3 - 1e-12 * abs(upper), "or too many are left for the exact road"

@@ -20,7 +20,8 @@ class Guarantee:
 
     def times(self, count: int) -> "Guarantee":
         """Return what so many selections guarantee together: both parts add up, rho rounded up."""
-        return self if count == 1 else Guarantee(count * self.epsilon, float_above(count * Fraction(self.zcdp)))
+        rho = float_above(count * Fraction(self.zcdp)) if math.isfinite(self.zcdp) else math.inf
+        return Guarantee(count * self.epsilon, rho)
 
     def __str__(self) -> str:
         shortest = shortest_text(self.epsilon).strip("'")
