@@ -97,6 +97,13 @@ def test_lazy_proposals_are_the_exponential_mechanism_for_every_bound(losses, ab
     assert as_list(distribution(run), len(losses)) == truth
 
 
+def test_coins_without_heads_end_when_all_are_known():
+    """More candidates than Python keeps one object of each number for."""
+    n = 300
+    found = lazy_rejection.choose_lazily(lambda r: Fraction(10**9 + r), n, Draws(), lambda exponents, _: len(exponents))
+    assert found == n
+
+
 def test_known_exponents_are_chosen_from_exactly():
     """What is left when all scores are known, far below the bound: the mechanism that sees all."""
     exponents = [Fraction(10**9), Fraction(10**9) + Fraction(1, 3), Fraction(10**9) + 2]

@@ -48,6 +48,12 @@ class Colour(IntEnum):
     RED = 1
 
 
+class Wrapped:
+    """A scalar of another library, which says what NumPy would make of it."""
+
+    dtype = np.dtype(np.int64)
+
+
 NULLS = {
     "list": ["a", None],
     "object array": np.array(["a", None], object),
@@ -85,6 +91,7 @@ MIXED = {
     "enumeration first": [Colour.RED, 3],
     "Timestamp": ["a", pd.Timestamp(COUNT)],
     "array": ["a", np.array([1, 2])],
+    "a type with a dtype": [1, Wrapped()],
     "pandas": pd.Series(["a", 1j], dtype=object),
     "pandas dates": pd.Series([NANOSECOND, NANOSECOND]),
     "long double": np.array([1, 2], np.longdouble),
@@ -176,6 +183,7 @@ LABELS = {
     "pandas, Arrow": (pd.Series(["a", "b"], dtype="string[pyarrow]"), "b"),
     "polars categories": (pl.Series(["a", "b"], dtype=pl.Categorical), "b"),
     "numbers": (np.array([1, 2], np.float16), 2.0),
+    "double numbers": (np.array([1, 2], np.float64), 2.0),
     "scalars": ([np.int64(1), np.str_("b")], "b"),
     "bytes": (np.array([b"a", b"b"]), b"b"),
     "chunks": (pa.chunked_array([["a"], ["b"]]), "b"),

@@ -31,11 +31,22 @@ def generating(repeats, t):
     return ((1 - (1 - stop) * t) ** -shape - 1) / (stop**-shape - 1)
 
 
-@given(REPEATS)
-def test_means_are_those_of_the_generating_function_and_rounded_up(repeats):
+def is_rounded_up(repeats):
+    """Whether the mean is the derivative of the generating function at one, or a little more."""
     with mpmath.workdps(60):
         mean = mpmath.diff(lambda t: generating(repeats, t), 1, h=mpmath.mpf(10) ** -20)
-        assert 0 < (repeats.mean - mean) / mean < 1e-11
+        return 0 < (repeats.mean - mean) / mean < 1e-11
+
+
+@given(REPEATS)
+def test_means_are_those_of_the_generating_function_and_rounded_up(repeats):
+    assert is_rounded_up(repeats)
+
+
+@pytest.mark.parametrize("shape", ["0", "1e-6", "1/2", "1", "5", "1000"])
+@pytest.mark.parametrize("stop", ["1e-9", "0.001", "0.4999", "1/2", "0.9", "0.999999999"])
+def test_means_near_zero_and_one(shape, stop):
+    assert is_rounded_up(NegativeBinomial(shape, stop))
 
 
 def best_of(repeats, run):
