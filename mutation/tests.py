@@ -6,6 +6,7 @@ What survives them may still be killed by slower ones, in `make test`; it is wor
 _COLD = "tests/mechanisms/test_cold.py"
 _CONTRACT = "tests/contract/test_selection.py"
 _EXACT = "tests/mechanisms/test_exact_distribution.py"
+_LABELS = "tests/mechanisms/test_summary_labels.py"
 _LAZY = "tests/mechanisms/test_lazy.py"
 _NUMBERS_OF_RUNS = "tests/sampling/test_numbers_of_runs.py"
 _RECORDS = "tests/contract/test_records.py"
@@ -41,7 +42,7 @@ TESTS = {
     "mechanisms/runs.py": (_RUNS,),
     "mechanisms/summary.py": (
         _RECORDS,
-        "tests/mechanisms/test_summary_labels.py",
+        _LABELS,
         "tests/mechanisms/test_summary_stateful.py",
         _SUMMARY,
     ),
@@ -62,10 +63,10 @@ TESTS = {
     "mechanisms/lazy.py": (_LAZY,),
     "mechanisms/lazy_flip.py": (_LAZY,),
     "mechanisms/lazy_rejection.py": (_LAZY,),
-    "mechanisms/labels.py": ("tests/mechanisms/test_summary_labels.py",),
+    "mechanisms/labels.py": (_LABELS,),
     "mechanisms/names.py": (_RECORDS,),
     "mechanisms/repeats.py": (_RECORDS, "tests/tuning/test_repeats.py"),
-    "mechanisms/summary_arrow.py": ("tests/mechanisms/test_summary_arrow.py",),
+    "mechanisms/summary_arrow.py": ("tests/mechanisms/test_summary_arrow.py", _LABELS),
     "mechanisms/protocol.py": (_CONTRACT,),
 }
 # For a file that is not listed.

@@ -116,6 +116,16 @@ def test_a_damaged_row_is_refused_and_not_shown(column):
     assert "canary" not in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["int64 5", "datetime64[us] ", "datetime64[us]", "nothing 5"])
+def test_a_moment_of_another_type_is_refused(text):
+    watched = UNIT.summary()
+    watched.update([1], labels=[np.datetime64(5, "us")])
+    row = watched.to_arrow().to_pylist()[0]
+    assert (row["label_kind"], row["label"]) == ("datetime64", "datetime64[us] 5")
+    with pytest.raises(InvalidValue, match="not of a summary"):
+        Summary.from_arrow(pa.Table.from_pylist([{**row, "label": text}]))
+
+
 def test_labels_that_arrow_cannot_hold_are_refused():
     watched = UNIT.summary()
     watched.update([1], labels=[object()])

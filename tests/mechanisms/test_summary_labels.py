@@ -134,7 +134,7 @@ def test_every_writable_type_is_written():
 
 
 def test_lone_surrogates_are_written():
-    for label in ("\ud800", "\ud800\udc00", "\U00010000", "file\udcff"):
+    for label in ("\ud800", "\udfff", "\ud800\udc00", "\U00010000", "file\udcff"):
         for labels in (["a", label], np.array(["a", label], object), np.array(["a", label])):
             assert Summary.from_arrow(watched(labels).to_arrow()).result() == label
 

@@ -110,6 +110,26 @@ def test_a_fixed_number_of_runs_is_not_as_private():
     assert loss > float(geometric(runs).epsilon("0.5"))
 
 
+def test_the_ends_of_the_parameters():
+    assert NegativeBinomial(1, Fraction(1, 10**12)).stop == Fraction(1, 10**12)
+    with pytest.raises(InvalidValue, match="stop must be at least 1/1000000000000"):
+        NegativeBinomial(1, Fraction(1, 10**12 + 1))
+    assert geometric("1.000001").mean == pytest.approx(1.000001, rel=1e-11)
+
+
+def test_no_subclass_is_taken():
+    """It might state another epsilon."""
+
+    class Cheap(Poisson):
+        def epsilon(self, each):
+            return Fraction(each) / 10
+
+    for repeats in (geometric(3), Poisson(3)):
+        assert checked_repeats(repeats) is repeats
+    with pytest.raises(InvalidType, match="got Cheap: a fixed number"):
+        checked_repeats(Cheap(3))
+
+
 def test_special_cases_and_exact_costs():
     assert geometric("2.5") == NegativeBinomial(1, "0.4")
     assert logarithmic("1/3") == NegativeBinomial(0, "1/3") == NegativeBinomial("0.0", Fraction(1, 3))
