@@ -20,7 +20,8 @@ def idle_places(source: str) -> Iterator[tuple[Span, str]]:
         if isinstance(node, ast.FunctionDef):
             for decorator in node.decorator_list:
                 if ast.unparse(decorator) in _CACHES:
-                    yield _span(decorator), "a cache of a function without side effects"
+                    (line, column), end = _span(decorator)
+                    yield ((line, column - 1), end), "a cache of a function without side effects"  # from the @ on
 
 
 def _annotations(node: ast.AST) -> Iterator[ast.expr]:

@@ -180,3 +180,7 @@ def test_numpys_exp_is_far_inside_the_margin():
     truth = [(-arb(float(point))).exp() for point in points]
     worst = max(abs(float(1 - arb(float(value)) / exact)) for value, exact in zip(ours, truth, strict=True))
     assert worst < 2.0**-50
+
+
+def test_the_margin_covers_the_errors_that_its_comment_adds_up():
+    assert MARGIN >= 64 * 2.0**-50.9 + 256 * 2.0**-52

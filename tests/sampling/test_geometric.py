@@ -103,3 +103,7 @@ def test_batches_continue_where_the_last_one_ended(monkeypatch):
 
 def test_no_trials_no_successes():
     assert successes(0, 8, SystemEntropy()).size == 0
+
+
+def test_the_margin_covers_the_errors_that_its_comment_adds_up():
+    assert MARGIN >= 256 * 2.0**-52 + 2 * 2.0**-53

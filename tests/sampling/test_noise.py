@@ -9,6 +9,7 @@ from flint import arb, ctx, fmpq
 from dpselect.errors import BitsExhausted
 from dpselect.sampling.bits import ScriptedBits, SystemEntropy
 from dpselect.sampling.noise import (
+    MARGIN,
     WIDTH,
     Contender,
     draw_first_words,
@@ -145,3 +146,7 @@ def test_overflowed_exponents_claim_no_lower_bound():
     assert np.isfinite(low[1])
     low, _, _ = float_bounds(np.array([5, 5], np.uint16), np.array([2.0**100, 2.0**101]), ScriptedBits("01" * 32))
     assert np.isfinite(low).tolist() == [True, False]
+
+
+def test_the_margin_covers_the_errors_that_its_comment_adds_up():
+    assert MARGIN >= 33 * 256 * 2.0**-52
