@@ -3,6 +3,7 @@
 What survives them may still be killed by slower ones, in `make test`; it is worth a fast test of its own.
 """
 
+_ARROW = "tests/mechanisms/test_summary_arrow.py"
 _COLD = "tests/mechanisms/test_cold.py"
 _CONTRACT = "tests/contract/test_selection.py"
 _EXACT = "tests/mechanisms/test_exact_distribution.py"
@@ -43,6 +44,7 @@ TESTS = {
     "mechanisms/summary.py": (
         _RECORDS,
         _LABELS,
+        _ARROW,
         "tests/mechanisms/test_summary_stateful.py",
         _SUMMARY,
     ),
@@ -66,7 +68,7 @@ TESTS = {
     "mechanisms/labels.py": (_LABELS,),
     "mechanisms/names.py": (_RECORDS,),
     "mechanisms/repeats.py": (_RECORDS, "tests/tuning/test_repeats.py"),
-    "mechanisms/summary_arrow.py": ("tests/mechanisms/test_summary_arrow.py", _LABELS),
+    "mechanisms/summary_arrow.py": (_ARROW, _LABELS),
     "mechanisms/protocol.py": (_CONTRACT,),
 }
 # For a file that is not listed.
