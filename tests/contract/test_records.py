@@ -11,6 +11,7 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, mecha
 from dpselect.errors import InvalidType
 from dpselect.mechanisms.claim import claim_of, stated
 from dpselect.mechanisms.names import KINDS, name_of
+from dpselect.mechanisms.record import SelectionRecord
 
 
 def records():
@@ -24,6 +25,16 @@ def records():
 @pytest.mark.parametrize("record", list(records()), ids=lambda record: record.__name__)
 def test_records_are_frozen(record):
     assert record.__dataclass_params__.frozen
+
+
+def test_only_records_of_public_things_show_their_fields():
+    """The others hold scores, or what was drawn."""
+    public = {"Claim", "Guarantee", "NegativeBinomial", "OctetTable", "Poisson", "Rate"}
+    assert {record.__name__ for record in records() if record.__dataclass_params__.repr} == public
+
+
+def test_a_mechanism_says_what_it_guarantees_and_how_it_chooses():
+    assert SelectionRecord.__abstractmethods__ == {"guarantee", "_choose", "_choose_rows", "_probabilities"}
 
 
 def test_there_are_records():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.repeats import checked_repeats
+from dpselect.mechanisms.repeats import Repeats, checked_repeats
 from dpselect.tuning import NegativeBinomial, Poisson, geometric, logarithmic
 
 SHAPES = st.fractions(0, 5, max_denominator=20)
@@ -114,6 +114,12 @@ def test_the_ends_of_the_parameters():
     assert NegativeBinomial(1, Fraction(1, 10**12)).stop == Fraction(1, 10**12)
     with pytest.raises(InvalidValue, match="stop must be at least 1/1000000000000"):
         NegativeBinomial(1, Fraction(1, 10**12 + 1))
+    assert NegativeBinomial(Fraction(1, 10**6), "0.5").shape == Fraction(1, 10**6)
+    with pytest.raises(InvalidValue, match="shape must be zero or at least"):
+        NegativeBinomial(Fraction(1, 10**6 + 1), "0.5")
+    assert Poisson(10**12).runs == 10**12
+    with pytest.raises(InvalidValue, match="mean must be at most 1000000000000"):
+        Poisson(10**12 + 1)
     assert geometric("1.000001").mean == pytest.approx(1.000001, rel=1e-11)
 
 
@@ -128,6 +134,16 @@ def test_no_subclass_is_taken():
         assert checked_repeats(repeats) is repeats
     with pytest.raises(InvalidType, match="got Cheap: a fixed number"):
         checked_repeats(Cheap(3))
+
+
+def test_costs_are_on_a_grid_so_that_sums_stay_short():
+    for cost in (Poisson(mean).epsilon(2) for mean in (3, "7/3", 10)):
+        assert 10**20 % (cost - 2).denominator == 0
+        assert 10**19 % (cost - 2).denominator != 0
+
+
+def test_a_number_of_runs_has_a_mean_a_cost_and_draws():
+    assert Repeats.__abstractmethods__ == {"mean", "event_shape", "parameters", "epsilon", "draw"}
 
 
 def test_special_cases_and_exact_costs():

@@ -22,7 +22,7 @@ _CROWDED = 32
 ZEROS = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hot:
     """Hot candidates: `crowds` are half-open ranges that hold many, `positions` are those outside of the crowds."""
 

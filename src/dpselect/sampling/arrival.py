@@ -51,7 +51,7 @@ def _log_head(ends: Floats, sizes: Floats) -> Floats:
         return np.log(-np.expm1(np.log1p(ends * -(2.0**-DEPTH)) / sizes))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Arrival:
     """What is known of the arrival of a run: its exponent and size, and the bits of V so far."""
 

@@ -74,7 +74,7 @@ def float_bounds(words: FirstWords, exponents: Floats, source: BitSource) -> tup
         return low, np.where(plus, most, -least) - exponents + doubt, prefixes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Contender:
     """A candidate still in the contest: its exponent, and what is known of its noise."""
 
