@@ -137,13 +137,16 @@ def test_no_subclass_is_taken():
 
 
 def test_costs_are_on_a_grid_so_that_sums_stay_short():
-    for cost in (Poisson(mean).epsilon(2) for mean in (3, "7/3", 10)):
-        assert 10**20 % (cost - 2).denominator == 0
-        assert 10**19 % (cost - 2).denominator != 0
+    denominators = [Poisson(mean).epsilon(2).denominator for mean in (3, "7/3", 10, "31/7")]
+    assert [10**20 % denominator for denominator in denominators] == [0] * 4
+    assert max(denominators) == 10**20
 
 
 def test_a_number_of_runs_has_a_mean_a_cost_and_draws():
     assert Repeats.__abstractmethods__ == {"mean", "event_shape", "parameters", "epsilon", "draw"}
+    assert NegativeBinomial("1/2", "1/3").parameters == {"shape": Fraction(1, 2), "stop": Fraction(1, 3)}
+    assert Poisson("3/2").parameters == {"mean": Fraction(3, 2)}
+    assert (NegativeBinomial("1/2", "1/3").event_shape, Poisson(2).event_shape) == (0.5, math.inf)
 
 
 def test_special_cases_and_exact_costs():
