@@ -106,7 +106,20 @@ def test_other_batches_are_refused(batch, error, words):
         Summary.from_arrow(batch)
 
 
-@pytest.mark.parametrize("column", ["epsilon", "maximum", "heads", "label_kind"])
+@pytest.mark.parametrize("label", [True, False])
+@pytest.mark.parametrize("monotonic", [True, False])
+def test_flags_come_back_as_they_were(label, monotonic):
+    watched = PermuteAndFlip(epsilon=2, monotonic=monotonic).summary()
+    watched.update([1], labels=[label])
+    again = Summary.from_arrow(watched.to_arrow())
+    assert again.result() is label
+    assert again.mechanism.monotonic is monotonic
+    row = watched.to_arrow().to_pylist()[0]
+    with pytest.raises(InvalidValue, match="not of a summary"):
+        Summary.from_arrow(pa.Table.from_pylist([{**row, "label": "true"}]))
+
+
+@pytest.mark.parametrize("column", ["epsilon", "monotonic", "maximum", "heads", "label_kind"])
 def test_a_damaged_row_is_refused_and_not_shown(column):
     watched = UNIT.summary()
     watched.update([123456789], labels=["canary"])

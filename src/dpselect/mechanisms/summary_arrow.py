@@ -41,6 +41,10 @@ def _fraction(text: str) -> Fraction:
     return Fraction(_integer(numerator), _integer(denominator))
 
 
+def _flag(text: str) -> bool:
+    return {"True": True, "False": False}[text]
+
+
 def _surrogates(text: str) -> str:
     return bytes.fromhex(text).decode("utf-8", "surrogatepass")
 
@@ -63,7 +67,7 @@ _LABELS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "none": (type(None), lambda _: "", lambda _: None),
     "surrogates": (str, lambda label: label.encode("utf-8", "surrogatepass").hex(), _surrogates),
     "text": (str, str, str),
-    "boolean": (bool, str, lambda text: text == "True"),
+    "boolean": (bool, str, _flag),
     "integer": (int, lambda label: f"{label:x}", _integer),
     "float": (float, float.hex, float.fromhex),
     "fraction": (Fraction, _quotient, _fraction),
@@ -79,7 +83,7 @@ _KIND = {type_: kind for kind, (type_, _, _) in _LABELS.items()}
 
 _PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     **dict.fromkeys(PUBLIC, (_quotient, _fraction)),
-    "monotonic": (str, lambda text: text == "True"),
+    "monotonic": (str, _flag),
 }
 
 
