@@ -1,12 +1,11 @@
 """Workers whose Python cannot run dpselect: the table is refused when it is opened, and nothing is charged."""
 
-import json
-import os
-import subprocess
 import sys
-from pathlib import Path
+
+import pytest
 
 import dpselect
+from dpselect.tables import spark_session
 from tests import spark
 
 pytestmark = spark.MARKS
@@ -16,29 +15,19 @@ STARTS = {
     "no dpselect": "import sys; sys.modules['dpselect'] = None",
     "no Arrow": "import sys; sys.modules['pyarrow'] = None",
     "another version": "import dpselect; dpselect.__version__ = '0.0.7'",
-    "all it needs": "",
 }
-PROGRAM = """
-import json, os, sys
-from pyspark.sql import SparkSession
-import dpselect
+# What the error says of the workers; "" where it depends on Spark.
+SAID = {
+    "no dpselect": "which has none that can be imported:",
+    "no Arrow": "",
+    "another version": "which has 0.0.7:",
+    "no Python": "",
+}
 
-ledger, pythons, options = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
-for case, python in pythons.items():
-    os.environ["PYSPARK_PYTHON"] = python
-    builder = SparkSession.builder.master("local[2]")
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    rows = session.createDataFrame([("a",)] * 300, "v string")
-    try:
-        table = dpselect.open_table(rows, engine="spark", ledger=ledger)
-        found = ["answer", table.mode("v", candidates=["a", "b"], epsilon="0.4").value]
-    except dpselect.errors.DPSelectError as error:
-        found = [type(error).__name__, str(error)]
-    print(json.dumps([case, *found, str(dpselect.Ledger(ledger).spent)]))
-    session.stop()
-"""
+
+@pytest.fixture
+def ledger(tmp_path):
+    return dpselect.Ledger(tmp_path / "ledger", 1)
 
 
 def python_that_starts_with(folder, start):
@@ -51,31 +40,31 @@ def python_that_starts_with(folder, start):
     return str(wrapper)
 
 
-def test_workers_without_dpselect_cost_nothing(tmp_path):
-    spark.session()  # or skip
-    dpselect.Ledger(tmp_path / "ledger", 1)
-    pythons = {case: python_that_starts_with(tmp_path / case, start) for case, start in STARTS.items()}
-    pythons = {"no Python": str(tmp_path / "nowhere"), **pythons}
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONWARNINGS": "ignore"}
-    words = [str(tmp_path / "ledger"), json.dumps(pythons), json.dumps(spark.OPTIONS)]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    found = {case: rest for case, *rest in map(json.loads, done.stdout.splitlines())}
-    assert list(found) == list(pythons), done.stderr[-3000:]
-    *kind, spent = found.pop("all it needs")
-    assert (kind, spent) == (["answer", "a"], "2/5")
-    for case, (error, message, spent) in found.items():
-        assert error == ("EngineFailure" if case == "no Python" else "MissingExtra"), case
-        assert f"needs dpselect {dpselect.__version__} in the Python of Spark's workers" in message
-        assert "PYSPARK_PYTHON" in message
-        assert "packed environment" in message
-        assert "docs/scale.md" in message
-        assert spent == "0", case
-    assert "which has 0.0.7:" in found["another version"][1]
-    assert "which has none that can be imported:" in found["no dpselect"][1]
+def rows_of_workers_with(python, monkeypatch):
+    """A DataFrame whose session starts workers by this command, as PYSPARK_PYTHON had it when the session began."""
+    session = spark.session()
+    monkeypatch.setattr(session.sparkContext, "pythonExec", python)
+    monkeypatch.setattr(spark_session, "_checked", set())
+    return session.createDataFrame([("a",)] * 300, "v string")
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_workers_without_dpselect_cost_nothing(case, tmp_path, ledger, monkeypatch):
+    python = python_that_starts_with(tmp_path / case, STARTS[case]) if case in STARTS else str(tmp_path / "nowhere")
+    rows = rows_of_workers_with(python, monkeypatch)
+    error = dpselect.errors.MissingExtra if case in STARTS else dpselect.errors.EngineFailure
+    with pytest.raises(error) as caught:
+        dpselect.open_table(rows, engine="spark", ledger=ledger).mode("v", candidates=["a", "b"], epsilon="0.4")
+    message = str(caught.value)
+    assert f"needs dpselect {dpselect.__version__} in the Python of Spark's workers" in message
+    assert SAID[case] in message
+    for advice in ("PYSPARK_PYTHON", "packed environment", "docs/scale.md"):
+        assert advice in message
+    assert ledger.spent == 0
+
+
+def test_workers_of_another_python_that_has_all_they_need_answer(tmp_path, ledger, monkeypatch):
+    rows = rows_of_workers_with(python_that_starts_with(tmp_path / "python", ""), monkeypatch)
+    table = dpselect.open_table(rows, engine="spark", ledger=ledger)
+    assert table.mode("v", candidates=["a", "b"], epsilon="0.4").value == "a"
+    assert str(ledger.spent) == "2/5"
