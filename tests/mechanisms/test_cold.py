@@ -6,6 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpselect.mechanisms import flips, gaps, hot
 from dpselect.mechanisms.flips import OpenCoins, flip, flip_long
@@ -134,7 +136,8 @@ def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blo
     assert source.used == 8 * len(octets) + 32
 
 
-def test_neighbouring_blocks_are_read_together():
+def test_neighbouring_blocks_are_read_together(monkeypatch):
+    monkeypatch.setattr(hot, "_RUN", 4)
     assert hot._runs([]) == []
     assert hot._runs([0, 1, 2, 3, 4, 6, 7, 9]) == [(0, 4), (4, 5), (6, 8), (9, 10)]
     assert hot._runs([1, 2, 3, 4, 5]) == [(1, 5), (5, 6)]
@@ -151,6 +154,38 @@ def test_one_in_thirty_two_is_no_crowd_yet(many, is_crowd):
     assert found.positions.tolist() == ([] if is_crowd else list(range(BLOCK + 100, BLOCK + 100 + many)))
 
 
+@pytest.mark.parametrize("one_in", [1, 2, 4, 1000])
+@given(st.lists(st.sampled_from([0, 0, 0, 100]), min_size=1, max_size=60))
+def test_every_hot_candidate_is_listed_or_in_a_crowd(one_in, scores):
+    """In blocks of two, of which three are looked at together: scattered ones, neighbours, and a short last one."""
+    scores = np.array([*scores, 100])
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (gaps, hot):
+            patch.setattr(module, "BLOCK", 2)
+        patch.setattr(hot, "_SCATTERED", 3)
+        patch.setattr(hot, "_RUN", 2)
+        patch.setattr(hot, "_CROWDED", one_in)
+        found = find_hot(gaps_of(scores, UNIT))
+    crowd = [position for start, stop in found.crowds for position in range(start, stop)]
+    listed = found.positions.tolist()
+    assert len({*crowd, *listed}) == len(crowd) + len(listed)
+    assert {*np.flatnonzero(scores == 100).tolist()} - {*crowd} == {*listed}
+    flags = np.repeat(found.in_crowd, 2)[: scores.size]
+    assert sorted(crowd) == np.flatnonzero(flags).tolist()
+    if one_in == 1:
+        assert not crowd
+
+
+def test_scattered_blocks_that_hold_few_are_read_together(monkeypatch):
+    scores = np.zeros(9 * BLOCK + 5)
+    places = [3, 2 * BLOCK, 2 * BLOCK + 9, 5 * BLOCK - 1, 9 * BLOCK + 1]
+    scores[places] = 50
+    monkeypatch.setattr(hot, "_runs", lambda blocks: [(9, 10)] if blocks == [9] else pytest.fail("read one by one"))
+    found = find_hot(gaps_of(scores, UNIT))
+    assert found.positions.tolist() == places[:-1]
+    assert found.crowds == [(9 * BLOCK, 9 * BLOCK + 5)]
+
+
 def test_the_last_block_may_be_short():
     scores = np.zeros(2 * BLOCK + 3)
     scores[-1] = 50
@@ -160,7 +195,7 @@ def test_the_last_block_may_be_short():
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32, np.float64])
-@pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 16 * BLOCK, 17 * BLOCK + 5, 33 * BLOCK])
+@pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 64 * BLOCK, 65 * BLOCK + 5, 129 * BLOCK])
 @pytest.mark.parametrize("shift", [0, -50])
 def test_each_block_has_its_maximum(size, kind, shift):
     values = np.random.default_rng(size).integers(0, 100, size)

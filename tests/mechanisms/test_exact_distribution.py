@@ -48,8 +48,10 @@ def as_list(outcomes, size):
 @pytest.fixture
 def tiny_blocks(monkeypatch):
     """Blocks of two candidates, so that five make a long vector; returns a setter of what counts as a crowd."""
-    for module in (gaps, hot, flips, permute_and_flip, exponential):
+    for module in (gaps, hot, flips):
         monkeypatch.setattr(module, "BLOCK", 2)
+    for module in (permute_and_flip, exponential):
+        monkeypatch.setattr(module, "SHORT", 2)
 
     def crowded(one_in):
         monkeypatch.setattr(hot, "_CROWDED", one_in)

@@ -90,8 +90,9 @@ def test_every_split_into_blocks_is_exact(losses, kind):
 
 
 def test_long_blocks_are_exact(monkeypatch):
-    for module in (gaps, hot, flips, summary):
+    for module in (gaps, hot, flips):
         monkeypatch.setattr(module, "BLOCK", 2)
+    monkeypatch.setattr(summary, "SHORT", 2)
     losses = [1, 0, 9, 2, 1]
     scores = np.array([40 - loss for loss in losses])
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpselect.mechanisms.flips import flip
-from dpselect.mechanisms.gaps import BLOCK, UNIT_RATE, Gaps, RowGaps, gaps_of
+from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee, bounded_range_zcdp
 from dpselect.mechanisms.hot import ZEROS, Hot, find_hot
 from dpselect.mechanisms.lazy import Score, Watch, lazy_scores
@@ -68,7 +68,7 @@ class ExponentialMechanism(SelectionRecord):
         return choose_lazily(scores.exponent, count, Draws(), choose_by_exponents)
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
-        return choose_by_envelope(gaps, draws) if gaps.size > BLOCK else choose_by_rejection(gaps, draws)
+        return choose_by_envelope(gaps, draws) if gaps.size > SHORT else choose_by_rejection(gaps, draws)
 
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_in_rows(gaps, draws)
@@ -80,7 +80,7 @@ class ExponentialMechanism(SelectionRecord):
 def choose_by_exponents(exponents: list[Fraction], draws: Draws) -> int:
     """A selection from exponents that are all known."""
     gaps = gaps_of([-exponent for exponent in exponents], UNIT_RATE)
-    return choose_by_envelope(gaps, draws) if gaps.size > BLOCK else choose_by_rejection(gaps, draws)
+    return choose_by_envelope(gaps, draws) if gaps.size > SHORT else choose_by_rejection(gaps, draws)
 
 
 def choose_by_rejection(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> int:

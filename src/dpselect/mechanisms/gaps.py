@@ -22,9 +22,12 @@ from dpselect.sampling.octets import OctetTable, octet_tables
 
 Candidates = npt.NDArray[np.integer] | slice  # positions, or a run of them
 
-BLOCK = 4096
+# Smaller blocks are slower to find the maxima of, and larger ones are read again more often.
+BLOCK = 2048
+# In a vector up to this long it is cheaper to flip every coin than to find out which ones matter.
+SHORT = 4096
 # Blocks are read in groups that fit the second-level cache, so that a second reduction costs no memory traffic.
-_GROUP = 16
+_GROUP = 64
 # Rates within these bounds neither overflow nor underflow when multiplied by a float that matters; others are taken
 # through exact rationals.
 _LEAST_RATE, _LARGEST_RATE = Fraction(1, 2**900), Fraction(2**900)

@@ -13,7 +13,7 @@ import numpy as np
 from dpselect import _validate
 from dpselect._scores import as_lengths, as_vector
 from dpselect.mechanisms.flips import ALL, flip, flip_long
-from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps, gaps_of
+from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee, laplace_zcdp
 from dpselect.mechanisms.lazy import Score, Watch, lazy_scores
 from dpselect.mechanisms.lazy_flip import choose_lazily
@@ -106,7 +106,7 @@ class PermuteAndFlip(SelectionRecord):
 
 def choose_head(gaps: Gaps, draws: Draws) -> int:
     """A uniform head among the coins of all candidates."""
-    if gaps.size > BLOCK:
+    if gaps.size > SHORT:
         return flip_long(gaps, draws).choose(draws)
     members = draws.finish(gaps.exponents(ALL), prefixes=0, depths=0).nonzero()[0]
     return int(members[draws.index(members.size)])

@@ -15,7 +15,7 @@ from dpselect._exact import shortest_text
 from dpselect._scores import Array, as_rows, as_vector
 from dpselect.errors import NotConverged
 from dpselect.mechanisms.claim import Claim, stated
-from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, RowGaps, gaps_of
+from dpselect.mechanisms.gaps import SHORT, Gaps, Rate, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee
 from dpselect.probability.grid import Floats
 from dpselect.sampling.draws import Draws
@@ -97,7 +97,7 @@ class SelectionRecord(ABC):
     def select_rows(self, scores: Any) -> Selections:
         """Return the index of an independent selection for each row of a matrix."""
         rows, draws = as_rows(scores), Draws()
-        if isinstance(rows, np.ndarray) and rows.shape[1] <= BLOCK and self._rate.is_moderate:
+        if isinstance(rows, np.ndarray) and rows.shape[1] <= SHORT and self._rate.is_moderate:
             return self._select_chunks(rows, draws)
         return np.array([self._choose(gaps_of(row, self._rate), draws) for row in rows], dtype=np.int64)
 

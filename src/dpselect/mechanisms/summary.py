@@ -17,7 +17,7 @@ from dpselect._scores import as_vector
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.batches import gathered, stream_of
 from dpselect.mechanisms.flips import flip, flip_long
-from dpselect.mechanisms.gaps import BLOCK, Gaps, gaps_of
+from dpselect.mechanisms.gaps import SHORT, Gaps, gaps_of
 from dpselect.mechanisms.heads import Heads
 from dpselect.mechanisms.labels import Unlabelled, labels_of
 from dpselect.sampling.draws import Draws
@@ -167,7 +167,7 @@ def seen(part: Part | None, mechanism: "PermuteAndFlip", scores: Any, labels: An
 
 
 def _flipped(gaps: Gaps, draws: Draws) -> Heads:
-    if gaps.size > BLOCK:
+    if gaps.size > SHORT:
         return flip_long(gaps, draws)
     heads = Heads()
     heads.add(np.flatnonzero(flip(gaps, draws)))
