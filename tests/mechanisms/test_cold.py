@@ -176,6 +176,16 @@ def test_every_hot_candidate_is_listed_or_in_a_crowd(one_in, scores):
         assert not crowd
 
 
+@pytest.mark.parametrize("far", [1, 5], ids=["neighbours", "scattered"])
+def test_what_is_just_at_the_floor_is_hot(far):
+    """8 ln 2 = 5.5: a whole gap of 5 is hot, and alone in its block; one of 6 is not."""
+    scores = np.full(9 * BLOCK, -1000)
+    scores[[3, far * BLOCK + 7, far * BLOCK + 8]] = 0, -5, -6
+    contest = gaps_of(scores, UNIT)
+    assert contest.floor(8) == -5
+    assert find_hot(contest).positions.tolist() == [3, far * BLOCK + 7]
+
+
 def test_scattered_blocks_that_hold_few_are_read_together(monkeypatch):
     scores = np.zeros(9 * BLOCK + 5)
     places = [3, 2 * BLOCK, 2 * BLOCK + 9, 5 * BLOCK - 1, 9 * BLOCK + 1]

@@ -121,3 +121,8 @@ def test_poisson_fits_and_a_wrong_mean_does_not(mean):
 
     assert_fits(counts, probabilities(mean))
     assert_rejected(counts, probabilities(mean * Fraction(5, 4)), truth=probabilities(mean))
+
+
+def test_many_successes_are_waited_for():
+    """More than Python keeps one object of each number for."""
+    assert negative_binomial.proposed_number(Fraction(300), Fraction(99, 100), Draws()) < 100
