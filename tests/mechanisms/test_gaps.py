@@ -115,3 +115,12 @@ def test_an_exponent_that_overflows_is_known_from_below(rate):
     assert gaps.largest_exponent == min(1, rate) * Fraction(float(largest))
     assert math.isinf(gaps.exponents(slice(None)).approximate[1])
     assert gaps.largest_exponent <= gaps.exact(1)
+
+
+@pytest.mark.parametrize("candidates", [slice(None), slice(3, 9), np.array([5, 0, 8])], ids=["all", "a run", "some"])
+def test_exponents_belong_to_the_candidates_that_were_asked_for(candidates):
+    scores = np.array([7, 1, 8, 2, 8, 1, 8, 2, 8, 4])
+    found = gaps_of(scores, Rate(Fraction(1, 3))).exponents(candidates)
+    exact = [Fraction(8 - int(score), 3) for score in scores[candidates]]
+    assert [found.exact(index) for index in range(len(exact))] == exact
+    assert found.approximate.tolist() == pytest.approx([float(exponent) for exponent in exact], rel=1e-15)
