@@ -55,12 +55,6 @@ def test_exponents_are_those_of_the_definition(name, rate, above):
         assert (rounded == 0) <= (wanted < Fraction(1, 2**990))
 
 
-def test_a_run_of_candidates_counts_from_its_start():
-    gaps = gaps_of(np.array([9, 8, 7, 6]), Rate(Fraction(1)))
-    selected = gaps.exponents(slice(2, 4))
-    assert [selected.exact(0), selected.exact(1)] == [2, 3]
-
-
 @pytest.mark.parametrize("kind", [np.int64, np.float32, np.uint8])
 def test_each_row_is_below_its_own_maximum(kind):
     matrix = np.array([[3, 5, 4], [9, 0, 2], [1, 1, 1], [0, 8, 1]], kind)
