@@ -43,6 +43,7 @@ def one_line_errors() -> Iterator[None]:
     except DPSelectError as error:
         message = str(error)
     assert len(message) < 5_000, "a long message"
+    assert len(message.splitlines()) <= 1, "a message of several lines"
 
 
 def _file(data: bytes, name: str) -> Path:
@@ -161,21 +162,30 @@ def _field(text: str) -> tuple[str | None, str, str]:
     return text[1:end].replace('""', '"'), text[end + 1 : end + 2], text[end + 2 :]
 
 
-_COMMANDS = ("select", "mode", "top", "median", "quantile", "plan", "compare", "audit", "no-such-command")
+_COMMANDS = (
+    *("select", "mode", "top", "median", "quantile", "plan", "compare", "audit", "no-such-command"),
+    *("ledger show", "ledger verify", "ledger export", "ledger receipt"),
+)
 _OPTIONS = (
     *("--epsilon", "--sensitivity", "--monotonic", "--mechanism", "--column", "--label", "--json", "--candidates"),
     *("--error", "--selections", "--scores", "--points", "--lower", "--upper", "--step", "--level", "-k", "--person"),
     *("--neighbours", "--group-by", "--groups", "--max-groups", "--engine", "--runs", "--false-alarm", "--callable"),
 )
+_SECRET = 48151623
 _VALUES = ("1", "0.1", "1/3", "1e-3", "0.01:1", "a,b", "0", "-1", "nan", "x", "", "1e400", "score", "letter", "person")
 
 
 def command_line(data: bytes) -> None:
-    """Any words on the command line end with an answer or with a one-line error, and never with a traceback."""
-    paths = (_file(b"person,letter,score\n1,a,3\n2,b,4\n", "good.csv"), _file(data, "any.csv"))
+    """Any words on the command line end with an answer or an error, never with a traceback, and no score is shown."""
+    rows = f"person,letter,score\n1,a,{_SECRET}3\n2,b,{_SECRET}4\n".encode()
+    paths = (
+        _file(rows, "good.csv"),
+        _file(f"a,{_SECRET}3\nb,${_SECRET}4\n".encode(), "bare.csv"),
+        _file(data, "any.csv"),
+    )
     known = (*_OPTIONS, *_VALUES, *map(str, paths))
     octets = iter(data)
-    words = [_COMMANDS[next(octets, 0) % len(_COMMANDS)]]
+    words = _COMMANDS[next(octets, 0) % len(_COMMANDS)].split()
     for octet in octets:
         if octet >= 240:
             words.append(data[:8].decode("utf-8", errors="replace").replace("\x00", ""))
@@ -188,6 +198,7 @@ def command_line(data: bytes) -> None:
     code, error = _run(words)
     assert code in (0, 1, 2), code
     assert "Traceback" not in error
+    assert str(_SECRET) not in error
 
 
 def _run(words: list[str]) -> tuple[object, str]:

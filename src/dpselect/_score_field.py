@@ -4,23 +4,13 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from dpselect._exact import LARGEST_EXPONENT
+from dpselect._header import NO_NUMBER
 from dpselect.errors import InvalidValue
 
 Score = int | Decimal
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-# What programs write for a number that they do not have.
-_NO_NUMBER = re.compile(r"[+-]?(?:nan|inf|infinity)|n/?a|<na>|null|none|", re.IGNORECASE)
-
-
-def is_data(field: str) -> bool:
-    """Whether a field of the first row is no column's name: a number, an attempt at one, or a missing one.
-
-    >>> is_data("-1.5"), is_data("12O"), is_data("NaN"), is_data("patients")
-    (True, True, True, False)
-    """
-    return bool(_NO_NUMBER.fullmatch(field)) or field[0] in "0123456789+-."
 
 
 def parse_score(field: str, line: int) -> Score:
@@ -29,7 +19,7 @@ def parse_score(field: str, line: int) -> Score:
     >>> parse_score("9007199254740993", line=1), parse_score("0.1", line=2)
     (9007199254740993, Decimal('0.1'))
     """
-    if _NO_NUMBER.fullmatch(field):
+    if NO_NUMBER.fullmatch(field):
         rule = f"the score on line {line} is missing, NaN or infinite"
         raise InvalidValue(f"{rule}: drop or replace such scores by a public rule first")
     if not _NUMBER.fullmatch(field):

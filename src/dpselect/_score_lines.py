@@ -1,6 +1,6 @@
 """Scores from the lines of a CSV file, at their exact decimal value. No message contains a field: scores are secret.
 
-Header names are shown only where no name looks like data, because a file without a header starts with a score.
+Names of a header are shown only where all look like names, because a file without a header starts with a score.
 """
 
 import csv
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from dpselect._score_field import Score, is_data, parse_score
+from dpselect._header import is_data, shown_names
+from dpselect._score_field import Score, parse_score
 from dpselect.errors import InvalidValue
 
 _SHOWN_NAMES = 20
-_SHOWN_CHARACTERS = 40
 _OTHER_MARKS = ";\t"
 
 
@@ -120,11 +120,10 @@ def _position(header: list[str], name: str, option: str) -> int:
         return header.index(name.strip())
     if matches:
         raise InvalidValue(f"the header has {matches} columns named {name!r}: rename one, so that {option} is clear")
-    if any(map(is_data, header)):
+    names = shown_names(header, _SHOWN_NAMES)
+    if names is None:
         rule = f"there is no column {name!r}, and the first row looks like data"
         raise InvalidValue(f"{rule}: {option} needs a header row with the names of the columns")
-    shown = [repr(known[:_SHOWN_CHARACTERS]) for known in header[:_SHOWN_NAMES]]
-    names = ", ".join(shown + ["..."] * (len(header) > _SHOWN_NAMES))
     raise InvalidValue(f"there is no column {name!r}: give {option} one of {names}")
 
 

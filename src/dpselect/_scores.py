@@ -5,19 +5,20 @@ of Fractions where none does. Nothing here puts a score into a message.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpselect._exact import NotExact, NotFinite, float_near, rational
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 
 Array = npt.NDArray[Any]
 Vector = Array | list[Fraction]
+_Read = TypeVar("_Read")
 
 _KINDS = "give a list, NumPy array, pandas or polars Series or Arrow array of ints, floats, Fractions or Decimals"
 _FINITE_RULE = "scores must be finite numbers: drop or replace NaN, missing and infinite scores by a public rule first"
@@ -32,6 +33,26 @@ def not_finite() -> InvalidValue:
 
 def as_vector(scores: Any) -> Vector:
     """One score per candidate, exactly."""
+    return _guarded(_vector, scores)
+
+
+def as_rows(scores: Any) -> Array | list[Vector]:
+    """A matrix with one selection per row: a native two-dimensional array, or a list of exact vectors."""
+    return _guarded(_rows, scores)
+
+
+def _guarded(read: Callable[[Any], _Read], scores: Any) -> _Read:
+    """What `read` makes of the scores. Whatever a foreign object raises might quote them, and is not even a context."""
+    try:
+        return read(scores)
+    except (DPSelectError, MemoryError):
+        raise
+    except Exception:  # noqa: S110 - told below, where it is no context
+        pass
+    raise InvalidType(f"scores of type {type(scores).__name__} cannot be read: {_KINDS}")
+
+
+def _vector(scores: Any) -> Vector:
     if isinstance(scores, np.ndarray):
         return _vector_from_array(scores)
     if isinstance(scores, (list, tuple, range)):
@@ -41,8 +62,7 @@ def as_vector(scores: Any) -> Vector:
     raise InvalidType(f"scores must be one-dimensional, got {type(scores).__name__}: {_KINDS}")
 
 
-def as_rows(scores: Any) -> Array | list[Vector]:
-    """A matrix with one selection per row: a native two-dimensional array, or a list of exact vectors."""
+def _rows(scores: Any) -> Array | list[Vector]:
     if _is_frame(scores):
         return _rows_from_frame(scores)
     if isinstance(scores, (list, tuple)):
@@ -105,10 +125,7 @@ def _items(vector: Vector) -> Sequence[Any]:
 def _array_of(scores: Any) -> Array:
     if "decimal" in str(getattr(scores, "dtype", "")).lower() and hasattr(scores, "to_list"):
         return np.array(scores.to_list(), dtype=object)  # polars and pandas would round decimals to floats
-    try:
-        return np.asarray(scores)
-    except Exception:  # whatever a foreign object's __array__ raises, its message might quote the scores
-        raise InvalidType(f"scores of type {type(scores).__name__} cannot be read as an array: {_KINDS}") from None
+    return np.asarray(scores)
 
 
 def _unmasked(array: Array) -> Array:
@@ -133,12 +150,13 @@ def _native(array: Array) -> Array | None:
     """The array in a native type of at most 64 bits that holds it exactly; None where only Fractions do."""
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "b":
-        return array.view(np.uint8)
+        return array.astype(np.uint8)  # a view would count a True that is stored as 255 as that
     if kind in "iu" or (kind == "f" and size <= 8):
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if kind in "fO":
         return None
-    raise InvalidType(f"scores must be numbers, got an array of {array.dtype}: {_KINDS}")
+    # Only the kind: the width of a text is that of the longest score.
+    raise InvalidType(f"scores must be numbers, got an array of {array.dtype.type.__name__}: {_KINDS}")
 
 
 def _vector_from_sequence(scores: Sequence[Any]) -> Vector:

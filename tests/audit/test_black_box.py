@@ -121,6 +121,17 @@ def test_other_sensitivities(sensitivity, monotonic):
     assert least_bound(0.5, math.exp(-3 * (1 - 2**-20)) / 2, 3_000, DOUBT / len(false.findings)) > 1
 
 
+def test_rows_that_fail_are_to_be_run_one_by_one():
+    class Failing:
+        def select_rows(self, rows):
+            if rows[0][0] < 0:
+                raise ZeroDivisionError
+            return np.zeros(len(rows), np.int64)
+
+    with pytest.raises(errors.InvalidValue, match=r"select_rows failed, with ZeroDivisionError: give f\.select"):
+        audit(Failing(), 1, pairs=[([0.0, 0.0], [-1.0, 0.0])], runs=100)
+
+
 def test_an_exception_is_an_outcome():
     def refuses_negative(scores):
         if min(scores) < 0:

@@ -142,6 +142,9 @@ BAD_FILES = {
         ("--column", "c"),
         "'column18', 'column19', ...",
     ),
+    "a sign and no header": (f"a,${PRIVATE}\nb,2\n".encode(), (), "the score on line 1 is not a number"),
+    "a sign and a column": (f"a,<{PRIVATE}\nb,2\n".encode(), ("--column", "c"), "--column needs a header row"),
+    "words and a column": (f"a,n={PRIVATE}\nb,2\n".encode(), ("--column", "c"), "--column needs a header row"),
     "no header": (f"a,{PRIVATE}\nb,2\n".encode(), ("--column", "c"), "--column needs a header row"),
     "no header, no number": (f"a,{PRIVATE}x\n".encode(), ("--column", "c"), "--column needs a header row"),
     "named, not a number": (

@@ -240,6 +240,17 @@ def test_bad_k_is_refused(k, error, words, table):
         table.top_k("text", k, candidates=["a", "b"], epsilon=1)
 
 
+def test_names_that_look_like_data_are_not_shown(tmp_path):
+    """The first line of a CSV file without a header is somebody's row."""
+    path = tmp_path / "rows.csv"
+    path.write_text("alice,$7310\nbob,$41\n")
+    found = dpselect.open_table(path)
+    with pytest.raises(InvalidValue, match="not in the table, which has 2 others, which look like data") as caught:
+        found.mode("name", candidates=["a"], epsilon=1)
+    assert "7310" not in str(caught.value) + repr(found)
+    assert repr(found) == "Table(columns=2, person=None)"
+
+
 def test_columns_that_do_not_exist_are_named_with_those_that_do(table):
     with pytest.raises(InvalidValue, match="column 'codes' is not in the table, which has 'text', 'whole'"):
         table.mode("codes", candidates=[1], epsilon=1)

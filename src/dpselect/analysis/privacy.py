@@ -67,8 +67,7 @@ def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) 
 
     The box is [-sensitivity, sensitivity]^n, with `steps` values a side; for monotonic scores the two boxes
     [0, sensitivity]^n and [-sensitivity, 0]^n; for a stated score range both and the box that is centred, which it
-    allows with any shift besides. It assumes nothing about the mechanism, so it also catches mechanisms
-    that are not regular.
+    allows with any shift besides. So it also catches mechanisms that are not regular, where they show on the grid.
     """
     exact = _exact(scores)
     if len(exact) > _LARGEST_SEARCH:

@@ -43,7 +43,7 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
 
     Args:
         f: any callable f(scores) -> index, or a mechanism with `select_rows`, which is run in batches. Its runs must be
-            independent of each other. An exception counts as an outcome.
+            independent of each other. An exception of a callable counts as an outcome.
         epsilon: what f promises.
         sensitivity: by how much one person can change any single score; 1 if not given.
         monotonic: whether one person moves all scores in the same direction.

@@ -68,10 +68,10 @@ def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> 
 
 
 def noticeable_epsilon(epsilon: float, trials: int, doubt: float) -> float:
-    """The least epsilon that is likely to show, beyond a promised one; infinite if the trials are too few for any.
+    """The epsilon that shows about half of the time to be beyond a promised one; infinite if the trials are too few.
 
-    Likely: an event that has probability one half, and happens on both vectors as often as expected, gives a bound
-    above the promise. The bound falls as hits on the neighbour grow.
+    An event that has probability one half, and happens on both vectors as often as expected, then gives a bound above
+    the promise. The bound falls as hits on the neighbour grow.
 
     >>> round(noticeable_epsilon(1.0, trials=5000, doubt=1e-6 / 22), 2)
     1.26

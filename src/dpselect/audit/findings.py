@@ -83,7 +83,7 @@ class Audit:
 
     @property
     def noticeable(self) -> float:
-        """Return the least epsilon that so many runs were likely to show to be more than the promise."""
+        """Return the epsilon that so many runs show about half of the time to be more than the promise."""
         trials = min(finding.trials for finding in self.findings)
         return noticeable_epsilon(float_above(self.epsilon), trials, self.false_alarm / len(self.findings))
 

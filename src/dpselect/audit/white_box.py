@@ -28,8 +28,9 @@ def audit_pmf(
 ) -> PmfAudit:
     """The largest log-ratio of a mechanism's `pmf` between neighbours of each of these score vectors.
 
-    Up to three candidates the whole box of neighbours is searched, which assumes nothing about the mechanism; beyond,
-    the worst neighbours of a regular mechanism are compared (see `analysis.check_privacy`).
+    Up to three candidates a grid of the whole box of neighbours is searched, with its ends and its middle, which does
+    not assume that the mechanism is regular; beyond, the worst neighbours of a regular mechanism are compared (see
+    `analysis.check_privacy`).
 
     Args:
         mechanism: anything with `pmf(scores)`, and `sensitivity` and `monotonic` or `score_range`.

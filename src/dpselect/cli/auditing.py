@@ -125,8 +125,8 @@ def _reach(noticeable: float) -> str:
     if math.isinf(noticeable):
         return "nothing. With so few runs even a large violation stays unseen: give more --runs."
     return (
-        f"an epsilon above {shown(noticeable)} is likely to show, if it does on these scores, and not in rare events"
-        " only. To find smaller violations, give more --runs."
+        f"an epsilon of {shown(noticeable)} shows about half of the time, a larger one mostly, if it does on these"
+        " scores and not in rare events only. To find smaller violations, give more --runs."
     )
 
 

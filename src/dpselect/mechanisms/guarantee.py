@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpselect import _validate
 from dpselect._exact import float_above, rounded_up_text, shortest_text
 
 
@@ -20,6 +21,7 @@ class Guarantee:
 
     def times(self, count: int) -> "Guarantee":
         """Return what so many selections guarantee together: both parts add up, rho rounded up."""
+        _validate.count(count=count)
         rho = float_above(count * Fraction(self.zcdp)) if math.isfinite(self.zcdp) else math.inf
         return Guarantee(count * self.epsilon, rho)
 

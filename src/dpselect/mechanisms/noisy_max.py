@@ -93,7 +93,8 @@ def choose_noisy_max_in_rows(gaps: RowGaps, draws: Draws, signed: bool = True) -
 
 def _upper_bounds(gaps: Gaps, run: npt.NDArray[np.generic], words: FirstWords) -> npt.NDArray[np.float64]:
     """Upper bounds of noise - exponent; -inf where the first word gives none."""
-    return upper_bounds().take(words) - np.minimum(gaps.approximate(run), gaps.largest_exponent) * _BELOW
+    with np.errstate(under="ignore"):  # where warnings are errors, one would tell of it
+        return upper_bounds().take(words) - np.minimum(gaps.approximate(run), gaps.largest_exponent) * _BELOW
 
 
 def _least(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpselect import _validate
 from dpselect._exact import NotExact, NotFinite, rational, rational_from_text
+from dpselect._header import shown_names
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.names import name_of
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
@@ -47,7 +48,9 @@ class Questions:
 
     def __repr__(self) -> str:
         person = None if self._who.person is None else self._who.person.name
-        return f"{type(self).__name__}(columns={list(self._engine.columns)}, person={person!r})"
+        names = shown_names(self._engine.columns, len(self._engine.columns))
+        columns = len(self._engine.columns) if names is None else f"[{names}]"
+        return f"{type(self).__name__}(columns={columns}, person={person!r})"
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -157,14 +160,16 @@ class _Schema(Protocol):
 
 
 def known_column(schema: _Schema, name: Any, what: str) -> Column:
-    """The column of this name; an error shows the names that exist, which are public."""
+    """The column of this name; an error shows the names that exist, which are public, unless they look like data."""
     if not isinstance(name, str):
         raise InvalidType(f"{what} must be the name of a column, got {type(name).__name__}")
     found = schema.columns.get(name)
     if found is None:
-        names = ", ".join(map(repr, list(schema.columns)[:_SHOWN_COLUMNS]))
-        more = ", ..." if len(schema.columns) > _SHOWN_COLUMNS else ""
-        raise InvalidValue(f"{what} {name!r} is not in the table, which has {names}{more}")
+        names = shown_names(schema.columns, _SHOWN_COLUMNS)
+        has = (
+            names or f"{len(schema.columns)} others, which look like data: a table starts with the names of its columns"
+        )
+        raise InvalidValue(f"{what} {name!r} is not in the table, which has {has}")
     if found.kind is Kind.OTHER:
         raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
     return found
