@@ -42,7 +42,7 @@ class Attack:
     harmless: Any = field(default=([0.0, 3.0, 1.0], [1.0, 2.0, 0.0]))  # where the naive mechanism is right
 
 
-FAR, MIDDLE, HALF = 2**60 + 128, 2**53, 2**62
+FAR, MIDDLE, HALF, LARGEST = 2**60 + 128, 2**53, 2**62, 2**63 - 1
 TINY = 5e-324
 ATTACKS = {
     "scores near 2**60": Attack(broken.RoundedScores(1), np.array([FAR, FAR + 1]), np.array([FAR + 1, FAR])),
@@ -51,6 +51,12 @@ ATTACKS = {
     ),
     "differences below zero in uint64": Attack(
         broken.WrappingWeights(1).select, np.array([7, 7], np.uint64), np.array([8, 6], np.uint64)
+    ),
+    "the largest int64": Attack(broken.WrappingWeights(1).select, np.array([LARGEST, -2]), np.array([LARGEST - 1, -2])),
+    "the largest uint64": Attack(
+        broken.WrappingWeights(1).select,
+        np.array([2**64 - 2, 2**64 - 2], np.uint64),
+        np.array([2**64 - 1, 2**64 - 3], np.uint64),
     ),
     "noise that rounds away at 2**53": Attack(
         broken.FloatNoise(1),
