@@ -25,7 +25,7 @@ help:
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs,peers]'
 	touch $@
 
 .venv/installed-docs: .venv/installed

@@ -1,4 +1,4 @@
-"""Audit diffprivlib's permute-and-flip and exponential mechanism as black boxes. Needs `pip install 'dpselect[bench]'`.
+"""Audit diffprivlib's permute-and-flip and exponential mechanism as black boxes. Needs `pip install 'dpselect[peers]'`.
 
 Run it with `python examples/audit_diffprivlib.py`, or, in this folder,
 `dpselect audit --callable audit_diffprivlib:permute_and_flip --epsilon 1`.

@@ -1,4 +1,4 @@
-"""Audit OpenDP's noisy max as a black box. Needs `pip install 'dpselect[bench]'`.
+"""Audit OpenDP's noisy max as a black box. Needs `pip install 'dpselect[peers]'`.
 
 Run it with `python examples/audit_opendp.py`, or, in this folder,
 `dpselect audit --callable audit_opendp:choose --epsilon 1`.

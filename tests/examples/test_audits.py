@@ -1,4 +1,4 @@
-"""The worked examples: what the audit finds in OpenDP and diffprivlib, where they are installed (`.[bench]`)."""
+"""The worked examples: what the audit finds in OpenDP and diffprivlib, where they are installed (`.[peers]`)."""
 
 import importlib.util
 import sys
@@ -21,7 +21,7 @@ def example(name):
 
 
 def test_opendp():
-    pytest.importorskip("opendp", reason="OpenDP is not installed: pip install '.[bench]'")
+    pytest.importorskip("opendp", reason="OpenDP is not installed: pip install '.[peers]'")
     choose = example("audit_opendp").choose
     assert choose(np.array([0.0, 1e6])) == choose(np.array([0, 10**6])) == 1
     found = audit(choose, 1, runs=400, false_alarm=1e-9)
@@ -33,7 +33,7 @@ def test_opendp():
 @pytest.mark.parametrize("name", ["permute_and_flip", "exponential"])
 def test_diffprivlib(name):
     """Differences of integers wrap around; on floats nothing is found."""
-    pytest.importorskip("diffprivlib", reason="diffprivlib is not installed: pip install '.[bench]'")
+    pytest.importorskip("diffprivlib", reason="diffprivlib is not installed: pip install '.[peers]'")
     choose = getattr(example("audit_diffprivlib"), name)
     assert choose(np.array([0.0, 1e6])) == 1
     floats = [pair for pair in hard_pairs(1) if pair.scores.dtype.kind == "f"]
