@@ -1,10 +1,14 @@
 """The example of tuning a private model, where scikit-learn is installed (`.[dev]`)."""
 
 import numpy as np
+import pytest
 
 from dpselect import Ledger
 from dpselect.tuning import geometric, tune
 from tests.examples.test_audits import example
+
+# scikit-learn before 1.7 calls SciPy in a way that newer SciPys deprecate.
+pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
 
 ours = example("tune_regularisation")
 
