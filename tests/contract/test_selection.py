@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip, ReportNoisyMax, errors
-from dpselect.mechanisms import permute_and_flip
+from dpselect.mechanisms import permute_and_flip, record
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 # A winner so far ahead that losing to it has probability below 1e-200, in every container that users have.
@@ -171,6 +171,23 @@ def test_rows_of_every_container_are_read(kind, case):
     width = len(ROWS[case][0]) if isinstance(ROWS[case], (list, np.ndarray)) else 2
     assert selected.dtype == np.int64
     assert selected.tolist() == [width - 1, width - 2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_taken_in_chunks_of_any_size(kind, monkeypatch):
+    """Three rows at a time, of which the last chunk has one."""
+    monkeypatch.setattr(record, "_CHUNK", 9)
+    best = np.array([0, 2, 1, 1, 0, 2, 2, 0, 1, 2])
+    scores = np.zeros((10, 3), np.int64)
+    scores[np.arange(10), best] = 10**4
+    assert kind(1).select_rows(scores).tolist() == best.tolist()
+
+
+@pytest.mark.parametrize("total", [0.9, 1.1, math.nan])
+def test_probabilities_that_do_not_sum_to_one_are_not_handed_out(total, monkeypatch):
+    monkeypatch.setattr(PermuteAndFlip, "_probabilities", lambda *_: np.array([total / 2, total / 2]))
+    with pytest.raises(errors.NotConverged, match="do not sum to one"):
+        PermuteAndFlip(1).pmf([0, 0])
 
 
 def test_no_rows_select_nothing():

@@ -106,9 +106,3 @@ def test_a_stream_is_no_table_and_a_table_is_one_block():
 def test_what_is_no_stream_is_refused_by_its_type():
     with pytest.raises(InvalidType, match="batches must be blocks or a table, got int"):
         stream_of(7)
-
-
-@pytest.mark.parametrize(("name", "shown"), [("x" * 40, "x" * 40), ("x" * 39 + "yz", "x" * 39 + "y")])
-def test_a_long_name_is_cut_in_the_message(name, shown):
-    with pytest.raises(InvalidValue, match=f"no column '{shown}': name"):
-        PermuteAndFlip(epsilon=1).summary().feed([{"score": [1]}], name)

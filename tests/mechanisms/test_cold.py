@@ -113,6 +113,13 @@ def test_crowds_are_not_read_again(tiny_blocks):
     assert opened(100 - np.array([0, 0, 50, 60])) == {12: [2, 3]}
 
 
+def test_no_candidate_behind_the_last_one_is_read(monkeypatch):
+    for module in (gaps, hot, flips):
+        monkeypatch.setattr(module, "BLOCK", 4)
+    scores = 100 - np.array([0, 70, 70, 70, 60])
+    assert opened(scores)[12] == [4]
+
+
 class Unlucky(Draws):
     """No cold coin survives its zeros."""
 
@@ -205,7 +212,9 @@ def test_the_last_block_may_be_short():
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32, np.float64])
-@pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 64 * BLOCK, 65 * BLOCK + 5, 129 * BLOCK])
+@pytest.mark.parametrize(
+    "size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 64 * BLOCK, 65 * BLOCK + 5, 129 * BLOCK, 257 * BLOCK]
+)
 @pytest.mark.parametrize("shift", [0, -50])
 def test_each_block_has_its_maximum(size, kind, shift):
     values = np.random.default_rng(size).integers(0, 100, size)

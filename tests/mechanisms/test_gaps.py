@@ -95,7 +95,8 @@ def test_integers_are_compared_with_any_integer_of_64_bits(dtype):
 
 
 @pytest.mark.parametrize(
-    ("number", "fits"), [(Fraction(1, 2), True), (Fraction(1, 3), False), (Fraction(10**400), False)]
+    ("number", "fits"),
+    [(Fraction(1, 2), True), (Fraction(1, 3), False), (Fraction(1, 10), False), (Fraction(10**400), False)],
 )
 def test_floats_are_compared_with_floats_only(number, fits):
     assert module._fits(number, np.dtype(float)) is fits
@@ -118,3 +119,14 @@ def test_exponents_belong_to_the_candidates_that_were_asked_for(candidates):
     exact = [Fraction(8 - int(score), 3) for score in scores[candidates]]
     assert [found.exact(index) for index in range(len(exact))] == exact
     assert found.approximate.tolist() == pytest.approx([float(exponent) for exponent in exact], rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "scores", [[Fraction(1, 3), Fraction(5, 3), 2], np.array([0.25, 1.75, 2.0])], ids=["thirds", "floats"]
+)
+@pytest.mark.parametrize("at_least", [Fraction(5, 2), Fraction(4), Fraction(11, 3)], ids=str)
+def test_fractions_are_below_what_is_given(scores, at_least):
+    found = gaps_of(as_vector(scores), Rate(Fraction(10)), at_least)
+    exact = [Fraction(*score.as_integer_ratio()) for score in list(scores)]
+    assert [found.exact(index) for index in range(3)] == [10 * (at_least - score) for score in exact]
+    assert found.best(Fraction(10)) == at_least

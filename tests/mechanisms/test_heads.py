@@ -55,5 +55,11 @@ def test_removed_members_are_never_chosen(gone):
     assert distribution(heads.choose) == uniform(ALL - set(gone))
 
 
+def test_members_far_behind_the_start_of_a_run_can_be_removed():
+    heads = filled([], [(3, [True] * 16)])
+    heads.discard(np.array([3, 9, 17]))
+    assert distribution(heads.choose) == uniform({*range(3, 19)} - {3, 9, 17})
+
+
 def test_an_empty_set_has_no_members():
     assert Heads().size == 0

@@ -70,6 +70,32 @@ def test_a_word_without_a_one_stays_in_the_contest():
     assert choose_noisy_max(gaps, Draws(source)) == 1  # E is beyond 46 ln 2 = 31.9
 
 
+def test_a_word_without_a_one_stays_in_the_contest_of_its_row():
+    rows = RowGaps(np.array([[0, -20], [0, -20]]), UNIT)
+    first_words = ("0" + "1" * 15 + "0" * 16) + ("0" + "1" * 15) * 2
+    source = ScriptedBits(first_words + "1" * 32 + "0" * 31 + "1" + "1" * 32 + "0" * 64 * 4)
+    assert choose_noisy_max_in_rows(rows, Draws(source)).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("sign", ["0", "1"])
+def test_a_word_without_a_one_has_its_sign(sign):
+    """Fifteen zeros behind a minus are a large negative noise, which loses a near tie that a positive one wins."""
+    first_words = (sign + "0" * 15) * 2
+    refined = "0" * 31 + "1"
+    source = ScriptedBits(first_words + refined * 2 + "0" * 63 + "1" + "1" * 64)
+    chosen = choose_noisy_max(gaps_of(np.array([3, 3]), UNIT), Draws(source))
+    assert chosen == (0 if sign == "0" else 1)
+
+
+def test_ties_in_several_rows_are_settled_each_by_itself():
+    """Both rows are tied in 47 bits; the second one's noise is larger, and none of its business in the first."""
+    rows = RowGaps(np.array([[3, 3], [3, 3]]), UNIT)
+    first_words = ("0" + "1" + "0" * 14) * 2 + ("0" + "0" * 13 + "11") * 2
+    refined = ["1" * 64 + "0" * 64, "0" * 64 + "1" * 64]  # positive noise falls with V
+    source = ScriptedBits(first_words + "01" * 64 + "".join(refined))
+    assert choose_noisy_max_in_rows(rows, Draws(source)).tolist() == [1, 0]
+
+
 @pytest.mark.parametrize("larger", [0, 1])
 def test_words_without_a_one_everywhere(larger):
     """No bound of any candidate: all stay, and the next bits decide."""

@@ -63,6 +63,19 @@ def test_each_hot_candidate_holds_256_tickets(crowded):
             assert draws.bounds == [256 * len(members) + scores.size]
 
 
+@pytest.mark.parametrize("position", [0, 255, 256, 700, 4_999])
+def test_each_cold_candidate_holds_one_ticket_behind_those(position):
+    """All coins are heads, so that whoever is proposed is chosen."""
+
+    class Accepting(Proposing):
+        def finish(self, exponents, prefixes, depths):
+            return np.ones(exponents.approximate.size, np.bool_)
+
+    scores = np.zeros(5_000)
+    scores[9] = 10_000
+    assert choose_by_envelope(gaps_of(scores, UNIT), Accepting(None, 256 + position, refusals=0)) == position
+
+
 def test_a_short_crowd_behind_single_ones():
     """Of 105 hot candidates, 100 are the last block: sizes that are no multiples of a block add up."""
     scores = np.zeros(4 * BLOCK + 100)

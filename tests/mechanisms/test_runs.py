@@ -180,6 +180,22 @@ def test_runs_are_cold_only_if_they_rarely_have_a_head(length):
     assert all(heads[i] > 2.0**-COLD / 8 for i in warm.tolist())
 
 
+class Surviving(Draws):
+    """Every run survives its zeros."""
+
+    def survivors(self, count, zeros):
+        return np.arange(count)
+
+
+def test_every_run_is_in_the_contest_once():
+    """(1 + 8) ln 2 = 6.2 for runs of one: gaps up to 6 are hot, also the one just at the floor, and those from 7 cold."""
+    gaps = gaps_of(np.array([0, -6, -7, -5, -100, -6]), Rate(Fraction(1)))
+    assert gaps.floor(9) == -6
+    runs, zeros = _warm_runs(gaps, np.ones(6, np.uint64), Surviving())
+    assert dict(zip(runs.tolist(), zeros.tolist(), strict=True)) == {0: 0, 1: 0, 2: 8, 3: 0, 4: 8, 5: 0}
+    assert runs.size == 6
+
+
 def test_equal_words_are_settled_by_more_bits():
     """Two equal runs with the same 53 bits: the next word decides, and the first run's members follow it."""
     same = "01" * 32

@@ -268,3 +268,9 @@ def test_any_stream_selects_a_candidate(blocks):
     assert watched.candidates == total
     if total:
         assert 0 <= watched.result() < total
+
+
+@pytest.mark.parametrize(("name", "shown"), [("x" * 40, "x" * 40), ("x" * 39 + "yz", "x" * 39 + "y")])
+def test_a_long_name_is_cut_in_the_message(name, shown):
+    with pytest.raises(InvalidValue, match=f"no column '{shown}': name"):
+        UNIT.summary().feed([{"score": [1]}], name)
