@@ -188,7 +188,7 @@ class Surviving(Draws):
 
 
 def test_every_run_is_in_the_contest_once():
-    """(1 + 8) ln 2 = 6.2 for runs of one: gaps up to 6 are hot, also the one just at the floor, and those from 7 cold."""
+    """(1 + 8) ln 2 = 6.2 for runs of one: gaps up to 6 are hot, also one just at the floor, and those from 7 cold."""
     gaps = gaps_of(np.array([0, -6, -7, -5, -100, -6]), Rate(Fraction(1)))
     assert gaps.floor(9) == -6
     runs, zeros = _warm_runs(gaps, np.ones(6, np.uint64), Surviving())
