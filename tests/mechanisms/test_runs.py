@@ -289,6 +289,11 @@ def test_draws_stay_right_when_the_filter_doubts(monkeypatch):
     assert_rejected(found, wrong, truth=right)
 
 
+def test_low_halves_that_carry_are_added():
+    lengths = np.array([2**32 - 1] * 3 + [2**33 + 1], np.uint64)
+    assert _total(lengths) == sum(lengths.tolist())
+
+
 def test_sums_of_lengths_are_exact():
     lengths = np.array([2**64 - 1] * 5 + [1, 0, 2**63], np.uint64)
     assert _total(lengths) == sum(map(int, lengths))
