@@ -4,8 +4,29 @@ import math
 from fractions import Fraction
 
 import pytest
+from flint import arb, ctx
 
-from dpselect.mechanisms.guarantee import Guarantee
+from dpselect.mechanisms.guarantee import Guarantee, bounded_range_zcdp, laplace_zcdp, pure_zcdp
+from tests.reference import ball
+
+EPSILONS = [Fraction(k, 997) for k in (*range(1, 60), *range(60, 3_000, 7))]
+EPSILONS += [Fraction(1, 10**k) for k in range(1, 40)] + [Fraction(7**k) for k in range(12)] + [Fraction(1, 100)]
+
+
+@pytest.mark.parametrize(
+    ("rho", "exact"),
+    [
+        (laplace_zcdp, lambda x: x + (-x).exp() - 1),
+        (bounded_range_zcdp, lambda x: min(x * x / 8, x, key=lambda value: float(value.mid()))),
+        (pure_zcdp, lambda x: min(x * x / 2, x, key=lambda value: float(value.mid()))),
+    ],
+    ids=["Laplace", "bounded range", "pure"],
+)
+def test_rho_is_never_below_its_formula_and_hardly_above(rho, exact):
+    with ctx.workprec(400):
+        for epsilon in EPSILONS:
+            ratio = arb(rho(epsilon)) / exact(ball(epsilon))
+            assert 1 <= ratio <= 1 + 3e-12 + 2e-2 * min(float(epsilon), 1e-2) ** 3, epsilon
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.125, 5e-324, 1e300])

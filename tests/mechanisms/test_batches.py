@@ -70,6 +70,10 @@ def test_after_a_change_of_type_tables_are_as_large_again():
     assert [table.num_rows for table in tables] == [1, 4, 1]
 
 
+def test_a_table_may_be_larger_than_asked_for():
+    assert [table.num_rows for table in gathered(batches([3, 3, 1]), ["score"], 4)] == [6, 1]
+
+
 def test_after_a_large_table_the_next_is_as_large_again():
     tables = list(gathered(batches([4, 2, 2, 1]), ["score"], 4))
     assert [table.num_rows for table in tables] == [4, 4, 1]

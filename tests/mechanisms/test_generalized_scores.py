@@ -63,11 +63,11 @@ def test_a_wrong_guess_is_corrected(candidates):
 
 
 def test_a_wrong_guess_is_corrected_on_a_long_hull():
-    s = list(range(1, 40))
-    hull = generalizing._Points(s, [s_j * (100 - s_j) for s_j in s], 1)
+    s = list(range(1, 300))  # more than Python keeps one object of each number for
+    hull = generalizing._Points(s, [s_j * (1000 - s_j) for s_j in s], 1)
     assert generalizing._upper_hull(hull) == hull
     touched = set()
-    for r in range(-2000, 4000, 100):
+    for r in range(-60_000, 200_000, 5_000):
         slopes = [Fraction(r_j - r, s_j + 2) for s_j, r_j in zip(s, hull.r, strict=True)]
         best = slopes.index(max(slopes))
         assert {generalizing._tangent(hull, 2, r, guess) for guess in range(len(s))} == {best}
@@ -76,8 +76,19 @@ def test_a_wrong_guess_is_corrected_on_a_long_hull():
 
 
 def test_a_corner_goes_when_a_later_one_sees_over_it():
-    points = generalizing._Points([1, 2, 3, 4], [0, 10, 11, 13], 1)
-    assert generalizing._upper_hull(points) == generalizing._Points([1, 2, 4], [0, 10, 13], 1)
+    for s, r, corners in (
+        ([1, 2, 3, 4], [0, 10, 11, 13], [0, 1, 3]),
+        ([1, 2, 3, 4], [0, 10, 12, 14], [0, 1, 3]),  # on the line
+        ([1, 2, 5, 6], [0, 10, 12, 13], [0, 1, 3]),
+        ([1, 2, 3], [5, 5, 5], [0]),
+    ):
+        wanted = generalizing._Points([s[k] for k in corners], [r[k] for k in corners], 1)
+        assert generalizing._upper_hull(generalizing._Points(s, r, 1)) == wanted
+
+
+def test_many_candidates_of_one_sensitivity():
+    found = generalized_scores(range(300), [2] * 300, 1)
+    assert found == [Fraction(score - 299, 4) for score in range(300)]
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(-90, 90)), min_size=1, max_size=25))
@@ -208,6 +219,8 @@ BAD = {
     "no scores": (([], [], 1), errors.InvalidValue, "at least one"),
     "epsilon": (([1, 2], [1, 1], 0), errors.InvalidValue, "epsilon must be > 0"),
     "certain failure": (([1, 2], [1, 1], 1, 1), errors.InvalidValue, "failure must be between 0 and 1"),
+    "more than certain failure": (([1, 2], [1, 1], 1, 2), errors.InvalidValue, "failure must be between 0 and 1"),
+    "more sensitivities": (([1, 2], [1, 1, 1], 1), errors.InvalidValue, "as many as scores, got 3 and 2"),
     "no failure": (([1, 2], [1, 1], 1, 0), errors.InvalidValue, "failure must be > 0"),
 }
 
