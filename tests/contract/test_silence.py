@@ -59,7 +59,9 @@ class TalkingArray:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "scores", [[Talking(2.5), 1], [TalkingInteger(7), 1], np.array([Talking(2.5), 1], object), TalkingArray()], ids=str
+    "scores",
+    [[Talking(2.5), 1], [TalkingInteger(7), 1], np.array([Talking(2.5), 1], object), TalkingArray()],
+    ids=["float", "int", "objects", "array"],
 )
 def test_what_foreign_numbers_raise_is_not_passed_on(kind, scores):
     for choose in (kind(1).select, lambda scores: kind(1).select_rows([scores])):

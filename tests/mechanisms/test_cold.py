@@ -193,6 +193,14 @@ def test_what_is_just_at_the_floor_is_hot(far):
     assert find_hot(contest).positions.tolist() == [3, far * BLOCK + 7]
 
 
+def test_blocks_are_looked_at_in_parts_and_a_short_one_by_itself(monkeypatch):
+    monkeypatch.setattr(hot, "_SCATTERED", 3)
+    found = [part.tolist() for part in hot._parts(np.arange(0, 20, 2), 18)]
+    assert found == [[0, 2, 4], [6, 8, 10], [12, 14, 16], [18]]
+    assert [part.size for part in hot._parts(np.arange(300), 300)] == [3] * 100
+    assert list(hot._parts(np.empty(0, np.int64), 5)) == []
+
+
 def test_scattered_blocks_that_hold_few_are_read_together(monkeypatch):
     scores = np.zeros(9 * BLOCK + 5)
     places = [3, 2 * BLOCK, 2 * BLOCK + 9, 5 * BLOCK - 1, 9 * BLOCK + 1]
