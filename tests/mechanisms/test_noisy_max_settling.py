@@ -87,13 +87,15 @@ def test_a_word_without_a_one_has_its_sign(sign):
     assert chosen == (0 if sign == "0" else 1)
 
 
-def test_ties_in_several_rows_are_settled_each_by_itself():
-    """Both rows are tied in 47 bits; the second one's noise is larger, and none of its business in the first."""
-    rows = RowGaps(np.array([[3, 3], [3, 3]]), UNIT)
-    first_words = ("0" + "1" + "0" * 14) * 2 + ("0" + "0" * 13 + "11") * 2
-    refined = ["1" * 64 + "0" * 64, "0" * 64 + "1" * 64]  # positive noise falls with V
-    source = ScriptedBits(first_words + "01" * 64 + "".join(refined))
-    assert choose_noisy_max_in_rows(rows, Draws(source)).tolist() == [1, 0]
+@pytest.mark.parametrize("louder", [0, 1])
+def test_ties_in_several_rows_are_settled_each_by_itself(louder):
+    """Each row has two that are tied in 47 bits; in one row the noise is larger, and none of the other's business."""
+    rows = RowGaps(np.array([[3, 3, -1000], [-1000, 3, 3]]), UNIT)
+    loud, quiet, far = "0" * 14 + "11", "01" + "0" * 14, "01" * 8
+    first, second = (loud, quiet) if louder == 0 else (quiet, loud)
+    refined = "0" * 64 + "1" * 64 + "1" * 64 + "0" * 64  # positive noise falls with V
+    source = ScriptedBits(first * 2 + far * 2 + second * 2 + "01" * 64 + refined)
+    assert choose_noisy_max_in_rows(rows, Draws(source)).tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("larger", [0, 1])
