@@ -48,6 +48,10 @@ class Colour(IntEnum):
     RED = 1
 
 
+class Series(deque):
+    """Of another library."""
+
+
 class Wrapped:
     """A scalar of another library, which says what NumPy would make of it."""
 
@@ -92,6 +96,8 @@ MIXED = {
     "Timestamp": ["a", pd.Timestamp(COUNT)],
     "array": ["a", np.array([1, 2])],
     "a type with a dtype": [1, Wrapped()],
+    "complex": np.array([1, 2], np.complex64),
+    "pandas durations": pd.Series([pd.Timedelta(1), pd.Timedelta(2)]),
     "pandas": pd.Series(["a", 1j], dtype=object),
     "pandas dates": pd.Series([NANOSECOND, NANOSECOND]),
     "long double": np.array([1, 2], np.longdouble),
@@ -150,6 +156,7 @@ def test_lone_surrogates_are_written():
         7,
         {"a": 1, "b": 2}.keys(),
         deque("ab"),
+        Series("ab"),
         np.array([["a"], ["b"]]),
         np.array("a"),
         pd.DataFrame({"a": [1, 2]}),
@@ -183,6 +190,11 @@ LABELS = {
     "pandas, Arrow": (pd.Series(["a", "b"], dtype="string[pyarrow]"), "b"),
     "polars categories": (pl.Series(["a", "b"], dtype=pl.Categorical), "b"),
     "numbers": (np.array([1, 2], np.float16), 2.0),
+    "Arrow, microseconds": (pa.array([1, 2], pa.timestamp("us")), datetime.datetime(1970, 1, 1, 0, 0, 0, 2)),
+    "Arrow, milliseconds and zoned": (
+        pa.array([0, 5], pa.timestamp("ms", "UTC")),
+        datetime.datetime(1970, 1, 1, 0, 0, 0, 5_000, tzinfo=datetime.UTC),
+    ),
     "double numbers": (np.array([1, 2], np.float64), 2.0),
     "scalars": ([np.int64(1), np.str_("b")], "b"),
     "bytes": (np.array([b"a", b"b"]), b"b"),
@@ -213,6 +225,19 @@ def test_labels_are_exact_here_and_through_arrow(name):
         assert (same.result(), type(same.result())) == (expected, type(expected))
         if isinstance(expected, (np.datetime64, np.timedelta64)):
             assert same.result().dtype == expected.dtype
+
+
+def test_a_null_behind_a_label_does_not_cut_it():
+    labels = pl.Series([COUNT, None]).cast(pl.Datetime("ns"))
+    result = watched(labels, chosen=0).result()
+    assert (result, type(result)) == (NANOSECOND, np.datetime64)
+
+
+def test_many_labels_are_as_many_as_scores():
+    """More than Python keeps one object of each number for."""
+    made = CERTAIN.summary()
+    made.update([*range(299), 10_000], [f"label{i}" for i in range(300)])
+    assert made.result() == "label299"
 
 
 @pytest.mark.parametrize("kind", [list, pd.Series, lambda labels: np.array(labels, object)])

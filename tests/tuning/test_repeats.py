@@ -174,10 +174,12 @@ def test_poisson_costs_are_rounded_up(epsilon, mean):
     ("wrong", "words"),
     [
         (lambda: geometric(1), "mean must be > 1"),
+        (lambda: geometric("0.5"), "mean must be > 1"),
         (lambda: geometric(-3), "mean must be > 0"),
         (lambda: Poisson("0.5"), "mean must be >= 1"),
         (lambda: logarithmic(1), "stop must be below 1"),
         (lambda: logarithmic(0), "stop must be > 0"),
+        (lambda: logarithmic(2), "stop must be below 1"),
         (lambda: NegativeBinomial(-1, "0.5"), "shape must be zero or at least"),
         (lambda: NegativeBinomial("5e-324", "0.2"), "shape must be zero or at least"),
         (lambda: NegativeBinomial(1, "1e-400"), "stop must be at least"),
