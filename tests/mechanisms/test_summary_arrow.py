@@ -99,6 +99,7 @@ def test_an_empty_summary_is_still_the_identity():
         (3, InvalidType, "batch must be an Arrow record batch or table, got int"),
         (pa.table({"x": [1]}), InvalidValue, "not of a summary"),
         (pa.table({"x": [1, 2]}), InvalidValue, "must have one row"),
+        (pa.table({"x": []}), InvalidValue, "must have one row"),
     ],
 )
 def test_other_batches_are_refused(batch, error, words):
