@@ -46,3 +46,8 @@ def test_the_least_value_allows_for_every_rounding(upper):
     error = Fraction(1, 2**18) + Fraction(1, 2**48) * (abs(Fraction(upper)) + 11)
     assert Fraction(float(least)) <= Fraction(upper) - Fraction(noisy_max.WIDTH) - error
     assert least > upper - noisy_max.WIDTH - 1e-3 - 1e-12 * abs(upper), "or too many are left for the exact road"
+
+
+def test_an_exponent_is_bounded_from_below():
+    """The computed exponent is within a relative 2**-51, and its product with the factor is rounded."""
+    assert Fraction(noisy_max._BELOW) * (1 + Fraction(1, 2**51)) * (1 + Fraction(1, 2**53)) <= 1
