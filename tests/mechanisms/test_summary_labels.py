@@ -49,7 +49,9 @@ class Colour(IntEnum):
 
 
 class Series(deque):
-    """Of another library."""
+    """Of another library, whose name comes before those of pandas and polars."""
+
+    __module__ = "frames"
 
 
 class Wrapped:
