@@ -7,10 +7,11 @@ BIN := .venv/bin
 FUZZ_SECONDS ?= 60
 MUTANTS ?= 200
 
-.PHONY: help demo test bench docs pictures test-oldest fuzz mutants clean
+.PHONY: help demo test test-slow bench docs pictures test-oldest fuzz mutants clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
-	@echo "make test   lint, type-check and run every test"
+	@echo "make test   lint, type-check and run the tests"
+	@echo "make test-slow  run the exhaustive and long tests"
 	@echo "make bench  measure dpselect beside numpy, OpenDP and diffprivlib"
 	@echo "make docs   build the documentation into site/; it opens without a network"
 	@echo "make pictures  draw the pictures of the documentation again"
@@ -43,7 +44,10 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+test-slow: .venv/installed-dev
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 bench: .venv/installed-bench
 	$(BIN)/python -m benchmarks

@@ -16,10 +16,11 @@ from dpselect.tables.duckdb_lists import arrow_list
 from dpselect.tables.duckdb_source import connect, schema, source_of
 from dpselect.tables.engine import Counts, Individuals, peeled
 from dpselect.tables.grid import Grid
+from dpselect.tables.keys import different_values
 from dpselect.tables.kinds import Column
 from dpselect.tables.progress import shown_progress
 from dpselect.tables.ranks import Places
-from dpselect.tables.values import Values, public_values
+from dpselect.tables.values import Values
 
 
 class DuckDBEngine:
@@ -30,9 +31,11 @@ class DuckDBEngine:
         self._connection = connect()
         self.columns = schema(self._source, self._connection)
 
-    def listed(self, candidates: Any, column: Column) -> Values:
-        """Return a public list of candidates, checked against the kind of its column."""
-        return public_values(candidates, column)
+    def listed(self, values: Any, column: Column) -> Values:
+        """Return a public list of values that are different in the type of their column."""
+        return different_values(values, column, self._connection)
+
+    candidates = listed
 
     def chosen(
         self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int

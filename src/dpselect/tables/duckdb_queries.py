@@ -76,9 +76,18 @@ def _facts(source: str, expression: str, who: Individuals, *, item: str, join: s
     return f"source_rows AS ({source}), facts AS {'MATERIALIZED ' if is_limited(who) else ''}({facts})"
 
 
-def listed(name: str, values: Values, column: Column) -> str:
+def cast_list(name: str, values: Values, column: Column) -> str:
     """A public list in the type in which it is compared; NULL equals nothing."""
     return f"SELECT place, TRY_CAST(value AS {sql.type_of_candidates(column, values.kind)}) AS value FROM {name}"
+
+
+def listed(name: str, values: Values, column: Column) -> str:
+    """The different values of a public list, each once, so that no row can match two of its items.
+
+    Items that are equal in the column's type are refused before (`keys.different_values`); this is the second wall.
+    """
+    cast = cast_list(name, values, column)
+    return f"SELECT min(place) AS place, value FROM ({cast}) WHERE value IS NOT NULL GROUP BY value"
 
 
 def is_limited(who: Individuals) -> bool:

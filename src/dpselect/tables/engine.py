@@ -60,8 +60,12 @@ class Engine(Protocol):
         """Return the public schema."""
         ...
 
-    def listed(self, candidates: Any, column: Column) -> Values:
-        """Return a public list of candidates, checked against the kind of its column."""
+    def listed(self, values: Any, column: Column) -> Values:
+        """Return a public list of values that are different in the type of their column."""
+        ...
+
+    def candidates(self, values: Any, column: Column) -> Values:
+        """Return a public list of candidates, in whatever form the engine takes them."""
         ...
 
     def chosen(

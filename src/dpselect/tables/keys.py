@@ -5,15 +5,19 @@ flags are written in one way only, a float by the shortest text that reads back 
 What equals no candidate (a missing value, an infinite moment) has no key.
 """
 
+from typing import Any
+
+import duckdb
 import pyarrow as pa
 
+from dpselect.errors import InvalidValue
 from dpselect.tables import duckdb_queries
 from dpselect.tables.duckdb_lists import arrow_list
-from dpselect.tables.duckdb_source import connect
 from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.values import Values
+from dpselect.tables.values import Values, public_values
 
 _LIST = "dpselect_list"
+_SHOWN_CHARACTERS = 60
 
 
 def key(expression: str, kind: Kind) -> str:
@@ -25,9 +29,44 @@ def key(expression: str, kind: Kind) -> str:
     return f"CAST({expression} AS VARCHAR)"
 
 
-def keys_of(values: Values, column: Column) -> pa.Table:
-    """The place and the key of every item of a public list, which is compared with a column."""
-    connection = connect()
-    connection.register(_LIST, arrow_list(values, column))
-    listed = duckdb_queries.listed(_LIST, values, column)
-    return connection.sql(f"SELECT place, {key('value', values.kind)} AS key FROM ({listed})").to_arrow_table()
+def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    """The place and the key of every item of a public list, which is compared with a column.
+
+    Only the first of the items that have one key keeps it, so that no row can match two of them.
+    """
+    listed = (
+        f"SELECT place, {key('value', values.kind)} AS key FROM ({duckdb_queries.cast_list(_LIST, values, column)})"
+    )
+    first = f"SELECT place, CASE WHEN place = min(place) OVER (PARTITION BY key) THEN key END AS key FROM ({listed})"
+    return _over_list(values, column, connection).sql(first).to_arrow_table()
+
+
+def different_values(values: Any, column: Column, connection: duckdb.DuckDBPyConnection) -> Values:
+    """A public list, checked against the kind of its column; no two of its items are one value in the column's type.
+
+    A row that is in two groups would count twice for the price of one.
+    """
+    listed = public_values(values, column)
+    equal = (
+        f"SELECT min(place), max(place) FROM ({duckdb_queries.cast_list(_LIST, listed, column)})"
+        " WHERE value IS NOT NULL GROUP BY value HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
+    )
+    for first, second in _over_list(listed, column, connection).sql(equal).fetchall():
+        raise same_value(listed.items[first], listed.items[second], column)
+    return listed
+
+
+def same_value(first: Any, second: Any, column: Column) -> InvalidValue:
+    """The error for two items of a public list that a column cannot tell apart."""
+    shown = " and ".join(str(item)[:_SHOWN_CHARACTERS] for item in (first, second))
+    return InvalidValue(
+        f"candidates must be different values: {shown} are one value in the column {column.name!r}, which holds"
+        f" {column.kind.value} of the type {column.type}: keep one of the two"
+    )
+
+
+def _over_list(values: Values, column: Column, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """A cursor that can query the list."""
+    cursor = connection.cursor()
+    cursor.register(_LIST, arrow_list(values, column))
+    return cursor

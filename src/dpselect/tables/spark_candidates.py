@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import sql
-from dpselect.tables.keys import key
+from dpselect.tables.keys import key, same_value
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark_queries import called, typed
 from dpselect.tables.spark_source import described_columns
@@ -82,7 +82,7 @@ def frame_values(frame: DataFrame, column: Column) -> FrameValues:
             " cast them to the column's type"
         )
     labelled = _labelled(frame, given, column)
-    size, digest = _checked(labelled, given.kind)
+    size, digest = _checked(labelled, given.kind, column)
     return FrameValues(given.kind, (), frame=labelled, size=size, digest=digest)
 
 
@@ -103,7 +103,14 @@ def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:
     return sent.mapInArrow(reader, "label string, key string")
 
 
-def _checked(labelled: DataFrame, kind: Kind) -> tuple[int, str]:
+def _equal_labels(labelled: DataFrame) -> tuple[str, str]:
+    """Two candidates that have one key: they are one value in the type of the column."""
+    same = labelled.where("key IS NOT NULL").groupBy("key").agg(F.min("label"), F.max("label"), F.count(F.lit(1)))
+    [row] = same.toDF("key", "first", "last", "candidates").where("candidates > 1").limit(1).collect()
+    return row["first"], row["last"]
+
+
+def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, str]:
     """The number of candidates and their digest. The list is public, and so is what is wrong with it."""
     hashed = F.sha2("label", 256)
     width = 64 // _PARTS
@@ -111,17 +118,22 @@ def _checked(labelled: DataFrame, kind: Kind) -> tuple[int, str]:
         F.sum(F.conv(F.substring(hashed, 1 + i * width, width), 16, 10).cast("decimal(20,0)")) for i in range(_PARTS)
     ]
     unfit = F.count_if(F.expr(_UNFIT.get(kind, "false")))
-    numbers = [F.count(F.lit(1)), F.count("label"), F.count_distinct("label"), unfit]
+    counted = [F.count(F.lit(1)), F.count("label"), F.count_distinct("label"), unfit]
+    numbers = [*counted, F.count("key"), F.count_distinct("key"), *sums]
     try:
-        [row] = labelled.agg(*(n.alias(f"n{i}") for i, n in enumerate([*numbers, *sums]))).collect()
+        [row] = labelled.agg(*(n.alias(f"n{i}") for i, n in enumerate(numbers))).collect()
+        size, known, different, bad, keys, different_keys, *parts = row
+        equal = _equal_labels(labelled) if different_keys < keys and different == size else None
     except Exception:
         raise EngineFailure("the candidates could not be read: check their DataFrame") from None
-    size, known, different, bad, *parts = row
     if not size:
         raise InvalidValue("candidates must have at least one value: list what may be answered")
     if known < size or bad:
         raise InvalidValue("candidates must be finite numbers, text, dates, timestamps or booleans: drop missing ones")
     if different < size:
         raise InvalidValue("candidates must be different values: drop the duplicates")
+    if equal is not None:
+        first, second = map(_VALUES[kind], equal)
+        raise same_value(first, second, column)
     text = ":".join([str(size), *(str(int(part) % 2**64) for part in parts)])
     return int(size), hashlib.sha256(text.encode()).hexdigest()

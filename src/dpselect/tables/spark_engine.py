@@ -19,15 +19,17 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.summary import Summary
 from dpselect.mechanisms.summary_arrow import summary_of
 from dpselect.tables import spark_queries as queries
+from dpselect.tables.duckdb_source import connect
 from dpselect.tables.engine import Individuals
 from dpselect.tables.grid import Grid
+from dpselect.tables.keys import different_values
 from dpselect.tables.kinds import Column
 from dpselect.tables.ranks import Places
 from dpselect.tables.spark_candidates import FrameValues, frame_values
 from dpselect.tables.spark_session import check_workers
 from dpselect.tables.spark_source import rows_of
 from dpselect.tables.spark_workers import SUMMARY_SCHEMA, Chooser
-from dpselect.tables.values import Values, public_values
+from dpselect.tables.values import Values
 
 T = TypeVar("T")
 
@@ -39,12 +41,15 @@ class SparkEngine:
         self._rows = rows_of(source)
         check_workers(self._rows.spark)
         self.columns = self._rows.columns
+        self._connection = connect()  # for public lists only
 
-    def listed(self, candidates: Any, column: Column) -> Values:
+    def listed(self, values: Any, column: Column) -> Values:
+        """Return a public list of values that are different in the type of their column."""
+        return different_values(values, column, self._connection)
+
+    def candidates(self, values: Any, column: Column) -> Values:
         """Return a public list, or the candidates of a Spark DataFrame of one column, which stay there."""
-        if isinstance(candidates, DataFrame):
-            return frame_values(candidates, column)
-        return public_values(candidates, column)
+        return frame_values(values, column) if isinstance(values, DataFrame) else self.listed(values, column)
 
     def chosen(
         self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int

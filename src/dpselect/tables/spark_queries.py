@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from dpselect.tables import sql
+from dpselect.tables.duckdb_source import connect
 from dpselect.tables.engine import Groups, Individuals
 from dpselect.tables.grid import Grid
 from dpselect.tables.keys import key, keys_of
@@ -107,7 +108,7 @@ def typed(name: str, column: Column) -> str:
 
 def public_keys(rows: Rows, values: Values, column: Column) -> DataFrame:
     """The place and the key of each item of a public list."""
-    return rows.spark.createDataFrame(keys_of(values, column), "place bigint, key string")
+    return rows.spark.createDataFrame(keys_of(values, column, connect()), "place bigint, key string")
 
 
 def scores(found: DataFrame, candidates: DataFrame, who: Individuals) -> DataFrame:

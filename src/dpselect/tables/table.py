@@ -20,7 +20,6 @@ from dpselect.tables.grid import public_grid
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.questions import Quantile, Question, TopK
 from dpselect.tables.sensitivity import Neighbours
-from dpselect.tables.values import public_values
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -97,7 +96,7 @@ class Questions:
 
     def _top(self, column: str, candidates: Any, k: int | None) -> TopK:
         found = self._column(column)
-        values = self._engine.listed(candidates, found)
+        values = self._engine.candidates(candidates, found)
         if k is not None and not 1 <= k <= len(values):
             raise InvalidValue(f"k must be from 1 to the number of candidates, {len(values)}, got {k}")
         return TopK(found, values, k)
@@ -143,7 +142,7 @@ class Table(Questions):
         if most > 1 and self._who.person is None:
             raise InvalidValue("max_groups must be 1 without a person column: a row is in one group only")
         found = self._column(column)
-        values = public_values(candidates, found)
+        values = self._engine.listed(candidates, found)
         who = replace(self._who, groups=Groups(found, values, min(most, len(values))))
         return GroupedTable(self._engine, who, self._neighbours, self._ledger)
 
