@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpselect.sampling.draws import Draws
+from dpselect.sampling.lines import LeastScores
 
 
 class Refused(Exception):
@@ -56,6 +57,11 @@ class BranchingDraws(Draws):
         heads = np.array([self.coin(heads_probability(gap.item())) for gap in gaps], dtype=bool)
         return heads, np.empty(0, np.intp), np.empty(0, np.uint8)
 
+    def octets_by_lines(self, levels, lines):
+        """Whole gaps and rounded ones are levels; float scores are below the forty that the tests have as the best."""
+        gaps = [40 - level if isinstance(lines, LeastScores) else level for level in levels.tolist()]
+        return self.first_octets(np.array(gaps), None)
+
     def finish(self, exponents, prefixes, depths):
         size = exponents.approximate.size
         assert not np.any(prefixes)
@@ -81,6 +87,12 @@ class BranchingDraws(Draws):
 
     def index(self, bound):
         return self.choose([Fraction(1, bound)] * bound)
+
+    def index_at_once(self, bound):
+        return self.index(bound)
+
+    def indices_at_once(self, bounds):
+        return self.indices(bounds)
 
     def indices(self, bounds):
         return np.array([self.index(int(bound)) for bound in bounds], dtype=np.int64)

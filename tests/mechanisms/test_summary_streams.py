@@ -103,7 +103,9 @@ def work(monkeypatch):
     def of(blocks, size):
         bits, seen, scores_of = CountedBits(), [], module.gaps_of
         monkeypatch.setattr(
-            module, "gaps_of", lambda scores, *rest: seen.append(len(scores)) or scores_of(scores, *rest)
+            module,
+            "gaps_of",
+            lambda scores, *rest, **options: seen.append(len(scores)) or scores_of(scores, *rest, **options),
         )
         draws = module.Draws
         monkeypatch.setattr(module, "Draws", lambda: draws(bits))

@@ -18,6 +18,7 @@ from dpselect._exact import float_above, float_near, rational
 from dpselect._scores import Array, Vector, not_finite, over_common_denominator
 from dpselect.sampling.coin import Floats
 from dpselect.sampling.enclosure import log_bracket
+from dpselect.sampling.lines import Distances, Lines, of_rounded_gaps
 from dpselect.sampling.octets import OctetTable, octet_tables
 
 Candidates = npt.NDArray[np.integer] | slice  # positions, or a run of them
@@ -48,6 +49,11 @@ class Rate:
     def octets(self) -> tuple[OctetTable, OctetTable]:
         """Return the tables of the first octet, for float and for integer gaps."""
         return octet_tables(self.exact)
+
+    @cached_property
+    def distances(self) -> Distances:
+        """Return how far below the best score each octet's line is."""
+        return Distances(self.exact)
 
     @cached_property
     def _cold_gaps(self) -> dict[int, tuple[int, float]]:
@@ -96,15 +102,23 @@ class SelectedExponents:
 class Gaps:
     """Gaps of a vector of integers or floats. Secret: it has no repr of its own and is never shown."""
 
-    def __init__(self, values: Array, rate: Rate, maximum: Any = None, at_least: Any = None) -> None:
-        """Gaps below the maximum of the values, or below `at_least` if that is more, or below a given maximum."""
+    def __init__(
+        self, values: Array, rate: Rate, maximum: Any = None, at_least: Any = None, steady: bool = False
+    ) -> None:
+        """Gaps below the maximum of the values, or below `at_least` if that is more, or below a given maximum.
+
+        If `steady`, the maximum is found in a time that does not depend on the values, and not for each block.
+        """
         self.values, self.rate, self.size = values, rate, values.size
         self._whole = values.dtype.kind in "iu"
         # The difference of two int64 may need 64 bits without a sign: subtract modulo 2**64, read the result as uint64.
         self._type = (np.uint64 if values.dtype.kind == "u" else np.int64) if self._whole else np.float64
         if maximum is None:
-            self.block_maxima = block_maxima(values)
-            maximum = np.maximum.reduce(self.block_maxima)
+            if steady:
+                maximum = steady_maxima(values[np.newaxis])[0]
+            else:
+                self.block_maxima = block_maxima(values)
+                maximum = np.maximum.reduce(self.block_maxima)
             maximum = maximum if at_least is None else max(maximum.item(), at_least)
         self.maximum = np.asarray(maximum, dtype=self._type)
 
@@ -112,6 +126,24 @@ class Gaps:
     def octets(self) -> OctetTable:
         """Return the first octet's table, of the type of the gaps."""
         return self.rate.octets[self._whole]
+
+    @property
+    def lines(self) -> Lines:
+        """Return what decides coins by their first octets, from the `levels` of candidates."""
+        distances = self.rate.distances
+        return distances.of_whole_gaps if self._whole else distances.of_float_scores(self.maximum.item())
+
+    def levels(self, run: slice, room: Array) -> Array:
+        """Return what the lines compare: whole gaps, or floats as they are, because their gaps are rounded.
+
+        Whole gaps are written into `room`, an array of uint64 that is at least as long.
+        """
+        values = self.values[run]
+        if not self._whole:
+            return values
+        gaps = room[: values.size]
+        np.subtract(self.maximum, values, out=gaps.view(self._type), dtype=self._type)
+        return gaps
 
     def of(self, values: Array, maximum: Array | None = None) -> Array:
         """Return maximum - values, as uint64 exactly or as float64 rounded once (infinite where that overflows)."""
@@ -175,6 +207,15 @@ class RationalGaps(Gaps):
         """Return the score that the gaps are below."""
         return self._best
 
+    @property
+    def lines(self) -> Lines:
+        """Return lines of rounded gaps."""
+        return of_rounded_gaps(self.octets)
+
+    def levels(self, run: slice, room: Array) -> Array:  # noqa: ARG002 - floats need none
+        """Return the rounded gaps."""
+        return self.at(run)
+
     def exact(self, position: int) -> Fraction:
         """Return the exact exponent of one candidate."""
         return self._exact[position]
@@ -183,8 +224,8 @@ class RationalGaps(Gaps):
 class RowGaps(Gaps):
     """Gaps of a matrix, each row below its own maximum; candidates are counted row by row."""
 
-    def __init__(self, matrix: Array, rate: Rate) -> None:
-        maxima = row_maxima(matrix)
+    def __init__(self, matrix: Array, rate: Rate, steady: bool = False) -> None:
+        maxima = steady_maxima(matrix) if steady else row_maxima(matrix)
         self.shape = matrix.shape
         super().__init__(np.ascontiguousarray(matrix).ravel(), rate, maxima)
         self._all = self.of(matrix, self.maximum[:, np.newaxis]).ravel()
@@ -192,6 +233,18 @@ class RowGaps(Gaps):
     def at(self, candidates: Candidates) -> Array:
         """Return the gaps of some candidates."""
         return self._all[candidates]
+
+    @property
+    def lines(self) -> Lines:
+        """Return lines of gaps: rows of floats have a best score each, and so their gaps are compared."""
+        return self.rate.distances.of_whole_gaps if self._whole else of_rounded_gaps(self.octets)
+
+    def levels(self, run: slice, room: Array) -> Array:
+        """Return the gaps; whole ones in `room`."""
+        gaps = self._all[run]
+        if self._whole:
+            room[: gaps.size] = gaps
+        return room[: gaps.size] if self._whole else gaps
 
     def exact(self, position: int) -> Fraction:
         """Return the exact exponent of one candidate."""
@@ -204,11 +257,11 @@ def _positive_float(exponent: Fraction) -> float:
     return min(max(float_near(exponent), math.ulp(0.0)), sys.float_info.max) if exponent else 0.0
 
 
-def gaps_of(scores: Vector, rate: Rate, at_least: Fraction | None = None) -> Gaps:
+def gaps_of(scores: Vector, rate: Rate, at_least: Fraction | None = None, *, steady: bool = False) -> Gaps:
     """The gaps of exact scores at a rate, below their maximum or below `at_least` if that is more."""
     if isinstance(scores, np.ndarray):
         if rate.is_moderate and _fits(at_least, scores.dtype):
-            return Gaps(scores, rate, at_least=_native(at_least, scores.dtype))
+            return Gaps(scores, rate, at_least=_native(at_least, scores.dtype), steady=steady)
         block_maxima(scores)  # refuses scores that are not finite
         scores = [rational(score) for score in scores.tolist()]
     scaled = over_common_denominator(scores)
@@ -216,7 +269,7 @@ def gaps_of(scores: Vector, rate: Rate, at_least: Fraction | None = None) -> Gap
         values, denominator = scaled
         finer, floor = Rate(rate.exact / denominator), None if at_least is None else at_least * denominator
         if finer.is_moderate and _fits(floor, values.dtype):
-            return Gaps(values, finer, at_least=_native(floor, values.dtype))
+            return Gaps(values, finer, at_least=_native(floor, values.dtype), steady=steady)
     return RationalGaps(scores, rate, at_least)
 
 
@@ -273,4 +326,14 @@ def row_maxima(matrix: Array) -> Array:
         finite = math.isfinite(highest.view(matrix.dtype))
     if not finite:
         raise not_finite()
+    return maxima
+
+
+def steady_maxima(matrix: Array) -> Array:
+    """The maximum of each row as `row_maxima` finds it, whose time depends on signs; here nothing does."""
+    maxima: Array = np.maximum.reduce(matrix, axis=1)
+    if matrix.dtype.kind == "f":
+        ends = np.minimum.reduce(matrix, axis=None), np.maximum.reduce(maxima)
+        if not np.isfinite(ends).all():
+            raise not_finite()
     return maxima

@@ -12,13 +12,15 @@ import numpy as np
 
 from dpselect import _validate
 from dpselect._scores import as_lengths, as_vector
+from dpselect.errors import InvalidValue
 from dpselect.mechanisms.flips import ALL, flip, flip_long
 from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee, laplace_zcdp
 from dpselect.mechanisms.lazy import Score, Watch, lazy_scores
 from dpselect.mechanisms.lazy_flip import choose_lazily
 from dpselect.mechanisms.record import Number, SelectionRecord, Selections
-from dpselect.mechanisms.runs import choose_in_runs, without_empty
+from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
+from dpselect.mechanisms.steady import choose_in_rows_steadily, choose_steadily
 from dpselect.mechanisms.summary import Summary
 from dpselect.probability.flip_integral import permute_and_flip_probabilities
 from dpselect.probability.grid import Floats
@@ -42,25 +44,54 @@ class PermuteAndFlip(SelectionRecord):
     2
     """
 
-    def select(self, scores: Any, *, early_exit: bool = False) -> int:
+    def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
 
-        `early_exit=True` walks a random order and stops at the first head. It is faster where many candidates are
-        close to the best, and its run time tells an onlooker how many: use it only where nobody can time you.
+        Args:
+            scores: one score for each candidate. Secret.
+            early_exit: walk a random order and stop at the first head. It is faster where many candidates are close to
+                the best, and its run time reveals how many: use it only where nobody can time you.
+            steady: follow a schedule that does not depend on the scores, for integers and floats in arrays. It costs
+                about fifty times `argmax`, and its run time does not reveal neighbours; docs/limits.md says what was
+                measured.
+
+        Returns:
+            The position of the selected candidate.
+
+        Raises:
+            InvalidValue: if there is no score, a score is not finite, or both options are set.
+
+        >>> PermuteAndFlip(epsilon=1).select([0, 0, 1000], steady=True)
+        2
         """
-        choose = choose_early if _validate.boolean(early_exit=early_exit) else choose_head
+        if _validate.boolean(early_exit=early_exit) and _validate.boolean(steady=steady):
+            raise InvalidValue("early_exit and steady exclude each other: a run that ends early is not steady")
+        if _validate.boolean(steady=steady):
+            return choose_steadily(gaps_of(as_vector(scores), self._rate, steady=True), Draws())
+        choose = choose_early if early_exit else choose_head
         return choose(gaps_of(as_vector(scores), self._rate), Draws())
 
-    def select_runs(self, scores: Any, lengths: Any) -> int:
+    def select_rows(self, scores: Any, *, steady: bool = False) -> Selections:
+        """Return the index of an independent selection for each row of a matrix; `steady` as in `select`."""
+        if not _validate.boolean(steady=steady):
+            return super().select_rows(scores)
+        return self._selected_rows(scores, choose_steadily, choose_in_rows_steadily, steady=True)
+
+    def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
         """Return a position of the vector in which each score is repeated so many times, as `select` would.
 
-        The cost depends on the number of runs, not on their lengths: a run may stand for 10**18 candidates.
+        The cost depends on the number of runs, not on their lengths: a run may stand for 10**18 candidates. With
+        `steady` it depends on nothing else; without, unlikely runs are skipped.
 
         >>> PermuteAndFlip(epsilon=1).select_runs([0, 1000, 0], [10**15, 1, 10**15]) == 10**15
         True
         """
         vector = as_vector(scores)
-        values, counts = without_empty(vector, as_lengths(lengths, len(vector)))
+        counts = as_lengths(lengths, len(vector))
+        if _validate.boolean(steady=steady) and isinstance(vector, np.ndarray):
+            gaps = gaps_of(with_lowest_for_empty(vector, counts), self._rate, steady=True)
+            return choose_in_runs(gaps, counts, Draws(), steady=True)
+        values, counts = without_empty(vector, counts)
         return choose_in_runs(gaps_of(values, self._rate), counts, Draws())
 
     def select_lazily(self, score: Score, n: int, *, best: Number, watch: Watch | None = None) -> int:
@@ -85,9 +116,12 @@ class PermuteAndFlip(SelectionRecord):
         scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
         return choose_lazily(scores.exponent, count, Draws())
 
-    def summary(self) -> Summary:
-        """Return an empty summary, which sees candidates block by block and merges with others."""
-        return Summary(self)
+    def summary(self, *, steady: bool = False) -> Summary:
+        """Return an empty summary, which sees candidates block by block and merges with others.
+
+        With `steady` it sees each block as `select` does with that option. Merging has a run time of its own.
+        """
+        return Summary(self, steady=_validate.boolean(steady=steady))
 
     @property
     def guarantee(self) -> Guarantee:

@@ -1,6 +1,7 @@
 """The record that the mechanisms share: public parameters, and the one way from scores to a selection."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from dpselect import _validate
 from dpselect._exact import shortest_text
-from dpselect._scores import Array, as_rows, as_vector
+from dpselect._scores import as_rows, as_vector
 from dpselect.errors import NotConverged
 from dpselect.mechanisms.claim import Claim, stated
 from dpselect.mechanisms.gaps import SHORT, Gaps, Rate, RowGaps, gaps_of
@@ -96,17 +97,24 @@ class SelectionRecord(ABC):
 
     def select_rows(self, scores: Any) -> Selections:
         """Return the index of an independent selection for each row of a matrix."""
-        rows, draws = as_rows(scores), Draws()
-        if isinstance(rows, np.ndarray) and rows.shape[1] <= SHORT and self._rate.is_moderate:
-            return self._select_chunks(rows, draws)
-        return np.array([self._choose(gaps_of(row, self._rate), draws) for row in rows], dtype=np.int64)
+        return self._selected_rows(scores, self._choose, self._choose_rows)
 
-    def _select_chunks(self, matrix: Array, draws: Draws) -> Selections:
-        selected = np.empty(len(matrix), np.int64)
-        step = max(1, _CHUNK // matrix.shape[1])
-        for start in range(0, len(matrix), step):
-            chunk = RowGaps(matrix[start : start + step], self._rate)
-            selected[start : start + step] = self._choose_rows(chunk, draws)
+    def _selected_rows(
+        self,
+        scores: Any,
+        choose: Callable[[Gaps, Draws], int],
+        choose_rows: Callable[[RowGaps, Draws], Selections],
+        steady: bool = False,
+    ) -> Selections:
+        """Select in each row: in many short rows at once, or row by row."""
+        rows, draws = as_rows(scores), Draws()
+        if not (isinstance(rows, np.ndarray) and rows.shape[1] <= SHORT and self._rate.is_moderate):
+            return np.array([choose(gaps_of(row, self._rate, steady=steady), draws) for row in rows], dtype=np.int64)
+        selected = np.empty(len(rows), np.int64)
+        step = max(1, _CHUNK // rows.shape[1])
+        for start in range(0, len(rows), step):
+            chunk = RowGaps(rows[start : start + step], self._rate, steady=steady)
+            selected[start : start + step] = choose_rows(chunk, draws)
         return selected
 
     def simulate(self, scores: Any, draws: int, seed: int | None = None) -> Selections:

@@ -9,7 +9,7 @@ members is as likely as any other. A run of m candidates has a head with probabi
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._scores import Vector
+from dpselect._scores import Array, Vector
 from dpselect.mechanisms.gaps import Gaps
 from dpselect.sampling.arrival import Arrival, draw_prefixes, earliest, float_bounds
 from dpselect.sampling.draws import Draws
@@ -20,23 +20,34 @@ Lengths = npt.NDArray[np.uint64]
 _ZEROS = 8
 
 
-def choose_in_runs(gaps: Gaps, lengths: Lengths, draws: Draws) -> int:
-    """The position of a uniform head in the vector in which each score is repeated `lengths` times."""
-    winner = _earliest_run(gaps, lengths, draws)
-    return _total(lengths[:winner]) + draws.index(int(lengths[winner]))
+def choose_in_runs(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool = False) -> int:
+    """The position of a uniform head in the vector in which each score is repeated `lengths` times.
+
+    If `steady`, no run is skipped, and runs may be empty; otherwise each has a candidate.
+    """
+    winner = _earliest_run(gaps, lengths, draws, steady)
+    index = draws.index_at_once if steady else draws.index
+    return _total(lengths[:winner]) + index(int(lengths[winner]))
 
 
-def _earliest_run(gaps: Gaps, lengths: Lengths, draws: Draws) -> int:
-    runs, zeros = _warm_runs(gaps, lengths, draws)
+def _earliest_run(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool) -> int:
+    runs, zeros = _every_run(gaps) if steady else _warm_runs(gaps, lengths, draws)
     prefixes = draw_prefixes(zeros, draws.source)
     exponents = gaps.exponents(runs)
     finite = np.minimum(exponents.approximate, gaps.largest_exponent)
-    low, high = float_bounds(prefixes, finite, lengths[runs].astype(np.float64))
+    sizes = lengths[runs].astype(np.float64)
+    low, high = float_bounds(prefixes, finite, np.maximum(sizes, 1))
+    low, high = (np.where(sizes == 0, np.inf, bound) for bound in (low, high))  # an empty run has no head
     left = np.flatnonzero(low <= high.min()).tolist()
     if len(left) == 1:
         return int(runs[left[0]])
     arrivals = {int(runs[i]): Arrival(exponents.exact(i), int(lengths[runs[i]]), int(prefixes[i])) for i in left}
     return earliest(arrivals, draws.source)
+
+
+def _every_run(gaps: Gaps) -> tuple[Positions, npt.NDArray[np.uint8]]:
+    """All runs, and nothing known of their V."""
+    return np.arange(gaps.size), np.zeros(gaps.size, np.uint8)
 
 
 def _warm_runs(gaps: Gaps, lengths: Lengths, draws: Draws) -> tuple[Positions, npt.NDArray[np.uint8]]:
@@ -57,6 +68,11 @@ def _total(lengths: Lengths) -> int:
     half = np.uint64(32)
     high, low = int((lengths >> half).sum()), int((lengths & np.uint64(2**32 - 1)).sum())
     return (high << 32) + low
+
+
+def with_lowest_for_empty(scores: Array, lengths: Lengths) -> Array:
+    """The scores, with the lowest one for runs without a candidate, so that none of them is the best."""
+    return np.where(lengths == 0, np.minimum.reduce(scores), scores)
 
 
 def without_empty(scores: Vector, lengths: Lengths) -> tuple[Vector, Lengths]:

@@ -20,6 +20,7 @@ from dpselect.mechanisms.flips import flip, flip_long
 from dpselect.mechanisms.gaps import SHORT, Gaps, gaps_of
 from dpselect.mechanisms.heads import Heads
 from dpselect.mechanisms.labels import Unlabelled, labels_of
+from dpselect.mechanisms.steady import flip_steadily
 from dpselect.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class Summary:
     'c'
     """
 
-    def __init__(self, mechanism: "PermuteAndFlip", part: Part | None = None) -> None:
-        self._mechanism, self._part = mechanism, part
+    def __init__(self, mechanism: "PermuteAndFlip", part: Part | None = None, steady: bool = False) -> None:
+        self._mechanism, self._part, self._steady = mechanism, part, steady
 
     def __repr__(self) -> str:
         return f"Summary({self._mechanism!r})"
@@ -97,7 +98,7 @@ class Summary:
         """
         if hasattr(scores, "__len__") and not len(scores):
             return
-        self._part = seen(self._part, self._mechanism, as_vector(scores), labels, Draws())
+        self._part = seen(self._part, self._mechanism, as_vector(scores), labels, Draws(), self._steady)
 
     def feed(self, batches: Any, scores: str | None = None, labels: str | None = None) -> None:
         """See a stream of blocks: arrays of scores, or Arrow record batches (or one table) with these columns.
@@ -120,7 +121,8 @@ class Summary:
             raise InvalidType(f"other must be a Summary, got {type(other).__name__}")
         if other._mechanism != self._mechanism:
             raise InvalidValue("summaries must be of the same mechanism: make all with equal parameters")
-        return Summary(self._mechanism, merged(self._part, other._part, self._mechanism.rate, Draws()))
+        part = merged(self._part, other._part, self._mechanism.rate, Draws())
+        return Summary(self._mechanism, part, self._steady or other._steady)
 
     def to_arrow(self) -> "pa.RecordBatch":
         """Return the summary as an Arrow record batch of one row, exactly. It holds secrets."""
@@ -151,11 +153,18 @@ def merged(first: Part | None, second: Part | None, rate: Fraction, draws: Draws
     return first.thinned(maximum, rate, draws).joined(thinned, draws)
 
 
-def seen(part: Part | None, mechanism: "PermuteAndFlip", scores: Any, labels: Any, draws: Draws) -> Part:
+def seen(  # noqa: PLR0913, PLR0917 - what is seen, by what, and how
+    part: Part | None,
+    mechanism: "PermuteAndFlip",
+    scores: Any,
+    labels: Any,
+    draws: Draws,
+    steady: bool = False,
+) -> Part:
     """The part with a block of candidates behind it, whose coins are flipped against the maximum of all at once."""
     named = labels_of(labels, len(scores))
-    gaps = gaps_of(scores, mechanism._rate, None if part is None else part.maximum)
-    maximum, heads = gaps.best(mechanism.rate), _flipped(gaps, draws)
+    gaps = gaps_of(scores, mechanism._rate, None if part is None else part.maximum, steady=steady)
+    maximum, heads = gaps.best(mechanism.rate), flip_steadily(gaps, draws) if steady else _flipped(gaps, draws)
     if part is not None:
         part = part.thinned(maximum, mechanism.rate, draws)
     if not heads.size:

@@ -16,6 +16,7 @@ from dpselect.sampling.binomial import binomial
 from dpselect.sampling.bits import BitSource, Octets, SystemEntropy
 from dpselect.sampling.coin import Exponents, Flags, coin, coins
 from dpselect.sampling.geometric import Positions, successes
+from dpselect.sampling.lines import Lines
 from dpselect.sampling.noise import FirstWords, draw_first_words
 from dpselect.sampling.octets import OctetTable
 
@@ -30,6 +31,13 @@ class Draws:
         """Reveal one octet of every coin: which are heads, which are undecided, and the octets of the latter."""
         octets: Octets = self.source.words(gaps.size, 8)
         heads, undecided = table.decide(gaps, octets)
+        return heads, undecided, octets[undecided]
+
+    def octets_by_lines(self, levels: npt.NDArray[Any], lines: Lines) -> tuple[Flags, npt.NDArray[np.intp], Octets]:
+        """Reveal one octet of every coin, as `first_octets` does, by work that does not depend on the scores."""
+        octets: Octets = self.source.words(levels.size, 8)
+        heads, is_open = lines.decide(levels, octets)
+        undecided = np.flatnonzero(is_open)
         return heads, undecided, octets[undecided]
 
     def finish(self, exponents: Exponents, prefixes: Octets | int, depths: Octets | int) -> Flags:
@@ -55,6 +63,14 @@ class Draws:
     def index(self, bound: int) -> int:
         """Return a uniform integer below the bound."""
         return uniform.index(bound, self.source)
+
+    def index_at_once(self, bound: int) -> int:
+        """Return a uniform integer below the bound, by work that does not depend on the bound."""
+        return uniform.index_at_once(bound, self.source)
+
+    def indices_at_once(self, bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return a uniform integer below each bound, by work that does not depend on the bounds."""
+        return uniform.indices_at_once(bounds, self.source)
 
     def indices(self, bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return a uniform integer below each bound."""

@@ -10,6 +10,9 @@ from dpselect.sampling.bits import BitSource
 
 Integers = npt.NDArray[np.int64]
 
+_WORD = 128
+_HALF, _SHIFT = np.uint64(2**32 - 1), np.uint64(32)
+
 
 def index(bound: int, source: BitSource) -> int:
     """A uniform integer in range(bound)."""
@@ -18,6 +21,37 @@ def index(bound: int, source: BitSource) -> int:
         candidate = source.bits(width)
         if candidate < bound:
             return candidate
+
+
+def index_at_once(bound: int, source: BitSource) -> int:
+    """A uniform integer in range(bound) from one random word of 128 bits, whatever the bound is (Lemire 2019).
+
+    The high half of bound * word is uniform if words whose low half is below 2**128 mod bound are refused. That happens
+    with probability below bound / 2**128, so the number of words does not depend on the bound.
+    """
+    while True:
+        high, low = divmod(bound * source.bits(_WORD), 1 << _WORD)
+        if low >= (1 << _WORD) % bound:
+            return high
+
+
+def indices_at_once(bounds: Integers, source: BitSource) -> Integers:
+    """One uniform integer below each bound (1 <= bound <= 2**32), from one random word of 64 bits each (Lemire 2019).
+
+    A word is refused with probability below bound / 2**64. The product is taken in two parts of 32 bits: neither
+    bound * part nor its sum with a carry below 2**32 reaches 2**64.
+    """
+    factors, drawn = bounds.astype(np.uint64), np.empty(len(bounds), np.int64)
+    left = np.arange(len(bounds))
+    while left.size:
+        words, factor = source.words(left.size, 64), factors[left]
+        low = factor * (words & _HALF)
+        high = factor * (words >> _SHIFT) + (low >> _SHIFT)
+        rest = (high << _SHIFT) | (low & _HALF)
+        accepted = rest >= (np.uint64(2**64 - 1) % factor + np.uint64(1)) % factor
+        drawn[left[accepted]] = (high >> _SHIFT)[accepted].astype(np.int64)
+        left = left[~accepted]
+    return drawn
 
 
 def indices_below(bound: int, tries: int, source: BitSource) -> Integers:

@@ -42,11 +42,11 @@ class Individuals:
 
 
 def peeled(scores: Counts, k: int, mechanism: PermuteAndFlip) -> list[int]:
-    """Positions selected one after another, each from those that are left."""
+    """Positions selected one after another, each from those that are left, in a time that reveals none of them."""
     left = np.arange(scores.size)
     chosen = []
     for _ in range(k):
-        position = mechanism.select(scores[left])
+        position = mechanism.select(scores[left], steady=True)
         chosen.append(int(left[position]))
         left = np.delete(left, position)
     return chosen

@@ -77,7 +77,9 @@ class Chooser:
         try:
             for block in _gathered(batches, ROWS):
                 for group, labels, scores in _by_group(block):
-                    self._update(summaries.setdefault(group, self.mechanism.summary()), group, labels, scores)
+                    self._update(
+                        summaries.setdefault(group, self.mechanism.summary(steady=True)), group, labels, scores
+                    )
             rows = [{"grp": group, **cells_of(summary)} for group, summary in summaries.items()]
         except Exception:
             raise EngineFailure("a worker could not choose") from None
