@@ -17,6 +17,7 @@ _PERMUTE_AND_FLIP = ours(_MECHANISM)
 _EXPONENTIAL = ours(ExponentialMechanism(epsilon=1))
 _NOISY_MAX = ours(ReportNoisyMax(epsilon=1))
 _ROWS = Contestant("PermuteAndFlip, select_rows", lambda scores: partial(_MECHANISM.select_rows, scores))
+_STEADY = Contestant("PermuteAndFlip, steady", lambda scores: partial(_MECHANISM.select, scores, steady=True))
 _ALL_HOT = ours(_MECHANISM_OF_TINY_EPSILON)
 _ALL_HOT_EARLY = Contestant(
     "PermuteAndFlip, early_exit",
@@ -46,6 +47,7 @@ def _million() -> Iterator[Case]:
     for dtype, shape in product(DTYPES, SHAPES):
         data = Data(10**6, shape, dtype)
         yield contest(_PERMUTE_AND_FLIP, ARGMAX, data, at_most_times(5))
+        yield contest(_STEADY, ARGMAX, data, at_most_times(60))
         yield contest(_PERMUTE_AND_FLIP, OPENDP, data, times_faster(500))
         yield contest(_EXPONENTIAL, _PERMUTE_AND_FLIP, data, at_most_times(3))
         yield contest(_NOISY_MAX, NAIVE_NOISY_MAX, data, at_most_times(4))

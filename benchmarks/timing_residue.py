@@ -1,8 +1,9 @@
-"""How much the run time of a selection tells about the scores: `python -m benchmarks.timing_residue`.
+"""What the run time of a selection reveals about the scores: `python -m benchmarks.timing_residue`.
 
-Score vectors of one length and type, told apart by a stopwatch. For each, the median time of `select`, its ratio to
-that of the first vector, and how often an onlooker of one run guesses right which of the two vectors it was (0.5 is a
-blind guess). The onlooker knows both distributions of times and takes the best threshold.
+Pairs of score vectors of one length and type, distinguished by a stopwatch. Both vectors are copied into one buffer in
+random order, so that neither their place in memory nor the parity of a round says which it is. An onlooker of one run
+knows both distributions of times, fits the best threshold on half of the rounds, and is scored on the other half: 0.5
+is a blind guess. "the same" is the first vector against itself, which shows what chance and a busy machine make of it.
 """
 
 import argparse
@@ -14,82 +15,108 @@ from statistics import median
 import numpy as np
 
 from benchmarks.machine import machine
-from benchmarks.units import seconds
+from benchmarks.units import seconds, times
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 
-_EPSILON = 1
+_WARM_UP = 5
 
 
 @dataclass(frozen=True)
-class Question:
-    """Vectors that an onlooker wants to tell apart; the first is what the others are compared with."""
+class Pair:
+    """Two vectors that an onlooker wants to tell apart, and the epsilon of the selection; scores are monotonic."""
 
     name: str
-    vectors: dict[str, np.ndarray]
+    epsilon: str
+    first: np.ndarray
+    second: np.ndarray
 
 
-def questions(size: int) -> Iterator[Question]:
-    """One person's data (neighbours), and whole shapes."""
+def pairs(size: int) -> Iterator[Pair]:
+    """Neighbours, the worst of them for the fast kernel, and vectors of different shape."""
+    for epsilon in ("0.01", "1"):
+        # All rivals stand where a coin is heads with probability 2**-8: with one person more for the best, none is hot.
+        line = PermuteAndFlip(epsilon, monotonic=True)._rate.cold_gap(8)[0]
+        yield Pair("rivals at the line", epsilon, *_neighbours(np.zeros(size, np.int64), size // 3, line))
     counts = np.random.default_rng(1).poisson(100, size)
-    best = int(counts.argmax())
-    neighbour = counts.copy()
-    neighbour[best] += 1
-    yield Question("neighbours", {"counts": counts, "one person more": neighbour, "the same again": counts.copy()})
-    winner = np.zeros(size, np.int64)
+    yield Pair("Poisson counts", "1", *_neighbours(counts, int(counts.argmax()), int(counts.max())))
+    winner, ties = np.zeros(size, np.int64), np.full(size, 1000)
     winner[size // 2] = 1000
-    yield Question(
-        "shapes",
-        {"one winner": winner, "a hundred ties": _tied(size, 100), "half are ties": _tied(size, size // 2)},
-    )
+    yield Pair("one winner, all tied", "1", winner, ties)
+    some = winner.copy()
+    some[: size // 2] = 1000
+    yield Pair("one winner, half tied", "1", winner, some)
 
 
-def _tied(size: int, ties: int) -> np.ndarray:
-    scores = np.zeros(size, np.int64)
-    scores[:ties] = 1000
-    return scores
+def _neighbours(scores: np.ndarray, best: int, score: int) -> tuple[np.ndarray, np.ndarray]:
+    first, second = scores.copy(), scores.copy()
+    first[best], second[best] = score, score + 1
+    return first, second
 
 
-def times(choose: Callable[[np.ndarray], object], vectors: list[np.ndarray], rounds: int) -> np.ndarray:
-    """Seconds of each run: a row for each vector. Vectors take turns, so that all see the same machine."""
-    taken = np.empty((len(vectors), rounds))
-    for vector in vectors:
-        choose(vector)
-    for turn in range(rounds):
-        for number, vector in enumerate(vectors):
+def run_times(
+    choose: Callable[[np.ndarray], object], vectors: tuple[np.ndarray, np.ndarray], rounds: int
+) -> np.ndarray:
+    """Seconds of each run: a row for each vector."""
+    taken, buffer = np.empty((2, rounds)), np.empty_like(vectors[0])
+    coin = np.random.default_rng()
+    for turn in range(-_WARM_UP, rounds):
+        for number in (0, 1) if coin.random() < 0.5 else (1, 0):
+            buffer[:] = vectors[number]
             start = time.perf_counter()
-            choose(vector)
+            choose(buffer)
             taken[number, turn] = time.perf_counter() - start
     return taken
 
 
-def guessed_right(first: np.ndarray, second: np.ndarray) -> float:
-    """How often the best threshold between two samples of times is right."""
-    edges = np.sort(np.concatenate([first, second]))
-    below = [np.searchsorted(np.sort(part), edges, side="right") / part.size for part in (first, second)]
-    return float(0.5 + np.abs(below[0] - below[1]).max() / 2)
+def guessed_right(taken: np.ndarray) -> float:
+    """How often a threshold that was fitted on half of the rounds is right on the other half."""
+    order = np.random.default_rng().permutation(taken.shape[1])
+    known, fresh = np.split(taken[:, order[: order.size // 2 * 2]], 2, axis=1)
+    edges = np.quantile(known, np.linspace(0.01, 0.99, 99))
+    rates = [_right(known, edge) for edge in edges]
+    best = int(np.argmax(np.abs(np.array(rates) - 0.5)))
+    rate = _right(fresh, edges[best])
+    return rate if rates[best] >= 0.5 else 1 - rate
+
+
+def _right(taken: np.ndarray, edge: float) -> float:
+    """The share of runs that are right if a short one is called the first vector."""
+    return float(((taken[0] <= edge).mean() + (taken[1] > edge).mean()) / 2)
+
+
+def choosers(epsilon: str) -> dict[str, Callable[[np.ndarray], object]]:
+    """What is timed."""
+    flip = PermuteAndFlip(epsilon, monotonic=True)
+    return {
+        "permute-and-flip": flip.select,
+        "permute-and-flip, steady": lambda scores: flip.select(scores, steady=True),
+        "exponential": ExponentialMechanism(epsilon, monotonic=True).select,
+        "noisy max": ReportNoisyMax(epsilon, monotonic=True).select,
+    }
 
 
 def main() -> None:
+    """Print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.timing_residue", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=400)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 1_000_000])
+    parser.add_argument("--rounds", type=int, default=600)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--only", default="", help="only mechanisms whose name has this text")
     options = parser.parse_args()
-    flip = PermuteAndFlip(_EPSILON)
-    choosers: dict[str, Callable[[np.ndarray], object]] = {
-        "PermuteAndFlip": flip.select,
-        "PermuteAndFlip, early_exit": lambda scores: flip.select(scores, early_exit=True),
-        "ExponentialMechanism": ExponentialMechanism(_EPSILON).select,
-        "ReportNoisyMax": ReportNoisyMax(_EPSILON).select,
-    }
-    print(f"{machine()}\nepsilon {_EPSILON}, int64 scores, {options.rounds} rounds, vectors take turns\n")
-    print("| n | mechanism | scores | median | ratio | guessed right |\n| --: | :-- | :-- | --: | --: | --: |")
+    print(f"{machine()}\nint64 scores, monotonic, {options.rounds} rounds in random order, one buffer\n")
+    print("| n | scores | epsilon | mechanism | median | x argmax | ratio | guessed right | the same |")
+    print("| --: | :-- | --: | :-- | --: | --: | --: | --: | --: |", flush=True)
     for size in options.sizes:
-        for question in questions(size):
-            for name, choose in choosers.items():
-                taken = times(choose, list(question.vectors.values()), options.rounds)
-                for row, shape in zip(taken, question.vectors, strict=True):
-                    ratio, right = median(row) / median(taken[0]), guessed_right(taken[0], row)
-                    print(f"| {size:,} | {name} | {shape} | {seconds(median(row))} | {ratio:.2f} | {right:.2f} |")
+        for pair in pairs(size):
+            argmax = median(run_times(np.argmax, (pair.first, pair.first), options.rounds)[0])
+            for name, choose in choosers(pair.epsilon).items():
+                if options.only not in name:
+                    continue
+                taken = run_times(choose, (pair.first, pair.second), options.rounds)
+                same = run_times(choose, (pair.first, pair.first), options.rounds)
+                first, second = median(taken[0]), median(taken[1])
+                figures = f"{seconds(first)} | {times(first / argmax)} | {first / second:.2f}"
+                right = f"{guessed_right(taken):.2f} | {guessed_right(same):.2f}"
+                print(f"| {size:,} | {pair.name} | {pair.epsilon} | {name} | {figures} | {right} |", flush=True)
 
 
 if __name__ == "__main__":
