@@ -144,7 +144,9 @@ def test_ours_is_not_accused_where_a_naive_one_is_caught(name):
         *(kind(1, attack.sensitivity) for kind in KINDS),
         *(kind(1, attack.sensitivity).select for kind in KINDS),
         lambda scores: flip.select(scores, early_exit=True),
+        lambda scores: flip.select(scores, steady=True),
         lambda scores: flip.select_runs(scores, [1] * len(scores)),
+        lambda scores: flip.select_runs(scores, [1] * len(scores), steady=True),
     ]
     for mechanism in ours:
         found = audit(mechanism, **claim, pairs=pairs, runs=1_000)

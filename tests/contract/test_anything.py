@@ -76,8 +76,12 @@ def test_good_scores_select_an_index_in_range(kind, scores, epsilon, sensitivity
 
 @given(scores=GOOD)
 @settings(deadline=None)
-def test_early_exit_selects_an_index_in_range(scores):
-    assert 0 <= PermuteAndFlip(1).select(scores, early_exit=True) < len(scores)
+def test_other_schedules_select_an_index_in_range(scores):
+    mechanism = PermuteAndFlip(1)
+    assert 0 <= mechanism.select(scores, early_exit=True) < len(scores)
+    assert 0 <= mechanism.select(scores, steady=True) < len(scores)
+    assert 0 <= mechanism.select_rows([scores], steady=True)[0] < len(scores)
+    assert 0 <= mechanism.select_runs(scores, [1] * len(scores), steady=True) < len(scores)
 
 
 @given(scores=THINGS | ARRAYS, sensitivities=THINGS | ARRAYS, epsilon=THINGS, failure=THINGS)

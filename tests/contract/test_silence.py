@@ -86,10 +86,13 @@ def test_where_numpy_raises_no_finite_scores_do(kind, epsilon, sensitivity):
             mechanism.select_rows(scores[np.newaxis])
             if kind is PermuteAndFlip:
                 mechanism.select(scores, early_exit=True)
-                mechanism.select_runs(scores, np.ones(scores.size, np.int64))
-                summary = mechanism.summary()
-                summary.update(scores)
-                summary.update(scores[::-1])
+                mechanism.select(scores, steady=True)
+                mechanism.select_rows(scores[np.newaxis], steady=True)
+                for steady in (False, True):
+                    mechanism.select_runs(scores, np.ones(scores.size, np.int64), steady=steady)
+                    summary = mechanism.summary(steady=steady)
+                    summary.update(scores)
+                    summary.update(scores[::-1])
 
 
 def test_nothing_is_logged(caplog, tmp_path):
