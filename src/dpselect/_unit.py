@@ -22,7 +22,7 @@ def neighbours_of(name: Any) -> Neighbours:
         raise InvalidValue(f"neighbours must be 'add-remove' or 'replace', got {str(name)[:40]!r}") from None
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class PrivacyUnit:
     """What a budget protects: one person or one row, added and removed or replaced.
 
@@ -48,6 +48,9 @@ class PrivacyUnit:
             raise InvalidType(f"person must be the name of a column or None, got {type(person).__name__}")
         object.__setattr__(self, "person", person)
         object.__setattr__(self, "neighbours", neighbours_of(neighbours))
+
+    def __repr__(self) -> str:
+        return f"PrivacyUnit(person={self.person!r}, neighbours='{self.neighbours}')"
 
     def __str__(self) -> str:
         protected = "one row" if self.person is None else "one person"

@@ -154,7 +154,9 @@ def _mechanism_name(name: Any, each: Fraction) -> str:
     known = [*(kind.value for kind in KINDS), PURE]
     runs = repeated(name) if isinstance(name, str) else None
     if runs is not None and each < runs.epsilon:
-        raise InvalidValue(f"epsilon must not be below that of all runs of {PREFIX}: use Charge.of_best")
+        raise InvalidValue(
+            f"epsilon must be at least that of all runs of {PREFIX}: make the charge with Charge.of_best"
+        )
     if not isinstance(name, str) or (name not in known and runs is None):
         raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
     return str(name)
