@@ -257,8 +257,6 @@ class Ledger:
     def _affordable(self, spent: Fraction, charge: Charge) -> Charge:
         """The charge as it is recorded, if the budget has room for it. What uses up the budget need not be rounded."""
         left = self.budget - spent
-        if charge.epsilon == left:
-            return charge
         recorded = self._rounded_up(charge) if charge.epsilon < left else charge
         if recorded.epsilon <= left:
             return recorded
