@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpselect import errors
+from dpselect._unit import PrivacyUnit
 from dpselect.errors import BudgetExceeded, LedgerCorrupt
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.generalized_scores import generalized_scores
@@ -29,6 +30,7 @@ __all__ = [
     "LedgerCorrupt",
     "Mechanism",
     "PermuteAndFlip",
+    "PrivacyUnit",
     "ReportNoisyMax",
     "analysis",
     "audit",

@@ -48,8 +48,12 @@ class BudgetMismatch(LedgerError, ValueError):
     """The ledger was created with another budget, and a budget is fixed at creation."""
 
 
+class UnitMismatch(LedgerError, ValueError):
+    """The ledger keeps the budget of another privacy unit or of another data set; nothing was spent."""
+
+
 class RequestConflict(LedgerError, ValueError):
-    """A request id was used before for another question."""
+    """A request id was used before for another question, or on other data."""
 
 
 class RequestUnanswered(LedgerError):

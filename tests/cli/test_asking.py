@@ -3,6 +3,7 @@
 import datetime
 import json
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
+from dpselect import Ledger
 from tests.cli.conftest import Run
 
 PEOPLE = 300
@@ -107,6 +109,26 @@ def test_groups(run: Run, file: str) -> None:
     assert "--group-by and --groups belong together" in refused.err
 
 
+def test_a_ledger_is_bound_to_its_unit_and_name(run: Run, file: str, tmp_path: Path) -> None:
+    ledger = str(tmp_path / "visits.ledger")
+    ask = ["mode", file, "--column", "ward", "--candidates", "6,7", "--epsilon", "0.1", "--ledger", ledger]
+    bound = ["--person", "patient", "--dataset", "visits 2024"]
+    assert run(*ask, *bound, "--budget", "1").code == 0
+    assert run(*ask, *bound).code == 0
+    for other, words in (
+        (["--dataset", "visits 2024"], "has the privacy unit one person (person='patient', neighbours='add-remove')"),
+        ([*bound, "--neighbours", "replace"], "and this is one person (person='patient', neighbours='replace')"),
+        (["--person", "patient"], "belongs to the data set 'visits 2024', and no name was given"),
+        (["--person", "patient", "--dataset", "x"], "the name given is 'x'"),
+    ):
+        refused = run(*ask, *other)
+        assert (refused.code, refused.out) == (2, "")
+        assert words in refused.err
+        assert "nothing was spent" in refused.err
+        assert len(refused.err.splitlines()) == 1
+    assert Ledger(ledger).spent == Fraction(1, 5)
+
+
 def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path: Path) -> None:
     ledger = str(tmp_path / "visits.ledger")
     ask = ["mode", file, "--column", "ward", "--candidates", "6,7", "--person", "patient", "--ledger", ledger]
@@ -142,6 +164,7 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
         ("median FILE --column cost --lower five --upper 6 --epsilon 1", "--lower: 'five'"),
         ("median FILE --column day --lower 2020-01-01 --upper 2021-01-01 --step 0 --epsilon 1", "step must be > 0"),
         ("mode FILE --column ward --candidates 1,2 --epsilon 1 --budget 1", "name its file with --ledger"),
+        ("mode FILE --column ward --candidates 1,2 --epsilon 1 --dataset x", "--dataset belongs to a ledger"),
         ("mode FILE --column ward --candidates 1,2 --epsilon 0,1", "'0,1': write 0.1, with a point"),
         ("mode FILE --column ward --candidates 1,2 --epsilon little", "'little': write it as 0.1, 1e-3 or 1/3"),
         ("quantile FILE --level 90% --column cost --lower 1 --upper 5 --epsilon 1", "got '90%': give for instance 0.9"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip
+from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, PrivacyUnit
 from dpselect.cli.console import clean_errors
 from dpselect.ledger import Charge, Receipt
 from dpselect.ledger.accounting import total
@@ -153,6 +153,24 @@ def test_export_as_csv(run: Run, file: Path) -> None:
     assert [row["head"] for row in rows] == [entry.head for entry in entries]
 
 
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", " =", "'=", '"='])
+def test_a_csv_export_has_no_formulas(run: Run, tmp_path: Path, sign: str) -> None:
+    """In any column that somebody can choose the text of; JSON has the texts as they are."""
+    file, formula = tmp_path / "a.ledger", f"{sign}1+1|cmd"
+    ledger = Ledger(file, budget=1)
+    ledger.charge(Charge(formula, "0.1"), request_id=formula)
+    ledger.charge(Charge({formula: formula}, "0.1"))
+    rows = list(csv.reader(io.StringIO(run("ledger", "export", file, "--format", "csv").out, newline="")))
+    for row in rows:
+        for cell in row:
+            assert cell.startswith("'") or not cell.strip("'\" ").startswith(("=", "+", "-", "@"))
+    request = rows[0].index("request_id")
+    assert [row[request] for row in rows[1:]] == [f"'{formula}", ""]
+    lines = [json.loads(line) for line in run("ledger", "export", file).out.splitlines()]
+    assert [line["request_id"] for line in lines] == [formula, None]
+    assert [line["what"] for line in lines] == [formula, {formula: formula}]
+
+
 @pytest.mark.parametrize("command", ["show", "verify", "export", "receipt"])
 def test_a_ledger_that_is_not_there_is_not_made(run: Run, tmp_path: Path, command: str) -> None:
     result = run("ledger", command, tmp_path / "no.ledger")
@@ -209,3 +227,22 @@ def test_show_says_whom_the_entries_protect(run: Run, tmp_path: Path) -> None:
     ledger.charge(Charge.of(PermuteAndFlip("0.1"), {**mode, "person": None}))
     told = words(run("ledger", "show", file).out)
     assert "Not all entries protect the same: people (patient), single rows." in told
+    ledger.charge(Charge.of(PermuteAndFlip("0.1"), {**mode, "person": "patient", "neighbours": "replace"}))
+    told = words(run("ledger", "show", file).out)
+    assert "people (patient), single rows, people (patient) by replacement. The sum" in told
+
+
+def test_show_says_what_the_budget_protects(run: Run, tmp_path: Path) -> None:
+    named, unnamed = tmp_path / "named.ledger", tmp_path / "unnamed.ledger"
+    Ledger(named, budget=1, unit=PrivacyUnit("patient", "replace"), dataset="visits [red]2024")
+    shown = words(run("ledger", "show", named).out)
+    assert "Data set: visits [red]2024 Protects: one person (person='patient', neighbours='replace')" in shown
+    content = json.loads(run("ledger", "show", named, "--json").out)
+    assert content["dataset"] == "visits [red]2024"
+    assert content["unit"] == {"person": "patient", "neighbours": "replace"}
+    Ledger(unnamed, budget=1)
+    shown = words(run("ledger", "show", unnamed).out)
+    assert "Protects: not stated yet" in shown
+    assert "Data set" not in shown
+    content = json.loads(run("ledger", "show", unnamed, "--json").out)
+    assert (content["dataset"], content["unit"]) == (None, None)

@@ -15,7 +15,8 @@ from dpselect.errors import BudgetExceeded, BudgetMismatch, RequestConflict, Req
 from dpselect.ledger import Charge, Receipt
 from dpselect.ledger.accounting import total
 
-EPSILONS = st.sampled_from(["0.1", 0.1, "1/3", "1/7", 5e-324, "1e-30", "0.05"])
+ODD = [Fraction(5e-324), Fraction(1, 1009), Fraction(1, 10**3999 - 1)]
+EPSILONS = st.sampled_from(["0.1", 0.1, "1/3", "1/7", "1e-30", "0.05", *ODD])
 MECHANISMS = st.sampled_from(["permute-and-flip", "exponential", "noisy-max", "pure"])
 CHARGES = st.builds(Charge, st.sampled_from(["a", "b"]), EPSILONS, MECHANISMS, st.integers(1, 3))
 REQUESTS = st.sampled_from(["r1", "r2", "r3"])
@@ -26,13 +27,25 @@ class Model:
     """What a ledger promises, without a file."""
 
     budget: Fraction
-    charges: list[Charge] = field(default_factory=list)
+    charges: list[Charge] = field(default_factory=list)  # as they are recorded
     requests: dict[str, int] = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)
 
     @property
     def spent(self) -> Fraction:
         return sum((charge.each * charge.count for charge in self.charges), Fraction(0))
+
+    def refuses(self, charge: Charge) -> bool:
+        return self.spent + charge.epsilon > self.budget
+
+
+def recorded(charge: Charge) -> Charge:
+    """An odd fraction costs the next multiple of 10^-50, and all others what they are."""
+    if charge.each not in ODD:
+        return charge
+    exact = charge.each * charge.count
+    rounded = Fraction(-(-exact.numerator * 10**50 // exact.denominator), 10**50)
+    return Charge(charge.what, rounded / charge.count, charge.mechanism, charge.count)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -52,26 +65,27 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(charge=CHARGES)
     def charge(self, charge: Charge) -> None:
-        if self.model.spent + charge.epsilon > self.model.budget:
+        cost = recorded(charge)
+        if self.model.refuses(cost):
             with pytest.raises(BudgetExceeded):
                 self.ledger.charge(charge)
             return
-        self.model.charges.append(charge)
+        self.model.charges.append(cost)
         entry = self.ledger.charge(charge)
-        assert (entry.id, entry.charge) == (len(self.model.charges), charge)
+        assert (entry.id, entry.charge) == (len(self.model.charges), cost)
         self.receipts.append(self.ledger.receipt(entry))
 
     @rule(charge=CHARGES, request=REQUESTS)
     def request(self, charge: Charge, request: str) -> None:
-        earlier = self.model.requests.get(request)
-        if earlier is None and self.model.spent + charge.epsilon > self.model.budget:
+        earlier, cost = self.model.requests.get(request), recorded(charge)
+        if earlier is None and self.model.refuses(cost):
             with pytest.raises(BudgetExceeded):
                 self.ledger.charge(charge, request_id=request)
         elif earlier is None:
-            self.model.charges.append(charge)
+            self.model.charges.append(cost)
             self.model.requests[request] = len(self.model.charges)
             assert self.ledger.charge(charge, request_id=request).id == len(self.model.charges)
-        elif self.model.charges[earlier - 1] != charge:
+        elif self.model.charges[earlier - 1] != cost:
             with pytest.raises(RequestConflict):
                 self.ledger.charge(charge, request_id=request)
         elif earlier not in self.model.answers:

@@ -1,5 +1,6 @@
 """An edited, removed, inserted or reordered entry is found, wherever and however it was done."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -10,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from dpselect import Ledger, LedgerCorrupt
+from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.errors import LedgerError
 from dpselect.ledger import Charge, Receipt
+from dpselect.ledger.database import SCHEMAS
 from dpselect.ledger.entry import next_head
 
 ENTRIES = 6
@@ -20,10 +22,10 @@ ENTRIES = 6
 
 @pytest.fixture
 def filled(path: Path) -> Path:
-    ledger = Ledger(path, budget=10)
+    ledger = Ledger(path, budget=10, unit=PrivacyUnit("patient", "replace"), dataset="visits")
     for i in range(ENTRIES):
         entry = ledger.charge(Charge({"question": f"q{i}"}, "0.1", "exponential", count=i + 1), request_id=f"r{i}")
-        ledger.store_answer(entry.id, f"answer {i}")
+        ledger.store_answer(entry.id, f"answer {i}", content=f"data {i}" if i % 2 else None)
     return path
 
 
@@ -54,12 +56,19 @@ def assert_found(path: Path) -> None:
 
 
 COLUMNS = {
-    "ledger": ("id", "identity", "budget", "created", "head"),
+    "ledger": ("id", "identity", "budget", "created", "unit", "dataset", "head"),
     "entries": ("id", "time", "what", "mechanism", "each", "count", "request_id", "head"),
     "answers": ("id", "answer", "seal"),
 }
 NUMBERS = ["7", "77", "-3"]
 VALUES = ["'1/100'", "'noisy-max'", "x'00ff'", '\'{"question":"other"}\'', "'x'", "''"]
+# What the file would hold if it belonged to another privacy unit or to none.
+HEADERS = {
+    "unit": ["NULL", *(f"'{json.dumps(unit)}'" for unit in (None, [], {"neighbours": "replace"})),
+             '\'{"neighbours":"add-remove","person":"patient"}\'', '\'{"neighbours":"replace","person":null}\'',
+             '\'{"person":"patient","neighbours":"replace"}\''],
+    "dataset": ["NULL", "'Visits'"],
+}  # fmt: skip
 
 
 def test_the_tampering_below_covers_every_column(filled: Path) -> None:
@@ -73,7 +82,8 @@ CASES = [
     (table, column, value)
     for table, columns in COLUMNS.items()
     for column in columns
-    for value in (NUMBERS if column == "id" else NUMBERS + VALUES)  # SQLite itself lets a key be an integer only
+    # SQLite itself lets a key be an integer only.
+    for value in (NUMBERS if column == "id" else NUMBERS + VALUES + HEADERS.get(column, []))
 ]
 
 
@@ -138,7 +148,7 @@ def test_swapped_answers_are_found(filled: Path) -> None:
         "DROP TABLE answers",
         "ALTER TABLE entries ADD COLUMN score",
         "DELETE FROM ledger",
-        "INSERT INTO ledger SELECT 2, identity, budget, created, head FROM ledger",
+        "INSERT INTO ledger SELECT 2, identity, budget, created, unit, dataset, head FROM ledger",
     ],
 )
 def test_a_changed_structure_is_found(filled: Path, statement: str) -> None:
@@ -164,6 +174,35 @@ def test_an_entry_forged_with_a_right_hash_but_beyond_the_budget_is_found(path: 
         ledger.verify()
     with pytest.raises(LedgerCorrupt, match="entry 2 exceeds the budget"):
         ledger.spend("0.01", "c")
+
+
+def test_an_entry_forged_with_a_right_hash_but_another_privacy_unit_is_found(filled: Path) -> None:
+    [*_, last] = Ledger(filled).entries()
+    forged = Charge({"question": "mode", "person": None, "neighbours": "replace"}, "1/10")
+    head = next_head(last.head, ENTRIES + 1, last.time, forged, None)
+    row = (ENTRIES + 1, last.time, forged.text, "pure", "1/10", 1, None, head)
+    with closing(sqlite3.connect(filled)) as connection:
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        connection.commit()
+    with pytest.raises(LedgerCorrupt, match=f"entry {ENTRIES + 1} has another privacy unit than the ledger"):
+        Ledger(filled).verify()
+
+
+def test_a_ledger_made_to_look_like_the_older_format_is_found(filled: Path) -> None:
+    """Which has no privacy unit: the first hash has the format and the unit in it."""
+    columns = ("id", "identity", "budget", "created", "head")
+    with closing(sqlite3.connect(filled)) as connection:
+        [row] = connection.execute(f"SELECT {', '.join(columns)} FROM ledger").fetchall()
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'ledger'", (SCHEMAS[1][0],))
+        connection.execute("PRAGMA user_version = 1")
+        connection.commit()
+    tamper(filled, "DELETE FROM ledger")
+    with closing(sqlite3.connect(filled)) as connection:
+        connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", row)
+        connection.commit()
+    with pytest.raises(LedgerCorrupt, match="its header is damaged or was changed"):
+        Ledger(filled)
 
 
 def test_a_lowered_or_raised_budget_in_the_file_is_found(filled: Path) -> None:

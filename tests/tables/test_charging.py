@@ -95,7 +95,6 @@ def test_a_request_with_other_parameters_is_refused(path):
         lambda: table.mode("code", candidates=["a", "c", "b"], epsilon="0.1", request_id="x"),
         lambda: table.mode("code", candidates=CODES, epsilon="0.2", request_id="x"),
         lambda: table.top_k("code", 1, candidates=CODES, epsilon="0.1", request_id="x"),
-        lambda: open_table(ROWS, ledger=path).mode("code", candidates=CODES, epsilon="0.1", request_id="x"),
     ):
         with pytest.raises(RequestConflict):
             other()
@@ -154,6 +153,8 @@ def test_a_ledger_may_be_given_as_an_object(path):
 def test_budget_and_request_need_a_ledger():
     with pytest.raises(InvalidValue, match="budget belongs to a ledger"):
         open_table(ROWS, budget="1")
+    with pytest.raises(InvalidValue, match="dataset belongs to a ledger"):
+        open_table(ROWS, dataset="rows")
     with pytest.raises(InvalidValue, match="request_id needs a ledger"):
         open_table(ROWS).mode("code", candidates=CODES, epsilon=1, request_id="x")
 

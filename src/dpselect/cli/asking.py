@@ -27,8 +27,12 @@ _Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The grou
 _MaxGroups = Annotated[int, typer.Option(metavar="M", help="In how many groups a person may count.")]
 _Ledger = Annotated[str | None, typer.Option(metavar="L", help="The ledger file that is charged before the answer.")]
 _Budget = Annotated[str | None, typer.Option(metavar="B", help="The whole epsilon of a new ledger; fixed for ever.")]
+_Dataset = Annotated[
+    str | None, typer.Option(metavar="NAME", help="A public name of the data, which a new ledger is bound to.")
+]
 _RequestId = Annotated[
-    str | None, typer.Option(metavar="ID", help="Store the answer; the same id again repeats it and costs nothing.")
+    str | None,
+    typer.Option(metavar="ID", help="Store the answer; the same id on the same data repeats it and costs nothing."),
 ]
 _Engine = Annotated[str, typer.Option(metavar="duckdb|spark", help="What counts the people: this machine, or Spark.")]
 _Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
@@ -53,6 +57,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     max_groups: _MaxGroups = 1,
     ledger: _Ledger = None,
     budget: _Budget = None,
+    dataset: _Dataset = None,
     request_id: _RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
@@ -65,7 +70,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, person=person, neighbours=neighbours, engine=engine)
+        table = _opened(file, ledger, budget, dataset, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
         answer = _grouped(table, group_by, groups, max_groups).mode(
             column, candidates=listed, epsilon=epsilon, request_id=request_id
@@ -87,6 +92,7 @@ def top(  # noqa: PLR0913
     max_groups: _MaxGroups = 1,
     ledger: _Ledger = None,
     budget: _Budget = None,
+    dataset: _Dataset = None,
     request_id: _RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
@@ -98,7 +104,7 @@ def top(  # noqa: PLR0913
     Example: dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, person=person, neighbours=neighbours, engine=engine)
+        table = _opened(file, ledger, budget, dataset, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
         answer = _grouped(table, group_by, groups, max_groups).top_k(
             column, k, candidates=listed, epsilon=epsilon, request_id=request_id
@@ -121,6 +127,7 @@ def median(  # noqa: PLR0913
     max_groups: _MaxGroups = 1,
     ledger: _Ledger = None,
     budget: _Budget = None,
+    dataset: _Dataset = None,
     request_id: _RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
@@ -133,7 +140,7 @@ def median(  # noqa: PLR0913
     Example: dpselect median visits.csv --column cost --lower 0 --upper 1000000 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, person=person, neighbours=neighbours, engine=engine)
+        table = _opened(file, ledger, budget, dataset, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
         answer = _grouped(table, group_by, groups, max_groups).median(
             column, **grid, epsilon=epsilon, request_id=request_id
@@ -157,6 +164,7 @@ def quantile(  # noqa: PLR0913
     max_groups: _MaxGroups = 1,
     ledger: _Ledger = None,
     budget: _Budget = None,
+    dataset: _Dataset = None,
     request_id: _RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
@@ -166,7 +174,7 @@ def quantile(  # noqa: PLR0913
     Example: dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, person=person, neighbours=neighbours, engine=engine)
+        table = _opened(file, ledger, budget, dataset, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
         answer = _grouped(table, group_by, groups, max_groups).quantile(
             column, level, **grid, epsilon=epsilon, request_id=request_id
@@ -174,10 +182,11 @@ def quantile(  # noqa: PLR0913
     _print(answer, as_json)
 
 
-def _opened(file: str, ledger: str | None, budget: str | None, **options: Any) -> Table:
-    if budget is not None and ledger is None:
-        raise InvalidValue("--budget belongs to a ledger: name its file with --ledger")
-    return open_table(file, ledger=ledger, budget=budget, **options)
+def _opened(file: str, ledger: str | None, budget: str | None, dataset: str | None, **options: Any) -> Table:
+    for option, value in {"--budget": budget, "--dataset": dataset}.items():
+        if value is not None and ledger is None:
+            raise InvalidValue(f"{option} belongs to a ledger: name its file with --ledger")
+    return open_table(file, ledger=ledger, budget=budget, dataset=dataset, **options)
 
 
 def _grouped(table: Table, column: str | None, groups: str | None, most: int) -> Questions:

@@ -1,11 +1,9 @@
 """What `dpselect ledger` prints."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -13,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpselect._exact import rounded_down_text, rounded_up_text
+from dpselect._spreadsheet import csv_text
 from dpselect.cli.console import print_line, print_paragraph, print_table, printable
 from dpselect.ledger import Entry, Ledger, Receipt
 from dpselect.ledger.accounting import Total
@@ -27,6 +26,10 @@ def print_text(ledger: Ledger, entries: Sequence[Entry], everything: Total, rece
     left = ledger.budget - everything.epsilon
     numbers = (_up(ledger.budget), _up(everything.epsilon), rounded_down_text(left) if left else "0")
     print_paragraph(f"Ledger {ledger.path}:", "budget {}, spent {}, left {}".format(*numbers))
+    if ledger.dataset is not None:
+        print_paragraph("Data set:", ledger.dataset)
+    unit = ledger.unit
+    print_paragraph("Protects:", "not stated yet" if unit is None else str(unit))
     if entries:
         print_table(_table(entries))
     print_paragraph("Together:", str(everything))
@@ -42,9 +45,11 @@ def print_text(ledger: Ledger, entries: Sequence[Entry], everything: Total, rece
 
 def print_json(ledger: Ledger, entries: Sequence[Entry], everything: Total, receipt: Receipt) -> None:
     """Print one JSON object with exact numbers as texts."""
-    approximate = everything.approximate
+    approximate, unit = everything.approximate, ledger.unit
     content = {
         "ledger": str(ledger.path),
+        "dataset": ledger.dataset,
+        "unit": None if unit is None else unit.to_dict(),
         "budget": str(ledger.budget),
         "spent": str(everything.epsilon),
         "remaining": str(ledger.budget - everything.epsilon),
@@ -79,20 +84,20 @@ def print_lines(entries: Sequence[Entry]) -> None:
 
 
 def print_csv(entries: Sequence[Entry]) -> None:
-    """Print a CSV table; the question is JSON."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(Entry.COLUMNS)
-    for entry in entries:
-        writer.writerow([compact_json(value) if name == "what" else value for name, value in entry.to_dict().items()])
-    typer.echo(text.getvalue(), nl=False)
+    """Print a CSV table, which is safe in a spreadsheet; the question is JSON."""
+    rows = ({**entry.to_dict(), "what": compact_json(entry.what)}.values() for entry in entries)
+    typer.echo(csv_text(Entry.COLUMNS, [list(row) for row in rows]), nl=False)
 
 
 def _protected(entries: Sequence[Entry]) -> list[str]:
     """Whom the questions to tables protect, each once."""
     tables = [entry.what for entry in entries if isinstance(entry.what, Mapping) and "question" in entry.what]
-    words = [f"people ({_value(what['person'])})" if what.get("person") else "single rows" for what in tables]
-    return list(dict.fromkeys(printable(word) for word in words))
+    return list(dict.fromkeys(printable(_unit(what)) for what in tables))
+
+
+def _unit(what: Mapping[str, Any]) -> str:
+    protected = f"people ({_value(what['person'])})" if what.get("person") else "single rows"
+    return f"{protected} by replacement" if what.get("neighbours") == "replace" else protected
 
 
 def _table(entries: Sequence[Entry]) -> Table:

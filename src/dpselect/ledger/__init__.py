@@ -4,6 +4,7 @@ A ledger is one SQLite file for each data set. Every release is written to it be
 budget is gone, nothing is answered any more.
 """
 
+from dpselect._unit import PrivacyUnit
 from dpselect.errors import (
     BudgetExceeded,
     BudgetMismatch,
@@ -11,6 +12,7 @@ from dpselect.errors import (
     LedgerError,
     RequestConflict,
     RequestUnanswered,
+    UnitMismatch,
 )
 from dpselect.ledger import accounting
 from dpselect.ledger.charge import PURE, Charge
@@ -26,8 +28,10 @@ __all__ = [
     "Ledger",
     "LedgerCorrupt",
     "LedgerError",
+    "PrivacyUnit",
     "Receipt",
     "RequestConflict",
     "RequestUnanswered",
+    "UnitMismatch",
     "accounting",
 ]

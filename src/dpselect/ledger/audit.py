@@ -10,18 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from dpselect._exact import NotExact, NotFinite, rational_from_text
+from dpselect._unit import PrivacyUnit
 from dpselect.errors import DPSelectError, LedgerError
-from dpselect.ledger.charge import Charge
+from dpselect.ledger.charge import Charge, compact_json
 from dpselect.ledger.connections import pragma
-from dpselect.ledger.database import APPLICATION, SCHEMA
-from dpselect.ledger.entry import FORMAT, Entry, Header, next_head, seal
+from dpselect.ledger.database import APPLICATION, SCHEMAS
+from dpselect.ledger.entry import Entry, Header, next_head, seal
 from dpselect.ledger.faults import corrupt
+from dpselect.ledger.requests import stored_answer
 
 _COLUMNS = (
     "entries.id, time, what, mechanism, each, count, request_id, head, answer, seal"
     " FROM entries LEFT JOIN answers ON answers.id = entries.id"
 )
 
+_HEADERS = {
+    1: "identity, budget, created, NULL, NULL, head FROM ledger",
+    2: "identity, budget, created, unit, dataset, head FROM ledger",
+}
 
 _SMALLEST = -(2**63)  # an inserted entry may have any number
 
@@ -32,39 +38,58 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class State:
-    """How far a ledger is known: the last entry, the head after it, and the sum of all charges."""
+    """How far a ledger is known: the last entry, the head after it, the sum of all charges, and what they protect.
+
+    The privacy unit is that of the header, or else of the first entry that states one.
+    """
 
     id: int
     head: str
     spent: Fraction
+    unit: PrivacyUnit | None
 
 
 def read_header(connection: sqlite3.Connection, path: Path) -> Header:
-    """The header of a ledger of this format; anything else is refused."""
+    """The header of a ledger of a format that is known; anything else is refused."""
     tables = connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
     if not tables and pragma(connection, "application_id") == 0:
         raise corrupt(path, "the file is empty: it is no ledger, or it lost its content")
     if pragma(connection, "application_id") != APPLICATION:
         raise LedgerError(f"ledger {path}: this is another program's SQLite file, not a ledger")
     version = pragma(connection, "user_version")
-    if version != FORMAT:
-        raise LedgerError(f"ledger {path}: it has format {version}, not {FORMAT}: use the dpselect that wrote it")
-    if tuple(sql for (sql,) in tables) != SCHEMA:
+    if not isinstance(version, int) or version not in SCHEMAS:
+        known = " or ".join(map(str, SCHEMAS))
+        raise LedgerError(f"ledger {path}: it has format {version}, not {known}: use the dpselect that wrote it")
+    if tuple(sql for (sql,) in tables) != SCHEMAS[version]:
         raise corrupt(path, "its tables were changed")
-    rows = connection.execute("SELECT identity, budget, created, head FROM ledger").fetchall()
+    rows = connection.execute(f"SELECT {_HEADERS[version]}").fetchall()
     try:
         [row] = rows
-        return _header(*row)
+        return _header(version, *row)
     except (ValueError, Unreadable):
         raise corrupt(path, "its header is damaged or was changed") from None
 
 
 @lru_cache(maxsize=64)
-def _header(identity: Any, budget: Any, created: Any, head: Any) -> Header:
-    header = Header(_text(identity), _rational(budget), _text(created))
+def _header(version: int, identity: Any, budget: Any, created: Any, unit: Any, dataset: Any, head: Any) -> Header:  # noqa: PLR0913, PLR0917 - the columns
+    name = None if dataset is None else _text(dataset)
+    header = Header(_text(identity), _rational(budget), _text(created), _unit(unit), name, version)
     if header.head != head:
         raise Unreadable
     return header
+
+
+def _unit(text: Any) -> PrivacyUnit | None:
+    """The privacy unit of a text that is in its own form."""
+    if text is None:
+        return None
+    try:
+        unit = PrivacyUnit(**json.loads(_text(text)))
+    except (DPSelectError, ValueError, TypeError, RecursionError):
+        raise Unreadable("is unreadable") from None
+    if compact_json(unit.to_dict()) != text:
+        raise Unreadable("is not in its own form")
+    return unit
 
 
 def check_file(connection: sqlite3.Connection, path: Path) -> None:
@@ -93,12 +118,14 @@ def entries_after(connection: sqlite3.Connection, known: State, header: Header, 
         known = after(known, entry)
         if known.spent > header.budget:
             raise corrupt(path, f"entry {entry.id} exceeds the budget")
+        if header.format > 1 and entry.charge.unit not in (None, known.unit):
+            raise corrupt(path, f"entry {entry.id} has another privacy unit than the ledger")
         yield entry
 
 
 def after(known: State, entry: Entry) -> State:
     """What is known when one more entry is."""
-    return State(entry.id, entry.head, known.spent + entry.epsilon)
+    return State(entry.id, entry.head, known.spent + entry.epsilon, known.unit or entry.charge.unit)
 
 
 def check_answers(connection: sqlite3.Connection, path: Path) -> None:
@@ -118,6 +145,12 @@ def entry_of(connection: sqlite3.Connection, column: str, value: int | str, path
         raise corrupt(path, f"an entry {finding}") from None
 
 
+def stored_text_of(connection: sqlite3.Connection, entry: Entry) -> str:
+    """The text as which the answer of an entry is stored, which was confirmed when the entry was read."""
+    [(text,)] = connection.execute("SELECT answer FROM answers WHERE id = ?", (entry.id,)).fetchall()
+    return str(text)
+
+
 def _head_of(row: tuple[Any, ...]) -> tuple[Any, Any]:
     return row[0], row[7]
 
@@ -130,10 +163,10 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         raise Unreadable("is unreadable") from None
     if charge.text != what:
         raise Unreadable("is not in its own form")
-    entry = Entry(id, _text(time), charge, None if request_id is None else _text(request_id), _text(head), answer)
-    if answer is not None and answer_seal != seal(entry.head, _text(answer)):
+    if answer is not None and answer_seal != seal(_text(head), _text(answer)):
         raise Unreadable("has a stored answer that was changed")
-    return entry
+    request = None if request_id is None else _text(request_id)
+    return Entry(id, _text(time), charge, request, _text(head), None if answer is None else stored_answer(answer))
 
 
 def _text(value: Any) -> str:

@@ -10,13 +10,21 @@ from numbers import Integral
 from typing import Any
 
 from dpselect import _validate
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect._unit import PrivacyUnit
+from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.ledger.repeated import PREFIX, Repeated, repeated
 from dpselect.mechanisms.names import KINDS, name_of
 from dpselect.mechanisms.record import Number, SelectionRecord
 
 # The name of a release of which only its pure epsilon is known.
 PURE = "pure"
+
+# A charge is recorded exactly if its epsilon is a multiple of 1/GRID: every float from 1e-70 on, every decimal of at
+# most 50 digits after the point, every 1/n with n <= 400, and every sum of these. Any other epsilon is rounded up to a
+# multiple of 1/ROUND. So sums never have more than the 294 digits of the grid after those of the budget, which has at
+# most 4001, and Python can write them: it writes integers of up to 4300 digits.
+GRID = math.lcm(2**300, 5**50, *range(1, 401))
+ROUND = 10**50
 
 _LONGEST_TEXT = 2**20
 _MOST_RELEASES = 10**12
@@ -81,6 +89,29 @@ class Charge:
         """Return the whole pure epsilon of the charge."""
         return self.each * self.count
 
+    @property
+    def unit(self) -> PrivacyUnit | None:
+        """Return what the question protects, if it says so, as every question to a table does."""
+        if not isinstance(self.what, Mapping) or not {"person", "neighbours"} <= self.what.keys():
+            return None
+        try:
+            return PrivacyUnit(self.what["person"], self.what["neighbours"])
+        except DPSelectError:  # somebody's own words
+            return None
+
+    def rounded_up(self, finer: int = 1) -> "Charge":
+        """Return the charge with an epsilon whose sums stay short: a multiple of 1/(GRID * finer), else of 1/ROUND.
+
+        >>> Charge("a third", "1/3").rounded_up().epsilon
+        Fraction(1, 3)
+        >>> Charge("tiny", "1e-4000").rounded_up().epsilon == Fraction(1, ROUND)
+        True
+        """
+        epsilon = self.epsilon
+        if GRID * finer % epsilon.denominator == 0:
+            return self
+        return Charge(self.what, Fraction(math.ceil(epsilon * ROUND), ROUND * self.count), self.mechanism, self.count)
+
 
 def canonical_text(what: What) -> str:
     """The one JSON text of a question: sorted keys, no spaces, ASCII.
@@ -122,8 +153,10 @@ def _plain(value: Any) -> Any:
 def _mechanism_name(name: Any, each: Fraction) -> str:
     known = [*(kind.value for kind in KINDS), PURE]
     runs = repeated(name) if isinstance(name, str) else None
-    if runs is not None and runs.epsilon != each:
-        raise InvalidValue(f"epsilon must be that of all runs of {PREFIX}: make the charge with Charge.of_best")
+    if runs is not None and each < runs.epsilon:
+        raise InvalidValue(
+            f"epsilon must be at least that of all runs of {PREFIX}: make the charge with Charge.of_best"
+        )
     if not isinstance(name, str) or (name not in known and runs is None):
         raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
     return str(name)

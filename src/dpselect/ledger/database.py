@@ -13,18 +13,26 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from dpselect.ledger.connections import Connections, opened
-from dpselect.ledger.entry import FORMAT, Header
+from dpselect.ledger.entry import Header
 from dpselect.ledger.faults import translated
 
 APPLICATION = 0x64705365  # "dpSe": tells a ledger from other SQLite files
-SCHEMA = (
+_HEADER = (
     "CREATE TABLE ledger (id INTEGER PRIMARY KEY CHECK (id = 1), identity TEXT NOT NULL, budget TEXT NOT NULL,"
-    " created TEXT NOT NULL, head TEXT NOT NULL)",
+    " created TEXT NOT NULL"
+)
+_ENTRIES = (
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, time TEXT NOT NULL, what TEXT NOT NULL, mechanism TEXT NOT NULL,"
     " each TEXT NOT NULL, count INTEGER NOT NULL, request_id TEXT, head TEXT NOT NULL)",
     "CREATE UNIQUE INDEX requests ON entries (request_id) WHERE request_id IS NOT NULL",
     "CREATE TABLE answers (id INTEGER PRIMARY KEY, answer TEXT NOT NULL, seal TEXT NOT NULL)",
 )
+# The tables of each format.
+SCHEMAS = {
+    1: (f"{_HEADER}, head TEXT NOT NULL)", *_ENTRIES),
+    2: (f"{_HEADER}, unit TEXT, dataset TEXT, head TEXT NOT NULL)", *_ENTRIES),
+}
+_OWNER_ONLY = 0o600
 
 
 class Database:
@@ -37,9 +45,10 @@ class Database:
     def create(self, header: Header) -> None:
         """Make the file unless there is one.
 
-        It is written under another name and linked to its own when it is complete: whoever opens it finds a whole
-        ledger, never an empty file, so an empty file is always a damaged one. The link fails if another process was
-        faster, and then its ledger is the one.
+        It is written under another name and linked to its own when it is complete: everybody who opens it finds a
+        whole ledger, never an empty file, so an empty file is always a damaged one. The link fails if another process
+        was faster, and then its ledger is the one. Only the owner may read it: stored answers come with a hash of the
+        data. SQLite gives a journal the mode of its file.
         """
         temporary = self.path.with_name(f".dpselect-{secrets.token_hex(8)}.new")
         with translated(self.path):
@@ -70,14 +79,16 @@ class Database:
 
 
 def _write_new(path: Path, header: Header) -> None:
-    with closing(opened(path, "rwc")) as connection:
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
+    os.chmod(path, _OWNER_ONLY)  # whatever the umask takes away
+    with closing(opened(path, "rw")) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-        for statement in SCHEMA:
+        connection.execute(f"PRAGMA user_version = {header.format}")
+        for statement in SCHEMAS[header.format]:
             connection.execute(statement)
-        fixed = (header.identity, str(header.budget), header.created, header.head)
-        connection.execute("INSERT INTO ledger VALUES (1, ?, ?, ?, ?)", fixed)
+        fixed = (header.identity, str(header.budget), header.created, header.unit_text, header.dataset, header.head)
+        connection.execute("INSERT INTO ledger VALUES (1, ?, ?, ?, ?, ?, ?)", fixed)
         connection.execute("COMMIT")
 
 

@@ -8,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpselect import _validate
-from dpselect._exact import LARGEST_EXPONENT, float_near, rounded_down_text, rounded_up_text, shortest_text
+from dpselect._exact import float_near, rounded_down_text, rounded_up_text, shortest_text
+from dpselect._unit import PrivacyUnit
 from dpselect.errors import (
     BudgetExceeded,
     BudgetMismatch,
@@ -16,27 +17,39 @@ from dpselect.errors import (
     InvalidValue,
     LedgerError,
     RequestConflict,
-    RequestUnanswered,
 )
 from dpselect.ledger import audit
-from dpselect.ledger.arguments import absolute_path, answer_text, request_text
+from dpselect.ledger.arguments import absolute_path, answer_text, check_dataset, check_unit, name_text
 from dpselect.ledger.audit import State
 from dpselect.ledger.charge import Charge, What
 from dpselect.ledger.database import Database
 from dpselect.ledger.entry import Entry, Header, Receipt, next_head, seal
 from dpselect.ledger.faults import corrupt
+from dpselect.ledger.requests import check_content, check_repeated, stored_text
 from dpselect.mechanisms.record import Number
-
-_LARGEST = 10**LARGEST_EXPONENT
 
 
 class Ledger:
     """A durable record of everything that was spent on one data set, in one SQLite file.
 
+    Args:
+        path: the file, which is made if it is not there, for the eyes of its owner only.
+        budget: the whole epsilon; needed for a new file, and fixed from then on.
+        unit: what the budget protects. A ledger without a stated unit takes that of its first question to a table.
+            Questions that protect something else are refused.
+        dataset: a public name of the data. Tables must then be opened with the same name.
+
+    Raises:
+        BudgetMismatch: the ledger has another budget.
+        UnitMismatch: the ledger has another privacy unit, or another data set.
+        LedgerError: the file cannot be used; LedgerCorrupt if it was changed.
+
     Formal guarantees:
       * `spend` and `charge` return after the charge is on the disk, and never before;
       * the sum of all charges never exceeds the budget, however many processes and threads spend at once;
-      * numbers are exact; a budget is fixed when the file is created; nothing is ever refunded;
+      * the sum is exact; a charge of an odd fraction is rounded up, by less than 1e-50, so that no charge can make the
+        sum too long for later ones; a budget is fixed when the file is created; nothing is ever refunded;
+      * all charges that state a privacy unit state the same;
       * any fault of the file raises, and nothing was spent or the charge stays: never an answer without a record;
       * an entry that was changed, removed, inserted or reordered is found, by `verify` and before the first charge.
 
@@ -49,14 +62,24 @@ class Ledger:
     (Fraction(1, 10), Fraction(9, 10))
     """
 
-    def __init__(self, path: str | os.PathLike[str], budget: Number | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        budget: Number | None = None,
+        *,
+        unit: PrivacyUnit | None = None,
+        dataset: str | None = None,
+    ) -> None:
         self._path = absolute_path(path)
         self._database = Database(self._path)
         wanted = None if budget is None else _validate.exact_positive(budget=budget)
+        if unit is not None and not isinstance(unit, PrivacyUnit):
+            raise InvalidType(f"unit must be a PrivacyUnit, got {type(unit).__name__}: give PrivacyUnit(person=...)")
+        name = None if dataset is None else name_text(dataset=dataset)
         if not os.path.lexists(self._path):
             if wanted is None:
                 raise LedgerError(f"there is no ledger {self._path}: give a budget to create one")
-            self._database.create(Header(secrets.token_hex(16), wanted, _now()))
+            self._database.create(Header(secrets.token_hex(16), wanted, _now(), unit, name))
         with self._database.reading() as connection:
             self._header = audit.read_header(connection, self._path)
         if wanted is not None and wanted != self._header.budget:
@@ -64,8 +87,12 @@ class Ledger:
             raise BudgetMismatch(f"ledger {self._path} has the budget {theirs}, which was fixed when it was created")
         # What this object has confirmed so far. Replaced as a whole, so threads need no lock: one that reads an older
         # state confirms a few entries again.
-        self._start = State(0, self._header.head, Fraction(0))
+        self._start = State(0, self._header.head, Fraction(0), self._header.unit)
         self._known: State | None = None
+        if unit is not None:
+            check_unit(self._path, self.unit, unit)
+        if name is not None:
+            check_dataset(self._path, self.dataset, name)
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._path)!r}, budget={shortest_text(self.budget)})"
@@ -90,20 +117,38 @@ class Ledger:
         """Return what is left of the budget, exactly."""
         return self.budget - self.spent
 
+    @property
+    def unit(self) -> PrivacyUnit | None:
+        """Return what the budget protects: as stated at creation, or else by the first question to a table."""
+        return self._header.unit or self._confirm().unit
+
+    @property
+    def dataset(self) -> str | None:
+        """Return the name of the data set, if one was given at creation."""
+        return self._header.dataset
+
+    def check_table(self, unit: PrivacyUnit, dataset: str | None) -> None:
+        """Raise UnitMismatch unless questions with this unit about the data set of this name may be charged."""
+        check_dataset(self._path, self.dataset, None if dataset is None else name_text(dataset=dataset))
+        check_unit(self._path, self.unit, unit)
+
     def spend(self, epsilon: Number, what: What) -> int:
         """Charge epsilon for a release of which only its pure epsilon is known, and return the entry's id."""
         return self.charge(Charge(what, _validate.exact_positive(epsilon=epsilon))).id
 
-    def charge(self, charge: Charge, *, request_id: str | None = None) -> Entry:
+    def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Entry:
         """Record a charge durably, or raise BudgetExceeded and record nothing.
+
+        The entry has the epsilon of the charge, exactly or, for an odd fraction, rounded up by less than 1e-50.
 
         A `request_id` makes a retry safe. The same id and charge again: if its answer was stored, the entry comes back
         with it and nothing is charged; if not, RequestUnanswered, because the first answer may have been seen. The
-        same id with another charge: RequestConflict.
+        same id with another charge, or with the digest `content` of other data than those of the stored answer:
+        RequestConflict.
         """
         if not isinstance(charge, Charge):
             raise InvalidType(f"charge must be a Charge, got {type(charge).__name__}")
-        identifier = None if request_id is None else request_text(request_id)
+        identifier = None if request_id is None else name_text(request_id=request_id)
         if self._known is None:
             self._confirm()  # from the beginning, which others need not wait for
         with self._database.writing() as connection:
@@ -111,16 +156,25 @@ class Ledger:
             if identifier is not None:
                 earlier = audit.entry_of(connection, "request_id", identifier, self._path)
                 if earlier is not None:
-                    return _repeated(earlier, charge)
-            self._check_budget(state.spent, charge)
-            entry = _next_entry(state, charge, identifier)
-            row = (entry.id, entry.time, charge.text, charge.mechanism, str(charge.each), charge.count)
+                    check_repeated(earlier, (charge, self._rounded_up(charge)))
+                    if content is not None:
+                        check_content(earlier.id, audit.stored_text_of(connection, earlier), content)
+                    return earlier
+            if charge.unit is not None:
+                check_unit(self._path, state.unit, charge.unit)
+            recorded = self._affordable(state.spent, charge)
+            entry = _next_entry(state, recorded, identifier)
+            row = (entry.id, entry.time, recorded.text, recorded.mechanism, str(recorded.each), recorded.count)
             connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, identifier, entry.head))
         self._known = audit.after(state, entry)
         return entry
 
-    def store_answer(self, id: int, answer: str) -> None:
-        """Store the answer of an entry durably, so that a retry of its request gets it; an answer never changes."""
+    def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
+        """Store the answer of an entry durably, so that a retry of its request gets it; an answer never changes.
+
+        `content` is a digest of the data that the answer came from. Only a salted hash of it is stored, and no entry
+        shows it.
+        """
         text = answer_text(answer)
         with self._database.writing() as connection:
             self._check_header(connection)
@@ -128,7 +182,8 @@ class Ledger:
             if entry is None:
                 raise InvalidValue(f"id must be that of an entry, and there is no entry {id}")
             if entry.answer is None:
-                connection.execute("INSERT INTO answers VALUES (?, ?, ?)", (id, text, seal(entry.head, text)))
+                stored = stored_text(text, content)
+                connection.execute("INSERT INTO answers VALUES (?, ?, ?)", (id, stored, seal(entry.head, stored)))
             elif entry.answer != text:
                 raise RequestConflict(f"entry {id} has another answer already, and an answer never changes")
 
@@ -199,17 +254,21 @@ class Ledger:
         if audit.read_header(connection, self._path) != self._header:
             raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
 
-    def _check_budget(self, spent: Fraction, charge: Charge) -> None:
-        total = spent + charge.epsilon
-        if total > self.budget:
-            left = rounded_down_text(self.budget - spent)
-            asked, whole = rounded_up_text(charge.epsilon), rounded_up_text(self.budget)
-            raise BudgetExceeded(
-                f"epsilon {asked} exceeds what is left of the budget, {left} of {whole}: nothing was spent or answered"
-                f"{_float_hint(charge.each)}"
-            )
-        if max(total.numerator, (self.budget - total).numerator, total.denominator) > _LARGEST:
-            raise InvalidValue(f"epsilon must keep the sum within {LARGEST_EXPONENT} digits: give a shorter number")
+    def _affordable(self, spent: Fraction, charge: Charge) -> Charge:
+        """The charge as it is recorded, if the budget has room for it. What uses up the budget need not be rounded."""
+        left = self.budget - spent
+        recorded = self._rounded_up(charge) if charge.epsilon < left else charge
+        if recorded.epsilon <= left:
+            return recorded
+        asked, whole = rounded_up_text(charge.epsilon), rounded_up_text(self.budget)
+        raise BudgetExceeded(
+            f"epsilon {asked} exceeds what is left of the budget, {rounded_down_text(left)} of {whole}:"
+            f" nothing was spent or answered{_float_hint(charge.each)}"
+        )
+
+    def _rounded_up(self, charge: Charge) -> Charge:
+        """The charge on the grid of this ledger, which has the fractions of its budget."""
+        return charge.rounded_up(self.budget.denominator)
 
 
 def _float_hint(epsilon: Fraction) -> str:
@@ -223,18 +282,6 @@ def _float_hint(epsilon: Fraction) -> str:
 def _next_entry(state: State, charge: Charge, request_id: str | None) -> Entry:
     id, time = state.id + 1, _now()
     return Entry(id, time, charge, request_id, next_head(state.head, id, time, charge, request_id))
-
-
-def _repeated(earlier: Entry, charge: Charge) -> Entry:
-    """What a request gets that was charged before."""
-    if earlier.charge != charge:
-        raise RequestConflict("request_id was used before with another question or other parameters: give a new one")
-    if earlier.answer is None:
-        raise RequestUnanswered(
-            f"request_id was charged before, as entry {earlier.id}, and its answer was not stored: nothing is refunded;"
-            " to ask again, and pay again, give a new one"
-        )
-    return earlier
 
 
 def _now() -> str:

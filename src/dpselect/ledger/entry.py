@@ -3,7 +3,8 @@
 The hash chain (as in Haber & Stornetta 1991): the header's hash is the first head; the head after an entry is the hash
 of the head before it and of everything that the entry says. Who changes an entry must change all heads after it.
 
-Compatibility: what FORMAT 1 hashes, and what its fields mean, never changes.
+Compatibility: what a format hashes, and what its fields mean, never changes. Format 2 has a privacy unit and a name of
+the data set in its header, each of which may be missing; entries, answers and receipts are those of format 1.
 """
 
 import hashlib
@@ -12,10 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from dpselect._unit import PrivacyUnit
 from dpselect.errors import InvalidValue
 from dpselect.ledger.charge import Charge, What, compact_json
 
-FORMAT = 1
+FORMAT = 2
+_RECEIPT = 1
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,20 @@ class Header:
     identity: str
     budget: Fraction
     created: str
+    unit: PrivacyUnit | None = None
+    dataset: str | None = None
+    format: int = FORMAT
+
+    @property
+    def unit_text(self) -> str | None:
+        """Return the privacy unit as the file holds it."""
+        return None if self.unit is None else compact_json(self.unit.to_dict())
 
     @property
     def head(self) -> str:
         """Return the first head of the chain."""
-        return _sha256(["dpselect ledger", FORMAT, self.identity, str(self.budget), self.created])
+        bound = [] if self.format == 1 else [self.unit_text, self.dataset]
+        return hashed(["dpselect ledger", self.format, self.identity, str(self.budget), self.created, *bound])
 
 
 @dataclass(frozen=True)
@@ -72,12 +84,12 @@ class Entry:
 
 def next_head(previous: str, id: int, time: str, charge: Charge, request_id: str | None) -> str:
     """The head of the chain after this entry."""
-    return _sha256([previous, id, time, charge.text, charge.mechanism, str(charge.each), charge.count, request_id])
+    return hashed([previous, id, time, charge.text, charge.mechanism, str(charge.each), charge.count, request_id])
 
 
 def seal(entry_head: str, answer: str) -> str:
     """What ties a stored answer to its entry."""
-    return _sha256(["answer", entry_head, answer])
+    return hashed(["answer", entry_head, answer])
 
 
 @dataclass(frozen=True)
@@ -95,7 +107,7 @@ class Receipt:
 
     def to_json(self) -> str:
         """Return one line of JSON."""
-        content = {"receipt": FORMAT, "ledger": self.ledger, "id": self.id, "head": self.head}
+        content = {"receipt": _RECEIPT, "ledger": self.ledger, "id": self.id, "head": self.head}
         return json.dumps(content)
 
     @classmethod
@@ -106,10 +118,11 @@ class Receipt:
             version, fields = content["receipt"], [content["ledger"], content["id"], content["head"]]
         except (ValueError, TypeError, KeyError, RecursionError):
             raise InvalidValue("receipt must be the JSON that a receipt of a ledger was written as") from None
-        if version != FORMAT or [type(field) for field in fields] != [str, int, str]:
-            raise InvalidValue(f"receipt must have version {FORMAT}: use the dpselect that wrote it")
+        if version != _RECEIPT or [type(field) for field in fields] != [str, int, str]:
+            raise InvalidValue(f"receipt must have version {_RECEIPT}: use the dpselect that wrote it")
         return cls(*fields)
 
 
-def _sha256(content: list[Any]) -> str:
+def hashed(content: list[Any]) -> str:
+    """The hash of everything that the list says."""
     return hashlib.sha256(compact_json(content).encode("ascii")).hexdigest()

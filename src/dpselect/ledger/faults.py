@@ -16,7 +16,7 @@ _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full, or the file may not grow: make room",
     sqlite3.SQLITE_READONLY: "it cannot be written: check the permissions of the file and its folder",
     sqlite3.SQLITE_PERM: "it cannot be written: check the permissions of the file and its folder",
-    sqlite3.SQLITE_CANTOPEN: "it or its journal cannot be opened: check that the file is there and its permissions",
+    sqlite3.SQLITE_CANTOPEN: "it or its journal cannot be opened: check that file and folder are there, and their mode",
     sqlite3.SQLITE_IOERR: "reading or writing failed: check the disk",
 }
 
@@ -32,6 +32,8 @@ def translated(path: Path) -> Iterator[None]:
         raise corrupt(path, "the file is damaged") from error
     except OSError as error:
         reason = error.strerror or "the operating system refused it"
+        if isinstance(error, FileNotFoundError):
+            reason = _REASONS[sqlite3.SQLITE_CANTOPEN]
         raise LedgerError(f"ledger {path}: {reason}; {_NOTHING}") from error
 
 

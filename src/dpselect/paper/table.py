@@ -1,10 +1,10 @@
 """The numbers of a figure, as they are drawn and as they are written to a CSV file."""
 
-import csv
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from dpselect._spreadsheet import csv_text
 
 Row = tuple[Any, ...]
 
@@ -39,8 +39,4 @@ class Table:
 
     def to_csv(self) -> str:
         """The table as CSV, floats with all their digits."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
-        return text.getvalue()
+        return csv_text(self.columns, self.rows, end="\n")

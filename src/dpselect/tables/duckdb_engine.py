@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.tables import duckdb_queries as queries
+from dpselect.tables.content import of_source
 from dpselect.tables.duckdb_lists import arrow_list
 from dpselect.tables.duckdb_source import connect, schema, source_of
 from dpselect.tables.engine import Counts, Individuals, peeled
@@ -21,6 +23,8 @@ from dpselect.tables.kinds import Column
 from dpselect.tables.progress import shown_progress
 from dpselect.tables.ranks import Places
 from dpselect.tables.values import Values
+
+_NOT_COUNTED = "the table could not be counted: check that it is complete and readable"
 
 
 class DuckDBEngine:
@@ -64,6 +68,12 @@ class DuckDBEngine:
             Places(place[start:stop], between[start:stop], individuals[start:stop]) for start, stop in pairwise(ends)
         ]
 
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
+        with suppress(Exception):  # what it says is withheld, as below
+            return of_source(self._source, self._connection, columns)
+        raise EngineFailure(_NOT_COUNTED)
+
     def _found(self, query: str, lists: dict[str, pa.Table], who: Individuals) -> pa.Table:
         """The result of a statement. What the engine itself says of a failure is withheld: it may quote a value."""
         parameters = dict(self._source.parameters)
@@ -79,7 +89,7 @@ class DuckDBEngine:
             with shown_progress(connection.query_progress):
                 return connection.sql(query, params=parameters).to_arrow_table()
         except Exception:  # also what a user's own relation or frame raises
-            raise EngineFailure("the table could not be counted: check that it is complete and readable") from None
+            raise EngineFailure(_NOT_COUNTED) from None
 
 
 def _split(found: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:

@@ -1,7 +1,7 @@
 """Where DuckDB reads the rows of a table: files, data frames, Arrow tables, or another DuckDB relation."""
 
 import glob
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ class Source(Protocol):
 
     query: str
     parameters: dict[str, Any]
+    files: Sequence[Path]  # empty if the rows are not in files
 
     def is_untyped(self, column: str) -> bool:
         """Return whether the source knows no type of this column, and gives it as text."""
@@ -38,6 +39,7 @@ class Files:
     def __init__(self, source: str) -> None:
         format_, paths = files_of(source)
         self._format = format_
+        self.files: Sequence[Path] = paths
         self.parameters: dict[str, Any] = {"paths": [_literal(path) for path in paths]}
         if format_ is Format.CSV:
             self.query = lines.rows(*common_header(paths))
@@ -57,6 +59,7 @@ class Frame:
     """A data frame, an Arrow table, or whatever else DuckDB scans in place."""
 
     query = f"SELECT * FROM {_FRAME}"
+    files: Sequence[Path] = ()
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame

@@ -32,6 +32,11 @@ class Individuals:
     person: Column | None
     groups: Groups | None = None
 
+    @property
+    def columns(self) -> list[Column]:
+        """Return the columns that say who is counted, and in which group."""
+        return [*filter(None, [self.person, None if self.groups is None else self.groups.column])]
+
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
         named = {"person": None if self.person is None else self.person.name}
@@ -79,4 +84,8 @@ class Engine(Protocol):
 
         A person with several values stands at their lower median.
         """
+        ...
+
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
         ...

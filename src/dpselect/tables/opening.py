@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from dpselect._unit import PrivacyUnit
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.record import Number
 from dpselect.tables.engine import Engine, Individuals
-from dpselect.tables.sensitivity import Neighbours
 from dpselect.tables.table import Table, known_column
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def open_table(  # noqa: PLR0913 - the public contract
     neighbours: str = "add-remove",
     ledger: Any = None,
     budget: Number | None = None,
+    dataset: str | None = None,
     engine: str = "duckdb",
 ) -> Table:
     """Open a table of private rows.
@@ -33,10 +34,21 @@ def open_table(  # noqa: PLR0913 - the public contract
         neighbours: "add-remove" protects whether somebody is in the table; "replace" protects what their data are, and
             takes the number of individuals as known.
         ledger: a `Ledger` or the path of one, which is charged before every answer. Without it, adding up what was
-            spent is your business.
+            spent is your business. A new ledger is bound to `person` and `neighbours`; an older one refuses a table
+            that is opened with others.
         budget: the whole epsilon that the ledger allows, fixed when it is created.
+        dataset: a public name of the data, which a new ledger is bound to as well. A ledger that has a name refuses
+            tables without it.
         engine: what counts: "duckdb" on this machine, or "spark" on a cluster. With Spark, the candidates may be a
             Spark DataFrame of one column, which stays there.
+
+    Returns:
+        The table, which can be asked.
+
+    Raises:
+        InvalidValue, InvalidType: a parameter is wrong, or the source is not a table.
+        UnitMismatch: the ledger belongs to another privacy unit or data set.
+        LedgerError: the ledger cannot be used; BudgetMismatch if its budget is another.
 
     >>> import pyarrow
     >>> visits = pyarrow.table({"patient": [1, 1, 2, 3], "diagnosis": ["I10", "I10", "I10", "E11"]})
@@ -44,25 +56,28 @@ def open_table(  # noqa: PLR0913 - the public contract
     >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
     'I10'
     """
-    try:
-        relation = Neighbours(neighbours)
-    except ValueError:
-        raise InvalidValue(f"neighbours must be 'add-remove' or 'replace', got {str(neighbours)[:40]!r}") from None
+    unit = PrivacyUnit(person, neighbours)
     opened = _engine(engine, source)
     who = Individuals(None if person is None else known_column(opened, person, "person"))
-    return Table(opened, who, relation, _ledger(ledger, budget))
+    return Table(opened, who, unit.neighbours, _ledger(ledger, budget, unit, dataset))
 
 
-def _ledger(ledger: Any, budget: Number | None) -> "Ledger | None":
+def _ledger(ledger: Any, budget: Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":
+    """The ledger, which must be one for this privacy unit and these data."""
     if ledger is None:
-        if budget is not None:
-            raise InvalidValue("budget belongs to a ledger: name its file with ledger=")
+        for name, value in {"budget": budget, "dataset": dataset}.items():
+            if value is not None:
+                raise InvalidValue(f"{name} belongs to a ledger: name its file with ledger=")
         return None
     from dpselect.ledger import Ledger  # noqa: PLC0415 - imported when used
 
-    if isinstance(ledger, Ledger):
-        return ledger if budget is None else Ledger(ledger.path, budget)
-    return Ledger(ledger, budget)
+    if isinstance(ledger, Ledger) and budget is None:
+        found = ledger
+    else:
+        path = ledger.path if isinstance(ledger, Ledger) else ledger
+        found = Ledger(path, budget, unit=unit, dataset=dataset)
+    found.check_table(unit, dataset)
+    return found
 
 
 def _engine(name: str, source: Any) -> Engine:

@@ -18,6 +18,11 @@ class Question(Protocol):
     """One question to a table. It is answered once, or once for each group."""
 
     @property
+    def column(self) -> Column:
+        """Return the column that the question is about."""
+        ...
+
+    @property
     def rounds(self) -> int:
         """Return how many selections an answer takes."""
         ...

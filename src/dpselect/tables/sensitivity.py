@@ -28,15 +28,11 @@ does with the sensitivity 2 max(a, b - a) >= b, twice the one for additions.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 
+from dpselect._unit import Neighbours
 
-class Neighbours(StrEnum):
-    """Which tables must be hard to tell apart."""
-
-    ADD_REMOVE = "add-remove"
-    REPLACE = "replace"
+__all__ = ["Neighbours", "Sensitivity", "of_counts", "of_quantile"]
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,10 @@ class SparkEngine:
             Places(place[start:stop], between[start:stop], individuals[start:stop]) for start, stop in pairwise(ends)
         ]
 
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
+        return _withheld(lambda: self._rows.content(columns))
+
 
 def _selected(scores: DataFrame, mechanism: PermuteAndFlip, taken: dict[int, list[Any]]) -> list[Any]:
     """The label that is chosen in each group, in order of the groups. One job, whose result is drawn and used once."""

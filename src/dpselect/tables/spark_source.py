@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as spark
 
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables import duckdb_source, sql
+from dpselect.tables import content, duckdb_source, sql
 from dpselect.tables.files import Format, files_of
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark_lines import LineReader, ranges_of
@@ -36,12 +36,18 @@ class Rows(Protocol):
         """Return these columns, named c0, c1, ...: no name of the user's meets one of ours."""
         ...
 
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of the rows of these columns, or of the files that they are in."""
+        ...
+
 
 class FrameRows:
     """A Spark DataFrame."""
 
-    def __init__(self, frame: DataFrame, columns: Mapping[str, Column] | None = None) -> None:
-        self.spark, self._frame = frame.sparkSession, frame
+    def __init__(
+        self, frame: DataFrame, columns: Mapping[str, Column] | None = None, files: Sequence[Path] = ()
+    ) -> None:
+        self.spark, self._frame, self._files = frame.sparkSession, frame, files
         described = described_columns(frame.schema)
         if columns is not None:
             described = {name: _agreed(column, described.get(name)) for name, column in columns.items()}
@@ -51,6 +57,17 @@ class FrameRows:
         """Return these columns, renamed."""
         numbered = self._frame.toDF(*(f"p{i}" for i in range(len(self._frame.columns))))
         return numbered.select(*(self._plain(self._places[name]).alias(f"c{i}") for i, name in enumerate(names)))
+
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of the files, or else of the rows: their number, and sums of parts of their MD5."""
+        if self._files:
+            return content.of_files(self._files)
+        given = self.select([column.name for column in columns])
+        fields = F.concat(*(_field(F.col(name), type_) for name, type_ in given.dtypes))
+        digests = given.select(F.md5(fields.cast("binary")).alias("digest"))
+        # 15 hexadecimal digits are a number of 60 bits, and a sum of decimals has ten digits more than they.
+        parts = (F.conv(F.substring("digest", first, 15), 16, 10).cast("decimal(20,0)") for first in (1, 16))
+        return content.of_sums(columns, digests.agg(F.count(F.lit(1)), *map(F.sum, parts)).collect())
 
     def _plain(self, place: int) -> Expression:
         """The column at this place; text is compared byte by byte, whatever the order of its own.
@@ -69,7 +86,7 @@ class LineRows:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.spark = session()
-        self._ranges = tuple(ranges_of(paths))
+        self._files, self._ranges = paths, tuple(ranges_of(paths))
         self._delimiter, names = duckdb_source.common_header(list(paths))
         self._names = tuple(names)
         self.columns = {name: sql.column(name, "VARCHAR", untyped=True) for name in names}
@@ -79,6 +96,10 @@ class LineRows:
         reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names))
         numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
         return numbers.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))
+
+    def content(self, columns: Sequence[Column]) -> str:  # noqa: ARG002 - all or none
+        """Return a digest of the files."""
+        return content.of_files(self._files)
 
 
 class LocalRows:
@@ -99,6 +120,10 @@ class LocalRows:
         rows = connection.sql(query, params=self._source.parameters).to_arrow_table()
         fields = [spark.StructField(f"c{i}", _spark_type(column)) for i, column in enumerate(columns)]
         return self.spark.createDataFrame(rows, spark.StructType(fields))
+
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of the rows, which DuckDB reads here."""
+        return content.of_source(self._source, self._connection, columns)
 
 
 def rows_of(source: Any) -> Rows:
@@ -123,7 +148,7 @@ def _parquet_rows(source: str, paths: Sequence[Path]) -> FrameRows:
         reader = reader.option("basePath", str(Path(source).absolute()).translate(_GLOB))
     try:
         frame = reader.parquet(*(f"file://{path.absolute()}".translate(_GLOB) for path in paths))
-        return FrameRows(frame, columns)
+        return FrameRows(frame, columns, paths)
     except PySparkException:
         raise EngineFailure(
             "Spark cannot open these Parquet files: check that it can reach them, and their types"
@@ -164,6 +189,12 @@ _NAMES: dict[type[spark.DataType], str] = {
     spark.TimestampType: "TIMESTAMP WITH TIME ZONE",
     spark.TimestampNTZType: "TIMESTAMP",
 }
+
+
+def _field(column: Expression, type_: str) -> Expression:
+    """A value as text after its length in bytes; a moment must not depend on the session's time zone."""
+    text = (F.unix_micros(column) if type_ == "timestamp" else column).cast("string")
+    return F.coalesce(F.concat(F.octet_length(text).cast("string"), F.lit(":"), text), F.lit("-"))
 
 
 def _agreed(column: Column, read: Column | None) -> Column:

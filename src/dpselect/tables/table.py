@@ -37,7 +37,7 @@ class Questions:
     candidate is drawn by permute-and-flip. No error depends on the rows.
 
     With a ledger, a question may carry a `request_id`: its answer is stored in the ledger, and asking again with the
-    same id returns it and charges nothing.
+    same id returns it and charges nothing, as long as the data that the question reads are the same.
     """
 
     _engine: Engine
@@ -113,10 +113,14 @@ class Questions:
         mechanism = PermuteAndFlip(total / shares, bound.largest_change, bound.monotonic)
         empty = Answer(None, name_of(mechanism).value, mechanism.guarantee.times(shares), total)
         if self._ledger is not None:
-            from dpselect.tables.charging import answered  # noqa: PLC0415 - SQLite is imported when it is used
+            from dpselect.tables.charging import Steps, answered  # noqa: PLC0415 - SQLite is imported when it is used
 
             what = {**question.parameters(), **self._who.parameters(), "neighbours": self._neighbours.value}
-            return answered(self._ledger, empty, mechanism, what, request_id, lambda: self._drawn(question, mechanism))
+            steps = Steps(
+                content=lambda: self._engine.content([question.column, *self._who.columns]),
+                draw=lambda: self._drawn(question, mechanism),
+            )
+            return answered(self._ledger, empty, mechanism, what, request_id, steps)
         if request_id is not None:
             raise InvalidValue("request_id needs a ledger, which remembers it: open the table with ledger=")
         return replace(empty, value=self._drawn(question, mechanism))
