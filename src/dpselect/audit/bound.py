@@ -126,8 +126,8 @@ def chosen_event(
     events: list[tuple[float, Event]] = []
     for view in views:
         seen = choosing.through(view)
-        events += _best_of_ranked(ranking.through(view), seen, doubt, view)
         events += _best_half_lines(seen, doubt, view)
+        events += _best_of_ranked(ranking.through(view), seen, doubt, view)
     events += [(choosing.bound(event, doubt), event) for event in _both_ways(suspects)]
     return max(events, key=lambda found: found[0])[1]
 

@@ -195,6 +195,8 @@ def rebuilt(outcome: Hashable, change: Callable[[Path, Hashable], Hashable], pat
 def number_of(leaf: Hashable) -> float | None:
     """The value of a number as a float, infinite beyond the floats; None of NaN and of all else."""
     value = leaf.value if isinstance(leaf, Typed) else leaf
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, Decimal, np.floating)):
         return None
     try:
