@@ -196,6 +196,25 @@ def test_an_audit_of_inputs_makes_no_claim_of_scores():
     assert "sensitivity" not in content
 
 
+@pytest.mark.parametrize("depth", [30, 200, 300, 330, 400, 480, 500, 900, 5_000])
+def test_deep_outputs_are_audited_or_refused(depth):
+    def deep(data):
+        output = data
+        for _ in range(depth):
+            output = [output]
+        return output
+
+    answer = violates_or_error(deep)
+    assert answer is True or (depth > 100 and "nested too deeply" in answer)
+
+
+def violates_or_error(f):
+    try:
+        return audit(f, 1, inputs=[(0, 1)], runs=100, false_alarm=0.01).violates
+    except errors.InvalidValue as error:
+        return str(error)
+
+
 def test_inputs_that_always_fail_are_bad_input():
     with pytest.raises(
         errors.InvalidValue, match=r"failed in every run, with ZeroDivisionError: give a callable f\(data\)"
@@ -288,7 +307,7 @@ BAD = {
     "nan": ({"pairs": [([0.0], [math.nan])]}, errors.InvalidValue, "finite"),
     "no hash": ({"f": slice}, errors.InvalidType, "f must return something hashable, got slice"),
     "new objects": ({"f": lambda scores: object()}, errors.InvalidType, "returns a new object in each run"),
-    "a loop": ({"f": endless}, errors.InvalidValue, "must not return a list that is nested too deeply"),
+    "a loop": ({"f": endless}, errors.InvalidValue, "must not return what is nested too deeply"),
     "no inputs": ({"inputs": []}, errors.InvalidValue, "inputs must have at least one pair"),
     "inputs in a tuple": ({"inputs": ([1, 2], [1, 3])}, errors.InvalidType, "inputs must be a list of tuples"),
     "an input without a neighbour": ({"inputs": [(1,)]}, errors.InvalidType, "'pair 1' must be a tuple"),

@@ -10,8 +10,9 @@ from scipy import stats
 
 from dpselect.audit import audit, black_box
 from dpselect.audit.bound import Samples, chosen_event
+from dpselect.audit.learning import learned_views
 from dpselect.audit.outputs import outcome_of
-from dpselect.audit.views import WHOLE, Coarse, Contains, Likelihood, Part, Whole, learned_views
+from dpselect.audit.views import WHOLE, Coarse, Contains, Likelihood, Part, Whole
 
 GENERATOR = np.random.default_rng()
 DOUBT = 1e-9
@@ -194,6 +195,11 @@ def test_bins_have_words():
     assert view.describe(frozenset([missing])) == "output[1]['a'] is missing"
     assert Contains("x").describe(frozenset([False])) == "the output does not contain 'x'"
     assert Coarse({}, 2).describe(frozenset([(None, None)])) == "the output begins with (None, None)"
+    coarse = Coarse({(1,): (0.0, 1.0)})
+    label = coarse(outcome_of((None, 0.5)))
+    assert coarse.describe(frozenset([label])) == "the output is (None, >= 0.0 and < 1.0)"
+    named = Coarse({("a", 0): (0.0,)})
+    assert named.describe(frozenset([named(outcome_of({"a": [3.0, "x"]}))])) == "the output is ('a': >= 0.0, 'a': 'x')"
     assert WHOLE.describe(frozenset(range(9))) == "the output is 0 or 1 or 2 or 3 or one of 5 more"
 
 

@@ -13,10 +13,11 @@ from dpselect import _validate
 from dpselect.audit.bound import Counts, Samples, chosen_event
 from dpselect.audit.findings import Audit, Finding
 from dpselect.audit.hard_pairs import hard_pairs
+from dpselect.audit.learning import learned_views
 from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_pairs
 from dpselect.audit.outputs import Raised, in_order, is_new_object, plain
 from dpselect.audit.runs import Sampler, chunk_of, own_copy, sampler_of
-from dpselect.audit.views import WHOLE, learned_views
+from dpselect.audit.views import WHOLE
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.claim import Claim, stated
 from dpselect.mechanisms.record import Number
@@ -89,7 +90,10 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
     checked = _neighbours(promised, claim, pairs, inputs)
     total = 2 * each * len(checked)
     sampler = _watched(f, total, watch)
-    findings = tuple(_finding(pair, sampler, each, doubt / len(checked)) for pair in checked)
+    try:
+        findings = tuple(_finding(pair, sampler, each, doubt / len(checked)) for pair in checked)
+    except RecursionError:  # not of f, whose exceptions are outcomes
+        raise InvalidValue("f must not return what is nested too deeply: return fewer levels") from None
     if sum(finding.failures for finding in findings) == total:
         raise InvalidValue(f"f failed in every run, with {_first_error(f, checked[0])}: {_SIGNATURE[claim is None]}")
     return Audit(promised, claim, doubt, total, findings)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType
 
 Path = tuple[Hashable, ...]  # from the whole output to one part: positions, names of fields and keys
 
@@ -53,10 +53,7 @@ def outcome_of(output: Any) -> Hashable:
     >>> outcome_of([1, np.int64(2)]), outcome_of(math.nan) == outcome_of(-math.nan), outcome_of(1) == outcome_of(True)
     ((1, 2), True, False)
     """
-    try:
-        return _canonical(output)
-    except RecursionError:
-        raise InvalidValue(f"f must not return a {type(output).__name__} that is nested too deeply") from None
+    return _canonical(output)
 
 
 @singledispatch
