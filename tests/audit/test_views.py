@@ -184,6 +184,14 @@ def test_numbers_of_any_size_have_bins():
     assert max(bins) < part.bins
 
 
+def test_a_value_that_comes_up_again_has_its_own_bin():
+    counts = Counter(map(outcome_of, [*np.linspace(0, 1, 100).tolist(), *[1 / 3] * 30]))
+    [_, part] = learned_views(counts, counts)
+    below, at, above = (part(outcome_of(number)) for number in (1 / 3 - 1e-12, 1 / 3, 1 / 3 + 1e-12))
+    assert below < at < above
+    assert part.describe(frozenset([at])) == f"output is = {1 / 3!r}"
+
+
 def test_bins_have_words():
     view = Part((1, "a"), (0.0, 1.0, 2.0))
     every = frozenset(range(view.bins))
