@@ -169,7 +169,17 @@ _COMMANDS = (
 _OPTIONS = (
     *("--epsilon", "--sensitivity", "--monotonic", "--mechanism", "--column", "--label", "--json", "--candidates"),
     *("--error", "--selections", "--scores", "--points", "--lower", "--upper", "--step", "--level", "-k", "--person"),
-    *("--neighbours", "--group-by", "--groups", "--max-groups", "--engine", "--runs", "--false-alarm", "--callable"),
+    *(
+        "--neighbours",
+        "--group-by",
+        "--groups",
+        "--max-groups",
+        "--engine",
+        "--runs",
+        "--false-alarm",
+        "--callable",
+        "--inputs",
+    ),
 )
 _SECRET = 48151623
 _VALUES = ("1", "0.1", "1/3", "1e-3", "0.01:1", "a,b", "0", "-1", "nan", "x", "", "1e400", "score", "letter", "person")

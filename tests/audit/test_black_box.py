@@ -132,6 +132,96 @@ def test_rows_that_fail_are_to_be_run_one_by_one():
         audit(Failing(), 1, pairs=[([0.0, 0.0], [-1.0, 0.0])], runs=100)
 
 
+@pytest.mark.parametrize("found", [np.zeros(99), [0] * 101, np.array([0]), []], ids=["few", "many", "one", "none"])
+def test_rows_must_have_one_output_each(found):
+    """Else the trials would be miscounted, and the bound wrong."""
+
+    class Careless:
+        def select_rows(self, rows):
+            return found
+
+    with pytest.raises(errors.InvalidValue, match="one output for each row"):
+        audit(Careless(), 1, pairs=[([0.0, 0.0], [-1.0, 0.0])], runs=400)
+
+
+def test_rows_must_be_rows():
+    class Careless:
+        def select_rows(self, rows):
+            return 0
+
+    with pytest.raises(errors.InvalidType, match="must return an array or a list, got int"):
+        audit(Careless(), 1, pairs=[([0.0, 0.0], [-1.0, 0.0])], runs=400)
+
+
+def test_an_exception_is_not_the_text_of_its_name():
+    """One run returns a text, the other raises: an observer sees the difference."""
+
+    def one_or_other(scores):
+        if scores[0]:
+            raise ZeroDivisionError
+        return "ZeroDivisionError"
+
+    found = audit(one_or_other, 1, pairs=[([0], [1])], runs=400)
+    assert found.violates
+    assert found.worst.event == ("ZeroDivisionError",)
+    assert found.worst.description in {
+        "the output is 'ZeroDivisionError'",
+        "the output is an exception ZeroDivisionError",
+    }
+
+
+def test_inputs_that_cannot_be_copied_are_handed_over():
+    class Connection:
+        def __copy__(self):
+            raise TypeError("cannot be copied")
+
+    one, other = Connection(), Connection()
+    found = audit(lambda data: data is one, 1, inputs=[(one, other)], runs=400)
+    assert found.violates
+    assert found.worst.event in {(True,), (False,)}
+
+
+def test_an_input_is_copied_for_each_run():
+    found = audit(lambda data: data.append(0) or len(data), 1, inputs=[([], [])], runs=200)
+    assert found.worst.event == (1,)
+
+
+def test_an_audit_of_inputs_makes_no_claim_of_scores():
+    found = audit(lambda data: None, "1/2", inputs={"a": ("x", "y"), "b": (None, {})}, runs=200)
+    assert not found.violates
+    assert found.runs == 800
+    assert [finding.pair for finding in found.findings] == ["a", "b"]
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert content["findings"][0]["event"] == [None]
+    assert "sensitivity" not in content
+
+
+@pytest.mark.parametrize("depth", [30, 200, 300, 330, 400, 480, 500, 900, 5_000])
+def test_deep_outputs_are_audited_or_refused(depth):
+    def deep(data):
+        output = data
+        for _ in range(depth):
+            output = [output]
+        return output
+
+    answer = violates_or_error(deep)
+    assert answer is True or (depth > 100 and "nested too deeply" in answer)
+
+
+def violates_or_error(f):
+    try:
+        return audit(f, 1, inputs=[(0, 1)], runs=100, false_alarm=0.01).violates
+    except errors.InvalidValue as error:
+        return str(error)
+
+
+def test_inputs_that_always_fail_are_bad_input():
+    with pytest.raises(
+        errors.InvalidValue, match=r"failed in every run, with ZeroDivisionError: give a callable f\(data\)"
+    ):
+        audit(lambda data: 1 // 0, 1, inputs=[(0, 1)], runs=100)
+
+
 def test_an_exception_is_an_outcome():
     def refuses_negative(scores):
         if min(scores) < 0:
@@ -192,6 +282,12 @@ def test_the_record_says_what_was_found_and_never_more():
         assert "private" not in text
 
 
+def endless(scores):
+    inner = list(scores)
+    inner.append(inner)
+    return inner
+
+
 BAD = {
     "no callable": ({"f": 3}, errors.InvalidType, "f must be a callable"),
     "epsilon": ({"epsilon": 0}, errors.InvalidValue, "epsilon must be > 0"),
@@ -209,10 +305,17 @@ BAD = {
     "lengths": ({"pairs": [([0], [0, 1])]}, errors.InvalidValue, "different numbers"),
     "both ways": ({"pairs": [([0, 0], [1, -1])], "monotonic": True}, errors.InvalidValue, "some rise|some scores rise"),
     "nan": ({"pairs": [([0.0], [math.nan])]}, errors.InvalidValue, "finite"),
-    "no index": ({"f": lambda scores: "0"}, errors.InvalidType, "f must return the index"),
-    "a float": ({"f": lambda scores: 0.0}, errors.InvalidType, "f must return the index"),
-    "beyond": ({"f": len}, errors.InvalidValue, "f must return an index from 0"),
-    "negative": ({"f": lambda scores: -1}, errors.InvalidValue, "f must return an index from 0"),
+    "no hash": ({"f": slice}, errors.InvalidType, "f must return something hashable, got slice"),
+    "new objects": ({"f": lambda scores: object()}, errors.InvalidType, "returns a new object in each run"),
+    "a loop": ({"f": endless}, errors.InvalidValue, "must not return what is nested too deeply"),
+    "no inputs": ({"inputs": []}, errors.InvalidValue, "inputs must have at least one pair"),
+    "inputs in a tuple": ({"inputs": ([1, 2], [1, 3])}, errors.InvalidType, "inputs must be a list of tuples"),
+    "an input without a neighbour": ({"inputs": [(1,)]}, errors.InvalidType, "'pair 1' must be a tuple"),
+    "a list for a pair": ({"inputs": {"b": [48151, 2]}}, errors.InvalidType, "'b' must be a tuple .*, got list"),
+    "inputs and pairs": ({"inputs": [(0, 1)], "pairs": [([0], [1])]}, errors.InvalidValue, "leave out pairs"),
+    "inputs and a sensitivity": ({"inputs": [(0, 1)], "sensitivity": 1}, errors.InvalidValue, "leave out pairs"),
+    "inputs, monotonic": ({"inputs": [(0, 1)], "monotonic": True}, errors.InvalidValue, "leave out pairs"),
+    "inputs and a range": ({"inputs": [(0, 1)], "score_range": 1}, errors.InvalidValue, "leave out pairs"),
 }
 
 

@@ -25,6 +25,18 @@ def constant(scores):
     return 0
 
 
+def noisy_mean(ages):
+    return "mean", sum(ages) / len(ages) + random.gauss(0, 0.01)
+
+
+def first(ages):
+    return ages[0]
+
+
+NEIGHBOURS = {"one left": ([30, 40, 50], [30, 40])}
+PLAIN_PAIRS = [([30, 40, 50], [30, 40])]
+
+
 class Uniform:
     sensitivity, monotonic = 1, False
 
@@ -77,6 +89,53 @@ def test_a_violation_has_its_own_exit_code(run: Run, module: str) -> None:
     assert result.out.startswith("violates epsilon = 0.5: it is at least 3.3")
 
 
+def test_inputs_and_outputs_of_any_kind(run: Run, module: str) -> None:
+    options = (
+        "--callable",
+        f"{module}:noisy_mean",
+        "--inputs",
+        f"{module}:NEIGHBOURS",
+        "--epsilon",
+        "1",
+        "--runs",
+        "1000",
+    )
+    result = run("audit", *options)
+    assert result.code == 1
+    assert result.out.startswith("violates epsilon = 1: it is at least 3.5")
+    assert "on the pair 'one left'" in result.out
+    assert "The event: output[1] is " in result.out
+    content = json.loads(run("audit", *options, "--json").out)
+    [finding] = content["findings"]
+    assert finding["description"].startswith("output[1] is ")
+    assert finding["event"] == []
+    assert (finding["pair"], finding["trials"], finding["failures"]) == ("one left", 500, 0)
+    assert "sensitivity" not in content
+
+
+def test_inputs_without_a_violation(run: Run, module: str) -> None:
+    options = ("--callable", f"{module}:first", "--inputs", f"{module}:PLAIN_PAIRS", "--epsilon", "1", "--runs", "1000")
+    content = json.loads(run("audit", *options, "--json").out)
+    assert content["verdict"] == "no violation found in 2,000 runs"
+    assert content["findings"][0]["event"] == [30]
+    assert content["findings"][0]["description"] == "the output is 30"
+
+
+OLD_FIELDS = {
+    *("verdict", "violates", "epsilon", "sensitivity", "monotonic", "lower_bound", "noticeable", "false_alarm", "runs"),
+    "findings",
+}
+OLD_FINDING = {"pair", "lower_bound", "event", "more_likely_on", "hits", "neighbour_hits", "trials", "failures"}
+
+
+def test_json_keeps_the_fields_of_the_first_version(run: Run, module: str) -> None:
+    content = json.loads(run("audit", "--callable", f"{module}:best", "--epsilon", "1", "--runs", "200", "--json").out)
+    assert set(content) >= OLD_FIELDS
+    for finding in content["findings"]:
+        assert set(finding) >= OLD_FINDING
+        assert all(type(index) is int for index in finding["event"])
+
+
 def test_json_has_everything(run: Run, module: str) -> None:
     result = run("audit", "--callable", f"{module}:constant", "--epsilon", "1/3", "--sensitivity", "2", "--json")
     assert result.code == 0
@@ -124,6 +183,20 @@ BAD = {
     "no name": ("--epsilon", "1", "--callable", "{}:nothing"),
     "no callable": ("--epsilon", "1", "--callable", "{}:CALLS", "--runs", "100"),
     "rows of theirs": ("--epsilon", "1", "--callable", "{}:best", "--rows"),
+    "inputs of ours": ("--epsilon", "1", "--mechanism", "exponential", "--inputs", "{}:NEIGHBOURS"),
+    "inputs and scores": (
+        "--epsilon",
+        "1",
+        "--callable",
+        "{}:first",
+        "--inputs",
+        "{}:NEIGHBOURS",
+        "--sensitivity",
+        "1",
+    ),
+    "inputs and a pmf": ("--epsilon", "1", "--callable", "{}:Box.uniform", "--inputs", "{}:NEIGHBOURS", "--pmf"),
+    "no inputs": ("--epsilon", "1", "--callable", "{}:first", "--inputs", "{}:nothing"),
+    "inputs that are none": ("--epsilon", "1", "--callable", "{}:first", "--inputs", "{}:first", "--runs", "100"),
     "no pmf": ("--epsilon", "1", "--callable", "{}:best", "--pmf"),
 }
 

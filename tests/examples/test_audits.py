@@ -1,4 +1,4 @@
-"""The worked examples: what the audit finds in OpenDP and diffprivlib, where they are installed (`.[peers]`)."""
+"""The worked examples: what the audit finds in our tables, and in OpenDP and diffprivlib, where they are installed."""
 
 import importlib.util
 import sys
@@ -40,3 +40,22 @@ def test_diffprivlib(name):
     assert not audit(choose, 1, pairs=floats, runs=400, false_alarm=1e-9).violates
     wraps = [pair for pair in hard_pairs(1) if pair.name == "a difference of 2**63"]
     assert audit(choose, 1, pairs=wraps, runs=2_000, false_alarm=1e-9).violates
+
+
+@pytest.mark.parametrize("name", ["top_two", "cost_of_nine_in_ten", "mode_of_each_ward"])
+def test_tables(name, monkeypatch):
+    """The power check: the same question, asked with an epsilon of 50, is caught claiming a twentieth."""
+    script = example("audit_tables")
+    question = getattr(script, name)
+    found = audit(question, script.EPSILON, inputs=script.NEIGHBOURS, runs=100, false_alarm=1e-9)
+    assert not found.violates
+    assert not found.worst.failures
+    monkeypatch.setattr(script, "EPSILON", "50")
+    assert audit(question, "1/20", inputs=script.NEIGHBOURS, runs=300).violates
+
+
+def test_the_script_of_tables_runs(capsys):
+    example("audit_tables").main(runs=100)
+    printed = capsys.readouterr().out
+    assert printed.count("no violation found in 200 runs") == 3
+    assert printed.count("follows from the event: ") == 3

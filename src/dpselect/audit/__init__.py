@@ -1,7 +1,8 @@
-"""Try to catch a selection mechanism, ours or yours, being less private than it says.
+"""Try to catch a mechanism, ours or yours, being less private than it says.
 
-`audit` runs a callable on neighbouring scores and bounds its epsilon from below; `audit_pmf` compares probabilities.
-Both can prove that a promise is broken. Neither can prove that it is kept.
+`audit` runs a callable on neighbouring scores, or on neighbouring inputs of any kind, and bounds its epsilon from
+below; `audit_pmf` compares probabilities. Both can prove that a promise is broken. Neither can prove that it is
+kept.
 """
 
 from dpselect.audit.black_box import audit

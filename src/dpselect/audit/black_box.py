@@ -1,21 +1,25 @@
-"""Run a mechanism on neighbouring scores and bound its epsilon from below, as Ding et al. (2018) did for epsilon-DP.
+"""Run a mechanism on neighbours and bound its epsilon from below, as Ding et al. (2018) did for epsilon-DP.
 
-Half of the runs choose, for each pair of neighbours, the event that tells them apart best. The other half tests that
-event and no other, so that there is one test for each pair, and their doubts add up (Bonferroni).
+Half of the runs choose, for each pair of neighbours, the event that differs most between them. The other half tests
+that event and no other, so that there is one test for each pair, and their doubts add up (Bonferroni).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 from dpselect import _validate
 from dpselect.audit.bound import Counts, Samples, chosen_event
 from dpselect.audit.findings import Audit, Finding
 from dpselect.audit.hard_pairs import hard_pairs
-from dpselect.audit.neighbours import Pair, checked_pairs
-from dpselect.audit.runs import Sampler, chunk_of, sampler_of
-from dpselect.errors import InvalidValue
-from dpselect.mechanisms.claim import stated
+from dpselect.audit.learning import learned_views
+from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_pairs
+from dpselect.audit.outputs import Raised, in_order, is_new_object, plain
+from dpselect.audit.runs import Sampler, chunk_of, own_copy, sampler_of
+from dpselect.audit.views import WHOLE
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.claim import Claim, stated
 from dpselect.mechanisms.record import Number
 
 Watch = Callable[[float], None]
@@ -33,83 +37,139 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
     monotonic: bool = False,
     score_range: Number | None = None,
     pairs: Iterable[Any] | None = None,
+    inputs: Any = None,
     runs: int = DEFAULT_RUNS,
     false_alarm: Number = DEFAULT_FALSE_ALARM,
     watch: Watch | None = None,
 ) -> Audit:
     """Try to show that `f` is not epsilon-differentially private.
 
-    Give it public or synthetic scores only: what it finds is derived from them.
+    Give it public or synthetic scores and inputs only: what it finds is derived from them.
 
     Args:
-        f: any callable f(scores) -> index, or a mechanism with `select_rows`, which is run in batches. Its runs must be
-            independent of each other. An exception of a callable counts as an outcome.
+        f: any callable f(scores), or f(data) with `inputs`, or a mechanism with `select_rows`, which is run in batches.
+            Its output is an index or anything else that is hashable, or a list, set, dict, dataclass or NumPy array of
+            such things. Its runs must be independent of each other. An exception of a callable counts as an outcome.
         epsilon: what f promises.
         sensitivity: by how much one person can change any single score; 1 if not given.
         monotonic: whether one person moves all scores in the same direction.
         score_range: instead of both, by how much one person can change any difference of two scores.
         pairs: neighbouring vectors (scores, neighbour); default: `hard_pairs`.
-        runs: runs on each vector of each pair.
+        inputs: instead of scores, neighbouring inputs of any kind: a list of tuples (data, neighbour), or a dict of
+            them by name. That they are neighbours is for you to know. Each run gets a shallow copy.
+        runs: runs on each of the two neighbours of each pair.
         false_alarm: how likely a private f may be called a violator.
-        watch: is told how much of the work is done, from 0 to 1.
+        watch: is called with the part of the work that is done, from 0 to 1.
+
+    Returns:
+        The lower bounds of epsilon, one for each pair, with the events that they rest on.
+
+    Raises:
+        InvalidType: f is not callable, or returns something without a hash; or an argument has a wrong type.
+        InvalidValue: an argument is out of range, a pair of vectors is not one of neighbours, or f fails in every run.
 
     >>> import numpy
     >>> audit(lambda scores: int(numpy.argmax(scores)), epsilon=1, runs=1000)
     Audit(violates epsilon = 1: it is at least 3.329 on the pair 'ties')
     >>> audit(lambda scores: 0, epsilon=1, runs=1000)
     Audit(no violation found in 44,000 runs)
+
+    Inputs of any kind, and an output that is a number:
+
+    >>> mean = lambda ages: sum(ages) / len(ages)
+    >>> found = audit(mean, epsilon=1, inputs={"one person left": ([30, 40, 50], [30, 40])}, runs=1000)
+    >>> found
+    Audit(violates epsilon = 1: it is at least 3.525 on the pair 'one person left')
+    >>> found.worst.description
+    'the output is 40.0'
     """
     promised = _validate.exact_positive(epsilon=epsilon)
-    claim = stated(sensitivity, monotonic, score_range)
+    claim = _claim(inputs, pairs, sensitivity, monotonic, score_range)
     doubt = _validate.fraction_of_one(false_alarm=false_alarm)
     each = _runs(runs)
-    if pairs is None:
-        pairs = hard_pairs(promised, **claim.arguments())
-    checked = checked_pairs(pairs, claim)
-    sampler = _watched(f, 2 * each * len(checked), watch)
-    findings = tuple(_finding(pair, sampler, each, doubt / len(checked)) for pair in checked)
+    checked = _neighbours(promised, claim, pairs, inputs)
     total = 2 * each * len(checked)
+    sampler = _watched(f, total, watch)
+    try:
+        findings = tuple(_finding(pair, sampler, each, doubt / len(checked)) for pair in checked)
+    except RecursionError:  # not of f, whose exceptions are outcomes
+        raise InvalidValue("f must not return what is nested too deeply: return fewer levels") from None
     if sum(finding.failures for finding in findings) == total:
-        raise InvalidValue(
-            f"f failed in every run, with {_first_error(f, checked[0])}: give a callable f(scores) -> index; scores is"
-            " a NumPy array, or a list where no array holds them"
-        )
+        raise InvalidValue(f"f failed in every run, with {_first_error(f, checked[0])}: {_SIGNATURE[claim is None]}")
     return Audit(promised, claim, doubt, total, findings)
 
 
-def _first_error(f: Any, pair: Pair) -> str:
+_SIGNATURE = (
+    "give a callable f(scores); scores is a NumPy array, or a list where no array holds them",
+    "give a callable f(data) that takes the inputs as you gave them",
+)
+
+
+def _claim(
+    inputs: Any, pairs: Any, sensitivity: Number | None, monotonic: bool, score_range: Number | None
+) -> Claim | None:
+    """What is claimed of scores; nothing where inputs are given."""
+    claim = stated(sensitivity, monotonic, score_range)
+    if inputs is None:
+        return claim
+    if not (pairs is None and sensitivity is None and score_range is None and not monotonic):
+        raise InvalidValue("inputs are no scores: leave out pairs, sensitivity, monotonic and score_range")
+    return None
+
+
+def _neighbours(
+    epsilon: Fraction, claim: Claim | None, pairs: Iterable[Any] | None, inputs: Any
+) -> Sequence[Pair | InputPair]:
+    if claim is None:
+        return checked_inputs(inputs)
+    return checked_pairs(hard_pairs(epsilon, **claim.arguments()) if pairs is None else pairs, claim)
+
+
+def _first_error(f: Any, pair: Pair | InputPair) -> str:
     """The name of what f raises; what it says may quote the scores."""
     try:
-        f(pair.scores)
+        f(own_copy(pair.both[0]))
     except Exception as error:
         return type(error).__name__
     return "different errors"
 
 
-def _finding(pair: Pair, sampler: Sampler, runs: int, doubt: float) -> Finding:
+def _finding(pair: Pair | InputPair, sampler: Sampler, runs: int, doubt: float) -> Finding:
     """Choose an event on one half of the runs, and test it on the other half."""
+    here, there = pair.both
     parts = (runs // 4, runs // 2 - runs // 4, runs - runs // 2)
-    ranking, choosing, testing = (Samples(sampler(pair.scores, n), sampler(pair.neighbour, n), n) for n in parts)
-    event = chosen_event(ranking, choosing, doubt, suspects=pair.risers())
+    ranking, choosing, testing = (Samples(sampler(here, n), sampler(there, n), n) for n in parts)
+    _check_comparable(ranking.here)
+    views = learned_views(ranking.here, ranking.there)
+    event = chosen_event(ranking, choosing, doubt, pair.risers(), views)
     bound = max(0.0, testing.bound(event, doubt))
-    outcomes = sorted(event.outcomes, key=lambda outcome: (isinstance(outcome, str), outcome))
+    outputs = tuple(map(plain, in_order(event.outcomes))) if event.view is WHOLE else ()
     failures = sum(_failures(part.here) + _failures(part.there) for part in (ranking, choosing, testing))
-    return Finding(pair.name, bound, tuple(outcomes), event.is_reversed, *testing.hits(event), testing.trials, failures)
+    return Finding(
+        pair.name, bound, outputs, event.is_reversed, *testing.hits(event), testing.trials, failures, str(event)
+    )
+
+
+def _check_comparable(counts: Counts) -> None:
+    """Refuse outputs that are all new objects, equal to nothing else: no event could be counted."""
+    if len(counts) == counts.total() and all(map(is_new_object, counts)):
+        kind = type(plain(next(iter(counts)))).__name__
+        raise InvalidType(f"f returns a new {kind} in each run, equal to no other: return its value instead")
 
 
 def _failures(counts: Counts) -> int:
-    return sum(often for outcome, often in counts.items() if isinstance(outcome, str))
+    return sum(often for outcome, often in counts.items() if isinstance(outcome, Raised))
 
 
 def _watched(f: Any, total: int, watch: Watch | None) -> Sampler:
-    """Sample in chunks, and tell how much is done after each."""
+    """Sample in chunks, and report how much is done after each."""
     sampler, done = sampler_of(f), 0
 
-    def sample(scores: Any, runs: int) -> Counts:
+    def sample(given: Any, runs: int) -> Counts:
         nonlocal done
         counts: Counts = Counter()
-        for part in _parts(runs, chunk_of(f, len(scores))):
-            counts += sampler(scores, part)
+        for part in _parts(runs, chunk_of(f, given)):
+            counts.update(sampler(given, part))
             done += part
             if watch is not None:
                 watch(done / total)

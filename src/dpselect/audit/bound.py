@@ -9,7 +9,7 @@ the samples are seen: it is chosen on other samples.
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,40 +17,63 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from dpselect.audit.views import WHOLE, View
+
 Floats = npt.NDArray[np.float64]
-Outcome = int | str  # the index of a candidate, or the name of an exception
+Outcome = Hashable  # what a run returned, or that it raised an exception: see `outputs`
 Counts = Counter[Outcome]
 
 
 @dataclass(frozen=True)
 class Event:
-    """A set of outcomes, and on which of the two vectors it seems to be too likely."""
+    """A set of outcomes, and on which of the two inputs it seems to be too likely.
+
+    The set is that of all outcomes which have one of these labels in a view. Without a view the labels are outcomes.
+    """
 
     outcomes: frozenset[Outcome]
     is_reversed: bool  # more likely on the neighbour
+    view: View = WHOLE
+
+    def __str__(self) -> str:
+        return self.view.describe(self.outcomes)
 
 
 @dataclass(frozen=True, repr=False)
 class Samples:
-    """How often each outcome came up in so many trials on the scores, and in as many on the neighbour."""
+    """How often each outcome came up in so many trials on the one input, and in as many on its neighbour."""
 
     here: Counts
     there: Counts
     trials: int
 
+    def through(self, view: View) -> "Samples":
+        """Return how often each label of a view came up."""
+        if view is WHOLE:
+            return self
+        return Samples(_labels(self.here, view), _labels(self.there, view), self.trials)
+
     def counts(self, outcomes: Sequence[Outcome]) -> tuple[Floats, Floats]:
-        """Return how often each of these outcomes came up on the scores, and on the neighbour."""
+        """Return how often each of these outcomes came up on the one input, and on its neighbour."""
         here, there = (np.array([part[outcome] for outcome in outcomes], float) for part in (self.here, self.there))
         return here, there
 
     def hits(self, event: Event) -> tuple[int, int]:
         """Return how often the event happened where it seems too likely, and where it does not."""
-        here, there = (int(counts.sum()) for counts in self.counts(list(event.outcomes)))
+        seen = self.through(event.view).counts(list(event.outcomes))
+        here, there = (int(counts.sum()) for counts in seen)
         return (there, here) if event.is_reversed else (here, there)
 
     def bound(self, event: Event, doubt: float) -> float:
         """Return the lower bound of epsilon that follows from the event; -inf without a hit."""
         return float(epsilon_bound(*self.hits(event), self.trials, doubt))
+
+
+def _labels(counts: Counts, view: View) -> Counts:
+    labels: Counts = Counter()
+    for outcome, often in counts.items():
+        labels[view(outcome)] += often
+    return labels
 
 
 def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> Floats:
@@ -88,25 +111,55 @@ def noticeable_epsilon(epsilon: float, trials: int, doubt: float) -> float:
 
 
 def chosen_event(
-    ranking: Samples, choosing: Samples, doubt: float, suspects: Iterable[frozenset[Outcome]] = ()
+    ranking: Samples,
+    choosing: Samples,
+    doubt: float,
+    suspects: Iterable[frozenset[Outcome]] = (),
+    views: Iterable[View] = (WHOLE,),
 ) -> Event:
     """The event with the largest bound on the second samples, among the suspects and those that the first suggest.
 
-    For a given size of an event the outcomes of the largest ratios make its ratio largest, so the first samples rank
-    the outcomes. Where outcomes are many this is luck, which the second samples do not share. Suspects are events
-    that were named without a look at any sample.
+    For a given size of an event the labels of the largest ratios make its ratio largest, so the first samples rank
+    the labels of each view. Where labels are many this is luck, which the second samples do not share. Suspects are
+    events that were named without a look at any sample.
     """
-    events = [*_best_of_ranked(ranking, choosing, doubt)]
-    events += [Event(suspect, is_reversed) for suspect in suspects for is_reversed in (False, True)]
-    return max(events, key=lambda event: choosing.bound(event, doubt))
+    events: list[tuple[float, Event]] = []
+    for view in views:
+        seen = choosing.through(view)
+        events += _best_half_lines(seen, doubt, view)
+        events += _best_of_ranked(ranking.through(view), seen, doubt, view)
+    events += [(choosing.bound(event, doubt), event) for event in _both_ways(suspects)]
+    return max(events, key=lambda found: found[0])[1]
 
 
-def _best_of_ranked(ranking: Samples, choosing: Samples, doubt: float) -> Iterator[Event]:
-    """The best in each direction of the events that hold the outcomes of the largest ratios."""
-    outcomes = list({*ranking.here, *ranking.there, *choosing.here, *choosing.there})
-    ranked, chosen = ranking.counts(outcomes), choosing.counts(outcomes)
+def _both_ways(suspects: Iterable[frozenset[Outcome]]) -> Iterator[Event]:
+    return (Event(suspect, is_reversed) for suspect in suspects for is_reversed in (False, True))
+
+
+def _best_of_ranked(ranking: Samples, choosing: Samples, doubt: float, view: View) -> Iterator[tuple[float, Event]]:
+    """The best in each direction of the events that hold the labels of the largest ratios."""
+    labels = list({*ranking.here, *ranking.there, *choosing.here, *choosing.there})
+    ranked, chosen = ranking.counts(labels), choosing.counts(labels)
     for way in (1, -1):
-        order = np.argsort(-way * (np.log(ranked[0] + 0.5) - np.log(ranked[1] + 0.5)), kind="stable")
-        more, less = (np.cumsum(counts[order]) for counts in chosen[::way])
-        top = int(np.argmax(epsilon_bound(more, less, choosing.trials, doubt)))
-        yield Event(frozenset(outcomes[i] for i in order[: top + 1].tolist()), is_reversed=way < 0)
+        ratios = way * (np.log(ranked[0] + 0.5) - np.log(ranked[1] + 0.5))
+        order = np.argsort(-ratios, kind="stable")
+        ends = np.append(np.flatnonzero(np.diff(ratios[order])), len(labels) - 1)  # labels of one rank go together
+        more, less = (np.cumsum(counts[order])[ends] for counts in chosen[::way])
+        bound, end = _best(more, less, choosing.trials, doubt)
+        yield bound, Event(frozenset(labels[i] for i in order[: ends[end] + 1].tolist()), way < 0, view)
+
+
+def _best_half_lines(choosing: Samples, doubt: float, view: View) -> Iterator[tuple[float, Event]]:
+    """The best in each direction of the events that hold all numbers up to one, or from one on."""
+    counts = choosing.counts(range(view.bins))
+    for way in (1, -1) if view.bins else ():
+        for step in (1, -1):
+            more, less = (np.cumsum(side[::step]) for side in counts[::way])
+            bound, end = _best(more, less, choosing.trials, doubt)
+            yield bound, Event(frozenset(range(view.bins)[::step][: end + 1]), way < 0, view)
+
+
+def _best(hits: Floats, neighbour_hits: Floats, trials: int, doubt: float) -> tuple[float, int]:
+    bounds = epsilon_bound(hits, neighbour_hits, trials, doubt)
+    best = int(np.argmax(bounds))
+    return float(bounds[best]), best

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpselect._exact import float_above, shortest_text
 from dpselect.audit.bound import noticeable_epsilon
+from dpselect.audit.outputs import json_of
 from dpselect.mechanisms.claim import Claim
 
 
@@ -32,12 +33,13 @@ class Finding:
 
     pair: str
     lower_bound: float  # of epsilon; zero where nothing follows
-    event: tuple[int | str, ...]  # indices of candidates, and names of exceptions
+    event: tuple[Any, ...]  # outputs, such as indices, and names of exceptions; empty if only `description` says which
     is_reversed: bool  # the event is more likely on the neighbour
     hits: int  # where it is more likely
     neighbour_hits: int
-    trials: int  # on each of the two vectors
+    trials: int  # on each of the two neighbours
     failures: int  # runs, of both halves, that ended with an exception
+    description: str = ""  # the event in words
 
     def __repr__(self) -> str:
         return f"Finding({self.pair!r}, epsilon >= {rounded_down(self.lower_bound)}, {self.trials:,} trials)"
@@ -47,7 +49,8 @@ class Finding:
         return {
             "pair": self.pair,
             "lower_bound": self.lower_bound,
-            "event": list(self.event),
+            "event": [json_of(output) for output in self.event],
+            "description": self.description,
             "more_likely_on": "neighbour" if self.is_reversed else "scores",
             "hits": self.hits,
             "neighbour_hits": self.neighbour_hits,
@@ -61,7 +64,7 @@ class Audit:
     """A black-box audit. With probability 1 - `false_alarm` all of its lower bounds hold together."""
 
     epsilon: Fraction  # what is promised
-    claim: Claim  # of which neighbours
+    claim: Claim | None  # of which neighbours; None for inputs that are not scores
     false_alarm: float
     runs: int  # in total
     findings: tuple[Finding, ...]
@@ -104,7 +107,7 @@ class Audit:
             "verdict": self.verdict,
             "violates": self.violates,
             "epsilon": str(self.epsilon),
-            **self.claim.to_dict(),
+            **({} if self.claim is None else self.claim.to_dict()),
             "lower_bound": self.lower_bound,
             "noticeable": None if math.isinf(self.noticeable) else self.noticeable,
             "false_alarm": self.false_alarm,

@@ -39,8 +39,21 @@ def hard_pairs(
 ) -> list[Pair]:
     """About twenty pairs of neighbours on which a mistake is likely to show; NumPy arrays of floats and integers.
 
-    `longest` is the number of candidates of the longest vectors. With a score range the scores move in one direction by
-    up to all of it, and one pair besides moves all of them far, and alike.
+    With a score range the scores move in one direction by up to all of it, and one more pair moves all of them far, and
+    alike.
+
+    Args:
+        epsilon: what the mechanism promises; some pairs depend on it.
+        sensitivity: by how much one person can change any single score; 1 if not given.
+        monotonic: whether one person moves all scores in the same direction.
+        score_range: instead of both, by how much one person can change any difference of two scores.
+        longest: the number of candidates of the longest vectors.
+
+    Returns:
+        The pairs, each with a name that says what it is for.
+
+    Raises:
+        InvalidValue: an argument is out of range, or the sensitivity is at the ends of the floats.
 
     >>> hard_pairs(1)[:2]
     [Pair('ties', 2 candidates), Pair('three ties', 3 candidates)]

@@ -1,6 +1,6 @@
-"""Neighbouring score vectors: what one person can turn into each other."""
+"""Neighbours: two score vectors, or two inputs of any kind, that one person can turn into each other."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -26,8 +26,13 @@ class Pair:
     def __repr__(self) -> str:
         return f"Pair({self.name!r}, {len(self.scores)} candidates)"
 
-    def risers(self) -> list[frozenset[int | str]]:
-        """Return sets of candidates that rise more than the others: of regular mechanisms these tell the most."""
+    @property
+    def both(self) -> tuple[Any, Any]:
+        """Return the two vectors."""
+        return self.scores, self.neighbour
+
+    def risers(self) -> list[frozenset[Hashable]]:
+        """Return sets of candidates that rise more than the others: of regular mechanisms these reveal the most."""
         moves = self.moves()
         levels = sorted(set(moves), reverse=True)[:_MOST_LEVELS]
         return [frozenset(i for i, move in enumerate(moves) if move >= level) for level in levels[:-1]]
@@ -35,6 +40,43 @@ class Pair:
     def moves(self) -> list[Fraction]:
         """Return by how much each score rises."""
         return [b - a for a, b in zip(exact_scores(self.scores), exact_scores(self.neighbour), strict=True)]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class InputPair:
+    """Two inputs of any kind; that they are neighbours is what their author says."""
+
+    name: str
+    both: tuple[Any, Any]
+
+    def __repr__(self) -> str:
+        return f"InputPair({self.name!r})"
+
+    def risers(self) -> list[frozenset[Hashable]]:
+        """Return nothing: how the inputs differ is not known."""
+        return []
+
+
+def checked_inputs(inputs: Any) -> list[InputPair]:
+    """Pairs of inputs as the user gave them: a list of tuples (data, neighbour), or a dict of such tuples by name.
+
+    A tuple of pairs is refused, because it could be one pair of inputs that are tuples.
+    """
+    if not isinstance(inputs, (list, Mapping)):
+        raise InvalidType(
+            f"inputs must be a list of tuples (data, neighbour), or a dict of them by name, got {type(inputs).__name__}"
+        )
+    named = inputs.items() if isinstance(inputs, Mapping) else ((f"pair {i}", p) for i, p in enumerate(inputs, start=1))
+    checked = [_input_pair(str(name), pair) for name, pair in named]
+    if not checked:
+        raise InvalidValue("inputs must have at least one pair (data, neighbour)")
+    return checked
+
+
+def _input_pair(name: str, pair: Any) -> InputPair:
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise InvalidType(f"inputs: {name!r} must be a tuple (data, neighbour), got {type(pair).__name__}")
+    return InputPair(name, pair)
 
 
 def checked_pairs(pairs: Iterable[Any], claim: Claim) -> list[Pair]:

@@ -1,65 +1,81 @@
-"""How often each outcome comes up when a callable is run on a score vector."""
+"""How often each outcome comes up when a callable is run on an input."""
 
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from dpselect.audit.bound import Counts
+from dpselect.audit.outputs import Raised, outcome_of
 from dpselect.errors import InvalidType, InvalidValue
 
-Sampler = Callable[[Any, int], Counts]  # scores, runs -> how often each outcome came up
+Sampler = Callable[[Any, int], Counts]  # input, runs -> how often each outcome came up
 
 _CELLS = 2**19
-_CHUNK = 1_000
+_CHUNK = 100
 
 
 def sampler_of(f: Any) -> Sampler:
     """What runs `f`: in batches where it is a mechanism with `select_rows`, else call by call."""
     if callable(getattr(f, "select_rows", None)):
-        return lambda scores, runs: _in_rows(f.select_rows, scores, runs)
+        return lambda given, runs: _in_rows(f.select_rows, given, runs)
     if callable(f):
-        return lambda scores, runs: _one_by_one(f, scores, runs)
-    raise InvalidType(f"f must be a callable f(scores) -> index or a mechanism, got {type(f).__name__}")
+        return lambda given, runs: _one_by_one(f, given, runs)
+    raise InvalidType(f"f must be a callable f(scores) or a mechanism, got {type(f).__name__}")
 
 
-def chunk_of(f: Any, size: int) -> int:
+def chunk_of(f: Any, given: Any) -> int:
     """How many runs to make between two looks at the progress bar."""
-    return max(1, _CELLS // size) if hasattr(f, "select_rows") else _CHUNK
+    if not hasattr(f, "select_rows"):
+        return _CHUNK
+    cells = given.size if isinstance(given, np.ndarray) else len(given) if hasattr(given, "__len__") else 1
+    return max(1, _CELLS // max(1, cells))
 
 
-def _one_by_one(f: Callable[[Any], Any], scores: Any, runs: int) -> Counts:
-    """An exception is an outcome as well: whoever sees it learns from it. Each run gets its own copy of the scores."""
+def own_copy(given: Any) -> Any:
+    """A copy for one run; what cannot be copied, such as an open connection, is handed over itself."""
+    try:
+        return copy(given)
+    except Exception:  # whatever its own code raises
+        return given
+
+
+def _one_by_one(f: Callable[[Any], Any], given: Any, runs: int) -> Counts:
+    """An exception is an outcome as well: an observer of it learns from it. Each run gets its own copy of the input."""
     counts: Counts = Counter()
     for _ in range(runs):
         try:
-            selected = f(copy(scores))
+            output = f(own_copy(given))
         except Exception as error:
-            counts[type(error).__name__] += 1
+            counts[Raised(type(error).__name__)] += 1
         else:
-            counts[_index(selected, len(scores))] += 1
+            counts[outcome_of(output)] += 1
     return counts
 
 
-def _in_rows(select_rows: Callable[[Any], Any], scores: Any, runs: int) -> Counts:
+def _in_rows(select_rows: Callable[[Any], Any], given: Any, runs: int) -> Counts:
     """An exception cannot be counted here: it hides the other rows' outcomes, and to try again would bend them."""
-    rows = np.broadcast_to(scores, (runs, len(scores))) if isinstance(scores, np.ndarray) else [scores] * runs
+    rows = np.broadcast_to(given, (runs, *given.shape)) if isinstance(given, np.ndarray) else [given] * runs
     try:
         found = select_rows(rows)
     except Exception as error:
         name = type(error).__name__
         raise InvalidValue(f"select_rows failed, with {name}: give f.select, whose exceptions are counted") from error
-    selected, often = np.unique(np.asarray(found), return_counts=True)
-    return Counter({_index(index, len(scores)): count for index, count in zip(selected, often.tolist(), strict=True)})
+    counts = _counted(found)
+    if counts.total() != runs:
+        raise InvalidValue("select_rows must return one output for each row: return an array or a list of as many")
+    return counts
 
 
-def _index(selected: Any, size: int) -> int:
-    if isinstance(selected, (bool, np.bool_)) or not isinstance(selected, Integral):
-        raise InvalidType(f"f must return the index of a candidate, got {type(selected).__name__}")
-    index = int(selected)
-    if not 0 <= index < size:
-        raise InvalidValue(f"f must return an index from 0 to {size - 1} for {size} candidates, got {index}")
-    return index
+def _counted(found: Any) -> Counts:
+    """The outputs of many runs: an array's first axis, or anything to iterate over."""
+    if isinstance(found, np.ndarray) and found.dtype.kind in "biu" and found.size:  # other types have -0.0 or NaN
+        values, often = np.unique(found, axis=0, return_counts=True)
+        return Counter(dict(zip(map(outcome_of, values.tolist()), often.tolist(), strict=True)))
+    try:
+        outputs = list(found.tolist() if isinstance(found, np.ndarray) else found)
+    except TypeError:
+        raise InvalidType(f"select_rows must return an array or a list, got {type(found).__name__}") from None
+    return Counter(map(outcome_of, outputs))

@@ -38,6 +38,13 @@ def audit_pmf(
         scores: score vectors by name; default: those of `hard_pairs` of at most 64 candidates.
         slack: by how much errors of the probabilities may move a log-ratio.
 
+    Returns:
+        The largest log-ratio of each score vector.
+
+    Raises:
+        InvalidType: the mechanism has no `pmf`, or scores is not a dictionary.
+        InvalidValue: epsilon is not positive, or a score vector has more than 64 candidates.
+
     >>> from dpselect import PermuteAndFlip
     >>> audit_pmf(PermuteAndFlip(epsilon=1), scores={"two": [3, 0], "ties": [0, 0, 0]})
     PmfAudit(no violation found on 2 score vectors)

@@ -30,7 +30,16 @@ _Callable = Annotated[
     typer.Option(
         "--callable",
         metavar="MODULE:NAME",
-        help="One of yours: f(scores) -> index. Its module is imported, which runs it.",
+        help="One of yours: f(scores), which returns an index or anything hashable. Its module is imported, which runs"
+        " it.",
+    ),
+]
+_Inputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:NAME",
+        help="Neighbouring inputs of any kind for --callable, instead of scores: a list of tuples (data, neighbour), or"
+        " a dict of them by name.",
     ),
 ]
 _Runs = Annotated[str, typer.Option(metavar="N", help="How often to run it on each score vector.")]
@@ -43,6 +52,7 @@ _Pmf = Annotated[bool, typer.Option("--pmf", metavar="", help="Compare its proba
 VIOLATION = 1
 _MOST_RUNS = 10**10
 _HEADS = ("pair of neighbours", "epsilon\nat least", "one", "other", "failures")
+_MOST_OF_A_DESCRIPTION = 300
 _COLUMNS = "on the one and on the other, and the epsilon that follows. A failure is a run that raised an exception."
 _LONGEST_OF_OURS, _LONGEST_OF_YOURS = 5_000, 64  # ours take another road beyond 4,096 candidates
 
@@ -52,6 +62,7 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
     epsilon: Epsilon,
     mechanism: _Mechanism = None,
     function: _Callable = None,
+    inputs: _Inputs = None,
     sensitivity: Sensitivity = None,
     monotonic: Monotonic = False,
     score_range: ScoreRange = None,
@@ -63,12 +74,14 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
 ) -> None:
     """Try to show that a mechanism is less private than it says.
 
-    It runs on neighbouring scores that have broken other implementations.
+    It runs on neighbouring scores that have broken other implementations, or on --inputs of yours.
     Exit code 0: no violation found, which proves nothing. 1: it violates epsilon. 2: bad input.
 
     Example: dpselect audit --mechanism permute-and-flip --epsilon 1
 
     Example: dpselect audit --callable mymodule:choose --epsilon 0.5 --sensitivity 2 --runs 100000
+
+    Example: dpselect audit --callable mymodule:top_three --inputs mymodule:NEIGHBOURS --epsilon 1
     """
     with clean_errors():
         promised, claim = positive(epsilon=epsilon), claimed(sensitivity, monotonic, score_range)
@@ -76,20 +89,29 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
         audited = _audited(mechanism, function, promised, claim)
         if rows and mechanism is None:
             raise InvalidValue("--rows belongs to --mechanism: a callable is run as it is")
+        if inputs is not None and any((mechanism, pmf, sensitivity, monotonic, score_range)):
+            raise InvalidValue("--inputs belong to --callable alone, without --pmf and what is said of scores")
         if pmf:
             with busy("Comparing ..."):
                 result: Audit | PmfAudit = dpselect.audit.audit_pmf(audited, promised)
         else:
             chosen = audited.select if mechanism is not None and not rows else audited
             longest = _LONGEST_OF_YOURS if mechanism is None else _LONGEST_OF_OURS
-            pairs = dpselect.audit.hard_pairs(promised, **claim.arguments(), longest=longest)
-            arguments = {**claim.arguments(), "pairs": pairs, "runs": times, "false_alarm": false_alarm}
-            result = _run(chosen, promised, arguments)
+            neighbours = _neighbours(inputs, promised, claim, longest)
+            result = _run(chosen, promised, {**neighbours, "runs": times, "false_alarm": false_alarm})
     if as_json:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
     else:
         _print_text(result)
     raise typer.Exit(VIOLATION if result.violates else 0)
+
+
+def _neighbours(inputs: str | None, epsilon: Fraction, claim: Claim, longest: int) -> dict[str, Any]:
+    """The neighbours to run on, as arguments of the audit."""
+    if inputs is not None:
+        return {"inputs": imported(inputs, "--inputs")}
+    pairs = dpselect.audit.hard_pairs(epsilon, **claim.arguments(), longest=longest)
+    return {**claim.arguments(), "pairs": pairs}
 
 
 def _audited(mechanism: MechanismName | None, function: str | None, epsilon: Fraction, claim: Claim) -> Any:
@@ -116,8 +138,14 @@ def _print_text(result: "Audit | PmfAudit") -> None:
         print_paragraph(
             "", f"The last {trials:,} runs on each of two neighbours: how often an event happened {_COLUMNS}"
         )
-        if not result.violates:
+        if result.violates:
+            print_paragraph("The event:", _shortened(result.worst.description))
+        else:
             print_paragraph("What this could find:", _reach(result.noticeable))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_OF_A_DESCRIPTION else f"{text[: _MOST_OF_A_DESCRIPTION - 3]}..."
 
 
 def _reach(noticeable: float) -> str:

@@ -1,0 +1,221 @@
+"""Outputs that never come up twice: each kind of event catches a leak that the other kinds miss."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpselect.audit import audit, black_box
+from dpselect.audit.bound import Samples, chosen_event
+from dpselect.audit.learning import learned_views
+from dpselect.audit.outputs import outcome_of
+from dpselect.audit.views import WHOLE, Coarse, Contains, Likelihood, Part, Whole
+
+GENERATOR = np.random.default_rng()
+DOUBT = 1e-9
+RUNS = 1_000
+
+
+def bits(size):
+    return GENERATOR.integers(2, size=size)
+
+
+def whole(data):
+    """A text that comes up again."""
+    return "ab"[data]
+
+
+def half_line(data):
+    return GENERATOR.laplace(5 * data)
+
+
+def interval(data):
+    """Nothing near zero on one side, and the same half-lines on both, nearly."""
+    return GENERATOR.uniform(0.5 * data, 1) * GENERATOR.choice([-1, 1])
+
+
+def atom(data):
+    """A value that comes up in half of the runs, among others that do not."""
+    return float(data) / 3 if GENERATOR.random() < 0.5 else GENERATOR.uniform()
+
+
+def far_part(data):
+    numbers = GENERATOR.normal(size=40)
+    numbers[33] += 8 * data
+    return numbers
+
+
+def field(data):
+    return {"noise": GENERATOR.normal(), "leak": {"deep": [GENERATOR.normal(6 * data)]}}
+
+
+def length(data):
+    return GENERATOR.normal(size=3 + data)
+
+
+def in_a_set(data):
+    return {*GENERATOR.integers(10**9, size=8).tolist(), "leak" if data else "none"}
+
+
+def beginning(data):
+    """Each bit is fair; the first two are equal on one side, and differ on the other."""
+    first, *others = bits(30).tolist()
+    return (first, first ^ data, *others)
+
+
+def signs(data):
+    """Each of two numbers is symmetric; their product has a sign."""
+    one, other = np.abs(GENERATOR.normal(size=2)) * GENERATOR.choice([-1, 1])
+    return one, other * (1 - 2 * data)
+
+
+def anywhere(data):
+    """An item at a random place among others that do not come up again."""
+    items = [f"{number}" for number in GENERATOR.integers(10**12, size=40)]
+    items[GENERATOR.integers(40)] = f"leak {data}"
+    return items
+
+
+def many_small_leaks(data):
+    """No number reveals much, and all of them together do."""
+    return GENERATOR.laplace(0.5 * data, size=40)
+
+
+# A leak, and a view that is enough to catch it.
+LEAKS = {
+    whole: Whole,
+    half_line: Part,
+    interval: Part,
+    atom: Part,
+    far_part: Part,
+    field: Part,
+    length: Part,
+    in_a_set: Part,
+    beginning: Coarse,
+    signs: Coarse,
+    anywhere: Contains,
+    many_small_leaks: Likelihood,
+}
+
+
+@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.__name__)
+def test_a_leak_is_caught(leak):
+    found = audit(leak, 1, inputs=[(0, 1)], runs=RUNS, false_alarm=DOUBT)
+    assert found.violates
+    assert not audit(leak, 1, inputs=[(0, 0), (1, 1)], runs=RUNS, false_alarm=DOUBT).violates
+
+
+@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.__name__)
+def test_its_view_is_enough(leak, monkeypatch):
+    def only(here, there):
+        return [view for view in learned_views(here, there) if isinstance(view, LEAKS[leak])]
+
+    monkeypatch.setattr(black_box, "learned_views", only)
+    assert audit(leak, 1, inputs=[(0, 1)], runs=RUNS, false_alarm=DOUBT).violates
+
+
+# The same, where no other view is enough.
+NEEDED = {half_line: Part, beginning: Coarse, many_small_leaks: Likelihood}
+
+
+@pytest.mark.parametrize("leak", NEEDED, ids=lambda leak: leak.__name__)
+def test_no_other_view_is_enough(leak, monkeypatch):
+    def others(here, there):
+        return [view for view in learned_views(here, there) if not isinstance(view, NEEDED[leak])]
+
+    monkeypatch.setattr(black_box, "learned_views", others)
+    assert not audit(leak, 1, inputs=[(0, 1)], runs=RUNS, false_alarm=DOUBT).violates
+
+
+def noise():
+    """An output that never comes up twice, of parts that do and a part that does not."""
+    return "abc"[GENERATOR.integers(3)], GENERATOR.normal()
+
+
+AUDITS = 60
+OFTEN = 0.3  # how often each may be wrong
+
+
+def positive_bounds(bound):
+    """How many audits of runs that do not depend on their input claim an epsilon above zero."""
+    return sum(bound() > 0 for _ in range(AUDITS))
+
+
+def drawn(trials):
+    here, there = (Counter(outcome_of(noise()) for _ in range(trials)) for _ in range(2))
+    return Samples(here, there, trials)
+
+
+def test_what_was_learned_does_not_bend_the_bound():
+    """The stated confidence holds for views, events and directions that were all chosen by looking.
+
+    The power check: on the samples by which they were chosen the bound is wrong far more often.
+    """
+    most = stats.binom.isf(1e-9, AUDITS, OFTEN)
+
+    def honest():
+        return audit(lambda _: noise(), 1, inputs=[(0, 1)], runs=400, false_alarm=OFTEN).lower_bound
+
+    def bent():
+        ranking, choosing = drawn(100), drawn(100)
+        views = learned_views(ranking.here, ranking.there)
+        return choosing.bound(chosen_event(ranking, choosing, OFTEN, views=views), OFTEN)
+
+    assert positive_bounds(honest) <= most < positive_bounds(bent)
+
+
+def test_a_few_values_are_looked_at_as_they_are():
+    few = Counter({outcome_of(value): 10 for value in (1, 0.5, "a", None, math.nan)})
+    assert learned_views(few, few) == [WHOLE]
+
+
+def test_numbers_of_any_size_have_bins():
+    """Infinite ones, and integers beyond the floats."""
+    numbers = [math.inf, -math.inf, 10**400, -(10**400), *range(100), *(Fraction(1, n) for n in range(3, 50))]
+    counts = Counter(map(outcome_of, numbers))
+    [_, part] = learned_views(counts, counts)
+    assert isinstance(part, Part)
+    bins = [part(outcome_of(number)) for number in sorted(numbers)]
+    assert bins == sorted(bins)
+    assert {type(label) for label in bins} == {int}
+    assert max(bins) < part.bins
+
+
+def test_a_value_that_comes_up_again_has_its_own_bin():
+    counts = Counter(map(outcome_of, [*np.linspace(0, 1, 100).tolist(), *[1 / 3] * 30]))
+    [_, part] = learned_views(counts, counts)
+    below, at, above = (part(outcome_of(number)) for number in (1 / 3 - 1e-12, 1 / 3, 1 / 3 + 1e-12))
+    assert below < at < above
+    assert part.describe(frozenset([at])) == f"output is = {1 / 3!r}"
+
+
+def test_bins_have_words():
+    view = Part((1, "a"), (0.0, 1.0, 2.0))
+    every = frozenset(range(view.bins))
+    assert view.describe(frozenset([0])) == "output[1]['a'] is < 0.0"
+    assert view.describe(frozenset([2, 3])) == "output[1]['a'] is >= 1.0"
+    assert view.describe(frozenset([0, 2])) == "output[1]['a'] is < 0.0 or >= 1.0 and < 2.0"
+    assert view.describe(every | {None}) == "output[1]['a'] is a number or None"
+    missing = view(outcome_of(()))
+    assert view.describe(frozenset([missing])) == "output[1]['a'] is missing"
+    assert Contains("x").describe(frozenset([False])) == "the output does not contain 'x'"
+    assert Coarse({}, 2).describe(frozenset([(None, None)])) == "the output begins with (None, None)"
+    coarse = Coarse({(1,): (0.0, 1.0)})
+    label = coarse(outcome_of((None, 0.5)))
+    assert coarse.describe(frozenset([label])) == "the output is (None, >= 0.0 and < 1.0)"
+    named = Coarse({("a", 0): (0.0,)})
+    assert named.describe(frozenset([named(outcome_of({"a": [3.0, "x"]}))])) == "the output is ('a': >= 0.0, 'a': 'x')"
+    assert WHOLE.describe(frozenset(range(9))) == "the output is 0 or 1 or 2 or 3 or one of 5 more"
+
+
+def test_half_lines_hold_every_number_beyond():
+    """Also those that no run had before: the event is one of numbers, not of those that were seen."""
+    seen = Counter(map(outcome_of, np.linspace(0, 1, 200).tolist()))
+    later = Counter(map(outcome_of, np.linspace(3, 9, 200).tolist()))
+    views = learned_views(seen, later)
+    event = chosen_event(Samples(seen, later, 200), Samples(seen, later, 200), 1e-6, views=views[1:])
+    fresh = Samples(Counter({outcome_of(-5.0): 10}), Counter({outcome_of(50.0): 10}), 10)
+    assert fresh.hits(event) == (10, 0)
