@@ -4,18 +4,20 @@ Columns are described in DuckDB's types, so that schemas, checks and errors are 
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as spark
 
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import duckdb_source, sql
-from dpselect.tables.files import Format, files_of
+from dpselect.tables.files import Format, Listing, files_of
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark_lines import LineReader, ranges_of
 from dpselect.tables.spark_session import session
@@ -67,16 +69,16 @@ class FrameRows:
 class LineRows:
     """CSV files, which every worker must be able to open under the same path."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, listing: Listing) -> None:
         self.spark = session()
-        self._ranges = tuple(ranges_of(paths))
-        self._delimiter, names = duckdb_source.common_header(list(paths))
-        self._names = tuple(names)
-        self.columns = {name: sql.column(name, "VARCHAR", untyped=True) for name in names}
+        self._ranges = tuple(ranges_of(listing.paths))
+        self._delimiter, names = duckdb_source.common_header(listing.paths)
+        self._names, self._folders = tuple(names), listing.folder_columns(names)
+        self.columns = {name: sql.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
 
     def select(self, names: Sequence[str]) -> DataFrame:
         """Return these columns, renamed; a task for each range of bytes."""
-        reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names))
+        reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names), self._folders)
         numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
         return numbers.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))
 
@@ -109,25 +111,55 @@ def rows_of(source: Any) -> Rows:
         return FrameRows(source)
     if not isinstance(source, (str, Path)):
         return LocalRows(source)
-    format_, paths = files_of(str(source))
-    return LineRows(paths) if format_ is Format.CSV else _parquet_rows(str(source), paths)
+    listing = files_of(str(source))
+    return LineRows(listing) if listing.format is Format.CSV else _parquet_rows(listing)
 
 
-def _parquet_rows(source: str, paths: Sequence[Path]) -> FrameRows:
+def _parquet_rows(listing: Listing) -> FrameRows:
     """Parquet files, described by DuckDB, which checks that all have the same columns, and read by Spark."""
-    columns = duckdb_source.schema(duckdb_source.source_of(source), duckdb_source.connect())
+    columns = duckdb_source.schema(duckdb_source.Files(listing), duckdb_source.connect())
     reader = session().read.option("mergeSchema", "false")
     for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may ask for an error at a row before 1900
         reader = reader.option(old, "CORRECTED")
-    if Path(source).is_dir():  # folders such as year=2024 are columns
-        reader = reader.option("basePath", str(Path(source).absolute()).translate(_GLOB))
-    try:
-        frame = reader.parquet(*(f"file://{path.absolute()}".translate(_GLOB) for path in paths))
-        return FrameRows(frame, columns)
-    except PySparkException:
-        raise EngineFailure(
-            "Spark cannot open these Parquet files: check that it can reach them, and their types"
-        ) from None
+    with suppress(PySparkException):
+        # Spark takes names of folders for columns only below a path that it lists itself. These are files.
+        frame = _read(reader, "parquet", listing.paths)
+        folders = listing.folder_columns(frame.columns)
+        return FrameRows(_with_folders(frame, listing.paths, folders) if folders else frame, columns)
+    # Out here, so that the error does not carry that of Spark, which names paths.
+    raise EngineFailure("Spark cannot open these Parquet files: check that it can reach them, and their types")
+
+
+def _read(reader: DataFrameReader, format_: str, paths: Sequence[Path]) -> DataFrame:
+    """These files and no others, although Spark reads paths as patterns."""
+    plain = [str(path.absolute()) for path in paths]
+    escaped = [path.translate(_GLOB) for path in plain]
+    if any(":" in path and path != other for path, other in zip(plain, escaped, strict=True)):
+        # A pattern with a colon fails in Hadoop. This option has no public name, and so is kept for these paths.
+        reader, escaped = reader.option("__globPaths__", "false"), plain
+    return reader.format(format_).load([f"file://{path}" for path in escaped])
+
+
+def _with_folders(frame: DataFrame, paths: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> DataFrame:
+    """The rows beside the values that the names of their files' folders have.
+
+    Spark itself says which of its names belongs to which path.
+    """
+    listed = _read(frame.sparkSession.read, "binaryFile", paths)
+    named = listed.select("path", _file(listed)).toArrow().to_pydict()
+    spark_names = dict(zip(named["path"], named["file"], strict=True))
+    files = [spark_names[f"file:{path.absolute()}"] for path in paths]
+    texts = {"file": files, **{f"f{i}": column for i, column in enumerate(folders.values())}}
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()})
+    values = frame.sparkSession.createDataFrame(table, ", ".join(f"{name} string" for name in texts))
+    numbered = [f"p{i}" for i in range(len(frame.columns))]
+    rows = frame.select("*", _file(frame)).toDF(*numbered, "file")
+    return rows.join(F.broadcast(values), "file", "left").drop("file").toDF(*frame.columns, *folders)
+
+
+def _file(frame: DataFrame) -> Expression:
+    """What Spark calls the file of a row."""
+    return frame.metadataColumn("_metadata")["file_path"].alias("file")
 
 
 def described_columns(schema: spark.StructType) -> dict[str, Column]:
