@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -84,10 +83,10 @@ class LineRows:
 
 
 class LocalRows:
-    """A data frame, an Arrow table or a DuckDB relation of this process, which is sent to Spark for each question."""
+    """What DuckDB reads in this process (a data frame, an Arrow table, a relation), sent to Spark for each question."""
 
-    def __init__(self, source: Any) -> None:
-        self._source, self._connection = duckdb_source.source_of(source), duckdb_source.connect()
+    def __init__(self, source: duckdb_source.Source) -> None:
+        self._source, self._connection = source, duckdb_source.connect()
         self.spark = session()
         self.columns = dict(duckdb_source.schema(self._source, self._connection))
 
@@ -110,37 +109,46 @@ def rows_of(source: Any) -> Rows:
             raise InvalidType("source is a stream, which has no end to count to: write it to a table first")
         return FrameRows(source)
     if not isinstance(source, (str, Path)):
-        return LocalRows(source)
+        return LocalRows(duckdb_source.source_of(source))
     listing = files_of(str(source))
     return LineRows(listing) if listing.format is Format.CSV else _parquet_rows(listing)
 
 
-def _parquet_rows(listing: Listing) -> FrameRows:
+def _parquet_rows(listing: Listing) -> Rows:
     """Parquet files, described by DuckDB, which checks that all have the same columns, and read by Spark."""
-    columns = duckdb_source.schema(duckdb_source.Files(listing), duckdb_source.connect())
+    files = duckdb_source.Files(listing)
+    paths = [str(path.resolve() if ".." in path.parts else path.absolute()) for path in listing.paths]
+    if not all(map(_is_for_spark, paths)):
+        return LocalRows(files)
+    columns = duckdb_source.schema(files, duckdb_source.connect())
     reader = session().read.option("mergeSchema", "false")
     for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may ask for an error at a row before 1900
         reader = reader.option(old, "CORRECTED")
-    with suppress(PySparkException):
-        # Spark takes names of folders for columns only below a path that it lists itself. These are files.
-        frame = _read(reader, "parquet", listing.paths)
-        folders = listing.folder_columns(frame.columns)
-        return FrameRows(_with_folders(frame, listing.paths, folders) if folders else frame, columns)
-    # Out here, so that the error does not carry that of Spark, which names paths.
-    raise EngineFailure("Spark cannot open these Parquet files: check that it can reach them, and their types")
+    frame = None
+    with suppress(Exception):
+        frame = _parquet_frame(reader, paths, listing)
+    if frame is None:  # not raised above: that error would carry the words of Spark along, which name paths
+        raise EngineFailure("Spark cannot open these Parquet files: check that it can reach them, and their types")
+    return FrameRows(frame, columns)
 
 
-def _read(reader: DataFrameReader, format_: str, paths: Sequence[Path]) -> DataFrame:
-    """These files and no others, although Spark reads paths as patterns."""
-    plain = [str(path.absolute()) for path in paths]
-    escaped = [path.translate(_GLOB) for path in plain]
-    if any(":" in path and path != other for path, other in zip(plain, escaped, strict=True)):
-        # A pattern with a colon fails in Hadoop. This option has no public name, and so is kept for these paths.
-        reader, escaped = reader.option("__globPaths__", "false"), plain
-    return reader.format(format_).load([f"file://{path}" for path in escaped])
+def _is_for_spark(path: str) -> bool:
+    """Whether Spark reads this file: it skips hidden ones, and takes paths for patterns, which fail with a colon."""
+    return not Path(path).name.startswith((".", "_")) and (":" not in path or path == path.translate(_GLOB))
 
 
-def _with_folders(frame: DataFrame, paths: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> DataFrame:
+def _parquet_frame(reader: DataFrameReader, paths: Sequence[str], listing: Listing) -> DataFrame:
+    """The rows of the files. Spark finds no columns in names of folders, because it is given files and not folders."""
+    frame = _read(reader, "parquet", paths)
+    folders = listing.folder_columns(frame.columns)
+    return _with_folders(frame, paths, folders) if folders else frame
+
+
+def _read(reader: DataFrameReader, format_: str, paths: Sequence[str]) -> DataFrame:
+    return reader.format(format_).load([f"file://{path.translate(_GLOB)}" for path in paths])
+
+
+def _with_folders(frame: DataFrame, paths: Sequence[str], folders: Mapping[str, Sequence[str | None]]) -> DataFrame:
     """The rows beside the values that the names of their files' folders have.
 
     Spark itself says which of its names belongs to which path.
@@ -148,7 +156,7 @@ def _with_folders(frame: DataFrame, paths: Sequence[Path], folders: Mapping[str,
     listed = _read(frame.sparkSession.read, "binaryFile", paths)
     named = listed.select("path", _file(listed)).toArrow().to_pydict()
     spark_names = dict(zip(named["path"], named["file"], strict=True))
-    files = [spark_names[f"file:{path.absolute()}"] for path in paths]
+    files = [spark_names[f"file:{path}"] for path in paths]
     texts = {"file": files, **{f"f{i}": column for i, column in enumerate(folders.values())}}
     table = pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()})
     values = frame.sparkSession.createDataFrame(table, ", ".join(f"{name} string" for name in texts))
