@@ -16,10 +16,10 @@ from pyspark.sql import functions as F  # noqa: N812
 import dpselect
 from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
-from dpselect.tables import spark_session
+from dpselect.tables import duckdb_source, spark_session, spark_source
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables import test_leaks, test_sources
+from tests.tables import test_files, test_leaks, test_sources
 from tests.tables.looking import counts, in_writing, opened, places, repeated
 from tests.tables.test_groups import GROUPS
 
@@ -64,6 +64,70 @@ def test_folders_of_partitions_have_their_columns(session, tmp_path):
     for engine in ("duckdb", "spark"):
         table = dpselect.open_table(tmp_path, engine=engine)
         assert counts(table, "year", [2023, 2024, 2025]) == [6, 6, 0]
+        grouped = table.group_by("year", candidates=[2023, 2024])
+        assert counts(grouped, "code", ["I10", "J45"]) == [[2, 1], [2, 1]]
+        assert places(table, "year", 2000, 2023) == [(23, False, 12)]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("colons", [False, True])
+def test_odd_names_of_folders_are_the_text_that_the_other_engine_reads(kind, colons, tmp_path):
+    """Spark cannot read a path with a colon and a bracket itself."""
+    top = tmp_path / "env=prod" / ("b[1]" if colons else "b")
+    values = [value for value in test_files.ODD if colons or value != "12:30 [am]"]
+    expected = test_files.tree(top, values, kind)
+    schemas = []
+    for engine in ("duckdb", "spark"):
+        table = dpselect.open_table(top, engine=engine)
+        schemas.append(dict(table.columns))
+        assert counts(table, "code", list(expected)) == list(expected.values())
+    assert schemas[0] == schemas[1]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_file_counts_once_however_it_is_reached(kind, tmp_path, monkeypatch):
+    """Spark reads the files that were listed, and lists none itself."""
+    path = test_files.partition(tmp_path, "a", kind)
+    (tmp_path / f"link.{kind}").symlink_to(path)
+    (tmp_path / "code=a" / f"hard.{kind}").hardlink_to(path)
+    (tmp_path / "code=a" / "loop").symlink_to(tmp_path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for source in (tmp_path, f"{tmp_path}/**/*.{kind}", "..", f"../*/*.{kind}"):
+        table = dpselect.open_table(source, engine="spark")
+        assert counts(table, "code", ["a"]) == counts(table, "d", ["x"]) == [1]
+
+
+def test_hidden_files_that_a_pattern_names_count(tmp_path):
+    """Spark would skip them without a word."""
+    for name in ("_a.parquet", "b.parquet"):
+        test_sources.saved(tmp_path / name, test_sources.ARROW)
+    for engine in ("duckdb", "spark"):
+        assert counts(dpselect.open_table(f"{tmp_path}/*.parquet", engine=engine), "code", ["I10"]) == [4]
+
+
+def test_no_setting_of_the_session_types_the_names_of_folders(configured, tmp_path):
+    """Spark guesses types of them by default, and a value that it cannot read would then be missing or an error."""
+    configured({"spark.sql.sources.partitionColumnTypeInference.enabled": "true"})
+    configured({"spark.sql.sources.validatePartitionColumns": "true"})
+    for value in ("1", "2", test_leaks.CANARY):
+        test_files.partition(tmp_path, value, "parquet")
+    table = dpselect.open_table(tmp_path, engine="spark")
+    assert table.columns["code"].type == "VARCHAR"
+    assert counts(table, "code", [test_leaks.CANARY, "1"]) == [1, 1]
+    assert counts(table, "code", [1, 2, 3]) == [1, 1, 0]
+
+
+def test_an_error_of_spark_shows_no_name_of_a_folder(monkeypatch, tmp_path):
+    path = test_files.partition(tmp_path, test_leaks.CANARY, "parquet")
+    listing = spark_source.files_of(str(tmp_path))
+    description = duckdb_source.Files(listing)
+    monkeypatch.setattr(duckdb_source, "Files", lambda _: description)
+    path.write_bytes(b"PAR1" + b"x" * 100 + b"PAR1")
+    monkeypatch.setattr(spark_source.duckdb_source, "schema", lambda *_: {})
+    with pytest.raises(EngineFailure, match="Spark cannot open these Parquet files") as caught:
+        spark_source._parquet_rows(listing)
+    assert not [error for error in test_files.chain(caught.value) if test_leaks.CANARY in repr(error)]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import glob
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,10 +11,14 @@ import pyarrow as pa
 
 from dpselect.errors import DPSelectError, EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import lines, sql
-from dpselect.tables.files import Format, files_of
+from dpselect.tables.files import Format, Listing, files_of, shown
 from dpselect.tables.kinds import Column
+from dpselect.tables.spill import spill_path
 
 _FRAME = "dpselect_rows"
+# DuckDB calls its own cipher unsafe because its keys come from a weak generator. Another one would be an extension that
+# opens the network. The folder's permissions protect the rows; the cipher is for what a killed process leaves behind.
+_ENCRYPTED = {"temp_file_encryption": True, "force_mbedtls_unsafe": True}
 _KINDS = "give a path, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
 
 
@@ -36,23 +41,51 @@ class Source(Protocol):
 class Files:
     """CSV or Parquet files with one schema."""
 
-    def __init__(self, source: str) -> None:
-        format_, paths = files_of(source)
-        self._format = format_
+    def __init__(self, listing: Listing) -> None:
+        paths = listing.paths
         self.files: Sequence[Path] = paths
-        self.parameters: dict[str, Any] = {"paths": [_literal(path) for path in paths]}
-        if format_ is Format.CSV:
-            self.query = lines.rows(*common_header(paths))
+        self._untyped = listing.format is Format.CSV
+        header = common_header(paths) if self._untyped else None
+        names = _parquet_names(paths) if header is None else header[1]
+        self._folders = Folders(listing, names)
+        bound = {"paths": [_literal(path) for path in paths]}
+        self.parameters: dict[str, Any] = bound | self._folders.parameters
+        if header is not None:
+            self.query = lines.rows(*header, self._folders.option, self._folders.join, self._folders.columns)
         else:
-            self.query = "SELECT * FROM read_parquet($paths)"
-            _check_parquet(paths)
+            scan = f"read_parquet($paths, hive_partitioning = false{self._folders.option}){self._folders.join}"
+            self.query = f"SELECT {self._folders.renamed} FROM {scan}"
 
-    def is_untyped(self, column: str) -> bool:  # noqa: ARG002 - all or none
-        """Return whether the files are CSV."""
-        return self._format is Format.CSV
+    def is_untyped(self, column: str) -> bool:
+        """Return whether the files are CSV, or this is the name of a folder: both hold values in writing."""
+        return self._untyped or column in self._folders.columns
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Nothing is to be done: paths are bound."""
+
+
+class Folders:
+    """The columns that names of folders are, as pieces of a query that joins them with the rows by the files' paths.
+
+    DuckDB's own reading of such names is off: it guesses types from the values, and reads the folders above as well.
+    """
+
+    def __init__(self, listing: Listing, names: Sequence[str]) -> None:
+        values = list(listing.folder_columns(names).items())
+        prefix = "dpselect_"
+        while any(name.lower().startswith(prefix) for name in names):  # no name of ours is one of the user's
+            prefix += "_"
+        self.columns = {key: f"{prefix}{i}" for i, (key, _) in enumerate(values)}
+        self.parameters: dict[str, Any] = {f"folder{i}": column for i, (_, column) in enumerate(values)}
+        self.option, self.join, self.renamed = "", "", "*"
+        if values:
+            file = f"{prefix}file"
+            self.parameters["files"] = [str(path) for path in listing.paths]
+            texts = (f"CAST(unnest($folder{i}) AS VARCHAR) AS {name}" for i, name in enumerate(self.columns.values()))
+            self.option = f", filename = '{file}'"
+            self.join = f" LEFT JOIN (SELECT unnest($files) AS {file}, {', '.join(texts)}) USING ({file})"
+            renamed = (f"{name} AS {sql.identifier(key)}" for key, name in self.columns.items())
+            self.renamed = f"* EXCLUDE ({file}) RENAME ({', '.join(renamed)})"
 
 
 class Frame:
@@ -86,7 +119,7 @@ class Relation(Frame):
 def source_of(source: Any) -> Source:
     """The rows of whatever the user gave."""
     if isinstance(source, (str, Path)):
-        return Files(str(source))
+        return Files(files_of(str(source)))
     if isinstance(source, duckdb.DuckDBPyRelation):
         return Relation(source)
     if isinstance(source, pa.RecordBatchReader):
@@ -96,17 +129,22 @@ def source_of(source: Any) -> Source:
     raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
 
 
-def connect() -> duckdb.DuckDBPyConnection:
-    """A private connection in memory that never reaches for the network or for variables of the caller."""
-    return duckdb.connect(
-        config={
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,
-            # A pandas column of Python objects is text, whatever its first rows hold.
-            "pandas_analyze_sample": 0,
-        }
-    )
+def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
+    """A private connection in memory that never reaches for the network or for variables of the caller.
+
+    Rows that do not fit into memory go to a private folder, unless it `spills` nothing and fails instead.
+    """
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+        # A pandas column of Python objects is text, whatever its first rows hold.
+        "pandas_analyze_sample": 0,
+        "temp_directory": spill_path() if spills else "",
+    }
+    with suppress(duckdb.Error):  # a DuckDB that knows one of these options no more
+        return duckdb.connect(config={**config, **_ENCRYPTED})
+    return duckdb.connect(config=config)
 
 
 def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str, Column]:
@@ -126,24 +164,30 @@ def _literal(path: Path) -> str:
     return glob.escape(str(path))
 
 
-def common_header(paths: list[Path]) -> tuple[str, list[str]]:
+def common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
     """The header that all of the CSV files have."""
     first = lines.header(paths[0])
     for path in paths[1:]:
         if lines.header(path) != first:
-            raise InvalidValue(f"{path}: its header is not that of {paths[0]}: give files with the same columns")
+            same = "give files with the same columns"
+            raise InvalidValue(f"{shown(path)}: its header is not that of {shown(paths[0])}: {same}")
     return first
 
 
-def _check_parquet(paths: list[Path]) -> None:
-    connection, first = connect(), None
-    for path in paths:
-        try:
-            described = connection.execute(
-                "DESCRIBE SELECT * FROM read_parquet($path)", {"path": _literal(path)}
-            ).fetchall()
-        except duckdb.Error:
-            raise InvalidValue(f"{path}: this is not a complete Parquet file: give a CSV or Parquet file") from None
-        if first is not None and described != first:
-            raise InvalidValue(f"{path}: its columns are not those of {paths[0]}: give files with the same columns")
-        first = described
+def _parquet_names(paths: Sequence[Path]) -> list[str]:
+    """The names of the columns that all of the Parquet files have, in the same types."""
+    connection = connect()
+    first = _parquet_columns(paths[0], connection)
+    for path in paths[1:]:
+        if _parquet_columns(path, connection) != first:
+            same = "give files with the same columns"
+            raise InvalidValue(f"{shown(path)}: its columns are not those of {shown(paths[0])}: {same}")
+    return [name for name, *_ in first]
+
+
+def _parquet_columns(path: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    query = "DESCRIBE SELECT * FROM read_parquet($path, hive_partitioning = false)"
+    with suppress(duckdb.Error):
+        return connection.execute(query, {"path": _literal(path)}).fetchall()
+    # Out here, so that the error does not carry that of DuckDB, which names the path.
+    raise InvalidValue(f"{shown(path)}: this is not a complete Parquet file: give a CSV or Parquet file")

@@ -1,14 +1,31 @@
-"""The files that a path, a folder or a pattern names, and whether they are CSV or Parquet."""
+"""The files that a path, a folder or a pattern names: each once, all of one format, with the columns of their folders.
 
+A file that is listed under two names would count twice, and each of its rows would have twice its weight. So files are
+compared by device and inode, which links share, and by name: two files in one folder whose names differ only in the
+ending may be a table and its compressed copy. Contents are never compared: an error would then depend on the rows.
+
+A folder `key=value` below the given one is a column, as Hive writes partitions. The value belongs to every row in the
+folder and is as private as these are: it is read as text, and no message shows it.
+"""
+
+import fnmatch
 import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from urllib.parse import unquote, unquote_to_bytes
 
 from dpselect.errors import InvalidValue
-from dpselect.tables.lines import ENDINGS
 
+_CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
+_ENDINGS = (*_PARQUET_ENDINGS, *_CSV_ENDINGS)
 _PARQUET_MAGIC = b"PAR1"
+_MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
+
+_Identity = tuple[int, int] | str
 
 
 class Format(Enum):
@@ -18,49 +35,202 @@ class Format(Enum):
     PARQUET = "Parquet"
 
 
-def files_of(source: str) -> tuple[Format, list[Path]]:
+@dataclass(frozen=True)
+class Listing:
+    """Files of one format, and for each of them the values of the keys of its folders. Keys are public."""
+
+    format: Format
+    paths: tuple[Path, ...] = field(repr=False)
+    keys: tuple[str, ...] = ()
+    values: tuple[tuple[str | None, ...], ...] = field(default=(), repr=False)
+
+    def folder_columns(self, names: Iterable[str]) -> dict[str, list[str | None]]:
+        """Return the value of every file for each key; a column that the files have themselves (`names`) counts."""
+        own = {name.lower() for name in names}
+        columns = dict(zip(self.keys, zip(*self.values, strict=True), strict=True))
+        return {key: list(values) for key, values in columns.items() if key.lower() not in own}
+
+
+def shown(path: Path) -> str:
+    """A path as messages show it: what follows `key=` in the name of a folder is private."""
+    parts = [f"{key}=..." if equals else key for key, equals, _ in (part.partition("=") for part in path.parts)]
+    return str(Path(*parts)).encode("utf-8", "backslashreplace").decode()
+
+
+def files_of(source: str) -> Listing:
     """The files that are meant, all of one format."""
-    paths = _paths(source)
-    formats = {path: _format(path) for path in paths}
-    if len(set(formats.values())) > 1:
+    top, found = _found(source)
+    paths = _once([path for path in found if _is_nameable(path, top)], top)
+    if not paths:
+        raise InvalidValue(f"{source}: there is no file that can be read: check the path")
+    formats = {_format(path) for path in paths}
+    if len(formats) > 1:
         raise InvalidValue(f"{source}: some files are CSV and some are Parquet: give files of one format")
-    return formats[paths[0]], paths
+    _check_copies(paths)
+    keys = _common_keys(paths, top)
+    values = tuple(tuple(_value(written) for _, written in _columns(path, top)) for path in paths)
+    return Listing(formats.pop(), tuple(paths), keys, values)
 
 
-def _paths(source: str) -> list[Path]:
+def _found(source: str) -> tuple[Path, list[Path]]:
+    """The folder below which folders can be columns, and the files by all names that they have there."""
     path = Path(source)
     if path.is_file():
-        return [path]
+        return path.parent, [path]
     if path.is_dir():
-        named = sorted(
-            p for p in path.rglob("*") if p.is_file() and p.name.lower().endswith((*_PARQUET_ENDINGS, *ENDINGS))
-        )
         # Files whose name starts with a dot or an underscore are what tools leave beside the data.
-        found = [p for p in named if not any(part.startswith((".", "_")) for part in p.relative_to(path).parts)]
+        entries = (entry for folder in _tree(path, (".", "_")) for entry in _entries(folder, (".", "_")))
+        found = [entry for entry in entries if entry.name.lower().endswith(_ENDINGS) and os.path.isfile(entry)]
         if not found:
             raise InvalidValue(f"{source}: this folder has no CSV or Parquet file: check the path")
-        return found
-    found = [p for p in map(Path, sorted(glob.glob(source, recursive=True))) if p.is_file()]
+        return path, found
+    fixed = next((i for i, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts))
+    top = Path(*path.parts[:fixed])
+    found = [match for match in _matching(top, path.parts[fixed:]) if os.path.isfile(match)]
     if not found:
         raise InvalidValue(f"{source}: there is no such file: check the path")
-    return found
+    return top, found
+
+
+def _matching(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """What matches these parts of a pattern below a folder, as `glob` has it; but `**` enters each folder only once."""
+    if not parts:
+        yield folder
+        return
+    first, *rest = parts
+    if first == "**":
+        for below in _tree(folder, (".",), through_links=True):
+            yield from _matching(below, rest or ["*"])
+    elif glob.has_magic(first):
+        for entry in _entries(folder, () if first.startswith(".") else (".",)):
+            if fnmatch.fnmatch(entry.name, first):
+                yield from _matching(entry, rest)
+    elif os.path.lexists(folder / first):
+        yield from _matching(folder / first, rest)
+
+
+def _tree(top: Path, hidden: tuple[str, ...], *, through_links: bool = False) -> Iterator[Path]:
+    """A folder and all folders below it, each once; first those that are reached without a link."""
+    seen: set[_Identity] = set()
+    plain, linked = [top], list[Path]()
+    while plain or linked:
+        folder = plain.pop() if plain else linked.pop()
+        identity = _identity(folder)
+        if identity in seen:
+            continue
+        seen.add(identity)
+        yield folder
+        below = [entry for entry in _entries(folder, hidden) if os.path.isdir(entry)]
+        plain += [entry for entry in below if not os.path.islink(entry)]
+        linked += [entry for entry in below if through_links and os.path.islink(entry)]
+
+
+def _entries(folder: Path, hidden: tuple[str, ...]) -> list[Path]:
+    """What is in a folder, except names that start with one of these marks; nothing if it cannot be read."""
+    try:
+        return [folder / name for name in os.listdir(folder) if not name.startswith(hidden)]
+    except OSError:
+        return []
+
+
+def _identity(path: Path) -> _Identity:
+    """What all names of a file or folder have in common; some file systems of Windows have no inodes."""
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path)
+    return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
+
+
+def _once(paths: Sequence[Path], top: Path) -> list[Path]:
+    """Each file under one of its names: one without links if there is any, and then the first."""
+    named: dict[_Identity, list[Path]] = {}
+    for path in paths:
+        named.setdefault(_identity(path), []).append(path)
+    return sorted(min(names, key=lambda path: (_has_link(path, top), path)) for names in named.values())
+
+
+def _has_link(path: Path, top: Path) -> bool:
+    depth = len(path.relative_to(top).parts)
+    return any(map(os.path.islink, [path, *path.parents][:depth]))
+
+
+def _is_nameable(path: Path, top: Path) -> bool:
+    """Whether the engines can be given this path; if a value in it is why they cannot, the rows are left out."""
+    private = {part for part in path.relative_to(top).parts[:-1] if "=" in part}
+    if any("\\" in part or not _is_unicode(part) for part in private):
+        return False
+    if not _is_unicode(str(path)):
+        raise InvalidValue(f"{shown(path)}: the path is not UTF-8: rename it")
+    return True
+
+
+def _is_unicode(text: str) -> bool:
+    return text.encode("utf-8", "replace").decode() == text
 
 
 def _format(path: Path) -> Format:
     """By the file's first bytes, then by its ending; bytes do not lie."""
+    beginning, reason = b"", ""
     try:
         with path.open("rb") as file:
             beginning = file.read(len(_PARQUET_MAGIC))
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise InvalidValue(f"{path}: the file cannot be read ({reason}): check its permissions") from None
+    if reason:  # out here, so that the error does not carry the one above, which names the path
+        raise InvalidValue(f"{shown(path)}: the file cannot be read ({reason}): check its permissions")
     if beginning == _PARQUET_MAGIC:
         return Format.PARQUET
-    if path.name.lower().endswith(ENDINGS):
+    if path.name.lower().endswith(_CSV_ENDINGS):
         return Format.CSV
     wrong = (
         "this is not a Parquet file, whatever its name says"
         if path.name.lower().endswith(_PARQUET_ENDINGS)
         else ("this is neither Parquet nor named as CSV (.csv, .tsv, .txt, with or without .gz)")
     )
-    raise InvalidValue(f"{path}: {wrong}: give a CSV or Parquet file")
+    raise InvalidValue(f"{shown(path)}: {wrong}: give a CSV or Parquet file")
+
+
+def _check_copies(paths: Sequence[Path]) -> None:
+    """Refuse a file beside its own compressed copy, as far as names show it."""
+    folders = {folder: _identity(folder) for folder in {path.parent for path in paths}}
+    seen: dict[tuple[_Identity, str], Path] = {}
+    for path in paths:
+        ending = next((ending for ending in _ENDINGS if path.name.lower().endswith(ending)), "")
+        other = seen.setdefault((folders[path.parent], path.name[: len(path.name) - len(ending)]), path)
+        if other is not path:
+            raise InvalidValue(
+                f"{shown(other)} and {shown(path)}: their names differ only in the ending, so one may be a copy of the"
+                " other, and its rows would count twice: give one of them, or rename one"
+            )
+
+
+def _columns(path: Path, top: Path) -> list[tuple[str, str]]:
+    """The keys of the folders of a file, with their values as they are written."""
+    pairs = [part.partition("=") for part in path.relative_to(top).parts[:-1]]
+    named = [(unquote(key), written) for key, equals, written in pairs if equals]
+    return [(key, written) for key, written in named if key.strip() and key.isprintable()]
+
+
+def _common_keys(paths: Sequence[Path], top: Path) -> tuple[str, ...]:
+    """The keys that the folders of every file have."""
+    first, *others = [tuple(key for key, _ in _columns(path, top)) for path in paths]
+    if len({key.lower() for key in first}) != len(first):
+        raise InvalidValue(f"{shown(paths[0])}: two of its folders name the same column: rename one")
+    for path, keys in zip(paths[1:], others, strict=True):
+        if keys != first:
+            raise InvalidValue(
+                f"{shown(path)}: its folders name other columns than those of {shown(paths[0])}: give files whose"
+                " folders have the same keys in the same order"
+            )
+    return first
+
+
+def _value(written: str) -> str | None:
+    """The value that the name of a folder stands for; what is not UTF-8 behind its percent signs is missing."""
+    if written in _MISSING:
+        return None
+    try:
+        return unquote_to_bytes(written).decode()
+    except UnicodeDecodeError:
+        return None

@@ -9,13 +9,15 @@ line is not read. All columns are text: a type guessed from the rows would depen
 
 import csv
 import gzip
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from dpselect.errors import InvalidValue
+from dpselect.tables.files import shown
 from dpselect.tables.sql import identifier
 
-ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1_000_000
 _SEPARATOR = "\x1f"
@@ -25,12 +27,12 @@ LONGEST_LINE = 2_000_000
 def header(path: Path) -> tuple[str, list[str]]:
     """The delimiter and the column names of a CSV file, both from its first line, which is public."""
     opener = gzip.open if path.name.lower().endswith(".gz") else open
-    try:
-        with opener(path, "rb") as file:
-            line = file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
-    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
+    line = None
+    with suppress(UnicodeDecodeError, EOFError, OSError, zlib.error), opener(path, "rb") as file:
+        line = file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
+    if line is None:  # not raised above: that error would carry bytes of the file along
         remedy = "save it as CSV in UTF-8, or as Parquet"
-        raise InvalidValue(f"{path}: this is not a CSV file in UTF-8: {remedy}") from None
+        raise InvalidValue(f"{shown(path)}: this is not a CSV file in UTF-8: {remedy}")
     outside = "".join(line.split('"')[::2])  # of quotation marks
     delimiter = max(_DELIMITERS, key=outside.count)
     try:
@@ -44,11 +46,12 @@ def header(path: Path) -> tuple[str, list[str]]:
 def _check_names(names: Sequence[str], path: Path) -> None:
     # Names that look like data are not shown: a file without a header would give away its first row.
     if not all(name.strip() and name.isprintable() for name in names) or not names:
-        raise InvalidValue(f"{path}: the first line must be a header with a name for each column: add one")
+        raise InvalidValue(f"{shown(path)}: the first line must be a header with a name for each column: add one")
     if any(_is_number(name) for name in names):
-        raise InvalidValue(f"{path}: the first line holds numbers, not names of columns: add a header line")
+        raise InvalidValue(f"{shown(path)}: the first line holds numbers, not names of columns: add a header line")
     if len({name.lower() for name in names}) != len(names):
-        raise InvalidValue(f"{path}: two columns have the same name (upper and lower case are the same): rename one")
+        same = "two columns have the same name (upper and lower case are the same)"
+        raise InvalidValue(f"{shown(path)}: {same}: rename one")
 
 
 def _is_number(name: str) -> bool:
@@ -59,25 +62,39 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def rows(delimiter: str, names: Sequence[str]) -> str:
-    """A query for the rows of CSV files, whose paths are bound to its parameter."""
+def rows(
+    delimiter: str, names: Sequence[str], option: str = "", join: str = "", folders: Mapping[str, str] | None = None
+) -> str:
+    """A query for the rows of CSV files, whose paths are bound to its parameter.
+
+    Names of folders are columns as well (`folders`, by what they are called) if a `join` behind the `option` has them.
+    """
     # With this new_line, each carriage return and each line feed ends a line, wherever it stands, and what is empty
     # between two of them is no row. DuckDB's own guess at CRLF would drop the row behind a doubled carriage return.
     whole = (
         "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1,"
         f" delim = '{_SEPARATOR}', quote = '', escape = '', new_line = '\\n',"
-        f" strict_mode = false, ignore_errors = true, hive_partitioning = false, max_line_size = {LONGEST_LINE})"
+        f" strict_mode = false, ignore_errors = true, hive_partitioning = false, max_line_size = {LONGEST_LINE}"
+        f"{option}){join}"
     )
-    return rows_of(whole, delimiter, names, names)
+    return rows_of(whole, delimiter, names, [*names, *(folders or {})], folders)
 
 
-def rows_of(whole: str, delimiter: str, names: Sequence[str], wanted: Sequence[str]) -> str:
-    """A query for some columns of the rows that are in the column `line` of a table."""
+def rows_of(
+    whole: str, delimiter: str, names: Sequence[str], wanted: Sequence[str], others: Mapping[str, str] | None = None
+) -> str:
+    """A query for some columns of the rows that are in the column `line` of a table.
+
+    The table may have `others`, which are taken as they are: what the user calls them, and what the table does.
+    """
+    carried = others or {}
     plain = f"string_split(line, '{delimiter}')"
     quoted = f"WHEN {_is_well_formed(delimiter)} THEN {_unquoted(delimiter)}"
     split = f"CASE WHEN NOT contains(line, '\"') THEN {plain} {quoted} END"
-    columns = ", ".join(f"nullif(fields[{names.index(name) + 1}], '') AS {identifier(name)}" for name in wanted)
-    return f"SELECT {columns} FROM (SELECT {split} AS fields FROM {whole}) WHERE len(fields) = {len(names)}"
+    values = {**{name: f"nullif(fields[{i + 1}], '')" for i, name in enumerate(names)}, **carried}
+    columns = ", ".join(f"{values[name]} AS {identifier(name)}" for name in wanted)
+    inner = ", ".join([f"{split} AS fields", *carried.values()])
+    return f"SELECT {columns} FROM (SELECT {inner} FROM {whole}) WHERE len(fields) = {len(names)}"
 
 
 def _is_well_formed(delimiter: str) -> str:

@@ -2,8 +2,8 @@
 
 import gzip
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,20 +24,21 @@ _KEPT = lines.LONGEST_LINE
 class Range:
     """Bytes of a file; a compressed file is one range without end."""
 
-    path: str
+    path: str = field(repr=False)
     start: int
     stop: int | None
+    file: int = 0  # its number
 
 
 def ranges_of(paths: Sequence[Path], size: int = _RANGE) -> list[Range]:
     """All bytes of the files in ranges of this size."""
     found = []
-    for path in paths:
+    for i, path in enumerate(paths):
         if path.name.lower().endswith(".gz"):
-            found.append(Range(str(path.absolute()), 0, None))
+            found.append(Range(str(path.absolute()), 0, None, i))
         else:
             starts = range(0, max(1, path.stat().st_size), size)
-            found += [Range(str(path.absolute()), start, start + size) for start in starts]
+            found += [Range(str(path.absolute()), start, start + size, i) for start in starts]
     return found
 
 
@@ -49,21 +50,29 @@ class LineReader:
     delimiter: str
     names: tuple[str, ...]
     wanted: tuple[str, ...]
+    folders: Mapping[str, Sequence[str | None]] = field(default_factory=dict, repr=False)  # a value for each file
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows; a failure says nothing of them."""
         connection = connect_in_worker()
-        query = lines.rows_of("dpselect_lines", self.delimiter, self.names, self.wanted)
+        others = {key: f"folder{i}" for i, key in enumerate(self.folders)}
+        query = lines.rows_of("dpselect_lines", self.delimiter, self.names, self.wanted, others)
         try:
             for batch in batches:
                 for number in batch[0].to_pylist():
                     for found in lines_in(self.ranges[number]):
-                        table = pa.table({"line": pa.array(found, pa.binary())})
+                        table = self._table(found, self.ranges[number].file)
                         connection.register("dpselect_lines", decoded(table, connection))
                         rows = connection.sql(query).to_arrow_table()
                         yield from rows.rename_columns([f"c{i}" for i in range(len(self.wanted))]).to_batches()
         except Exception:
             raise EngineFailure("a file could not be read: check that every worker can reach it") from None
+
+    def _table(self, found: list[bytes], file: int) -> pa.Table:
+        """The lines, beside the values that the names of their file's folders have."""
+        values = (pa.scalar(column[file], pa.string()) for column in self.folders.values())
+        columns = {f"folder{i}": pa.repeat(value, len(found)) for i, value in enumerate(values)}
+        return pa.table({"line": pa.array(found, pa.binary()), **columns})
 
 
 def lines_in(range_: Range) -> Iterator[list[bytes]]:

@@ -4,18 +4,19 @@ Columns are described in DuckDB's types, so that schemas, checks and errors are 
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from pyspark.errors import PySparkException
+import pyarrow as pa
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as spark
 
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import content, duckdb_source, sql
-from dpselect.tables.files import Format, files_of
+from dpselect.tables.files import Format, Listing, files_of
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark_lines import LineReader, ranges_of
 from dpselect.tables.spark_session import session
@@ -84,16 +85,16 @@ class FrameRows:
 class LineRows:
     """CSV files, which every worker must be able to open under the same path."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, listing: Listing) -> None:
         self.spark = session()
-        self._files, self._ranges = paths, tuple(ranges_of(paths))
-        self._delimiter, names = duckdb_source.common_header(list(paths))
-        self._names = tuple(names)
-        self.columns = {name: sql.column(name, "VARCHAR", untyped=True) for name in names}
+        self._files, self._ranges = listing.paths, tuple(ranges_of(listing.paths))
+        self._delimiter, names = duckdb_source.common_header(listing.paths)
+        self._names, self._folders = tuple(names), listing.folder_columns(names)
+        self.columns = {name: sql.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
 
     def select(self, names: Sequence[str]) -> DataFrame:
         """Return these columns, renamed; a task for each range of bytes."""
-        reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names))
+        reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names), self._folders)
         numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
         return numbers.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))
 
@@ -103,10 +104,10 @@ class LineRows:
 
 
 class LocalRows:
-    """A data frame, an Arrow table or a DuckDB relation of this process, which is sent to Spark for each question."""
+    """What DuckDB reads in this process (a data frame, an Arrow table, a relation), sent to Spark for each question."""
 
-    def __init__(self, source: Any) -> None:
-        self._source, self._connection = duckdb_source.source_of(source), duckdb_source.connect()
+    def __init__(self, source: duckdb_source.Source) -> None:
+        self._source, self._connection = source, duckdb_source.connect()
         self.spark = session()
         self.columns = dict(duckdb_source.schema(self._source, self._connection))
 
@@ -133,26 +134,65 @@ def rows_of(source: Any) -> Rows:
             raise InvalidType("source is a stream, which has no end to count to: write it to a table first")
         return FrameRows(source)
     if not isinstance(source, (str, Path)):
-        return LocalRows(source)
-    format_, paths = files_of(str(source))
-    return LineRows(paths) if format_ is Format.CSV else _parquet_rows(str(source), paths)
+        return LocalRows(duckdb_source.source_of(source))
+    listing = files_of(str(source))
+    return LineRows(listing) if listing.format is Format.CSV else _parquet_rows(listing)
 
 
-def _parquet_rows(source: str, paths: Sequence[Path]) -> FrameRows:
+def _parquet_rows(listing: Listing) -> Rows:
     """Parquet files, described by DuckDB, which checks that all have the same columns, and read by Spark."""
-    columns = duckdb_source.schema(duckdb_source.source_of(source), duckdb_source.connect())
+    files = duckdb_source.Files(listing)
+    paths = [str(path.resolve() if ".." in path.parts else path.absolute()) for path in listing.paths]
+    if not all(map(_is_for_spark, paths)):
+        return LocalRows(files)
+    columns = duckdb_source.schema(files, duckdb_source.connect())
     reader = session().read.option("mergeSchema", "false")
     for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may ask for an error at a row before 1900
         reader = reader.option(old, "CORRECTED")
-    if Path(source).is_dir():  # folders such as year=2024 are columns
-        reader = reader.option("basePath", str(Path(source).absolute()).translate(_GLOB))
-    try:
-        frame = reader.parquet(*(f"file://{path.absolute()}".translate(_GLOB) for path in paths))
-        return FrameRows(frame, columns, paths)
-    except PySparkException:
-        raise EngineFailure(
-            "Spark cannot open these Parquet files: check that it can reach them, and their types"
-        ) from None
+    frame = None
+    with suppress(Exception):
+        frame = _parquet_frame(reader, paths, listing)
+    if frame is None:  # not raised above: that error would carry the words of Spark along, which name paths
+        raise EngineFailure("Spark cannot open these Parquet files: check that it can reach them, and their types")
+    return FrameRows(frame, columns, listing.paths)
+
+
+def _is_for_spark(path: str) -> bool:
+    """Whether Spark reads this file: it skips hidden ones, and takes paths for patterns, which fail with a colon."""
+    return not Path(path).name.startswith((".", "_")) and (":" not in path or path == path.translate(_GLOB))
+
+
+def _parquet_frame(reader: DataFrameReader, paths: Sequence[str], listing: Listing) -> DataFrame:
+    """The rows of the files. Spark finds no columns in names of folders, because it is given files and not folders."""
+    frame = _read(reader, "parquet", paths)
+    folders = listing.folder_columns(frame.columns)
+    return _with_folders(frame, paths, folders) if folders else frame
+
+
+def _read(reader: DataFrameReader, format_: str, paths: Sequence[str]) -> DataFrame:
+    return reader.format(format_).load([f"file://{path.translate(_GLOB)}" for path in paths])
+
+
+def _with_folders(frame: DataFrame, paths: Sequence[str], folders: Mapping[str, Sequence[str | None]]) -> DataFrame:
+    """The rows beside the values that the names of their files' folders have.
+
+    Spark itself says which of its names belongs to which path.
+    """
+    listed = _read(frame.sparkSession.read, "binaryFile", paths)
+    named = listed.select("path", _file(listed)).toArrow().to_pydict()
+    spark_names = dict(zip(named["path"], named["file"], strict=True))
+    files = [spark_names[f"file:{path}"] for path in paths]
+    texts = {"file": files, **{f"f{i}": column for i, column in enumerate(folders.values())}}
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()})
+    values = frame.sparkSession.createDataFrame(table, ", ".join(f"{name} string" for name in texts))
+    numbered = [f"p{i}" for i in range(len(frame.columns))]
+    rows = frame.select("*", _file(frame)).toDF(*numbered, "file")
+    return rows.join(F.broadcast(values), "file", "left").drop("file").toDF(*frame.columns, *folders)
+
+
+def _file(frame: DataFrame) -> Expression:
+    """What Spark calls the file of a row."""
+    return frame.metadataColumn("_metadata")["file_path"].alias("file")
 
 
 def described_columns(schema: spark.StructType) -> dict[str, Column]:

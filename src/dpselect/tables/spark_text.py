@@ -10,8 +10,8 @@ _BYTES = "dpselect_bytes"
 
 
 def connect_in_worker() -> duckdb.DuckDBPyConnection:
-    """A private connection that uses the one core of its task."""
-    connection = connect()
+    """A private connection that uses the one core of its task, and writes nothing: it sees one block at a time."""
+    connection = connect(spills=False)
     connection.execute("SET threads = 1")
     return connection
 
