@@ -10,9 +10,10 @@ from fractions import Fraction
 from random import Random
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dpselect import PermuteAndFlip
+from dpselect import PermuteAndFlip, open_table
 from dpselect.errors import InvalidValue
 from dpselect.tables import duckdb_engine, duckdb_queries, duckdb_source, sensitivity
 from dpselect.tables.sensitivity import Neighbours, Sensitivity
@@ -23,17 +24,18 @@ from tests.attacks.neighbouring.check import Tally, described, exact_loss, loss_
 from tests.attacks.neighbouring.recorder import Selection
 from tests.attacks.neighbouring.sources import SOURCES
 from tests.attacks.neighbouring.values import TYPES
+from tests.tables.looking import counts
 
-CASES = 6  # of each source
+CASES = 4  # of each source
 MOST = 60  # cases in which a mistake must be found; the first ones do, as a rule
 NAMED = {source.name: source for source in SOURCES}
 
 
-def first_fault(wanted, *, seed, cases, tally=None, most=3):
-    """The first fault of so many cases, or None."""
+def first_fault(wanted, *, seed, cases, tally=None, most=3, words=("",)):
+    """The first fault of so many cases that is described in one of these words, or None."""
     tally = Tally() if tally is None else tally
-    found = (fault for fault in search(seed, wanted, tally, most))
-    return next((fault for fault in itertools.takewhile(lambda _: tally.cases <= cases, found) if fault), None)
+    found = itertools.takewhile(lambda _: tally.cases <= cases, search(seed, wanted, tally, most))
+    return next((fault for fault in found if fault is not None and any(word in fault.why for word in words)), None)
 
 
 @pytest.mark.parametrize("source", NAMED)
@@ -48,7 +50,7 @@ def test_no_question_tells_neighbours_apart_by_more_than_it_charges(source):
 def test_most_questions_are_answered_and_feel_the_neighbour():
     """The search would be blind if its questions were refused, or if nobody counted. One seed, so that it is exact."""
     tally = Tally()
-    first_fault(Wanted(sources=[NAMED["Arrow"]], persons=[WHO]), seed=1, cases=8, tally=tally)
+    first_fault(Wanted(sources=[NAMED["Arrow"]], persons=[WHO]), seed=1, cases=5, tally=tally)
     assert tally.refused < 0.2 * tally.pairs
     assert tally.felt > 0.4 * tally.pairs
     assert tally.worst == 1
@@ -155,17 +157,21 @@ def a_way_that_the_recorder_does_not_see(monkeypatch):
     monkeypatch.setattr(duckdb_engine, "peeled", peeled)
 
 
+LOSS = "the scores allow a loss"
 FRAMES = [NAMED["Arrow"]]
 REPLACE = {"neighbours": [Neighbours.REPLACE.value]}
 MISTAKES = {
-    people_counted_by_rows: (Wanted(FRAMES, persons=[WHO]), "loss"),
-    files_listed_twice: (Wanted([NAMED["CSV"], NAMED["Parquet"]], persons=[None]), "loss"),
-    half_the_sensitivity_of_quantiles: (Wanted(FRAMES), "loss"),
-    one_direction_under_replace: (Wanted(FRAMES, **REPLACE), "loss"),
-    quantiles_in_groups_as_without: (Wanted(FRAMES, **REPLACE), "loss"),
-    shares_not_divided_by_groups: (Wanted(FRAMES, persons=[WHO]), "loss"),
-    people_kept_in_all_groups: (Wanted(FRAMES, persons=[WHO]), "loss"),
-    people_kept_in_the_largest_groups: (Wanted(FRAMES, persons=[WHO]), "loss|one person moves"),
+    people_counted_by_rows: (Wanted(FRAMES, persons=[WHO]), LOSS),
+    files_listed_twice: (Wanted([NAMED["CSV"], NAMED["Parquet"]], persons=[None]), LOSS),
+    half_the_sensitivity_of_quantiles: (Wanted(FRAMES), LOSS),
+    one_direction_under_replace: (Wanted(FRAMES, **REPLACE), LOSS),
+    quantiles_in_groups_as_without: (Wanted(FRAMES, **REPLACE), LOSS),
+    shares_not_divided_by_groups: (Wanted(FRAMES, persons=[WHO]), LOSS),
+    people_kept_in_all_groups: (Wanted(FRAMES, persons=[WHO]), LOSS),
+    people_kept_in_the_largest_groups: (
+        Wanted(FRAMES, grouped_by=[TYPES["plain numbers"]], persons=[WHO], methods=["mode"]),
+        "one person moves",
+    ),
     an_error_that_a_row_decides: (Wanted(FRAMES), "a row decides whether"),
     the_best_without_a_mechanism: (Wanted(FRAMES), "no selection was recorded"),
     a_way_that_the_recorder_does_not_see: (Wanted(FRAMES), "past the recorder"),
@@ -174,11 +180,9 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.__name__)
 def test_a_mistake_is_found(mistake, monkeypatch):
-    wanted, why = MISTAKES[mistake]
+    wanted, *words = MISTAKES[mistake]
     mistake(monkeypatch)
-    fault = first_fault(wanted, seed=1, cases=MOST)
-    assert fault is not None
-    assert any(words in fault.why for words in why.split("|"))
+    assert first_fault(wanted, seed=1, cases=MOST, words=words) is not None
 
 
 COLLIDING = ["float", "timestamp[us]", "timestamp[ns, tz=UTC]", "numbers in writing"]
@@ -190,10 +194,9 @@ def test_a_row_in_several_groups_is_found(type_):
     """Finding F1 of the review: nothing in the search knows which values are equal after a cast."""
     sources = [source for source in SOURCES if not source.has_files and source.name != "Parquet in hive folders"]
     wanted = Wanted(sources, grouped_by=[TYPES[type_]], persons=[None])
-    fault = first_fault(wanted, seed=1, cases=MOST)
+    fault = first_fault(wanted, seed=1, cases=MOST, words=[LOSS])
     assert fault is not None
     smaller = shrunk(fault, Random(1))
-    assert "the scores allow a loss" in smaller.why
     assert len(smaller.before) <= 2
     assert len(smaller.question.groups.listed) <= 4
     assert "row before" in described(smaller) or "row after" in described(smaller)
@@ -220,7 +223,18 @@ def _in_runs(mechanism, scores):
     return Selection(mechanism, *(tuple(part) for part in zip(*runs, strict=True)))
 
 
-# Spark: slow, so one table of each kind.
+# What the search has found, and what is not cured.
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="DuckDB reads these nanoseconds as microseconds")
+def test_people_who_differ_by_a_nanosecond_are_two():
+    """As one person, each moves what is kept of the other: which groups, and where they stand for a quantile."""
+    names = pd.Series(pd.to_datetime([0, 1], unit="ns").tz_localize("UTC"))
+    table = open_table(pd.DataFrame({"who": names, "x": pd.Series([7, 7])}), person="who")
+    assert counts(table, "x", [7, 8]) == [2, 0]
+
+
+# Spark: slow, so few tables.
 
 
 class TestOnSpark:
@@ -231,6 +245,11 @@ class TestOnSpark:
         spark.session()
 
     def test_no_question_tells_neighbours_apart_by_more_than_it_charges(self):
-        seed = secrets.randbits(32)
-        fault = first_fault(Wanted([NAMED["Arrow"]], engine="spark"), seed=seed, cases=1, most=1)
+        seed, wanted = secrets.randbits(32), Wanted(FRAMES, methods=["top_k", "median"], engine="spark")
+        fault = first_fault(wanted, seed=seed, cases=1, most=1)
         assert fault is None, f"seed {seed}\n{described(shrunk(fault, Random(seed)))}"
+
+    @pytest.mark.usefixtures("equal_groups_allowed")
+    def test_a_row_in_several_groups_is_found(self):
+        wanted = Wanted(FRAMES, grouped_by=[TYPES["float"]], persons=[None], methods=["mode"], engine="spark")
+        assert first_fault(wanted, seed=1, cases=MOST, most=1, words=[LOSS]) is not None

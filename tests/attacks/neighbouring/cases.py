@@ -83,6 +83,7 @@ class Wanted:
     grouped_by: Sequence[Type] = (*TYPED, *WRITTEN)
     persons: Sequence[str | None] = (WHO, None)
     neighbours: Sequence[str] = ("add-remove", "add-remove", "replace")
+    methods: Sequence[str] = ("mode", "top_k", "median", "quantile")
     engine: str = "duckdb"
 
 
@@ -94,7 +95,10 @@ def random_case(rng: Random, wanted: Wanted) -> Case:
     grouping = rng.choice([type_ for type_ in wanted.grouped_by if source.has(type_)])
     used = [rng.choice(types), grouping, rng.choice([plain, plain, rng.choice(types)])]
     lines = source.has_files and not source.is_typed
-    columns = tuple(random_column(n, t, rng, lines=lines) for n, t in zip((WHO, GROUP, VALUE), used, strict=True))
+    odd = [(), *[rng.sample(source.odd, min(len(source.odd), 1)) for _ in range(2)]]
+    named = zip((WHO, GROUP, VALUE), used, odd, strict=True)
+    columns = tuple(random_column(name, type_, rng, lines=lines, odd=own) for name, type_, own in named)
+    columns = (_in_microseconds(columns[0]), *columns[1:])
     person = rng.choice(wanted.persons)
     return Case(
         columns=columns,
@@ -102,21 +106,26 @@ def random_case(rng: Random, wanted: Wanted) -> Case:
         layout=_random_layout(rng) if source.has_files else Layout(),
         person=person,
         neighbours=rng.choice(wanted.neighbours),
-        questions=tuple(random_questions(columns, person, rng)),
+        questions=tuple(random_questions(columns, person, wanted.methods, rng)),
         rows=tuple(random_row(columns, rng) for _ in range(rng.choice([0, 1, 2, 3, 3, 4, 5, 6]))),
         with_ledger=rng.random() < 0.1,
         engine=wanted.engine,
     )
 
 
-def random_column(name: str, type_: Type, rng: Random, *, lines: bool) -> Column:
-    """A column around a random base value; in a CSV file no value may hold a line break."""
+def random_column(name: str, type_: Type, rng: Random, *, lines: bool, odd: Sequence[Any]) -> Column:
+    """A column around a random base value, with some odd values; in a CSV file no value may hold a line break."""
     cluster = type_.family.near(rng)
     special = [held for value in type_.family.special if type_.arrow is not None for held in type_.held(value)]
     values = [value for abstract in cluster for value in type_.values(abstract)]
     fit = [value for value in values if not (lines and set("\n\r\x1f\0") & set(value))]
     kept = rng.sample(fit, min(len(fit), 5)) + rng.sample(special, min(len(special), 1))
-    return Column(name, type_, tuple(cluster), tuple(kept))
+    return Column(name, type_, tuple(cluster), (*kept, *odd))
+
+
+def _in_microseconds(people: Column) -> Column:
+    """People who differ by nanoseconds may be one person to the engine: see "Who is protected" in docs/tables.md."""
+    return replace(people, values=tuple(name for name in people.values if not getattr(name, "nanosecond", 0)))
 
 
 def random_row(columns: Sequence[Column], rng: Random) -> Row:
@@ -131,9 +140,11 @@ def _random_layout(rng: Random) -> Layout:
     return Layout(rng.choice([1, 1, 2, 3]), rng.choice(NAMED_BY), alias)
 
 
-def random_questions(columns: Sequence[Column], person: str | None, rng: Random) -> list[Question]:
-    """Two questions of each kind, one of them in groups."""
-    kinds = [(method, in_groups) for method in ("mode", "top_k", "median", "quantile") for in_groups in (False, True)]
+def random_questions(
+    columns: Sequence[Column], person: str | None, methods: Sequence[str], rng: Random
+) -> list[Question]:
+    """Two questions by each method, one of them in groups."""
+    kinds = [(method, in_groups) for method in methods for in_groups in (False, True)]
     drawn = [_random_question(columns, person, rng, method, in_groups=in_groups) for method, in_groups in kinds]
     return [question for question in drawn if question is not None]
 
@@ -152,7 +163,8 @@ def redrawn(question: Question, case: Case, rng: Random) -> Question:
 def _random_question(
     columns: Sequence[Column], person: str | None, rng: Random, method: str, *, in_groups: bool
 ) -> Question | None:
-    grouped, other = rng.choice([columns[1:], columns[1:], columns[:0:-1]])
+    who, group, value = columns
+    grouped, other = rng.choice([*[(group, value)] * 5, *[(value, group)] * 2, (group, who), (who, value)])
     column = rng.choice([other, other, grouped])
     most = 1 if person is None else rng.choice([1, 1, 2, 3])
     groups = Groups(grouped.name, _random_list(grouped, rng), most) if in_groups else None

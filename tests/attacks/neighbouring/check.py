@@ -178,7 +178,7 @@ def replayed(case: Case, rows: Rows, salt: int, frozen: Sequence[Outcome]) -> li
     """What each question of a case does on these rows, with the outcomes of another table."""
     with opened(case, rows) as ask:
         return [
-            ask(question, Recorder(outcomes=list(first.chosen)), salt)
+            ask(question, Recorder(outcomes=None if first.epsilon is None else list(first.chosen)), salt)
             for question, first in zip(case.questions, frozen, strict=True)
         ]
 
@@ -220,7 +220,7 @@ def _outcome(table: Any, question: Question, recorder: Recorder, salt: int, engi
         trouble = recorder.trouble[0] if recorder.trouble else None
         return Outcome(_shown(error), None, trouble=trouble)
     except Exception as error:  # what is raised is ours, that is promised
-        return Outcome("", None, trouble=f"{type(error).__name__}: {error}")
+        return Outcome("", None, trouble=(*recorder.trouble, f"{type(error).__name__}: {error}")[0])
     charged = answer.epsilon if ledger is None else min(answer.epsilon, ledger.spent - spent)
     trouble = None if recorder.selections else "an answer came out, and no selection was recorded"
     return Outcome(repr(answer.value), charged, tuple(recorder.selections), tuple(recorder.chosen), trouble)

@@ -6,6 +6,7 @@ link, a linked folder, a compressed copy): that adds no row to the table.
 """
 
 import csv
+import datetime
 import functools
 import gzip
 import io
@@ -13,6 +14,7 @@ import os
 import urllib.parse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,7 @@ class Source:
     is_typed: bool
     write: Callable[[Sequence[Column], Sequence[Row], Path, Layout], Any]
     has_files: bool = False
+    odd: tuple[Any, ...] = ()  # what its columns may hold, whatever their type
     lacks: Callable[[Type], bool] = lambda type_: type_.sql is not None or type_.arrow == pa.float16()
 
     def has(self, type_: Type) -> bool:
@@ -128,6 +131,29 @@ def _polars(columns: Sequence[Column], rows: Sequence[Row], folder: Path, layout
         c.name: pl.col(c.name).cast(pl.String).cast(pl.Enum(c.categories)) for c in columns if c.type.has_categories
     }
     return frame.with_columns(**enums)
+
+
+class _Unwritable:
+    """An object of which no text can be made."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+    __repr__ = object.__repr__
+
+
+_ODD = (
+    _Unwritable(),
+    "\ud800",
+    b"bytes",
+    7,
+    1.5,
+    True,
+    float("nan"),
+    Decimal("1.50"),
+    datetime.date(2024, 2, 29),
+    (1, 2),
+)
 
 
 @functools.cache
@@ -220,7 +246,7 @@ SOURCES = [
     Source("Arrow", True, _arrow),
     Source("pandas of NumPy", True, _pandas_of_numpy, lacks=_lacks_in_numpy),
     Source("pandas of Arrow", True, _pandas_of_arrow),
-    Source("pandas objects", False, _objects),
+    Source("pandas objects", False, _objects, odd=_ODD),
     Source("polars", True, _polars),
     Source("DuckDB relation", True, _relation, lacks=lambda type_: type_.arrow == pa.float16()),
     Source("Parquet", True, _parquet, has_files=True, lacks=lambda type_: type_.sql is not None),
