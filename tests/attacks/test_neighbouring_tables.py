@@ -30,7 +30,9 @@ from tests.attacks.neighbouring.values import TYPES
 from tests.tables.looking import counts
 
 CASES = 4  # of each source
-MOST = 60  # cases in which a mistake must be found; the first ones do, as a rule
+# Cases in which a mistake must be found. Most are found in the first five. The rarest is in one case of nine, so that 120
+# cases miss it with a probability of 1e-6; and the seed is fixed.
+MOST = 120
 NAMED = {source.name: source for source in SOURCES}
 
 
@@ -115,11 +117,6 @@ def one_direction_under_replace(monkeypatch):
     monkeypatch.setattr(sensitivity, "of_counts", lambda neighbours: Sensitivity(1, monotonic=True))
 
 
-def quantiles_in_groups_as_without(monkeypatch):
-    right = sensitivity.of_quantile
-    monkeypatch.setattr(sensitivity, "of_quantile", lambda level, way, *, in_groups: right(level, way, in_groups=False))
-
-
 def shares_not_divided_by_groups(monkeypatch):
     """Every group gets the whole epsilon, and people are kept in as many groups as before."""
     right = Questions._ask
@@ -176,18 +173,17 @@ def a_way_that_the_recorder_does_not_see(monkeypatch):
 
 
 LOSS = "the scores allow a loss"
-FRAMES = [NAMED["Arrow"]]
+FRAMES, PLAIN = [NAMED["Arrow"]], TYPES["plain numbers"]
 REPLACE = {"neighbours": [Neighbours.REPLACE.value]}
 MISTAKES = {
     people_counted_by_rows: (Wanted(FRAMES, persons=[WHO]), LOSS),
     files_listed_twice: (Wanted([NAMED["CSV"], NAMED["Parquet"]], persons=[None]), LOSS),
     half_the_sensitivity_of_quantiles: (Wanted(FRAMES), LOSS),
     one_direction_under_replace: (Wanted(FRAMES, **REPLACE), LOSS),
-    quantiles_in_groups_as_without: (Wanted(FRAMES, **REPLACE), LOSS),
     shares_not_divided_by_groups: (Wanted(FRAMES, persons=[WHO]), LOSS),
     people_kept_in_all_groups: (Wanted(FRAMES, persons=[WHO]), LOSS),
     people_kept_in_the_largest_groups: (
-        Wanted(FRAMES, grouped_by=[TYPES["plain numbers"]], persons=[WHO], methods=["mode"]),
+        Wanted(FRAMES, grouped_by=[PLAIN], persons=[WHO], methods=["mode"] * 6),
         "one person moves",
     ),
     an_error_that_a_row_decides: (Wanted(FRAMES), "a row decides whether"),

@@ -26,7 +26,7 @@ import numpy as np
 import dpselect
 from dpselect.errors import DPSelectError
 from tests.attacks.neighbouring.cases import Case, Question, Wanted, random_case, redrawn
-from tests.attacks.neighbouring.neighbours import Rows, identity, individuals, neighbours_of
+from tests.attacks.neighbouring.neighbours import Rows, individuals, neighbours_of, without
 from tests.attacks.neighbouring.recorder import Recorder, Selection, recording
 
 _FEW = 20  # selections and candidates of which probabilities are computed
@@ -267,9 +267,9 @@ def _strangers_moved(case: Case, salt: int, rng: Random, first: Sequence[Outcome
     counting = [i for i, question in enumerate(case.questions) if question.method in ("mode", "top_k")]
     if case.person is None or len(people) < 2 or not counting:
         return
-    one = rng.choice(people)
-    others = tuple(row for row in case.rows if identity(row.values[0]) != identity(one[0].values[0]))
-    parts = [replayed(case, rows, salt, first) for rows in (one, others)]
+    number = rng.randrange(len(people))
+    others = without(case, number)
+    parts = [replayed(case, rows, salt, first) for rows in (people[number], others)]
     for i in counting:
         whole, own, rest = ([s.scores for s in outcomes[i].selections] for outcomes in (first, *parts))
         sums = [tuple(a + b for a, b in zip(*pair, strict=True)) for pair in zip(own, rest, strict=True)]

@@ -26,6 +26,14 @@ def individuals(rows: Sequence[Row], person: str | None) -> list[Rows]:
     return [tuple(own) for own in people.values()]
 
 
+def without(case: Case, number: int) -> Rows:
+    """The rows of a case without one of its individuals."""
+    if case.person is None:
+        return case.rows[:number] + case.rows[number + 1 :]
+    gone = identity(individuals(case.rows, case.person)[number][0].values[0])
+    return tuple(row for row in case.rows if row.values[0] is None or identity(row.values[0]) != gone)
+
+
 def identity(value: Any) -> Hashable:
     """What names the same person: equal values do, and so does one NaN and another."""
     return "NaN" if value != value else value  # noqa: PLR0124
@@ -34,9 +42,7 @@ def identity(value: Any) -> Hashable:
 def neighbours_of(case: Case, rng: Random, most: int) -> Iterator[Rows]:
     """Neighbours of the case's table, in random order; their rows are shuffled, as a table has no order."""
     everybody = individuals(case.rows, case.person)
-    kept = [[row for row in case.rows if row not in one or case.person is None] for one in everybody]
-    if case.person is None:
-        kept = [[*case.rows[:i], *case.rows[i + 1 :]] for i in range(len(case.rows))]
+    kept = [list(without(case, i)) for i in range(len(everybody))]
     newcomers = [new for _ in range(3) if (new := _newcomer(case, rng))]
     if case.neighbours == "add-remove":
         tables = [*kept, *([*case.rows, *new] for new in newcomers)]

@@ -299,9 +299,14 @@ class Type:
         if self.sql == "UUID" and value != value.lower().strip("{} "):
             return []
         try:
-            return pa.array([value], self.arrow).to_pylist()
+            return [_in_utc(held) for held in pa.array([value], self.arrow).to_pylist()]
         except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
             return []
+
+
+def _in_utc(value: Any) -> Any:
+    """Moments of one clock are compared by what it shows, which is the same twice when it goes back."""
+    return value if getattr(value, "tzinfo", None) is None else value.astimezone(datetime.UTC)
 
 
 def _numbers() -> list[Type]:
