@@ -6,8 +6,10 @@ BIN := .venv/bin
 # place and kind) or `all`.
 FUZZ_SECONDS ?= 60
 MUTANTS ?= 200
+# How long `make neighbours` looks for a question that charges too little.
+NEIGHBOURS_SECONDS ?= 600
 
-.PHONY: help demo test test-slow bench docs pictures test-oldest fuzz mutants clean
+.PHONY: help demo test test-slow bench docs pictures test-oldest fuzz mutants neighbours clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run the tests"
@@ -18,6 +20,7 @@ help:
 	@echo "make test-oldest  run every test with the oldest dependencies that are allowed"
 	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
 	@echo "make mutants  change the code in $(MUTANTS) ways, one at a time, and see whether the tests notice"
+	@echo "make neighbours  random neighbouring tables, and what their scores give away, $(NEIGHBOURS_SECONDS) s"
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit('dpselect needs Python 3.11 or newer; say make PYTHON=python3.11') if sys.version_info < (3, 11) else None"
@@ -90,6 +93,10 @@ build/mutants.sqlite: .venv/installed-mutants $(wildcard src/dpselect/sampling/*
 
 mutants: build/mutants.sqlite
 	$(BIN)/python -m mutation $(MUTANTS)
+
+# The seed is printed first; `python -m tests.attacks.neighbouring SECONDS SEED` repeats a search.
+neighbours: .venv/installed-dev
+	$(BIN)/python -m tests.attacks.neighbouring $(NEIGHBOURS_SECONDS)
 
 clean:
 	rm -rf .venv .venv-oldest build site .cache

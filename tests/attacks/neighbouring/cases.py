@@ -1,0 +1,202 @@
+"""Random cases: a small table, how it is opened, and questions about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from dpselect.tables.table import Table
+from tests.attacks.neighbouring.sources import ALIASES, NAMED_BY, SOURCES, Column, Layout, Row, Source
+from tests.attacks.neighbouring.values import PLAIN_TYPES, TYPED, WRITTEN, Type
+
+WHO, GROUP, VALUE = "who", "g", "x"
+_MISSING = 0.08
+_PEOPLE = 3
+_ALL = 40  # values of a list, more than there are
+LEVELS = [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10), Fraction(1, 3)]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The arguments of `group_by`."""
+
+    column: str
+    listed: tuple[Any, ...]
+    max_groups: int
+
+    def of(self, table: Table) -> Any:
+        """Return the table in groups."""
+        return table.group_by(self.column, candidates=list(self.listed), max_groups=self.max_groups)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A method of a table, and its arguments."""
+
+    method: str
+    column: str
+    epsilon: str
+    listed: tuple[Any, ...] = ()
+    others: dict[str, Any] = field(default_factory=dict)
+    groups: Groups | None = None
+
+    def ask(self, table: Table) -> Any:
+        """Return the answer."""
+        asked = table if self.groups is None else self.groups.of(table)
+        lists = {"candidates": list(self.listed)} if self.listed else {}
+        return getattr(asked, self.method)(self.column, **lists, **self.others, epsilon=self.epsilon)
+
+    def __str__(self) -> str:
+        by = "" if self.groups is None else f".group_by({self.groups.column!r}, candidates={list(self.groups.listed)}"
+        by += "" if self.groups is None else f", max_groups={self.groups.max_groups})"
+        lists = f", candidates={list(self.listed)}" if self.listed else ""
+        others = "".join(f", {name}={value!r}" for name, value in self.others.items())
+        return f"table{by}.{self.method}({self.column!r}{lists}{others}, epsilon={self.epsilon!r})"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table with its public parameters and the questions; the rows are what neighbours differ in."""
+
+    columns: tuple[Column, ...]
+    source: Source
+    layout: Layout
+    person: str | None
+    neighbours: str
+    questions: tuple[Question, ...]
+    rows: tuple[Row, ...]
+    with_ledger: bool = False
+    engine: str = "duckdb"
+
+    def write(self, rows: Sequence[Row], folder: Path) -> Any:
+        """Return what `open_table` takes, for these rows."""
+        return self.source.write(self.columns, rows, folder, self.layout)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the random cases must have; everything by default."""
+
+    sources: Sequence[Source] = tuple(SOURCES)
+    grouped_by: Sequence[Type] = (*TYPED, *WRITTEN)
+    persons: Sequence[str | None] = (WHO, None)
+    neighbours: Sequence[str] = ("add-remove", "add-remove", "replace")
+    methods: Sequence[str] = ("mode", "top_k", "median", "quantile")
+    engine: str = "duckdb"
+
+
+def random_case(rng: Random, wanted: Wanted) -> Case:
+    """A case with a column of groups of any type, and a plain column or one of any type to ask about."""
+    source = rng.choice([source for source in wanted.sources if any(map(source.has, wanted.grouped_by))])
+    types = [type_ for type_ in (*TYPED, *WRITTEN) if source.has(type_)]
+    [plain] = [type_ for type_ in PLAIN_TYPES if (type_.arrow is not None) == source.is_typed]
+    grouping = rng.choice([type_ for type_ in wanted.grouped_by if source.has(type_)])
+    used = [rng.choice(types), grouping, rng.choice([plain, plain, rng.choice(types)])]
+    lines = source.has_files and not source.is_typed
+    odd = [(), *[rng.sample(source.odd, min(len(source.odd), 1)) for _ in range(2)]]
+    named = zip((WHO, GROUP, VALUE), used, odd, strict=True)
+    columns = tuple(random_column(name, type_, rng, lines=lines, odd=own) for name, type_, own in named)
+    columns = (_in_microseconds(columns[0]), *columns[1:])
+    person = rng.choice(wanted.persons)
+    return Case(
+        columns=columns,
+        source=source,
+        layout=_random_layout(rng) if source.has_files else Layout(),
+        person=person,
+        neighbours=rng.choice(wanted.neighbours),
+        questions=tuple(random_questions(columns, person, wanted.methods, rng)),
+        rows=_random_rows(columns, person, rng),
+        with_ledger=rng.random() < 0.1,
+        engine=wanted.engine,
+    )
+
+
+def random_column(name: str, type_: Type, rng: Random, *, lines: bool, odd: Sequence[Any]) -> Column:
+    """A column around a random base value, with some odd values; in a CSV file no value may hold a line break."""
+    cluster = type_.family.near(rng)
+    special = [held for value in type_.family.special if type_.arrow is not None for held in type_.held(value)]
+    values = [value for abstract in cluster for value in type_.values(abstract)]
+    fit = [value for value in values if not (lines and set("\n\r\x1f\0") & set(value))]
+    kept = rng.sample(fit, min(len(fit), 5)) + rng.sample(special, min(len(special), 1))
+    return Column(name, type_, tuple(cluster), (*kept, *odd))
+
+
+def _in_microseconds(people: Column) -> Column:
+    """People who differ by nanoseconds may be one person to the engine: see "Who is protected" in docs/tables.md."""
+    return replace(people, values=tuple(name for name in people.values if not getattr(name, "nanosecond", 0)))
+
+
+def random_row(columns: Sequence[Column], rng: Random) -> Row:
+    """A row of values of its columns, some of them missing. There are few people, so that some have several rows."""
+    [people, *others] = [column.values for column in columns]
+    values = [rng.choice(own) if own and rng.random() > _MISSING else None for own in (people[:_PEOPLE], *others)]
+    return Row(tuple(values), rng.randrange(6))
+
+
+def _random_rows(columns: Sequence[Column], person: str | None, rng: Random) -> tuple[Row, ...]:
+    """A few rows; without people sometimes many copies of them, so that scores have room to move."""
+    rows = tuple(random_row(columns, rng) for _ in range(rng.choice([0, 1, 2, 3, 4, 5, 6, 8, 10])))
+    return rows * (1 if person is not None else rng.choice([1, 1, 1, 12]))
+
+
+def _random_layout(rng: Random) -> Layout:
+    alias = rng.choice([None, None, *ALIASES])
+    return Layout(rng.choice([1, 1, 2, 3]), rng.choice(NAMED_BY), alias)
+
+
+def random_questions(
+    columns: Sequence[Column], person: str | None, methods: Sequence[str], rng: Random
+) -> list[Question]:
+    """Two questions by each method, one of them in groups."""
+    kinds = [(method, in_groups) for method in methods for in_groups in (False, True)]
+    drawn = [_random_question(columns, person, rng, method, in_groups=in_groups) for method, in_groups in kinds]
+    return [question for question in drawn if question is not None]
+
+
+def redrawn(question: Question, case: Case, rng: Random) -> Question:
+    """A question of the same kind instead of one that was refused: with shorter lists, or another one."""
+    if rng.random() < 0.25:
+        groups = question.groups and replace(question.groups, listed=_half(question.groups.listed))
+        listed = _half(question.listed)
+        k = {"k": min(question.others["k"], len(listed))} if "k" in question.others else {}
+        return replace(question, listed=listed, others={**question.others, **k}, groups=groups)
+    in_groups = question.groups is not None
+    return _random_question(case.columns, case.person, rng, question.method, in_groups=in_groups) or question
+
+
+def _random_question(
+    columns: Sequence[Column], person: str | None, rng: Random, method: str, *, in_groups: bool
+) -> Question | None:
+    who, group, value = columns
+    grouped, other = rng.choice([*[(group, value)] * 5, *[(value, group)] * 2, (group, who), (who, value)])
+    column = rng.choice([other, other, grouped])
+    most = 1 if person is None else rng.choice([1, 1, 2, 3])
+    groups = Groups(grouped.name, _random_list(grouped, rng), most) if in_groups else None
+    epsilon = rng.choice(["0.1", "1", "2.5"])
+    if method in ("mode", "top_k"):
+        listed = _random_list(column, rng)
+        others = {"k": rng.randint(1, min(3, len(listed)))} if method == "top_k" else {}
+        return Question(method, column.name, epsilon, listed, others, groups)
+    range_of = column.type.family.range_of
+    if range_of is None:
+        return None
+    others = range_of(rng.choice(column.cluster), rng)
+    level = {"level": rng.choice(LEVELS)} if method == "quantile" else {}
+    return Question(method, column.name, epsilon, (), {**level, **others}, groups)
+
+
+def _random_list(column: Column, rng: Random) -> tuple[Any, ...]:
+    """Public values of one kind that are different in Python, as an analyst could list them."""
+    writings = [*column.type.family.in_python, *([column.type.family.in_text] if column.type.arrow is None else [])]
+    writing = rng.choice(writings)
+    written = [value for abstract in column.cluster for value in writing(abstract)]
+    if not written:
+        written = [value for value in column.values if value == value] or ["nothing"]  # noqa: PLR0124
+    different = list(dict.fromkeys(written))
+    return tuple(rng.sample(different, min(len(different), rng.choice([2, 4, 8, _ALL, _ALL, _ALL]))))
+
+
+def _half(listed: tuple[Any, ...]) -> tuple[Any, ...]:
+    return listed[: (len(listed) + 1) // 2]

@@ -1,0 +1,359 @@
+"""The privacy loss of two recordings, the faults that a case has, and the smallest table that still has one.
+
+Let a question make selections from the scores q_1, q_2, ... on one table and q'_1, q'_2, ... on its neighbour, with the
+outcomes frozen. A selection at rate c has a privacy loss of at most c (max d - min d), where d = q' - q (see
+`mechanisms.claim`), and the losses of all selections of an answer add up: those of the groups, which are drawn
+independently, and those of the rounds of a top-k, each given the outcomes before it. The sum must be at most the
+epsilon that was charged. That bound is exact arithmetic; where candidates are few, the exact loss is computed too.
+
+The random choice of a person's groups is fixed by the salt, and the same on both tables. If the inequality holds for
+each salt, then it holds for a random one.
+"""
+
+import itertools
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import dpselect
+from dpselect.errors import DPSelectError
+from tests.attacks.neighbouring.cases import Case, Question, Wanted, random_case, redrawn
+from tests.attacks.neighbouring.neighbours import Rows, individuals, neighbours_of, without
+from tests.attacks.neighbouring.recorder import Recorder, Selection, recording
+
+_FEW = 20  # selections and candidates of which probabilities are computed
+_SLACK = 1e-9
+_STRANGERS = "one person moves the counts of another"
+_TRIES = 20  # of a question that is refused
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a question did on one table: what is public, what was frozen, and the secret scores."""
+
+    shown: str  # the answer or the refusal
+    epsilon: Fraction | None  # what was charged; None if it was refused
+    selections: tuple[Selection, ...] = ()
+    chosen: tuple[int, ...] = ()
+    trouble: str | None = None
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A question that tells two neighbours apart by more than it charges."""
+
+    why: str
+    case: Case
+    before: Rows
+    after: Rows
+    question: Question
+    salt: int
+    outcomes: tuple[Outcome, Outcome]
+
+
+class NotWritten(Exception):
+    """A library could not write the table that was made up."""
+
+
+@dataclass
+class Tally:
+    """How much was looked at."""
+
+    cases: int = 0
+    pairs: int = 0  # of outcomes of a question
+    refused: int = 0
+    felt: int = 0  # pairs whose scores differ
+    unwritten: int = 0  # cases that a library could not write
+    worst: Fraction = Fraction(0)  # the largest loss as a share of epsilon
+
+    def count(self, first: Outcome, second: Outcome) -> None:
+        """Count a pair without a fault."""
+        self.pairs += 1
+        self.refused += first.epsilon is None
+        if first.epsilon is not None:
+            loss = loss_bound(first.selections, second.selections)
+            self.felt += loss > 0
+            self.worst = max(self.worst, loss / first.epsilon)
+
+    def __str__(self) -> str:
+        shares = f"{self.felt} felt, {self.refused} refused, largest loss {float(self.worst):g} epsilon"
+        return f"{self.cases} cases ({self.unwritten} not written), {self.pairs} pairs: {shares}"
+
+
+# The loss.
+
+
+def loss_bound(before: Sequence[Selection], after: Sequence[Selection]) -> Fraction:
+    """The sum of c (max d - min d) over the selections."""
+    return sum((a.mechanism.rate * _range(a, b) for a, b in zip(before, after, strict=True)), Fraction(0))
+
+
+def _range(before: Selection, after: Selection) -> Fraction:
+    """The range of the changes of the scores, candidate by candidate."""
+    changes = [Fraction(new) - Fraction(old) for old, new in _aligned(before, after)]
+    return max(changes) - min(changes)
+
+
+def _aligned(before: Selection, after: Selection) -> Iterator[tuple[Any, Any]]:
+    """The old and the new score of the candidates, once for each stretch in which both are constant."""
+    ends = [np.cumsum(np.array(one.lengths, object)).tolist() for one in (before, after)]
+    i = j = start = 0
+    while start < before.size:
+        while ends[0][i] <= start:
+            i += 1
+        while ends[1][j] <= start:
+            j += 1
+        yield before.scores[i], after.scores[j]
+        start = min(ends[0][i], ends[1][j])
+
+
+def exact_loss(before: Sequence[Selection], after: Sequence[Selection]) -> float | None:
+    """The largest logarithm of the ratio of the probabilities of an answer; None if there are too many of them."""
+    if len(before) > _FEW or any(selection.size > _FEW for selection in before):
+        return None
+    ratios = [_log_ratios(a, b) for a, b in zip(before, after, strict=True)]
+    return max(sum(float(r.max()) for r in ratios), sum(float(-r.min()) for r in ratios))
+
+
+def _log_ratios(before: Selection, after: Selection) -> Any:
+    """The logarithms of the ratios of the probabilities, where floats can hold both."""
+    [p, q] = [one.mechanism.pmf(np.repeat(one.scores, one.lengths)) for one in (before, after)]
+    seen = (p > 0) & (q > 0)
+    return np.log(p[seen]) - np.log(q[seen])
+
+
+# One case.
+
+
+def search(seed: int, wanted: Wanted, tally: Tally, most: int = 3) -> Iterator[Fault | None]:
+    """The faults of one random case after another, for ever; None after each case."""
+    for number in itertools.count():
+        rng = Random(f"{seed}:{number}")
+        case = random_case(rng, wanted)
+        tally.cases += 1
+        try:
+            yield from faults_of(case, rng, tally, most)
+        except NotWritten:
+            tally.unwritten += 1
+        yield None
+
+
+def faults_of(case: Case, rng: Random, tally: Tally, most: int) -> Iterator[Fault]:
+    """The faults of all questions of a case on some of its neighbours."""
+    salt = rng.randrange(2**64)
+    case, first = _answered(case, salt, rng)
+    for neighbour in neighbours_of(case, rng, most):
+        second = replayed(case, neighbour, salt, first)
+        for question, outcomes in zip(case.questions, zip(first, second, strict=True), strict=True):
+            why = difference(*outcomes)
+            if why is None:
+                tally.count(*outcomes)
+            else:
+                yield Fault(why, case, case.rows, neighbour, question, salt, outcomes)
+    yield from _strangers_moved(case, salt, rng, first)
+
+
+def _answered(case: Case, salt: int, rng: Random) -> tuple[Case, list[Outcome]]:
+    """The case with other questions for those that are refused, most likely, and what they do on its own rows."""
+    asked = []
+    with opened(case, case.rows) as ask:
+        for question in case.questions:
+            tries = [(question, ask(question, Recorder(rng), salt))]
+            while tries[-1][1].epsilon is None and tries[-1][1].trouble is None and len(tries) < _TRIES:
+                another = redrawn(tries[-1][0], case, rng)
+                tries.append((another, ask(another, Recorder(rng), salt)))
+            asked.append(tries[-1])
+    return replace(case, questions=tuple(question for question, _ in asked)), [outcome for _, outcome in asked]
+
+
+def replayed(case: Case, rows: Rows, salt: int, frozen: Sequence[Outcome]) -> list[Outcome]:
+    """What each question of a case does on these rows, with the outcomes of another table."""
+    with opened(case, rows) as ask:
+        return [
+            ask(question, Recorder(outcomes=None if first.epsilon is None else list(first.chosen)), salt)
+            for question, first in zip(case.questions, frozen, strict=True)
+        ]
+
+
+@contextmanager
+def opened(case: Case, rows: Rows) -> Iterator[Callable[[Question, Recorder, int], Outcome]]:
+    """A way to ask a table of these rows: it returns what a question does."""
+    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the libraries that write the table
+        folder = Path(name) / "table"
+        folder.mkdir()
+        try:
+            source = case.write(rows, folder)
+        except Exception as error:  # of pandas, polars, Arrow or DuckDB: it has not reached us
+            raise NotWritten from error
+        ledger = dpselect.Ledger(Path(name) / "ledger", budget=10**6) if case.with_ledger else None
+        options: dict[str, Any] = {"person": case.person, "neighbours": case.neighbours, "engine": case.engine}
+        try:
+            table = dpselect.open_table(source, ledger=ledger, **options)
+        except DPSelectError as error:
+            refusal = Outcome(_shown(error).replace(name, ""), None)
+            yield lambda question, recorder, salt: refusal
+            return
+        schema = {name: column.type for name, column in table.columns.items()}
+
+        def ask(question: Question, recorder: Recorder, salt: int) -> Outcome:
+            found = _outcome(table, question, recorder, salt, case.engine, ledger)
+            return replace(found, shown=f"{found.shown} with the schema {schema}".replace(name, ""))
+
+        yield ask
+
+
+def _outcome(table: Any, question: Question, recorder: Recorder, salt: int, engine: str, ledger: Any) -> Outcome:
+    spent = None if ledger is None else ledger.spent
+    try:
+        with recording(recorder, salt, engine):
+            answer = question.ask(table)
+    except DPSelectError as error:
+        trouble = recorder.trouble[0] if recorder.trouble else None
+        return Outcome(_shown(error), None, trouble=trouble)
+    except Exception as error:  # what is raised is ours, that is promised
+        return Outcome("", None, trouble=(*recorder.trouble, f"{type(error).__name__}: {error}")[0])
+    charged = answer.epsilon if ledger is None else min(answer.epsilon, ledger.spent - spent)
+    trouble = None if recorder.selections else "an answer came out, and no selection was recorded"
+    return Outcome(repr(answer.value), charged, tuple(recorder.selections), tuple(recorder.chosen), trouble)
+
+
+def _shown(error: DPSelectError) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def difference(first: Outcome, second: Outcome) -> str | None:
+    """What tells the outcomes of two neighbours apart; None if the charge covers it."""
+    trouble = first.trouble or second.trouble
+    if trouble is not None:
+        return trouble
+    if first.epsilon is None or second.epsilon is None:
+        return None if first.shown == second.shown else "a row decides whether, or how, the question is refused"
+    return _seen_past_mechanism(first, second) or _excess(first, second, first.epsilon)
+
+
+def _seen_past_mechanism(first: Outcome, second: Outcome) -> str | None:
+    """What is public must be the same if the mechanism's outcomes are."""
+    if first.shown != second.shown:
+        return "the same selections give different answers: a row reaches the answer past the mechanism"
+    if first.epsilon != second.epsilon:
+        return "a row decides what is charged"
+    public = [[(s.mechanism, s.size) for s in outcome.selections] for outcome in (first, second)]
+    return None if public[0] == public[1] else "a row decides which selections are made"
+
+
+def _excess(first: Outcome, second: Outcome, epsilon: Fraction) -> str | None:
+    """By how much the loss is larger than what was charged."""
+    loss = loss_bound(first.selections, second.selections)
+    if loss > epsilon:
+        return f"the scores allow a loss of {float(loss):g}, and {float(epsilon):g} is charged"
+    exact = exact_loss(first.selections, second.selections)
+    if exact is not None and exact > epsilon + _SLACK:
+        return f"the probabilities have a loss of {exact:g}, and {float(epsilon):g} is charged"
+    return None
+
+
+def _strangers_moved(case: Case, salt: int, rng: Random, first: Sequence[Outcome]) -> Iterator[Fault]:
+    """Counts are sums over people: without one, the others count as before, in the groups that they were kept in."""
+    people = individuals(case.rows, case.person)
+    counting = [i for i, question in enumerate(case.questions) if question.method in ("mode", "top_k")]
+    if case.person is None or len(people) < 2 or not counting:
+        return
+    number = rng.randrange(len(people))
+    others = without(case, number)
+    parts = [replayed(case, rows, salt, first) for rows in (people[number], others)]
+    for i in counting:
+        whole, own, rest = ([s.scores for s in outcomes[i].selections] for outcomes in (first, *parts))
+        sums = [tuple(a + b for a, b in zip(*pair, strict=True)) for pair in zip(own, rest, strict=True)]
+        if first[i].epsilon is not None and whole != sums:
+            outcomes = (first[i], parts[1][i])
+            yield Fault(_STRANGERS, case, case.rows, others, case.questions[i], salt, outcomes)
+
+
+# A smaller table with a fault.
+
+
+def shrunk(fault: Fault, rng: Random) -> Fault:
+    """The fault with rows, public values and files taken away, as long as there is one."""
+    smaller = None if fault.why == _STRANGERS else next(_smaller_faults(fault, rng), None)
+    while smaller is not None:
+        fault, smaller = smaller, next(_smaller_faults(smaller, rng), None)
+    return fault
+
+
+def _smaller_faults(fault: Fault, rng: Random) -> Iterator[Fault]:
+    for case, before, after, question in _smaller(fault):
+        single = replace(case, questions=(question,), rows=before)
+        with opened(single, before) as ask:
+            first = ask(question, Recorder(rng), fault.salt)
+        [second] = replayed(single, after, fault.salt, [first])
+        why = difference(first, second)
+        if why is not None:
+            yield Fault(why, single, before, after, question, fault.salt, (first, second))
+
+
+def _smaller(fault: Fault) -> Iterator[tuple[Case, Rows, Rows, Question]]:
+    case, before, after, question = fault.case, fault.before, fault.after, fault.question
+    for row in (row for row in dict.fromkeys(before) if row in after):
+        yield case, _without(before, row), _without(after, row), question
+    for listed in _shorter(question.listed):
+        k = {"k": min(question.others["k"], len(listed))} if "k" in question.others else {}
+        yield case, before, after, replace(question, listed=listed, others={**question.others, **k})
+    if question.groups is not None:
+        for listed in _shorter(question.groups.listed):
+            yield case, before, after, replace(question, groups=replace(question.groups, listed=listed))
+    if case.layout.files > 1:
+        yield replace(case, layout=replace(case.layout, files=1)), before, after, question
+    if case.layout.alias is not None:
+        yield replace(case, layout=replace(case.layout, alias=None)), before, after, question
+
+
+def _shorter(listed: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    if len(listed) > 1:
+        for i in range(len(listed)):
+            yield listed[:i] + listed[i + 1 :]
+
+
+def _without(rows: Rows, row: Any) -> Rows:
+    i = rows.index(row)
+    return rows[:i] + rows[i + 1 :]
+
+
+def described(fault: Fault) -> str:
+    """The fault in words: what to do to see it."""
+    case = fault.case
+    lines = [
+        f"FAULT: {fault.why}",
+        f"  source: {case.source.name}, {case.layout}, engine {case.engine}",
+        f"  columns: {', '.join(f'{column.name} ({column.type.name})' for column in case.columns)}",
+        f"  open_table(..., person={case.person!r}, neighbours={case.neighbours!r})",
+        f"  question: {fault.question}",
+        *(f"  {name}: {row.values} in file {row.file}" for name, rows in _named(fault) for row in rows),
+    ]
+    for name, outcome in zip(("before", "after"), fault.outcomes, strict=True):
+        lines.append(f"  {name}: {outcome.shown}")
+        lines += [f"    {s.mechanism!r} on scores {s.scores}, lengths {s.lengths}" for s in outcome.selections]
+    return "\n".join([*lines, *_losses(fault)])
+
+
+def _named(fault: Fault) -> list[tuple[str, Rows]]:
+    return [("row before", fault.before), ("row after", fault.after)]
+
+
+def _losses(fault: Fault) -> list[str]:
+    first, second = fault.outcomes
+    if first.epsilon is None or second.epsilon is None:
+        return []
+    if [s.size for s in first.selections] != [s.size for s in second.selections]:
+        return []
+    bound, exact = (f(first.selections, second.selections) for f in (loss_bound, exact_loss))
+    shown = "not computed" if exact is None else f"{exact:.6g}"
+    return [f"  charged {first.epsilon}, bound of the loss {bound}, exact loss {shown}"]

@@ -1,0 +1,157 @@
+"""Stands in for the mechanism: writes down the scores that reach it, and returns an outcome that was fixed before.
+
+Whatever asks, and however the inside of the library is arranged, scores reach a mechanism by its public methods. All of
+those named `select...` are replaced, for every mechanism; on Spark, where they run on the workers, the counts are taken
+as they are sent there. A way around them would need random bits, and reading those is an error while we record.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+
+from dpselect.mechanisms.record import SelectionRecord
+from dpselect.sampling.bits import SystemEntropy
+
+
+class NotRecorded(AssertionError):
+    """A question took a way that the recorder does not see, or another way than on the neighbour."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What one selection was made from: runs of equal scores, of length one where they were given one by one."""
+
+    mechanism: SelectionRecord
+    scores: tuple[Any, ...]
+    lengths: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Return the number of candidates."""
+        return sum(self.lengths)
+
+
+@dataclass
+class Recorder:
+    """Fixes the outcomes on the first table, and repeats them on the second."""
+
+    rng: Random = field(default_factory=Random)
+    outcomes: list[int] | None = None
+    selections: list[Selection] = field(default_factory=list)
+    chosen: list[int] = field(default_factory=list)
+    trouble: list[str] = field(default_factory=list)
+    makes_summary: bool = False
+
+    def choose(self, mechanism: SelectionRecord, scores: Any, lengths: Any = None) -> int:
+        """Write down the scores, and return the position that is chosen."""
+        vector = tuple(np.asarray(scores).tolist()) if hasattr(scores, "dtype") else tuple(scores)
+        runs = (1,) * len(vector) if lengths is None else tuple(int(length) for length in lengths)
+        selection = Selection(mechanism, vector, runs)
+        self.selections.append(selection)
+        place = len(self.chosen)
+        if self.outcomes is None:
+            self.chosen.append(self.rng.randrange(selection.size))
+        elif place < len(self.outcomes) and self.outcomes[place] < selection.size:
+            self.chosen.append(self.outcomes[place])
+        else:
+            self.fail("a neighbour makes more selections, or among fewer candidates")
+        return self.chosen[-1]
+
+    def fail(self, why: str) -> None:
+        """Keep the reason, as an engine may withhold what is raised inside of it, and raise."""
+        self.trouble.append(why)
+        raise NotRecorded(why)
+
+
+@contextmanager
+def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
+    """Record all selections. The bytes of the operating system are a function of the salt and of their number."""
+
+    def system_bytes(count: int) -> bytes:
+        return hashlib.shake_128(f"{salt}:{count}".encode()).digest(count)
+
+    with ExitStack() as stack:
+        for kind in _all_kinds(SelectionRecord):
+            for name in [name for name in vars(kind) if name.startswith("select")]:
+                stack.enter_context(patch.object(kind, name, _METHODS.get(name, _unknown)(recorder, name)))
+        for name in ("bits", "words"):
+            guarded = _guarded(getattr(SystemEntropy, name), recorder)
+            stack.enter_context(patch.object(SystemEntropy, name, guarded))
+        if engine == "spark":
+            from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415 - imported when used
+
+            sent = _sent_to_workers(DataFrame.mapInArrow, recorder)
+            stack.enter_context(patch.object(DataFrame, "mapInArrow", sent))
+        stack.enter_context(patch("os.urandom", system_bytes))
+        yield
+
+
+def _all_kinds(kind: type[SelectionRecord]) -> list[type[SelectionRecord]]:
+    return [kind, *(below for own in kind.__subclasses__() for below in _all_kinds(own))]
+
+
+def _select(recorder: Recorder, name: str) -> Callable[..., int]:
+    return lambda mechanism, scores, **options: recorder.choose(mechanism, scores)
+
+
+def _select_runs(recorder: Recorder, name: str) -> Callable[..., int]:
+    return lambda mechanism, scores, lengths, **options: recorder.choose(mechanism, scores, lengths)
+
+
+def _select_rows(recorder: Recorder, name: str) -> Callable[..., Any]:
+    return lambda mechanism, scores, **options: np.array([recorder.choose(mechanism, row) for row in scores], np.int64)
+
+
+def _unknown(recorder: Recorder, name: str) -> Callable[..., Any]:
+    return lambda *arguments, **options: recorder.fail(f"the recorder does not know the method {name}: teach it")
+
+
+_METHODS = {"select": _select, "select_runs": _select_runs, "select_rows": _select_rows}
+
+
+def _guarded(read: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
+    """Bits for nobody, but for the summaries that we make ourselves."""
+
+    def guarded(*arguments: Any) -> Any:
+        if not recorder.makes_summary:
+            recorder.fail("random bits were read past the recorder: teach it that way")
+        return read(*arguments)
+
+    return guarded
+
+
+# Spark.
+
+
+def _sent_to_workers(send: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
+    """Records the counts that are sent to a mechanism on Spark's workers, and sends back what was chosen."""
+
+    def sent(frame: Any, function: Any, schema: Any, *arguments: Any, **options: Any) -> Any:
+        if not isinstance(getattr(function, "mechanism", None), SelectionRecord):
+            return send(frame, function, schema, *arguments, **options)
+        counted = frame.toArrow().sort_by([("grp", "ascending"), ("label", "ascending")]).to_pylist()
+        groups = [list(own) for _, own in groupby(counted, key=lambda row: row["grp"])]
+        rows = [_summary_of_group(own, function, recorder) for own in groups]
+        return frame.sparkSession.createDataFrame(pa.Table.from_pylist(rows), schema)
+
+    return sent
+
+
+def _summary_of_group(counted: list[dict[str, Any]], chooser: Any, recorder: Recorder) -> dict[str, Any]:
+    """A summary, as workers send it, of the one candidate that was chosen in a group."""
+    group = counted[0]["grp"]
+    left = [row for row in counted if row["label"] not in chooser.taken.get(group, [])]
+    position = recorder.choose(chooser.mechanism, [row["individuals"] for row in left])
+    recorder.makes_summary = True
+    summary = chooser.mechanism.summary()
+    summary.update([0], [left[position]["label"]])
+    recorder.makes_summary = False
+    return {"grp": group, **summary.to_arrow().to_pylist()[0]}

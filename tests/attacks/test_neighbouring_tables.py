@@ -1,0 +1,269 @@
+"""Neighbouring tables, replayed: no question charges less than the scores that reach the mechanism can give away.
+
+Random tables of every source have no fault; and with a mistake built into the library, the same search finds one.
+"""
+
+import itertools
+import secrets
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpselect import PermuteAndFlip, open_table
+from dpselect.errors import InvalidValue
+from dpselect.tables import duckdb_engine, duckdb_queries, duckdb_source, sensitivity, spark_engine, spark_queries
+from dpselect.tables.duckdb_lists import arrow_list
+from dpselect.tables.keys import key
+from dpselect.tables.sensitivity import Neighbours, Sensitivity
+from dpselect.tables.table import Questions
+from dpselect.tables.values import public_values
+from tests import spark
+from tests.attacks.neighbouring.cases import WHO, Wanted
+from tests.attacks.neighbouring.check import Tally, described, exact_loss, loss_bound, search, shrunk
+from tests.attacks.neighbouring.recorder import Selection
+from tests.attacks.neighbouring.sources import SOURCES
+from tests.attacks.neighbouring.values import TYPES
+from tests.tables.looking import counts
+
+CASES = 4  # of each source
+# Cases in which a mistake must be found. Most are found in the first five. The rarest is in one case of nine, so that 120
+# cases miss it with a probability of 1e-6; and the seed is fixed.
+MOST = 120
+NAMED = {source.name: source for source in SOURCES}
+
+
+def first_fault(wanted, *, seed, cases, tally=None, most=3, words=("",)):
+    """The first fault of so many cases that is described in one of these words, or None."""
+    tally = Tally() if tally is None else tally
+    found = itertools.takewhile(lambda _: tally.cases <= cases, search(seed, wanted, tally, most))
+    return next((fault for fault in found if fault is not None and any(word in fault.why for word in words)), None)
+
+
+@pytest.mark.parametrize("source", NAMED)
+def test_no_question_tells_neighbours_apart_by_more_than_it_charges(source):
+    seed, tally = secrets.randbits(32), Tally()
+    fault = first_fault(Wanted(sources=[NAMED[source]]), seed=seed, cases=CASES, tally=tally)
+    assert fault is None, f"seed {seed}\n{described(shrunk(fault, Random(seed)))}"
+    assert tally.worst <= 1
+    assert tally.unwritten <= CASES / 2
+
+
+def test_most_questions_are_answered_and_feel_the_neighbour():
+    """The search would be blind if its questions were refused, or if nobody counted. One seed, so that it is exact."""
+    tally = Tally()
+    first_fault(Wanted(sources=[NAMED["Arrow"]], persons=[WHO]), seed=1, cases=5, tally=tally)
+    assert tally.refused < 0.2 * tally.pairs
+    assert tally.felt > 0.4 * tally.pairs
+    assert tally.worst == 1
+
+
+# Mistakes, built in.
+
+
+@pytest.fixture
+def equal_groups_allowed(monkeypatch):
+    """Values that are different in Python and equal after the engine's cast are not refused, and a row matches all."""
+    if not hasattr(duckdb_queries, "cast_list"):
+        return  # nothing refuses them
+
+    def every_key(values, column, connection):
+        cursor = connection.cursor()
+        cursor.register("every_item", arrow_list(values, column))
+        cast = duckdb_queries.cast_list("every_item", values, column)
+        return cursor.sql(f"SELECT place, {key('value', values.kind)} AS key FROM ({cast})").to_arrow_table()
+
+    for engine in (duckdb_engine, spark_engine):
+        monkeypatch.setattr(
+            engine, "different_values", lambda values, column, connection: public_values(values, column)
+        )
+    monkeypatch.setattr(duckdb_queries, "listed", duckdb_queries.cast_list)
+    monkeypatch.setattr(spark_queries, "keys_of", every_key)
+
+
+def people_counted_by_rows(monkeypatch):
+    right = duckdb_queries.counting
+
+    def counting(source, column, candidates, who):
+        return right(source, column, candidates, replace(who, person=None) if who.groups is None else who)
+
+    monkeypatch.setattr(duckdb_queries, "counting", counting)
+
+
+def files_listed_twice(monkeypatch):
+    right = duckdb_source.files_of
+
+    def files_of(source):
+        format_, paths = right(source)
+        return format_, [*paths, *paths]
+
+    monkeypatch.setattr(duckdb_source, "files_of", files_of)
+
+
+def half_the_sensitivity_of_quantiles(monkeypatch):
+    right = sensitivity.of_quantile
+
+    def of_quantile(level, neighbours, *, in_groups):
+        bound = right(level, neighbours, in_groups=in_groups)
+        return replace(bound, largest_change=Fraction(bound.largest_change, 2))
+
+    monkeypatch.setattr(sensitivity, "of_quantile", of_quantile)
+
+
+def one_direction_under_replace(monkeypatch):
+    monkeypatch.setattr(sensitivity, "of_counts", lambda neighbours: Sensitivity(1, monotonic=True))
+
+
+def shares_not_divided_by_groups(monkeypatch):
+    """Every group gets the whole epsilon, and people are kept in as many groups as before."""
+    right = Questions._ask
+
+    def ask(self, question, epsilon, request_id):
+        if self._who.groups is None:
+            return right(self, question, epsilon, request_id)
+        single = replace(self, _who=replace(self._who, groups=replace(self._who.groups, most=1)))
+        object.__setattr__(single, "_drawn", self._drawn)
+        return right(single, question, epsilon, request_id)
+
+    monkeypatch.setattr(Questions, "_ask", ask)
+
+
+def people_kept_in_all_groups(monkeypatch):
+    monkeypatch.setattr(duckdb_queries, "_kept_facts", lambda groups: "SELECT facts.* FROM facts WHERE $salt <> ''")
+
+
+def people_kept_in_the_largest_groups(monkeypatch):
+    """What is kept of a person depends on the others."""
+
+    def kept_facts(groups):
+        sized = "SELECT DISTINCT person, grp, count(*) OVER (PARTITION BY grp) AS size FROM facts WHERE $salt <> ''"
+        limit = f"row_number() OVER (PARTITION BY person ORDER BY size DESC, grp) <= {groups.most}"
+        chosen = f"SELECT person, grp FROM ({sized}) QUALIFY {limit}"
+        return f"SELECT facts.* FROM facts SEMI JOIN ({chosen}) AS chosen USING (person, grp)"
+
+    monkeypatch.setattr(duckdb_queries, "_kept_facts", kept_facts)
+
+
+def an_error_that_a_row_decides(monkeypatch):
+    right = duckdb_engine.DuckDBEngine.counts
+
+    def counts(self, column, candidates, who):
+        found = right(self, column, candidates, who)
+        if sum(int(scores.sum()) for scores in found) > 2:
+            raise InvalidValue("the table has too many rows")
+        return found
+
+    monkeypatch.setattr(duckdb_engine.DuckDBEngine, "counts", counts)
+
+
+def the_best_without_a_mechanism(monkeypatch):
+    monkeypatch.setattr(duckdb_engine, "peeled", lambda scores, k, mechanism: np.argsort(-scores)[:k].tolist())
+
+
+def a_way_that_the_recorder_does_not_see(monkeypatch):
+    def peeled(scores, k, mechanism):
+        summary = mechanism.summary()
+        summary.update(scores)
+        return [summary.result()] * k
+
+    monkeypatch.setattr(duckdb_engine, "peeled", peeled)
+
+
+LOSS = "the scores allow a loss"
+FRAMES, PLAIN = [NAMED["Arrow"]], TYPES["plain numbers"]
+REPLACE = {"neighbours": [Neighbours.REPLACE.value]}
+MISTAKES = {
+    people_counted_by_rows: (Wanted(FRAMES, persons=[WHO]), LOSS),
+    files_listed_twice: (Wanted([NAMED["CSV"], NAMED["Parquet"]], persons=[None]), LOSS),
+    half_the_sensitivity_of_quantiles: (Wanted(FRAMES), LOSS),
+    one_direction_under_replace: (Wanted(FRAMES, **REPLACE), LOSS),
+    shares_not_divided_by_groups: (Wanted(FRAMES, persons=[WHO]), LOSS),
+    people_kept_in_all_groups: (Wanted(FRAMES, persons=[WHO]), LOSS),
+    people_kept_in_the_largest_groups: (
+        Wanted(FRAMES, grouped_by=[PLAIN], persons=[WHO], methods=["mode"] * 6),
+        "one person moves",
+    ),
+    an_error_that_a_row_decides: (Wanted(FRAMES), "a row decides whether"),
+    the_best_without_a_mechanism: (Wanted(FRAMES), "no selection was recorded"),
+    a_way_that_the_recorder_does_not_see: (Wanted(FRAMES), "past the recorder"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.__name__)
+def test_a_mistake_is_found(mistake, monkeypatch):
+    wanted, *words = MISTAKES[mistake]
+    mistake(monkeypatch)
+    assert first_fault(wanted, seed=1, cases=MOST, words=words) is not None
+
+
+COLLIDING = ["float", "timestamp[us]", "timestamp[ns, tz=UTC]", "numbers in writing"]
+
+
+@pytest.mark.parametrize("type_", COLLIDING)
+@pytest.mark.usefixtures("equal_groups_allowed")
+def test_a_row_in_several_groups_is_found(type_):
+    """Finding F1 of the review: nothing in the search knows which values are equal after a cast."""
+    sources = [source for source in SOURCES if not source.has_files and source.name != "Parquet in hive folders"]
+    wanted = Wanted(sources, grouped_by=[TYPES[type_]], persons=[None])
+    fault = first_fault(wanted, seed=1, cases=MOST, words=[LOSS])
+    assert fault is not None
+    smaller = shrunk(fault, Random(1))
+    assert len(smaller.before) <= 2
+    assert len(smaller.question.groups.listed) <= 4
+    assert "row before" in described(smaller) or "row after" in described(smaller)
+
+
+# The loss.
+
+
+def test_the_loss_of_runs_is_that_of_their_candidates():
+    rng, mechanism = Random(3), PermuteAndFlip("0.7", sensitivity=2)
+    for _ in range(200):
+        old, new = ([rng.randrange(5) for _ in range(8)] for _ in range(2))
+        changes = [b - a for a, b in zip(old, new, strict=True)]
+        plain = [Selection(mechanism, tuple(scores), (1,) * 8) for scores in (old, new)]
+        runs = [_in_runs(mechanism, scores) for scores in (old, new)]
+        assert loss_bound(plain[:1], plain[1:]) == mechanism.rate * (max(changes) - min(changes))
+        assert loss_bound(runs[:1], runs[1:]) == loss_bound(plain[:1], plain[1:])
+        assert exact_loss(runs[:1], runs[1:]) == pytest.approx(exact_loss(plain[:1], plain[1:]), rel=1e-9)
+        assert exact_loss(plain[:1], plain[1:]) <= loss_bound(plain[:1], plain[1:]) + 1e-9
+
+
+def _in_runs(mechanism, scores):
+    runs = [(score, len(list(own))) for score, own in itertools.groupby(scores)]
+    return Selection(mechanism, *(tuple(part) for part in zip(*runs, strict=True)))
+
+
+# What the search has found, and what is not cured.
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="DuckDB reads these nanoseconds as microseconds")
+def test_people_who_differ_by_a_nanosecond_are_two():
+    """As one person, each moves what is kept of the other: which groups, and where they stand for a quantile."""
+    names = pd.Series(pd.to_datetime([0, 1], unit="ns").tz_localize("UTC"))
+    table = open_table(pd.DataFrame({"who": names, "x": pd.Series([7, 7])}), person="who")
+    assert counts(table, "x", [7, 8]) == [2, 0]
+
+
+# Spark: slow, so few tables.
+
+
+class TestOnSpark:
+    pytestmark = spark.MARKS
+
+    @pytest.fixture(autouse=True)
+    def session(self):
+        spark.session()
+
+    def test_no_question_tells_neighbours_apart_by_more_than_it_charges(self):
+        seed, wanted = secrets.randbits(32), Wanted(FRAMES, methods=["top_k", "median"], engine="spark")
+        fault = first_fault(wanted, seed=seed, cases=1, most=1)
+        assert fault is None, f"seed {seed}\n{described(shrunk(fault, Random(seed)))}"
+
+    @pytest.mark.usefixtures("equal_groups_allowed")
+    def test_a_row_in_several_groups_is_found(self):
+        wanted = Wanted(FRAMES, grouped_by=[TYPES["float"]], persons=[None], methods=["mode"], engine="spark")
+        assert first_fault(wanted, seed=1, cases=MOST, most=1, words=[LOSS]) is not None
