@@ -30,8 +30,8 @@ from tests.attacks.neighbouring.values import TYPES
 from tests.tables.looking import counts
 
 CASES = 4  # of each source
-# Cases in which a mistake must be found. Most are found in the first five. The rarest is in one case of nine, so that 120
-# cases miss it with a probability of 1e-6; and the seed is fixed.
+# Cases in which a mistake must be found. Most are found in the first five. The rarest is in one case of nine, so that
+# 120 cases miss it with a probability of 1e-6; and the seed is fixed.
 MOST = 120
 NAMED = {source.name: source for source in SOURCES}
 
@@ -67,9 +67,6 @@ def test_most_questions_are_answered_and_feel_the_neighbour():
 @pytest.fixture
 def equal_groups_allowed(monkeypatch):
     """Values that are different in Python and equal after the engine's cast are not refused, and a row matches all."""
-    if not hasattr(duckdb_queries, "cast_list"):
-        return  # nothing refuses them
-
     def every_key(values, column, connection):
         cursor = connection.cursor()
         cursor.register("every_item", arrow_list(values, column))
@@ -97,8 +94,8 @@ def files_listed_twice(monkeypatch):
     right = duckdb_source.files_of
 
     def files_of(source):
-        format_, paths = right(source)
-        return format_, [*paths, *paths]
+        listing = right(source)
+        return replace(listing, paths=listing.paths * 2, values=listing.values * 2)
 
     monkeypatch.setattr(duckdb_source, "files_of", files_of)
 
