@@ -11,7 +11,10 @@ pytestmark = spark.MARKS
 
 PROGRAM = """
 import sys
+import tempfile
+from pathlib import Path
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 builder = SparkSession.builder.remote("local[2]")
@@ -32,6 +35,12 @@ groups = table.group_by("g", candidates=["p", "q"])
 assert groups.quantile("x", 0.5, lower=0, upper=9, epsilon=50).value == {{"p": 0, "q": 0}}
 local = dpselect.open_table(pa.table({{"x": [0.5] * 100}}), engine="spark")
 assert local.mode("x", candidates=[0.5, 1.5], epsilon=50).value == 0.5
+with tempfile.TemporaryDirectory() as name:
+    for year in (2023, 2024):
+        Path(name, f"year={{year}}").mkdir()
+        pq.write_table(pa.table({{"x": [0] * (100 if year == 2024 else 1)}}), f"{{name}}/year={{year}}/0.parquet")
+    years = dpselect.open_table(name, engine="spark")
+    assert years.mode("year", candidates=[2023, 2024, 2025], epsilon=50).value == 2024
 print("done")
 session.stop()
 """

@@ -62,7 +62,7 @@ def files_of(source: str) -> Listing:
     top, found = _found(source)
     paths = _once([path for path in found if _is_nameable(path, top)], top)
     if not paths:
-        raise InvalidValue(f"{source}: there is no file that can be read: check the path")
+        raise InvalidValue(f"{source}: none of its files can be read: check the path")
     formats = {_format(path) for path in paths}
     if len(formats) > 1:
         raise InvalidValue(f"{source}: some files are CSV and some are Parquet: give files of one format")

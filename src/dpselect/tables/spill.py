@@ -30,6 +30,7 @@ class _Own:
         self.folder, self.descriptor = "", -1
 
     def path(self) -> str:
+        """Return a new path in the folder, or nothing if there is none."""
         with self.lock, suppress(OSError):
             if not os.path.isdir(self.folder):
                 self._close()
@@ -41,7 +42,7 @@ class _Own:
         return ""
 
     def forget(self) -> None:
-        """In a forked child, which makes a folder of its own; the lock stays with the parent."""
+        """Start anew in a forked child, which makes its own folder; the lock stays with the parent."""
         self._close()
         self.lock, self.folder = threading.Lock(), ""
 
