@@ -29,7 +29,7 @@ from tests.attacks.neighbouring.sources import SOURCES
 from tests.attacks.neighbouring.values import TYPES
 from tests.tables.looking import counts
 
-CASES = 4  # of each source
+CASES = 3  # of each source
 # Cases in which a mistake must be found. Most are found in the first five. The rarest is in one case of nine, so that
 # 120 cases miss it with a probability of 1e-6; and the seed is fixed.
 MOST = 120
@@ -67,6 +67,9 @@ def test_most_questions_are_answered_and_feel_the_neighbour():
 @pytest.fixture
 def equal_groups_allowed(monkeypatch):
     """Values that are different in Python and equal after the engine's cast are not refused, and a row matches all."""
+    if not hasattr(duckdb_queries, "cast_list"):
+        return  # nothing refuses them
+
     def every_key(values, column, connection):
         cursor = connection.cursor()
         cursor.register("every_item", arrow_list(values, column))
@@ -94,8 +97,8 @@ def files_listed_twice(monkeypatch):
     right = duckdb_source.files_of
 
     def files_of(source):
-        listing = right(source)
-        return replace(listing, paths=listing.paths * 2, values=listing.values * 2)
+        format_, paths = right(source)
+        return format_, [*paths, *paths]
 
     monkeypatch.setattr(duckdb_source, "files_of", files_of)
 
@@ -196,7 +199,7 @@ def test_a_mistake_is_found(mistake, monkeypatch):
     assert first_fault(wanted, seed=1, cases=MOST, words=words) is not None
 
 
-COLLIDING = ["float", "timestamp[us]", "timestamp[ns, tz=UTC]", "numbers in writing"]
+COLLIDING = ["float", "timestamp[us]", "numbers in writing"]
 
 
 @pytest.mark.parametrize("type_", COLLIDING)
