@@ -176,7 +176,7 @@ def test_any_bytes_are_read_alike_by_workers(pieces, first, rows_of_workers):
 
 @settings(max_examples=200)
 @given(
-    texts=st.lists(st.lists(st.sampled_from(list('ab",;|\t"é ') + ['""', ',"', '",']), max_size=14), max_size=6),
+    texts=st.lists(st.lists(st.sampled_from([*'ab",;|\t"é ', '""', ',"', '",']), max_size=14), max_size=6),
     delimiter=st.sampled_from(",;\t|"),
     number=st.integers(1, 5),
 )

@@ -85,7 +85,7 @@ def rows_of(whole: str, delimiter: str, names: Sequence[str], wanted: Sequence[s
     quoted = f"WHEN {_is_well_formed(delimiter, len(names))} THEN {_unquoted(delimiter)}"
     split = f"CASE WHEN strlen(line) >= {LONGEST_LINE} THEN NULL {plain} {quoted} END"
     columns = ", ".join(f"nullif(fields[{names.index(name) + 1}], '') AS {identifier(name)}" for name in wanted)
-    # In a list of its own that is unnested at once: DuckDB would else push conditions below, and split a line four times.
+    # A list that is unnested at once. Without it DuckDB pushes conditions below, and splits each line several times.
     once = f"SELECT unnest([{split}]) AS fields FROM {whole}"
     return f"SELECT {columns} FROM ({once}) WHERE len(fields) = {len(names)}"
 
@@ -98,9 +98,7 @@ def _is_well_formed(delimiter: str, number: int) -> str:
 
 
 def _field(delimiter: str) -> str:
-    """Texts between quotation marks, one behind the other: what looks like the end of one and the start of the next
-    is a doubled quotation mark.
-    """
+    # Texts between quotation marks follow each other: the end of one and the start of the next are a doubled mark.
     return f'(?:(?:"[^"]*")+|[^"{_escaped(delimiter)}]*)'
 
 
