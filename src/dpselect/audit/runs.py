@@ -47,11 +47,13 @@ def _one_by_one(f: Callable[[Any], Any], scores: Any, runs: int) -> Counts:
 def _in_rows(select_rows: Callable[[Any], Any], scores: Any, runs: int) -> Counts:
     """An exception cannot be counted here: it hides the other rows' outcomes, and to try again would bend them."""
     rows = np.broadcast_to(scores, (runs, len(scores))) if isinstance(scores, np.ndarray) else [scores] * runs
+    found, failure = None, ""
     try:
         found = select_rows(rows)
-    except Exception as error:
-        name = type(error).__name__
-        raise InvalidValue(f"select_rows failed, with {name}: give f.select, whose exceptions are counted") from error
+    except Exception as error:  # what it says may quote the scores
+        failure = type(error).__name__
+    if failure:
+        raise InvalidValue(f"select_rows failed, with {failure}: give f.select, whose exceptions are counted")
     selected, often = np.unique(np.asarray(found), return_counts=True)
     return Counter({_index(index, len(scores)): count for index, count in zip(selected, often.tolist(), strict=True)})
 

@@ -12,10 +12,11 @@ automaton that it is well-formed and has as many fields as the header; only then
 
 import csv
 import gzip
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpselect.errors import InvalidValue
+from dpselect.errors import InvalidValue, withheld
 from dpselect.tables.sql import identifier
 
 ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -33,12 +34,14 @@ _MOST_REPEATS = 1_000
 def header(path: Path) -> tuple[str, list[str]]:
     """The delimiter and the column names of a CSV file, both from its first line, which is public."""
     opener = gzip.open if path.name.lower().endswith(".gz") else open
-    try:
+
+    def first_line() -> str:
         with opener(path, "rb") as file:
-            line = file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
-    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
-        remedy = "save it as CSV in UTF-8, or as Parquet"
-        raise InvalidValue(f"{path}: this is not a CSV file in UTF-8: {remedy}") from None
+            return file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
+
+    remedy = "save it as CSV in UTF-8, or as Parquet"
+    unreadable = InvalidValue(f"{path}: this is not a CSV file in UTF-8: {remedy}")
+    line = withheld(first_line, unreadable, (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error))
     outside = "".join(line.split('"')[::2])  # of quotation marks
     delimiter = max(_DELIMITERS, key=outside.count)
     try:

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
 from dpselect.tables import sql
 from dpselect.tables.keys import key
 from dpselect.tables.kinds import Column, Kind
@@ -112,10 +112,8 @@ def _checked(labelled: DataFrame, kind: Kind) -> tuple[int, str]:
     ]
     unfit = F.count_if(F.expr(_UNFIT.get(kind, "false")))
     numbers = [F.count(F.lit(1)), F.count("label"), F.count_distinct("label"), unfit]
-    try:
-        [row] = labelled.agg(*(n.alias(f"n{i}") for i, n in enumerate([*numbers, *sums]))).collect()
-    except Exception:
-        raise EngineFailure("the candidates could not be read: check their DataFrame") from None
+    summed = labelled.agg(*(n.alias(f"n{i}") for i, n in enumerate([*numbers, *sums])))
+    [row] = withheld(summed.collect, EngineFailure("the candidates could not be read: check their DataFrame"))
     size, known, different, bad, *parts = row
     if not size:
         raise InvalidValue("candidates must have at least one value: list what may be answered")

@@ -62,8 +62,10 @@ class LineReader:
                         connection.register("dpselect_lines", decoded(table, connection))
                         rows = connection.sql(query).to_arrow_table()
                         yield from rows.rename_columns([f"c{i}" for i in range(len(self.wanted))]).to_batches()
-        except Exception:
-            raise EngineFailure("a file could not be read: check that every worker can reach it") from None
+            return
+        except Exception:  # noqa: S110 - raised below, where it is no context
+            pass
+        raise EngineFailure("a file could not be read: check that every worker can reach it")
 
 
 def lines_in(range_: Range) -> Iterator[list[bytes]]:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as spark
 
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
 from dpselect.tables import duckdb_source, sql
 from dpselect.tables.files import Format, files_of
 from dpselect.tables.kinds import Column, Kind
@@ -94,9 +94,10 @@ class LocalRows:
         columns = [self.columns[name] for name in names]
         selected = ", ".join(f"{_sent(column)} AS c{i}" for i, column in enumerate(columns))
         connection = self._connection.cursor()
-        self._source.attach(connection)
-        query = f"SELECT {selected} FROM ({self._source.query})"
-        rows = connection.sql(query, params=self._source.parameters).to_arrow_table()
+        [source] = self._source.readings(list(dict.fromkeys(names)))
+        source.attach(connection)
+        query = f"SELECT {selected} FROM ({source.query})"
+        rows = connection.sql(query, params=source.parameters).to_arrow_table()
         fields = [spark.StructField(f"c{i}", _spark_type(column)) for i, column in enumerate(columns)]
         return self.spark.createDataFrame(rows, spark.StructType(fields))
 
@@ -121,13 +122,9 @@ def _parquet_rows(source: str, paths: Sequence[Path]) -> FrameRows:
         reader = reader.option(old, "CORRECTED")
     if Path(source).is_dir():  # folders such as year=2024 are columns
         reader = reader.option("basePath", str(Path(source).absolute()).translate(_GLOB))
-    try:
-        frame = reader.parquet(*(f"file://{path.absolute()}".translate(_GLOB) for path in paths))
-        return FrameRows(frame, columns)
-    except PySparkException:
-        raise EngineFailure(
-            "Spark cannot open these Parquet files: check that it can reach them, and their types"
-        ) from None
+    files = [f"file://{path.absolute()}".translate(_GLOB) for path in paths]
+    failure = EngineFailure("Spark cannot open these Parquet files: check that it can reach them, and their types")
+    return withheld(lambda: FrameRows(reader.parquet(*files), columns), failure, PySparkException)
 
 
 def described_columns(schema: spark.StructType) -> dict[str, Column]:
@@ -144,7 +141,7 @@ def described_column(field: spark.StructField) -> Column:
     if isinstance(type_, spark.DecimalType):
         return sql.column(field.name, f"DECIMAL({type_.precision},{type_.scale})")
     name = _NAMES.get(type(type_))
-    return _other(field.name, type_.simpleString()) if name is None else sql.column(field.name, name)
+    return _other(field.name, type_.typeName()) if name is None else sql.column(field.name, name)
 
 
 def _other(name: str, type_: str) -> Column:
