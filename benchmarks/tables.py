@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.bars import Bar, Figures, at_most_times, no_bar
 from benchmarks.case import Case
@@ -18,6 +19,19 @@ _ROWS, _FEW_ROWS, _PEOPLE, _CODES = 10**7, 10**6, 2 * 10**6, 10**5
 _MOST_CENTS = 10**12
 _FEW_CANDIDATES = 1_000
 _EPSILON = 1
+
+# Lines that an onlooker should not see by the time that a question takes. All but the last are left out.
+_LONG = 65_000
+_ODD_LINES = {
+    "a stray quotation mark": 'a"b',
+    "64 kB of quotation marks": '"' * _LONG,
+    "64 kB of empty fields": '"",' * (_LONG // 3),
+    "64 kB of delimiters": "," * _LONG,
+    "64 kB of letters": "z" * _LONG,
+    "1.9 MB of quotation marks": '"' * 1_900_000,
+    "30 MB of quotation marks": '"' * 30_000_000,
+    "a value of 32,000 quotation marks": '1,"' + '"' * _LONG + '"',
+}
 
 
 def cases() -> Iterator[Case]:
@@ -32,15 +46,43 @@ def cases() -> Iterator[Case]:
     yield _case("median of floats", "sort and group in DuckDB", size, no_bar(), _median_of_floats, _sorted_floats)
     yield _case("median of rows", "diffprivlib median", size, no_bar(), _median, _diffprivlib_median)
     yield _case("median of rows", "OpenDP (Polars), 10^3 values", size, no_bar(), _median, _opendp_median)
+    for name, line in _ODD_LINES.items():
+        yield _odd_line_case(name, line)
+    few = "10^6 rows, 10^3 codes"
+    yield _case(
+        "mode of rows, objects of pandas", "of Arrow", few, no_bar(), _mode_of_objects, _mode_of_arrow, "memory"
+    )
 
 
 def _case(  # noqa: PLR0913, PLR0917 - the cells of a row
-    what: str, against: str, n: str, bar: Bar, ours: Callable[[], Call], theirs: Callable[[], Call]
+    what: str,
+    against: str,
+    n: str,
+    bar: Bar,
+    ours: Callable[[], Call],
+    theirs: Callable[[], Call],
+    dtype: str = "Parquet",
 ) -> Case:
     def figures(effort: Effort) -> Figures:
         return Figures(*interleaved_medians([timed(ours()), timed(theirs())], effort))
 
-    return Case(what, against, bar, figures, str(_EPSILON), n, dtype="Parquet")
+    return Case(what, against, bar, figures, str(_EPSILON), n, dtype=dtype)
+
+
+def _odd_line_case(name: str, line: str) -> Case:
+    """A question to a small CSV file with one more line, beside the same without it."""
+
+    def asked(last: str) -> Call:
+        path = Path(_folder().name) / f"{name if last else 'plain'}.csv"
+        path.write_text("person,code\n" + "".join(f"{i},{i % 50}\n" for i in range(2_000)) + last, encoding="utf-8")
+        return partial(open_table(path, person="person").mode, "code", candidates=["1", "2"], epsilon=_EPSILON)
+
+    def figures(effort: Effort) -> Figures:
+        return Figures(*interleaved_medians([timed(asked(f"{line}\n")), timed(asked(""))], effort))
+
+    # Of a line that is longer than all others together, the bytes are still read.
+    bar = no_bar() if len(line) > 10**7 else at_most_times(1.5)
+    return Case(f"mode, with {name}", "without that line", bar, figures, str(_EPSILON), "2,000 lines", dtype="CSV")
 
 
 @cache
@@ -75,6 +117,22 @@ def _mode() -> Call:
 
 def _mode_of_rows() -> Call:
     return partial(open_table(_visits(_ROWS)).mode, "code", candidates=_codes(), epsilon=_EPSILON)
+
+
+def _mode_of_arrow() -> Call:
+    return partial(open_table(_few_codes()).mode, "code", candidates=_codes()[:_FEW_CANDIDATES], epsilon=_EPSILON)
+
+
+def _mode_of_objects() -> Call:
+    """From a pandas column of Python objects, which is converted for each question."""
+    frame = _few_codes().to_pandas().astype(object)
+    return partial(open_table(frame).mode, "code", candidates=_codes()[:_FEW_CANDIDATES], epsilon=_EPSILON)
+
+
+@cache
+def _few_codes() -> pa.Table:
+    numbers = np.random.default_rng(1).integers(0, _FEW_CANDIDATES, _FEW_ROWS)
+    return pa.table({"code": pa.array(_codes()[:_FEW_CANDIDATES]).take(pa.array(numbers))})
 
 
 def _statement(rows: int, selected: str, rest: str) -> Call:

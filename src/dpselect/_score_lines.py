@@ -85,9 +85,11 @@ def _rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
         for row in reader:
             if row and not (len(row) == 1 and row[0].isspace()):
                 yield reader.line_num, [field.strip() for field in row]
+        return
     except csv.Error:
-        rule = f"line {reader.line_num} is not valid CSV"
-        raise InvalidValue(f"{rule}: check its quotes, and that no field is longer than a label or a number") from None
+        pass
+    rule = f"line {reader.line_num} is not valid CSV"
+    raise InvalidValue(f"{rule}: check its quotes, and that no field is longer than a label or a number")
 
 
 def _check_commas(line: int, first: list[str]) -> None:

@@ -1,5 +1,6 @@
 """CSV lines: what is wrong with a line concerns that line only, wherever it stands and however lines end."""
 
+import json
 import re
 
 import pyarrow as pa
@@ -41,6 +42,12 @@ MALFORMED = {
     "long": b"x," + b"q" * 3_000_000 + b",",
     "long and quoted": b'x,"' + b"q" * 3_000_000,
     "longer than a buffer": b"x," + b"q" * 33_000_000 + b",",
+    "as long as no row may be": b"x," + b"q" * (lines.LONGEST_LINE - 2),
+    "as long, in quotation marks": b'x,"' + b"q" * (lines.LONGEST_LINE - 4) + b'"',
+    "as long, before a unit separator": b"x," + b"q" * (lines.LONGEST_LINE - 2) + b"\x1f",
+    "long quotation marks": b'"' * (lines.LONGEST_LINE - 1),
+    "long empty fields": b'"",' * 20_000,
+    "long delimiters": b"," * (lines.LONGEST_LINE - 1),
 }
 ENDS = {"LF": b"\n", "CRLF": b"\r\n"}
 
@@ -122,11 +129,12 @@ PIECES = [
 ]
 
 
-def fields_of(line):
+def fields_of(line, delimiter=","):
     """A line by the rules of RFC 4180, written plainly; None if it breaks them."""
-    fields, rest = [], line
+    fields, rest, mark = [], line, re.escape(delimiter)
+    field = re.compile(rf'"((?:[^"]|"")*)"(?={mark}|\Z)|([^"{mark}]*)(?={mark}|\Z)', re.DOTALL)
     while True:
-        match = re.match(r'"((?:[^"]|"")*)"(?=,|\Z)|([^",]*)(?=,|\Z)', rest, re.DOTALL)
+        match = field.match(rest)
         if match is None:
             return None
         quoted, plain = match.groups()
@@ -140,8 +148,11 @@ def model(data):
     """Rows of two columns; what follows a unit separator in a line is not read."""
     found = []
     for line in re.split(rb"[\r\n]", data)[1:]:
+        read = line.partition(b"\x1f")[0]
+        if len(read) >= lines.LONGEST_LINE:
+            continue
         try:
-            fields = fields_of(line.partition(b"\x1f")[0].decode())
+            fields = fields_of(read.decode())
         except UnicodeDecodeError:
             continue
         if fields is not None and len(fields) == 2:
@@ -161,6 +172,77 @@ def test_any_bytes_are_read_as_the_rules_say(pieces, first, rows_of):
 def test_any_bytes_are_read_alike_by_workers(pieces, first, rows_of_workers):
     data = b"a,b" + first + b"".join(pieces)
     assert rows_of_workers(data) == model(data)
+
+
+@settings(max_examples=200)
+@given(
+    texts=st.lists(st.lists(st.sampled_from([*'ab",;|\t"é ', '""', ',"', '",']), max_size=14), max_size=6),
+    delimiter=st.sampled_from(",;\t|"),
+    number=st.integers(1, 5),
+)
+def test_lines_of_any_number_of_fields_are_split_as_the_rules_say(texts, delimiter, number):
+    names = [f"c{i}" for i in range(number)]
+    written = ["".join(text) for text in texts]
+    split = [fields_of(line, delimiter) for line in written]
+    expected = [tuple(field or None for field in fields) for fields in split if fields and len(fields) == number]
+    assert split_by_engine(written, delimiter, names) == expected
+
+
+def split_by_engine(written, delimiter, names):
+    connection = connect()
+    connection.register("lines", pa.table({"line": pa.array(written, pa.string())}))
+    return connection.execute(lines.rows_of("lines", delimiter, names, names)).fetchall()
+
+
+@pytest.mark.parametrize("number", [2, 3, 999, 1_001, 1_002, 1_500])
+def test_wide_lines_have_all_of_their_fields(number):
+    """Also beyond what the engine's regular expressions count."""
+    names = [f"c{i}" for i in range(number)]
+    fields = ['"a""b,"' if i % 3 == 1 else f"v{i}" for i in range(number)]
+    wrong = [fields[1:], [*fields, "v"], ['"x', *fields[1:]], [*fields[:-1], 'y"']]
+    found = split_by_engine([",".join(each) for each in (fields, *wrong)], ",", names)
+    assert found == [tuple('a"b,' if i % 3 == 1 else f"v{i}" for i in range(number))]
+
+
+@pytest.mark.parametrize("mark", [b"q", b"\xc3\xa9", b'"', b'""', b",", b'"",', b"\x1f", b"\r", b"\xff"])
+@pytest.mark.parametrize("around", [(b"x,", b""), (b'x,"', b'"'), (b"", b""), (b'"', b'",1')])
+def test_lines_near_the_longest_are_read_as_the_rules_say(mark, around, rows_of, rows_of_workers):
+    start, end = around
+    for size in range(lines.LONGEST_LINE - 2, lines.LONGEST_LINE + 2):
+        times, rest = divmod(size - len(start + end), len(mark))
+        data = b"\n".join([b"a,b", *GOOD, start + mark * times + b"q" * rest + end, *GOOD])
+        assert rows_of(data) == model(data)
+        if size in (lines.LONGEST_LINE - 1, lines.LONGEST_LINE):
+            assert rows_of_workers(data) == model(data)
+
+
+@pytest.mark.parametrize("blank", [b"\n", b"\r", b"\r\n"])
+def test_blank_lines_do_not_hide_the_row_behind_them(blank, rows_of, rows_of_workers):
+    """The engine counts them as part of that line, up to a limit of its own."""
+    data = b"a,b\nx,1\n" + blank * 100_000 + b"y," + b"q" * (lines.LONGEST_LINE - 3) + b"\nz,3"
+    assert [a for a, _ in rows_of(data)] == ["x", "y", "z"]
+    assert rows_of_workers(data) == rows_of(data)
+
+
+def test_a_long_line_is_left_out_before_it_is_looked_at():
+    """The query itself tests the length, whatever the reader of the file did: in workers there is no other test."""
+    kept, left_out = ("x," + "q" * (size - 2) for size in (lines.LONGEST_LINE - 1, lines.LONGEST_LINE))
+    assert [len(row[1]) for row in split_by_engine([left_out, kept], ",", ["a", "b"])] == [len(kept) - 2]
+    query = lines.rows_of("lines", ",", ["a", "b"], ["a", "b"])
+    costly = [query.index(function) for function in ("regexp_", "string_split", "list_transform", "contains")]
+    assert query.index(f"strlen(line) >= {lines.LONGEST_LINE}") < min(costly)
+
+
+def test_a_line_is_split_once():
+    """Conditions on the columns do not repeat the splitting, as they do where the engine pushes them down."""
+    connection = connect()
+    connection.register("lines", pa.table({"line": ["x,1"]}))
+    rows = lines.rows_of("lines", ",", ["a", "b"], ["a", "b"])
+    query = f"SELECT a, count(DISTINCT b) FROM ({rows}) WHERE a IS NOT NULL AND b <> 'z' GROUP BY a"
+    plan = json.dumps(json.loads(connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall()[0][1]))
+    assert "UNNEST" in plan  # which does the splitting, and does not show it
+    assert "regexp" not in plan
+    assert "string_split" not in plan
 
 
 def test_malformed_lines_take_nothing_with_them_in_workers(rows_of_workers):

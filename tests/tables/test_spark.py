@@ -3,6 +3,7 @@
 import datetime
 import json
 import math
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -200,10 +201,13 @@ def test_names_meet_no_name_of_ours(session):
 
 
 def test_types_that_no_question_is_about_are_told(session):
-    schema = "a array<int>, b binary, m map<string,int>, v variant, i interval day, x int"
+    schema = (
+        "a array<struct<Alice:int>>, b binary, m map<string,int>, v variant, i interval day, s struct<Bob:int>, x int"
+    )
     table = dpselect.open_table(session.createDataFrame([], schema), engine="spark")
     assert [name for name, column in table.columns.items() if column.kind.name != "OTHER"] == ["x"]
-    with pytest.raises(InvalidType, match="column 'm' has the type map<string,int>, about which no question"):
+    assert not {"Alice", "Bob"} & set(re.findall(r"\w+", repr(table.columns)))  # names of fields may be data
+    with pytest.raises(InvalidType, match="column 'm' has the type map, about which no question"):
         table.mode("m", candidates=[1], epsilon=1)
 
 
@@ -249,7 +253,7 @@ def test_a_failure_says_nothing_of_the_rows(session, tmp_path):
     path.unlink()
     with pytest.raises(EngineFailure, match=r"^the table could not be counted: check") as caught:
         table.mode("x", candidates=["a"], epsilon=1)
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
 
 
 # Groups and distributions.

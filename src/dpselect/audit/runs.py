@@ -58,11 +58,13 @@ def _one_by_one(f: Callable[[Any], Any], given: Any, runs: int) -> Counts:
 def _in_rows(select_rows: Callable[[Any], Any], given: Any, runs: int) -> Counts:
     """An exception cannot be counted here: it hides the other rows' outcomes, and to try again would bend them."""
     rows = np.broadcast_to(given, (runs, *given.shape)) if isinstance(given, np.ndarray) else [given] * runs
+    found, failure = None, ""
     try:
         found = select_rows(rows)
-    except Exception as error:
-        name = type(error).__name__
-        raise InvalidValue(f"select_rows failed, with {name}: give f.select, whose exceptions are counted") from error
+    except Exception as error:  # what it says may quote the scores
+        failure = type(error).__name__
+    if failure:
+        raise InvalidValue(f"select_rows failed, with {failure}: give f.select, whose exceptions are counted")
     counts = _counted(found)
     if counts.total() != runs:
         raise InvalidValue("select_rows must return one output for each row: return an array or a list of as many")

@@ -33,8 +33,11 @@ def print_paragraph(title: str, text: str) -> None:
 
 
 def print_table(table: Table) -> None:
-    """Print a table in its own width: a number is never cut or broken, however narrow the terminal is."""
-    Console(width=_WIDE).print(table)
+    """Print a table in its own width: a number is never cut or broken, however narrow the terminal is.
+
+    Markup in a cell stays text.
+    """
+    Console(width=_WIDE, markup=False).print(table)
 
 
 @contextmanager

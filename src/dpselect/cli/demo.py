@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Box
 
 import dpselect
 from dpselect import PermuteAndFlip
-from dpselect.cli.console import busy, clean_errors
+from dpselect.cli.console import busy, clean_errors, print_line
 from dpselect.cli.hospital import (
     COUNTIES,
     DIAGNOSES,
@@ -85,7 +86,7 @@ def demo(save: _Save = None) -> None:
         for piece in part:
             console.print(piece)
     # No line breaks of ours: a command that is copied must stay one line.
-    console.print(_NEXT.format(command=_command()), end="", soft_wrap=True)
+    console.print(_NEXT.format(command=escape(_command())), end="", soft_wrap=True)
 
 
 def _command() -> str:
@@ -105,7 +106,7 @@ def _save(visits: Visits, path: str) -> None:
             csv.write_csv(visits.table(), path)
     except OSError as error:
         raise InvalidValue(f"{path}: cannot be written ({error.strerror or type(error).__name__})") from None
-    Console().print(f"{VISITS:,} visits written to {path}: columns patient, county, diagnosis, cost.", soft_wrap=True)
+    print_line(f"{VISITS:,} visits written to {path}: columns patient, county, diagnosis, cost.")
 
 
 def _open(visits: Visits) -> Table:

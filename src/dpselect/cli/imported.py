@@ -6,7 +6,7 @@ import sys
 from functools import reduce
 from typing import Any
 
-from dpselect.errors import InvalidValue
+from dpselect.errors import InvalidValue, withheld
 
 
 def imported(text: str, option: str) -> Any:
@@ -20,12 +20,12 @@ def imported(text: str, option: str) -> Any:
         raise InvalidValue(f"{option} must be MODULE:NAME, got {text[:40]!r}: give for instance mymodule:choose")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+    shown, found, reason = f"{option}: the module {module[:40]!r}", None, ""
     try:
         found = importlib.import_module(module)
     except Exception as error:  # whatever the user's module raises
-        reason = f"cannot be imported ({type(error).__name__})"
-        raise InvalidValue(f"{option}: the module {module[:40]!r} {reason}: check its name and that it runs") from None
-    try:
-        return reduce(getattr, name.split("."), found)
-    except AttributeError:
-        raise InvalidValue(f"{option}: the module {module[:40]!r} has no {name[:40]!r}: check the name") from None
+        reason = type(error).__name__
+    if reason:
+        raise InvalidValue(f"{shown} cannot be imported ({reason}): check its name and that it runs")
+    missing = InvalidValue(f"{shown} has no {name[:40]!r}: check the name")
+    return withheld(lambda: reduce(getattr, name.split("."), found), missing, AttributeError)

@@ -32,8 +32,9 @@ def read_scores(path: str, *, column: str | None = None, label: str | None = Non
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InvalidValue(f"{name}: the file cannot be read ({reason}): check its path and permissions") from None
-    except UnicodeDecodeError:
-        raise InvalidValue(f"{name}: the file is not UTF-8 text: save it as CSV in UTF-8") from None
+    except UnicodeDecodeError:  # which holds the bytes of the file
+        pass
+    raise InvalidValue(f"{name}: the file is not UTF-8 text: save it as CSV in UTF-8")
 
 
 def shown_path(path: str) -> str:

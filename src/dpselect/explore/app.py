@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 import dpselect
 from dpselect._score_lines import Names, candidates_of, check_columns
-from dpselect.errors import DPSelectError, InvalidType, InvalidValue
+from dpselect.errors import DPSelectError, InvalidType, InvalidValue, withheld
 from dpselect.explore.backwards import epsilon_needed, shares
 from dpselect.explore.copied import command_line, python_code, scores_csv
 from dpselect.explore.curve import curve
@@ -87,10 +87,8 @@ class Explorer:
         """Scores that were pasted, or read from a file by the browser."""
         column, label = text(asked, "column", "") or None, text(asked, "label", "") or None
         name = text(asked, "name", "pasted scores")[:80]
-        try:
-            content = asked["body"].decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InvalidValue("this is not UTF-8 text: save the scores as CSV in UTF-8") from None
+        unreadable = InvalidValue("this is not UTF-8 text: save the scores as CSV in UTF-8")
+        content = withheld(lambda: asked["body"].decode("utf-8-sig"), unreadable, UnicodeDecodeError)
         check_columns(column, label, _FIELDS)
         candidates = candidates_of(StringIO(content, newline=""), column, label, _FIELDS)
         return self._kept(ScoreSet(name, candidates))

@@ -7,7 +7,7 @@ batches can wait for each other without a copy. Other blocks pass through as the
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dpselect.errors import InvalidType
+from dpselect.errors import InvalidType, withheld
 
 ROWS = 1 << 19
 
@@ -18,11 +18,8 @@ def stream_of(batches: Any) -> Iterator[Any]:
         batches = batches.to_batches()
     elif hasattr(batches, "columns") and hasattr(batches, "shape"):
         batches = [batches]
-    try:
-        blocks: Iterator[Any] = iter(batches)
-    except TypeError:
-        name = type(batches).__name__
-        raise InvalidType(f"batches must be blocks or a table, got {name}: give a list of blocks or a reader") from None
+    wrong = f"batches must be blocks or a table, got {type(batches).__name__}: give a list of blocks or a reader"
+    blocks: Iterator[Any] = withheld(lambda: iter(batches), InvalidType(wrong), TypeError)
     return blocks
 
 

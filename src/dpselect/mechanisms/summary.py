@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpselect._scores import as_vector
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType, InvalidValue, withheld
 from dpselect.mechanisms.batches import gathered, stream_of
 from dpselect.mechanisms.flips import flip, flip_long
 from dpselect.mechanisms.gaps import SHORT, Gaps, gaps_of
@@ -184,7 +184,5 @@ def _flipped(gaps: Gaps, draws: Draws) -> Heads:
 
 
 def _column(batch: Any, name: str) -> Any:
-    try:
-        return batch[name]
-    except (KeyError, IndexError, TypeError):
-        raise InvalidValue(f"the stream has no column {name[:40]!r}: name a column of its batches") from None
+    missing = InvalidValue(f"the stream has no column {name[:40]!r}: name a column of its batches")
+    return withheld(lambda: batch[name], missing, (KeyError, IndexError, TypeError))

@@ -104,8 +104,9 @@ def summary_of(cells: Cells) -> Summary:
     try:
         stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
         return Summary(PermuteAndFlip(**stated), None if cells["maximum"] is None else _part(cells))
-    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
-        raise InvalidValue("the row is not of a summary: give what Summary.to_arrow made") from None
+    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):  # which may quote a cell
+        pass
+    raise InvalidValue("the row is not of a summary: give what Summary.to_arrow made")
 
 
 def to_arrow(summary: Summary) -> "pa.RecordBatch":

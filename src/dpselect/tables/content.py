@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 
 from dpselect.tables import sql
-from dpselect.tables.duckdb_source import Source
+from dpselect.tables.duckdb_source import Source, read
 from dpselect.tables.kinds import Column, Kind
 
 
@@ -39,12 +39,14 @@ def of_source(source: Source, connection: duckdb.DuckDBPyConnection, columns: Se
         return of_files(source.files)
     texts = " || ".join(_field(_text(column)) for column in columns)
     sums = ", ".join(f"CAST(sum(md5_number_{half}(row_text)) AS VARCHAR)" for half in ("lower", "upper"))
-    cursor = connection.cursor()
-    source.attach(cursor)
-    found = cursor.execute(
-        f"SELECT count(*), {sums} FROM (SELECT {texts} AS row_text FROM ({source.query}))", source.parameters
-    ).fetchall()
-    return of_sums(columns, found)
+
+    def add_up(reading: Source) -> list[Any]:
+        cursor = connection.cursor()
+        reading.attach(cursor)
+        query = f"SELECT count(*), {sums} FROM (SELECT {texts} AS row_text FROM ({reading.query}))"
+        return cursor.execute(query, reading.parameters).fetchall()
+
+    return of_sums(columns, read(source, [column.name for column in columns], add_up))
 
 
 def of_sums(columns: Sequence[Column], found: Sequence[Sequence[Any]]) -> str:

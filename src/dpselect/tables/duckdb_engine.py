@@ -1,8 +1,7 @@
 """DuckDB counts: one statement for each question, and no row ever reaches Python."""
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,21 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpselect.errors import EngineFailure
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.tables import duckdb_queries as queries
 from dpselect.tables.content import of_source
 from dpselect.tables.duckdb_lists import arrow_list
-from dpselect.tables.duckdb_source import connect, schema, source_of
-from dpselect.tables.engine import Counts, Individuals, peeled
+from dpselect.tables.duckdb_source import Source, connect, read, schema, source_of
+from dpselect.tables.engine import Counts, Individuals, counted, peeled
 from dpselect.tables.grid import Grid
 from dpselect.tables.keys import different_values
 from dpselect.tables.kinds import Column
 from dpselect.tables.progress import shown_progress
 from dpselect.tables.ranks import Places
 from dpselect.tables.values import Values
-
-_NOT_COUNTED = "the table could not be counted: check that it is complete and readable"
 
 
 class DuckDBEngine:
@@ -45,13 +41,13 @@ class DuckDBEngine:
         self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
     ) -> list[list[Any]]:
         """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
-        counted = self.counts(column, candidates, who)
-        return [[candidates.items[position] for position in peeled(scores, k, mechanism)] for scores in counted]
+        scores = self.counts(column, candidates, who)
+        return [[candidates.items[position] for position in peeled(vector, k, mechanism)] for vector in scores]
 
     def counts(self, column: Column, candidates: Values, who: Individuals) -> Sequence[Counts]:
         """Return how many individuals have each candidate: a vector for each group, or one for all."""
         lists = {queries.CANDIDATES: arrow_list(candidates, column)}
-        found = self._found(queries.counting(self._source.query, column, candidates, who), lists, who)
+        found = self._found(lambda rows: queries.counting(rows, column, candidates, who), column, lists, who)
         scores = np.zeros((_number_of_groups(who), len(candidates)), np.int64)
         group = 0 if who.groups is None else found["grp"].to_numpy()
         scores[group, found["place"].to_numpy()] = found["individuals"].to_numpy()
@@ -59,7 +55,7 @@ class DuckDBEngine:
 
     def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""
-        found = self._found(queries.placing(self._source.query, column, grid, who), {}, who)
+        found = self._found(lambda rows: queries.placing(rows, column, grid, who), column, {}, who)
         place, between = _split(found)
         individuals = found["individuals"].to_numpy()
         groups = [] if who.groups is None else found["grp"].to_numpy()
@@ -70,26 +66,26 @@ class DuckDBEngine:
 
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
-        with suppress(Exception):  # what it says is withheld, as below
-            return of_source(self._source, self._connection, columns)
-        raise EngineFailure(_NOT_COUNTED)
+        return counted(lambda: of_source(self._source, self._connection, columns))
 
-    def _found(self, query: str, lists: dict[str, pa.Table], who: Individuals) -> pa.Table:
-        """The result of a statement. What the engine itself says of a failure is withheld: it may quote a value."""
-        parameters = dict(self._source.parameters)
+    def _found(
+        self, statement: Callable[[str], str], column: Column, lists: dict[str, pa.Table], who: Individuals
+    ) -> pa.Table:
+        """The result of a statement about rows. What the engine itself says of a failure is withheld."""
+        parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if queries.is_limited(who) else {}
         if who.groups is not None:
             lists = {**lists, queries.GROUPS: arrow_list(who.groups.values, who.groups.column)}
-        if queries.is_limited(who):
-            parameters["salt"] = os.urandom(16).hex()
-        try:
+
+        def count(source: Source) -> pa.Table:
             connection = self._connection.cursor()
             for name, table in lists.items():
                 connection.register(name, table)
-            self._source.attach(connection)
+            source.attach(connection)
             with shown_progress(connection.query_progress):
-                return connection.sql(query, params=parameters).to_arrow_table()
-        except Exception:  # also what a user's own relation or frame raises
-            raise EngineFailure(_NOT_COUNTED) from None
+                bound = {**parameters, **source.parameters}
+                return connection.sql(statement(source.query), params=bound).to_arrow_table()
+
+        return counted(lambda: read(self._source, who.names(column), count))
 
 
 def _split(found: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:

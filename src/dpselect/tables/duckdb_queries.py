@@ -109,7 +109,8 @@ def _kept_facts(groups: Groups) -> str:
     The groups of a person are put in the order of a hash of a secret salt, the group and the person: random, and a
     matter of this person's own rows, whoever else is in the table. Privacy needs only the latter.
     """
-    order = "md5_number(concat($salt, ':', grp, ':', CAST(person AS VARCHAR)))"
+    # By the engine's own hash, as not every moment that a column can hold can be written.
+    order = "md5_number(concat($salt, ':', grp, ':', hash(person)))"
     limit = f"row_number() OVER (PARTITION BY person ORDER BY {order}, grp) <= {groups.most}"
     chosen = f"SELECT person, grp FROM (SELECT DISTINCT person, grp FROM facts) QUALIFY {limit}"
     return f"SELECT facts.* FROM facts SEMI JOIN ({chosen}) AS chosen USING (person, grp)"

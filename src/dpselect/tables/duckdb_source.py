@@ -1,21 +1,25 @@
 """Where DuckDB reads the rows of a table: files, data frames, Arrow tables, or another DuckDB relation."""
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import duckdb
 import pyarrow as pa
 
-from dpselect.errors import DPSelectError, EngineFailure, InvalidType, InvalidValue
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
 from dpselect.tables import lines, sql
 from dpselect.tables.files import Format, Listing, files_of, shown
+from dpselect.tables.frames import FrameColumns, ParquetColumns, columns_of
 from dpselect.tables.kinds import Column
 from dpselect.tables.spill import spill_path
 
+_Read = TypeVar("_Read")
+
 _FRAME = "dpselect_rows"
+_UNREADABLE = "the table cannot be opened: check that it is what it says it is"
 # DuckDB calls its own cipher unsafe because its keys come from a weak generator. Another one would be an extension that
 # opens the network. The folder's permissions protect the rows; the cipher is for what a killed process leaves behind.
 _ENCRYPTED = {"temp_file_encryption": True, "force_mbedtls_unsafe": True}
@@ -33,9 +37,25 @@ class Source(Protocol):
         """Return whether the source knows no type of this column, and gives it as text."""
         ...
 
+    def readings(self, names: Sequence[str]) -> "Sequence[Source]":
+        """Return the rows for a question about these columns: ways to read them, each for where the one before fails.
+
+        No value of a row makes the last one fail.
+        """
+        ...
+
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Make the rows reachable for the next statement; only their types if `empty`."""
         ...
+
+
+def read(source: Source, names: Sequence[str], how: Callable[[Source], _Read]) -> _Read:
+    """What `how` gives for these columns: by the first way of reading them on which DuckDB does not fail."""
+    *others, last = source.readings(names)
+    for reading in others:
+        with suppress(duckdb.InvalidInputException):
+            return how(reading)
+    return how(last)
 
 
 class Files:
@@ -45,6 +65,7 @@ class Files:
         paths = listing.paths
         self.files: Sequence[Path] = paths
         self._untyped = listing.format is Format.CSV
+        self._by_arrow: ParquetColumns | None = None
         header = common_header(paths) if self._untyped else None
         names = _parquet_names(paths) if header is None else header[1]
         self._folders = Folders(listing, names)
@@ -55,10 +76,18 @@ class Files:
         else:
             scan = f"read_parquet($paths, hive_partitioning = false{self._folders.option}){self._folders.join}"
             self.query = f"SELECT {self._folders.renamed} FROM {scan}"
+            self._by_arrow = ParquetColumns(paths, listing.folder_columns(names))
 
     def is_untyped(self, column: str) -> bool:
         """Return whether the files are CSV, or this is the name of a folder: both hold values in writing."""
         return self._untyped or column in self._folders.columns
+
+    def readings(self, names: Sequence[str]) -> Sequence[Source]:
+        """Return the files themselves, and what Arrow reads of them where DuckDB fails on values of these types."""
+        if self._by_arrow is None or not self._by_arrow.can_read(names):
+            return [self]
+        by_arrow = Frame(self._by_arrow, names)
+        return [by_arrow] if self._by_arrow.must_read(names) else [self, by_arrow]
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Nothing is to be done: paths are bound."""
@@ -89,31 +118,47 @@ class Folders:
 
 
 class Frame:
-    """A data frame, an Arrow table, or whatever else DuckDB scans in place."""
+    """Columns of a data frame, or of whatever else Arrow carries."""
 
     query = f"SELECT * FROM {_FRAME}"
     files: Sequence[Path] = ()
 
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
+    def __init__(self, columns: FrameColumns, names: Sequence[str] = ()) -> None:
+        self._columns, self._names = columns, names
         self.parameters: dict[str, Any] = {}
 
     def is_untyped(self, column: str) -> bool:
-        """Return whether this is a pandas column of Python objects."""
-        return hasattr(self._frame, "iloc") and str(self._frame.dtypes[column]) == "object"
+        """Return whether this is a column of Python objects."""
+        return self._columns.is_untyped(column)
 
-    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002
-        """Register the frame."""
-        connection.register(_FRAME, self._frame)
-
-
-class Relation(Frame):
-    """A relation of the user's own connection; its rows stream through Arrow."""
+    def readings(self, names: Sequence[str]) -> Sequence[Source]:
+        """Return the frame with no more than these columns converted."""
+        return [Frame(self._columns, names)]
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
-        """Register a new stream, which can be read once and must be read to its end."""
-        rows = self._frame.limit(0).to_arrow_table() if empty else self._frame.to_arrow_reader()
-        connection.register(_FRAME, rows)
+        """Register the columns of this question, or the types of all."""
+        connection.register(_FRAME, self._columns.described() if empty else self._columns.scanned(self._names))
+
+
+class Relation:
+    """A relation of the user's own connection; its rows stream through Arrow."""
+
+    names: Sequence[Any] = ()
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+
+    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
+        """Return False."""
+        return False
+
+    def described(self) -> Any:
+        """Return an Arrow table without rows."""
+        return self._relation.limit(0).to_arrow_table()
+
+    def scanned(self, names: Sequence[str]) -> Any:  # noqa: ARG002 - all columns, by whatever name
+        """Return a new stream, which can be read once and must be read to its end."""
+        return self._relation.to_arrow_reader()
 
 
 def source_of(source: Any) -> Source:
@@ -121,11 +166,11 @@ def source_of(source: Any) -> Source:
     if isinstance(source, (str, Path)):
         return Files(files_of(str(source)))
     if isinstance(source, duckdb.DuckDBPyRelation):
-        return Relation(source)
+        return Frame(Relation(source))
     if isinstance(source, pa.RecordBatchReader):
         raise InvalidType("source is a stream that can be read only once: read it into a table first")
     if any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
-        return Frame(source)
+        return Frame(withheld(lambda: columns_of(source), EngineFailure(_UNREADABLE)))
     raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
 
 
@@ -149,13 +194,13 @@ def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
 
 def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str, Column]:
     """The columns with their types, without reading a row."""
-    try:
+
+    def describe() -> list[Any]:
         source.attach(connection, empty=True)
-        described = connection.execute(f"DESCRIBE {source.query}", source.parameters).fetchall()
-    except DPSelectError:
-        raise
-    except Exception:  # whatever the engine or the user's own relation raises may quote a value
-        raise EngineFailure("the table cannot be opened: check that it is what it says it is") from None
+        return connection.execute(f"DESCRIBE {source.query}", source.parameters).fetchall()
+
+    # What the engine or the user's own relation raises may quote a value.
+    described = withheld(describe, EngineFailure(_UNREADABLE))
     return {name: sql.column(name, type_, source.is_untyped(name)) for name, type_, *_ in described}
 
 
@@ -187,7 +232,5 @@ def _parquet_names(paths: Sequence[Path]) -> list[str]:
 
 def _parquet_columns(path: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
     query = "DESCRIBE SELECT * FROM read_parquet($path, hive_partitioning = false)"
-    with suppress(duckdb.Error):
-        return connection.execute(query, {"path": _literal(path)}).fetchall()
-    # Out here, so that the error does not carry that of DuckDB, which names the path.
-    raise InvalidValue(f"{shown(path)}: this is not a complete Parquet file: give a CSV or Parquet file")
+    cut = InvalidValue(f"{shown(path)}: this is not a complete Parquet file: give a CSV or Parquet file")
+    return withheld(lambda: connection.execute(query, {"path": _literal(path)}).fetchall(), cut, duckdb.Error)

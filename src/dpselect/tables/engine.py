@@ -1,12 +1,13 @@
 """What an engine does for a table: tell the public schema, count individuals, and have a mechanism choose."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dpselect.errors import EngineFailure, withheld
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.tables.grid import Grid
 from dpselect.tables.kinds import Column
@@ -14,6 +15,7 @@ from dpselect.tables.ranks import Places
 from dpselect.tables.values import Values
 
 Counts = npt.NDArray[np.int64]
+_Counted = TypeVar("_Counted")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ class Individuals:
         """Return the columns that say who is counted, and in which group."""
         return [*filter(None, [self.person, None if self.groups is None else self.groups.column])]
 
+    def names(self, column: Column) -> list[str]:
+        """Return the names of the columns that a question about a column reads, each once."""
+        return list(dict.fromkeys(each.name for each in (column, *self.columns)))
+
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
         named = {"person": None if self.person is None else self.person.name}
@@ -44,6 +50,12 @@ class Individuals:
             return named
         groups = {"group_by": self.groups.column.name, "max_groups": self.groups.most}
         return {**named, **groups, "groups": len(self.groups.values), "groups_sha256": self.groups.values.sha256}
+
+
+def counted(count: Callable[[], _Counted]) -> _Counted:
+    """What counting gives. What an engine says of a failure is withheld, and so is what a user's relation raises."""
+    failure = EngineFailure("the table could not be counted: check that it is complete and readable")
+    return withheld(count, failure)
 
 
 def peeled(scores: Counts, k: int, mechanism: PermuteAndFlip) -> list[int]:

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
 from dpselect.tables import sql
 from dpselect.tables.keys import key, same_value
 from dpselect.tables.kinds import Column, Kind
@@ -103,6 +103,10 @@ def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:
     return sent.mapInArrow(reader, "label string, key string")
 
 
+def _unreadable() -> EngineFailure:
+    return EngineFailure("the candidates could not be read: check their DataFrame")
+
+
 def _equal_labels(labelled: DataFrame) -> tuple[str, str]:
     """Two candidates that have one key: they are one value in the type of the column."""
     same = labelled.where("key IS NOT NULL").groupBy("key").agg(F.min("label"), F.max("label"), F.count(F.lit(1)))
@@ -120,20 +124,17 @@ def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, str]
     unfit = F.count_if(F.expr(_UNFIT.get(kind, "false")))
     counted = [F.count(F.lit(1)), F.count("label"), F.count_distinct("label"), unfit]
     numbers = [*counted, F.count("key"), F.count_distinct("key"), *sums]
-    try:
-        [row] = labelled.agg(*(n.alias(f"n{i}") for i, n in enumerate(numbers))).collect()
-        size, known, different, bad, keys, different_keys, *parts = row
-        equal = _equal_labels(labelled) if different_keys < keys and different == size else None
-    except Exception:
-        raise EngineFailure("the candidates could not be read: check their DataFrame") from None
+    summed = labelled.agg(*(n.alias(f"n{i}") for i, n in enumerate(numbers)))
+    [row] = withheld(summed.collect, _unreadable())
+    size, known, different, bad, keys, different_keys, *parts = row
     if not size:
         raise InvalidValue("candidates must have at least one value: list what may be answered")
     if known < size or bad:
         raise InvalidValue("candidates must be finite numbers, text, dates, timestamps or booleans: drop missing ones")
     if different < size:
         raise InvalidValue("candidates must be different values: drop the duplicates")
-    if equal is not None:
-        first, second = map(_VALUES[kind], equal)
+    if different_keys < keys:
+        first, second = map(_VALUES[kind], withheld(lambda: _equal_labels(labelled), _unreadable()))
         raise same_value(first, second, column)
     text = ":".join([str(size), *(str(int(part) % 2**64) for part in parts)])
     return int(size), hashlib.sha256(text.encode()).hexdigest()

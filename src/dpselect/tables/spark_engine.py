@@ -4,23 +4,22 @@ Scores stay where Spark has counted them. Each partition of the candidates becom
 summaries are merged here, exactly (`mechanisms.summary`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from dpselect.errors import EngineFailure
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.summary import Summary
 from dpselect.mechanisms.summary_arrow import summary_of
 from dpselect.tables import spark_queries as queries
 from dpselect.tables.duckdb_source import connect
-from dpselect.tables.engine import Individuals
+from dpselect.tables.engine import Individuals, counted
 from dpselect.tables.grid import Grid
 from dpselect.tables.keys import different_values
 from dpselect.tables.kinds import Column
@@ -30,8 +29,6 @@ from dpselect.tables.spark_session import check_workers
 from dpselect.tables.spark_source import rows_of
 from dpselect.tables.spark_workers import SUMMARY_SCHEMA, Chooser
 from dpselect.tables.values import Values
-
-T = TypeVar("T")
 
 
 class SparkEngine:
@@ -67,7 +64,7 @@ class SparkEngine:
             finally:
                 kept.unpersist()
 
-        labels = _withheld(choose)
+        labels = counted(choose)
         value = candidates.value if isinstance(candidates, FrameValues) else candidates.items.__getitem__
         return [[value(label) for label in chosen] for chosen in labels]
 
@@ -86,18 +83,18 @@ class SparkEngine:
             found = queries.facts(self._rows, queries.Reading.as_place(column, grid), column, who)
             return queries.standing(found, who).toArrow()
 
-        counted = _withheld(count).sort_by([("grp", "ascending"), ("item", "ascending")])
-        place, between = _split(counted["item"])
-        individuals = counted["individuals"].to_numpy()
+        found = counted(count).sort_by([("grp", "ascending"), ("item", "ascending")])
+        place, between = _split(found["item"])
+        individuals = found["individuals"].to_numpy()
         groups = 1 if who.groups is None else len(who.groups.values)
-        ends = [*np.searchsorted(counted["grp"].to_numpy(), np.arange(groups)).tolist(), place.size]
+        ends = [*np.searchsorted(found["grp"].to_numpy(), np.arange(groups)).tolist(), place.size]
         return [
             Places(place[start:stop], between[start:stop], individuals[start:stop]) for start, stop in pairwise(ends)
         ]
 
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
-        return _withheld(lambda: self._rows.content(columns))
+        return counted(lambda: self._rows.content(columns))
 
 
 def _selected(scores: DataFrame, mechanism: PermuteAndFlip, taken: dict[int, list[Any]]) -> list[Any]:
@@ -117,14 +114,6 @@ def _peeled(scores: DataFrame, k: int, mechanism: PermuteAndFlip) -> list[list[A
         for group, label in enumerate(_selected(scores, mechanism, taken)):
             taken.setdefault(group, []).append(label)
     return [taken[group] for group in sorted(taken)]
-
-
-def _withheld(count: Callable[[], T]) -> T:
-    """What counting gives. What Spark says of a failure is withheld: it may quote a value."""
-    try:
-        return count()
-    except Exception:
-        raise EngineFailure("the table could not be counted: check that it is complete and readable") from None
 
 
 def _split(items: pa.ChunkedArray) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:

@@ -17,7 +17,7 @@ _RANGE = 32 * 2**20
 _BLOCK = 4 * 2**20
 _LINE_END = re.compile(b"[\r\n]")
 _SEPARATOR = b"\x1f"
-_KEPT = lines.LONGEST_LINE
+_KEPT = lines.LONGEST_READ
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,10 @@ class LineReader:
                         connection.register("dpselect_lines", decoded(table, connection))
                         rows = connection.sql(query).to_arrow_table()
                         yield from rows.rename_columns([f"c{i}" for i in range(len(self.wanted))]).to_batches()
-        except Exception:
-            raise EngineFailure("a file could not be read: check that every worker can reach it") from None
+            return
+        except Exception:  # noqa: S110 - raised below, where it is no context
+            pass
+        raise EngineFailure("a file could not be read: check that every worker can reach it")
 
     def _table(self, found: list[bytes], file: int) -> pa.Table:
         """The lines, beside the values that the names of their file's folders have."""
@@ -91,7 +93,8 @@ def lines_in(range_: Range) -> Iterator[list[bytes]]:
             *whole, rest = _LINE_END.split(rest + block)
             if not block:  # the last line of the file has no end
                 whole, rest = [rest], b""
-            yield [_before_separator(line) for line in _started(whole, position - len(rest), range_.stop)]
+            started = map(_before_separator, _started(whole, position - len(rest), range_.stop))
+            yield [line for line in started if len(line) < lines.LONGEST_LINE]
             if not block:
                 return
             # Of a line that is too long to count, so much is kept as to know it.
@@ -118,7 +121,7 @@ def _started(whole: list[bytes], position: int, stop: int | None) -> Iterator[by
     while stop is not None and kept and position - len(whole[kept - 1]) - 1 >= stop:
         kept -= 1
         position -= len(whole[kept]) + 1
-    return (line for line in whole[:kept] if 0 < len(line) < lines.LONGEST_LINE)
+    return (line for line in whole[:kept] if 0 < len(line) < lines.LONGEST_READ)
 
 
 def _before_separator(line: bytes) -> bytes:

@@ -4,7 +4,6 @@ Columns are described in DuckDB's types, so that schemas, checks and errors are 
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +13,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as spark
 
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
 from dpselect.tables import content, duckdb_source, sql
 from dpselect.tables.files import Format, Listing, files_of
 from dpselect.tables.kinds import Column, Kind
@@ -115,10 +114,14 @@ class LocalRows:
         """Return these columns, renamed, in types that Spark has."""
         columns = [self.columns[name] for name in names]
         selected = ", ".join(f"{_sent(column)} AS c{i}" for i, column in enumerate(columns))
-        connection = self._connection.cursor()
-        self._source.attach(connection)
-        query = f"SELECT {selected} FROM ({self._source.query})"
-        rows = connection.sql(query, params=self._source.parameters).to_arrow_table()
+
+        def selected_rows(source: duckdb_source.Source) -> pa.Table:
+            connection = self._connection.cursor()
+            source.attach(connection)
+            query = f"SELECT {selected} FROM ({source.query})"
+            return connection.sql(query, params=source.parameters).to_arrow_table()
+
+        rows = duckdb_source.read(self._source, list(dict.fromkeys(names)), selected_rows)
         fields = [spark.StructField(f"c{i}", _spark_type(column)) for i, column in enumerate(columns)]
         return self.spark.createDataFrame(rows, spark.StructType(fields))
 
@@ -149,11 +152,8 @@ def _parquet_rows(listing: Listing) -> Rows:
     reader = session().read.option("mergeSchema", "false")
     for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may ask for an error at a row before 1900
         reader = reader.option(old, "CORRECTED")
-    frame = None
-    with suppress(Exception):
-        frame = _parquet_frame(reader, paths, listing)
-    if frame is None:  # not raised above: that error would carry the words of Spark along, which name paths
-        raise EngineFailure("Spark cannot open these Parquet files: check that it can reach them, and their types")
+    failure = EngineFailure("Spark cannot open these Parquet files: check that it can reach them, and their types")
+    frame = withheld(lambda: _parquet_frame(reader, paths, listing), failure)  # whose words would name paths
     return FrameRows(frame, columns, listing.paths)
 
 
@@ -209,7 +209,7 @@ def described_column(field: spark.StructField) -> Column:
     if isinstance(type_, spark.DecimalType):
         return sql.column(field.name, f"DECIMAL({type_.precision},{type_.scale})")
     name = _NAMES.get(type(type_))
-    return _other(field.name, type_.simpleString()) if name is None else sql.column(field.name, name)
+    return _other(field.name, type_.typeName()) if name is None else sql.column(field.name, name)
 
 
 def _other(name: str, type_: str) -> Column:

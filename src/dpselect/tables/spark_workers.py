@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpselect.errors import EngineFailure
+from dpselect.errors import EngineFailure, withheld
 from dpselect.mechanisms.batches import ROWS, gathered
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.summary import Summary
@@ -44,8 +44,10 @@ class Reader:
                 connection.register("dpselect_batch", decoded(block.select(list(self.expressions)), connection))
                 found = connection.sql(query).to_arrow_table()
                 yield from _replaced(block, found).to_batches()
-        except Exception:
-            raise EngineFailure("a worker could not read its rows") from None
+            return
+        except Exception:  # noqa: S110 - raised below, where it is no context
+            pass
+        raise EngineFailure("a worker could not read its rows")
 
 
 def _listed(expressions: Mapping[str, str]) -> str:
@@ -73,19 +75,18 @@ class Chooser:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the summaries; nothing for a partition without candidates."""
-        summaries: dict[int, Summary] = {}
-        try:
-            for block in _gathered(batches, ROWS):
-                for group, labels, scores in _by_group(block):
-                    self._update(
-                        summaries.setdefault(group, self.mechanism.summary(steady=True)), group, labels, scores
-                    )
-            rows = [{"grp": group, **cells_of(summary)} for group, summary in summaries.items()]
-        except Exception:
-            raise EngineFailure("a worker could not choose") from None
+        rows = withheld(lambda: self._rows(batches), EngineFailure("a worker could not choose"))
         if rows:
             types = {"grp": pa.int64(), **dict.fromkeys(COLUMNS, pa.string())}
             yield pa.RecordBatch.from_pylist(rows, pa.schema(types))
+
+    def _rows(self, batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
+        summaries: dict[int, Summary] = {}
+        for block in _gathered(batches, ROWS):
+            for group, labels, scores in _by_group(block):
+                summary = summaries.setdefault(group, self.mechanism.summary(steady=True))
+                self._update(summary, group, labels, scores)
+        return [{"grp": group, **cells_of(summary)} for group, summary in summaries.items()]
 
     def _update(self, summary: Summary, group: int, labels: pa.ChunkedArray, scores: pa.ChunkedArray) -> None:
         if group in self.taken:

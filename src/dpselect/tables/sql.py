@@ -41,7 +41,15 @@ def column(name: str, type_: str, untyped: bool = False) -> Column:
         return Column(name, type_, Kind.DECIMAL, int(decimal[1]))
     if type_.startswith("ENUM(") and type_.endswith(")"):  # and no list of them
         return Column(name, "ENUM", Kind.TEXT)
-    return Column(name, type_, _KINDS.get(type_, Kind.OTHER), untyped=untyped and type_ == "VARCHAR")
+    kind = _KINDS.get(type_, Kind.OTHER)
+    return Column(name, _outer(type_) if kind is Kind.OTHER else type_, kind, untyped=untyped and type_ == "VARCHAR")
+
+
+def _outer(type_: str) -> str:
+    """A type without what it is made of: members of an enum, and names of fields, are data if they were inferred."""
+    if re.fullmatch(r"[A-Z0-9_ ]+(\([0-9]+,[0-9]+\))?(\[[0-9]*\])*", type_):
+        return type_
+    return "LIST" if type_.endswith("]") else type_.partition("(")[0].strip('"')
 
 
 def is_wide(column: Column) -> bool:
