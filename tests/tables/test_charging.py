@@ -166,9 +166,9 @@ def test_the_label_is_the_sampler(name, path, monkeypatch):
     for method in ("select", "select_runs"):
         original = getattr(PermuteAndFlip, method)
 
-        def watched(self, *arguments, original=original):
+        def watched(self, *arguments, original=original, **options):
             drew.append(self)
-            return original(self, *arguments)
+            return original(self, *arguments, **options)
 
         monkeypatch.setattr(PermuteAndFlip, method, watched)
     questions(open_table(ROWS, person="person", ledger=path, budget=10))[name](epsilon=2)
