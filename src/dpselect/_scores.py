@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._exact import NotExact, NotFinite, float_near, rational
+from dpselect._exact import NotExact, NotFinite, TooLong, float_near, rational
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 
 Array = npt.NDArray[Any]
@@ -22,6 +22,7 @@ _Read = TypeVar("_Read")
 
 _KINDS = "give a list, NumPy array, pandas or polars Series or Arrow array of ints, floats, Fractions or Decimals"
 _FINITE_RULE = "scores must be finite numbers: drop or replace NaN, missing and infinite scores by a public rule first"
+_LENGTH_RULE = "scores must not have thousands of digits: round them by a public rule first"
 _SAFE_INTEGER = 2**53
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -176,7 +177,7 @@ def _vector_from_integers(scores: list[int]) -> Vector:
             return np.array(scores, dtype=dtype)
         except OverflowError:
             continue
-    return list(map(Fraction, scores))
+    return list(map(_score, scores))
 
 
 def _vector_from_rationals(scores: list[Fraction]) -> Vector:
@@ -241,6 +242,8 @@ def _is_plain_float(score: Fraction) -> bool:
 def _score(score: Any) -> Fraction:
     try:
         return rational(score)
+    except TooLong:
+        raise InvalidValue(_LENGTH_RULE) from None
     except NotFinite:
         raise not_finite() from None
     except NotExact:
