@@ -1,11 +1,7 @@
-"""Numbers that must be refused, and a watchdog for those that must be refused at once."""
+"""Numbers that must be refused."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
-from types import FrameType
 
 # What Python reads as a number and we do not: underscores, and the digits of other scripts.
 MISWRITTEN = [
@@ -34,19 +30,3 @@ LONG_NUMBERS = {
     "decimal with zeros": Decimal("0.5" + "0" * DIGITS),
     "whole decimal": Decimal("7" * DIGITS),
 }
-
-
-@contextmanager
-def at_once(seconds: float = 10) -> Iterator[None]:
-    """A watchdog, not a measurement: what takes milliseconds here took 40 seconds of computing once."""
-
-    def bark(_: int, __: FrameType | None) -> None:
-        raise AssertionError(f"still computing after {seconds} s")
-
-    earlier = signal.signal(signal.SIGVTALRM, bark)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, earlier)

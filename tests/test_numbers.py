@@ -31,7 +31,8 @@ from dpselect.mechanisms.summary import Summary
 from dpselect.tables.kinds import Kind, value_from_text
 from dpselect.tables.stored import value_of
 from dpselect.tuning import NegativeBinomial, Poisson
-from tests.numbers import LONG_NUMBERS, LONG_TEXTS, MISWRITTEN, at_once
+from tests.numbers import LONG_NUMBERS, LONG_TEXTS, MISWRITTEN
+from tests.watchdog import at_once
 
 Take = Callable[[Any], object]
 

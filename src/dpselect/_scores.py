@@ -42,6 +42,11 @@ def as_rows(scores: Any) -> Array | list[Vector]:
     return _guarded(_rows, scores)
 
 
+def copied(vector: Vector) -> Vector:
+    """The scores as they are now, which nobody else can change. Fractions are our own already."""
+    return np.array(vector) if isinstance(vector, np.ndarray) else vector
+
+
 def _guarded(read: Callable[[Any], _Read], scores: Any) -> _Read:
     """What `read` makes of the scores. Whatever a foreign object raises might quote them, and is not even a context."""
     try:
@@ -57,7 +62,7 @@ def _vector(scores: Any) -> Vector:
     if isinstance(scores, np.ndarray):
         return _vector_from_array(scores)
     if isinstance(scores, (list, tuple, range)):
-        return _vector_from_sequence(scores)
+        return _vector_from_sequence(list(scores) if isinstance(scores, list) else scores)
     if hasattr(scores, "__array__") and not _is_frame(scores):
         return _vector_from_array(_array_of(scores))
     raise InvalidType(f"scores must be one-dimensional, got {type(scores).__name__}: {_KINDS}")
@@ -194,13 +199,14 @@ def as_lengths(lengths: Any, count: int) -> npt.NDArray[np.uint64]:
         vector = as_vector(lengths) if not hasattr(lengths, "__len__") or len(lengths) else np.empty(0, np.int64)
     except (InvalidType, InvalidValue):  # which speak of scores
         raise InvalidType(wrong_type) from None
+    vector = copied(vector)  # so that nobody changes it between the checks and its use
     if len(vector) != count:
         raise InvalidValue("lengths must have one length for each score: give both the same number of entries")
     if not isinstance(vector, np.ndarray) or vector.dtype.kind not in "iu":
         raise InvalidType(wrong_type)
     if vector.min() < 0 or not vector.any():
         raise InvalidValue("lengths must be >= 0 and not all zero: give the number of candidates of each run")
-    return vector.astype(np.uint64)
+    return vector.astype(np.uint64, copy=False)
 
 
 def losses(scores: Vector) -> npt.NDArray[np.float64]:

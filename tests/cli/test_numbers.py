@@ -16,7 +16,8 @@ import typer
 from dpselect.cli.app import app
 from dpselect.ledger import Ledger
 from tests.cli.conftest import Run
-from tests.numbers import LONG_TEXTS, MISWRITTEN, at_once
+from tests.numbers import LONG_TEXTS, MISWRITTEN
+from tests.watchdog import at_once
 
 Line = Callable[[str], tuple[str, ...]]
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from dpselect import _validate
 from dpselect._exact import rational, rounded_up_text
-from dpselect._scores import Vector, as_vector, losses
+from dpselect._scores import Vector, as_vector, copied, losses
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.record import Number
 from dpselect.probability.grid import Floats
@@ -88,9 +88,10 @@ def _sensitivities(sensitivities: Any, count: int) -> Vector:
 
 
 def _finite(vector: Vector) -> Vector:
-    if isinstance(vector, np.ndarray):
-        losses(vector)  # refuses numbers that are not finite; Fractions are
-    return vector
+    own = copied(vector)  # so that nobody changes it between this check and its use
+    if isinstance(own, np.ndarray):
+        losses(own)  # refuses numbers that are not finite; Fractions are
+    return own
 
 
 @dataclass(frozen=True, repr=False)

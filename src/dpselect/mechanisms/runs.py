@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._scores import Vector
+from dpselect.errors import ScoresChanged
 from dpselect.mechanisms.gaps import Gaps
 from dpselect.sampling.arrival import Arrival, draw_prefixes, earliest, float_bounds
 from dpselect.sampling.draws import Draws
@@ -28,6 +29,8 @@ def choose_in_runs(gaps: Gaps, lengths: Lengths, draws: Draws) -> int:
 
 def _earliest_run(gaps: Gaps, lengths: Lengths, draws: Draws) -> int:
     runs, zeros = _warm_runs(gaps, lengths, draws)
+    if not runs.size:  # the best run was hot when it was first read
+        raise ScoresChanged
     prefixes = draw_prefixes(zeros, draws.source)
     exponents = gaps.exponents(runs)
     finite = np.minimum(exponents.approximate, gaps.largest_exponent)

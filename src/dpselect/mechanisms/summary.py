@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpselect._scores import as_vector
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType, InvalidValue, ScoresChanged
 from dpselect.mechanisms.batches import gathered, stream_of
 from dpselect.mechanisms.flips import flip, flip_long
 from dpselect.mechanisms.gaps import SHORT, Gaps, gaps_of
@@ -159,7 +159,8 @@ def seen(part: Part | None, mechanism: "PermuteAndFlip", scores: Any, labels: An
     if part is not None:
         part = part.thinned(maximum, mechanism.rate, draws)
     if not heads.size:
-        assert part is not None  # the best candidate of a first block is a head
+        if part is None or not part.heads:  # the best candidate of all, in this block or before it, is a head
+            raise ScoresChanged
         return replace(part, candidates=part.candidates + gaps.size, writable=part.writable and named.writable)
     position = heads.choose(draws)
     block = Part(maximum, heads.size, position, named.at(position), gaps.size, named.writable)
