@@ -41,6 +41,8 @@ def generalized_scores(scores: Any, sensitivities: Any, epsilon: Number, failure
     probability 1 - failure the candidate that permute-and-flip or the exponential mechanism then selects has a score
     of at least max over j of (q_j - 2 t s_j), with t = 2 log(n / failure) / epsilon.
 
+    They are not monotonic, even where the scores are: do not state `monotonic=True` for them.
+
     Args:
         scores: one for each candidate. Secret, and so is the result.
         sensitivities: by how much one person can change each score. Public.

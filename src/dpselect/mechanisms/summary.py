@@ -65,7 +65,8 @@ class Summary:
     """A selection in the making: see candidates block by block, on as many machines as you like, and merge.
 
     A summary holds three secret numbers, whatever it has seen; its repr shows none of them. It can be pickled. The
-    selection is made while candidates are seen: `result` tells it, and telling it twice tells the same.
+    selection is made while candidates are seen. Calling `result` twice returns the same label; after more candidates
+    were seen it may return another, and each different result is a release of its own, which costs epsilon again.
 
     >>> from dpselect import PermuteAndFlip
     >>> first, second = PermuteAndFlip(epsilon=1).summary(), PermuteAndFlip(epsilon=1).summary()
