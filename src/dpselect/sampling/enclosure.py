@@ -23,9 +23,9 @@ def scaled_exp(exponent: Fraction, depth: int) -> int:
 
     exp of a non-zero rational is irrational (Lambert), so the product is never an integer and the loop ends.
     """
-    if exponent <= 0:
-        if exponent < 0:  # or the loop would not end
-            raise InvalidValue("exponent must be >= 0")
+    if exponent < 0:  # or the loop would not end
+        raise InvalidValue("exponent must be >= 0")
+    if exponent == 0:
         return 1 << depth
     if exponent >= depth:  # then exp(-exponent) <= e**-depth < 2**-depth
         return 0
