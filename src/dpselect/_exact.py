@@ -1,15 +1,37 @@
-"""Numbers as exact rationals: what a float, a Decimal or a decimal string says, to the last bit."""
+"""Numbers as exact rationals: what a float, a Decimal or a decimal string says, to the last bit.
+
+A number in writing is read here and nowhere else. With white space around it stripped, it is
+
+  * an optional sign, ASCII digits with an optional point, and an optional exponent: 12, -0.5, .5, 1e-3; or
+  * a quotient of two whole numbers: 1/3.
+
+Python's own readers take more: they skip underscores and know the digits of every script, so that 0_1 would be 1.
+
+Length is limited, and checked before any work that grows with its square: a number of a million digits would take
+minutes to convert.
+"""
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+import re
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, Rounded
 from fractions import Fraction
 from numbers import Integral, Rational
 from typing import Any
 
 import numpy as np
 
-# 10**exponent is built digit by digit, so a short text such as "1e999999999" must not be able to fill the memory.
+# A Decimal has at most one digit more than this, and is zero or between 10**-4000 and 10**4000: 10**exponent is built
+# digit by digit, so a short text such as "1e999999999" must not be able to fill the memory.
 LARGEST_EXPONENT = 4_000
+# The most bits of a numerator or denominator: 19,728 digits. A float of any size has fewer, also one of 128 bits.
+LONGEST = 2**16
+_FEW_DIGITS = Context(prec=LARGEST_EXPONENT + 1, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Rounded])
+
+_WHOLE = r"[+-]?[0-9]+"
+_IS_WHOLE = re.compile(_WHOLE)
+_IS_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_IS_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_QUOTIENT = re.compile(rf"({_WHOLE})\s*/\s*({_WHOLE})")
 
 
 class NotExact(TypeError):
@@ -20,6 +42,10 @@ class NotFinite(ValueError):
     """The number is NaN, infinite, or a decimal beyond 10**(+-LARGEST_EXPONENT)."""
 
 
+class TooLong(NotFinite):
+    """The number has more digits than we compute with."""
+
+
 def rational(number: Any) -> Fraction:
     """The exact value of an int, bool, float, Fraction, Decimal or NumPy scalar.
 
@@ -27,9 +53,9 @@ def rational(number: Any) -> Fraction:
     Fraction(3602879701896397, 36028797018963968)
     """
     if isinstance(number, Fraction):
-        return number
+        return _quotient(int(number.numerator), int(number.denominator), number)
     if isinstance(number, (Integral, np.bool_)):
-        return Fraction(int(number))
+        return _quotient(int(number), 1)
     if isinstance(number, Decimal):
         return _rational_from_decimal(number)
     if isinstance(number, (float, np.floating)):
@@ -38,8 +64,15 @@ def rational(number: Any) -> Fraction:
         numerator, denominator = number.as_integer_ratio()
         return Fraction(int(numerator), int(denominator))
     if isinstance(number, Rational):
-        return Fraction(int(number.numerator), int(number.denominator))
+        return _quotient(int(number.numerator), int(number.denominator))
     raise NotExact
+
+
+def _quotient(numerator: int, denominator: int, known: Fraction | None = None) -> Fraction:
+    """The quotient, which may be known already, of two whole numbers that are not too long."""
+    if max(numerator.bit_length(), denominator.bit_length()) > LONGEST:
+        raise TooLong
+    return Fraction(numerator, denominator) if known is None else known
 
 
 def rational_from_text(text: str) -> Fraction:
@@ -48,19 +81,65 @@ def rational_from_text(text: str) -> Fraction:
     >>> rational_from_text("0.1"), rational_from_text("1/3")
     (Fraction(1, 10), Fraction(1, 3))
     """
-    numerator, slash, denominator = text.partition("/")
+    quotient = _QUOTIENT.fullmatch(text.strip())
+    if quotient is None:
+        return _rational_from_decimal(decimal_from_text(text))
+    numerator, denominator = (int(decimal_from_text(part)) for part in quotient.groups())
+    if not denominator:
+        raise NotExact
+    return Fraction(numerator, denominator)
+
+
+def decimal_from_text(text: str) -> Decimal:
+    """The number that a text says, without quotients.
+
+    >>> decimal_from_text(" 1e-3 ")
+    Decimal('0.001')
+    """
+    written = text.strip()
+    if not _IS_DECIMAL.fullmatch(written):
+        raise NotFinite if _IS_NOT_FINITE.fullmatch(written) else NotExact
     try:
-        if slash:
-            return Fraction(int(numerator), int(denominator))
-        return _rational_from_decimal(Decimal(text.strip()))
-    except (InvalidOperation, ZeroDivisionError, ValueError) as error:
-        raise error if isinstance(error, NotFinite) else NotExact from None
+        number = Decimal(written)
+    except InvalidOperation:  # an exponent beyond those of Decimal
+        raise NotFinite from None
+    _check_length(number)
+    return number
+
+
+def number_from_text(text: str) -> int | Decimal:
+    """An int for digits alone, else a Decimal; never a float, which would round.
+
+    >>> number_from_text("9007199254740993"), number_from_text("0.1")
+    (9007199254740993, Decimal('0.1'))
+    """
+    number = decimal_from_text(text)
+    return int(number) if _IS_WHOLE.fullmatch(text.strip()) else number
 
 
 def _rational_from_decimal(number: Decimal) -> Fraction:
+    _check_length(number)
+    return Fraction(number) if number else Fraction(0)  # which could be written as 0e999999999
+
+
+def _check_length(number: Decimal) -> None:
     if not number.is_finite() or (number and abs(number.adjusted()) > LARGEST_EXPONENT):
         raise NotFinite
-    return Fraction(number)
+    if not has_few_digits(number):
+        raise TooLong
+
+
+def has_few_digits(number: Decimal) -> bool:
+    """Whether a finite Decimal has no more digits than we compute with, found without looking at each.
+
+    >>> has_few_digits(Decimal("0.1")), has_few_digits(Decimal("0." + "1" * 10**6))
+    (True, False)
+    """
+    try:
+        _FEW_DIGITS.plus(number)
+    except Rounded:
+        return False
+    return True
 
 
 def shortest_text(number: Fraction) -> str:

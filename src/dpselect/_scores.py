@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._exact import NotExact, NotFinite, float_near, rational
+from dpselect._exact import NotExact, NotFinite, TooLong, float_near, rational
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 
 Array = npt.NDArray[Any]
@@ -22,6 +22,7 @@ _Read = TypeVar("_Read")
 
 _KINDS = "give a list, NumPy array, pandas or polars Series or Arrow array of ints, floats, Fractions or Decimals"
 _FINITE_RULE = "scores must be finite numbers: drop or replace NaN, missing and infinite scores by a public rule first"
+_LENGTH_RULE = "scores must not have thousands of digits: round them by a public rule first"
 _SAFE_INTEGER = 2**53
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -41,6 +42,11 @@ def as_rows(scores: Any) -> Array | list[Vector]:
     return _guarded(_rows, scores)
 
 
+def copied(vector: Vector) -> Vector:
+    """The scores as they are now, which nobody else can change. Fractions are our own already."""
+    return np.array(vector) if isinstance(vector, np.ndarray) else vector
+
+
 def _guarded(read: Callable[[Any], _Read], scores: Any) -> _Read:
     """What `read` makes of the scores. Whatever a foreign object raises might quote them, and is not even a context."""
     try:
@@ -56,7 +62,7 @@ def _vector(scores: Any) -> Vector:
     if isinstance(scores, np.ndarray):
         return _vector_from_array(scores)
     if isinstance(scores, (list, tuple, range)):
-        return _vector_from_sequence(scores)
+        return _vector_from_sequence(list(scores) if isinstance(scores, list) else scores)
     if hasattr(scores, "__array__") and not _is_frame(scores):
         return _vector_from_array(_array_of(scores))
     raise InvalidType(f"scores must be one-dimensional, got {type(scores).__name__}: {_KINDS}")
@@ -176,7 +182,7 @@ def _vector_from_integers(scores: list[int]) -> Vector:
             return np.array(scores, dtype=dtype)
         except OverflowError:
             continue
-    return list(map(Fraction, scores))
+    return list(map(_score, scores))
 
 
 def _vector_from_rationals(scores: list[Fraction]) -> Vector:
@@ -193,13 +199,14 @@ def as_lengths(lengths: Any, count: int) -> npt.NDArray[np.uint64]:
         vector = as_vector(lengths) if not hasattr(lengths, "__len__") or len(lengths) else np.empty(0, np.int64)
     except (InvalidType, InvalidValue):  # which speak of scores
         raise InvalidType(wrong_type) from None
+    vector = copied(vector)  # so that nobody changes it between the checks and its use
     if len(vector) != count:
         raise InvalidValue("lengths must have one length for each score: give both the same number of entries")
     if not isinstance(vector, np.ndarray) or vector.dtype.kind not in "iu":
         raise InvalidType(wrong_type)
     if vector.min() < 0 or not vector.any():
         raise InvalidValue("lengths must be >= 0 and not all zero: give the number of candidates of each run")
-    return vector.astype(np.uint64)
+    return vector.astype(np.uint64, copy=False)
 
 
 def losses(scores: Vector) -> npt.NDArray[np.float64]:
@@ -241,6 +248,8 @@ def _is_plain_float(score: Fraction) -> bool:
 def _score(score: Any) -> Fraction:
     try:
         return rational(score)
+    except TooLong:
+        raise InvalidValue(_LENGTH_RULE) from None
     except NotFinite:
         raise not_finite() from None
     except NotExact:

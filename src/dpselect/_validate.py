@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect._exact import LARGEST_EXPONENT, NotExact, NotFinite, rational, rational_from_text
+from dpselect._exact import LARGEST_EXPONENT, NotExact, NotFinite, TooLong, rational, rational_from_text
 from dpselect.errors import InvalidType, InvalidValue
 
 _LARGEST = 10**LARGEST_EXPONENT
@@ -37,6 +37,8 @@ def _number(name: str, value: Any, wanted: str) -> Fraction:
         if isinstance(value, str):
             raise InvalidValue(f"{name} must be a number, got the text {_short(value)}: {_as_text(value)}") from None
         raise InvalidType(f"{name} must be a number, got {type(value).__name__}: {accepted}") from None
+    except TooLong:
+        raise _too_long(name) from None
     except NotFinite:
         raise InvalidValue(f"{name} must be finite, got {_short(value)}: give {wanted}") from None
 
@@ -49,8 +51,12 @@ def _as_text(wrong: str) -> str:
 
 def _not_long(name: str, number: Fraction) -> Fraction:
     if max(abs(number.numerator), number.denominator) > _LARGEST:
-        raise InvalidValue(f"{name} must have at most {LARGEST_EXPONENT} digits: give a shorter number")
+        raise _too_long(name)
     return number
+
+
+def _too_long(name: str) -> InvalidValue:
+    return InvalidValue(f"{name} must have at most {LARGEST_EXPONENT} digits: give a shorter number")
 
 
 def finite(**parameter: Any) -> Fraction:
@@ -58,9 +64,12 @@ def finite(**parameter: Any) -> Fraction:
     [(name, value)] = parameter.items()
     try:
         number = rational(value)
+        is_short = max(abs(number.numerator), number.denominator) <= _LARGEST
+    except TooLong:
+        is_short = False
     except (NotExact, NotFinite):
         raise InvalidValue(f"{name} must hold finite numbers") from None
-    if max(abs(number.numerator), number.denominator) > _LARGEST:
+    if not is_short:
         raise InvalidValue(f"{name} must hold numbers of at most {LARGEST_EXPONENT} digits")
     return number
 
@@ -84,10 +93,10 @@ def boolean(**parameter: Any) -> bool:
 def fraction_of_one(**parameter: Any) -> float:
     """A number strictly between zero and one."""
     [(name, value)] = parameter.items()
-    number = float(exact_positive(**parameter))
+    number = exact_positive(**parameter)
     if number >= 1:
         raise InvalidValue(f"{name} must be between 0 and 1, got {_short(value)}")
-    return number
+    return float(number)
 
 
 def count(**parameter: Any) -> int:
@@ -95,6 +104,9 @@ def count(**parameter: Any) -> int:
     [(name, value)] = parameter.items()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         raise InvalidType(f"{name} must be an integer, got {type(value).__name__}")
-    if value < 0:
+    number = int(value)
+    if abs(number) > _LARGEST:  # before anything is made of it that a message could show
+        raise _too_long(name)
+    if number < 0:
         raise InvalidValue(f"{name} must be >= 0, got {_short(value)}")
-    return int(value)
+    return number

@@ -14,6 +14,14 @@ class InvalidValue(DPSelectError, ValueError):
     """A parameter has the right type and a value outside its domain."""
 
 
+class ScoresChanged(InvalidValue):
+    """The scores changed while they were read. There is no answer."""
+
+    def __init__(self, message: str = "") -> None:
+        rule = "the scores changed while they were read"
+        super().__init__(message or f"{rule}: give an array that nothing writes to meanwhile, for instance a copy")
+
+
 class InvalidType(DPSelectError, TypeError):
     """A parameter has a type that cannot be taken at its exact value."""
 

@@ -44,7 +44,9 @@ def test_show_tells_the_budget_the_entries_and_the_total(run: Run, file: Path) -
     assert "in [red]plain[/red] words" in text
     assert "pure 0.100001 1" in text
     assert "\x1b" not in result.out
-    assert f"Together: {total(Ledger(file))}" in text
+    known = total(Ledger(file))
+    assert f"Together: {known.always}, also if questions or epsilons were chosen after earlier answers" in text
+    assert f"If these questions, their epsilons and their number had been fixed beforehand: {known.if_fixed}" in text
     assert f"verified, 3 entries, head {Ledger(file).receipt().head}" in text
     assert "the stored answer" not in result.out
 
@@ -61,6 +63,7 @@ def test_show_as_json_has_exact_numbers(run: Run, file: Path) -> None:
     assert known.approximate is not None
     assert content["total"]["zcdp"] == known.zcdp
     assert content["total"]["approximate"] == vars(known.approximate)
+    assert content["total"]["only_if_fixed_beforehand"] == ["zcdp", "approximate"]
     assert Receipt.from_json(json.dumps(content["receipt"])) == ledger.receipt()
     assert json.loads(run("ledger", "show", file, "--json").out)["total"]["approximate"] is None
 
@@ -69,7 +72,8 @@ def test_show_with_delta_in_words(run: Run, file: Path) -> None:
     text = words(run("ledger", "show", file, "--delta", "1e-6").out)
     known = total(Ledger(file), 1e-6)
     assert known.approximate is not None
-    assert f"Together: {known}" in text
+    assert f"Together: {known.always}, also" in text
+    assert f"had been fixed beforehand: {known.if_fixed}" in text
     assert f"comes from: {known.approximate.method}." in text
 
 
@@ -77,7 +81,8 @@ def test_show_an_empty_ledger(run: Run, tmp_path: Path) -> None:
     Ledger(tmp_path / "new.ledger", budget="0.5")
     text = words(run("ledger", "show", tmp_path / "new.ledger", "--delta", "0.01").out)
     assert "budget 0.5, spent 0, left 0.5" in text
-    assert "0-DP (pure), 0-zCDP, (0, 0.01)-DP" in text
+    assert "0-DP (pure), also" in text
+    assert "had been fixed beforehand: 0-zCDP, (0, 0.01)-DP" in text
 
 
 def test_verify_and_receipts(run: Run, file: Path, tmp_path: Path) -> None:

@@ -115,6 +115,31 @@ def test_profiles_are_mirror_images(name: str, epsilon: float, share: float) -> 
     assert there == pytest.approx(mirrored, abs=1e-12 * math.exp(max(0.0, loss[0])))
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0, 3.0, 6.0, 20.0])
+def test_two_half_shares_cost_no_more_than_one_share(epsilon: float) -> None:
+    """Of permute-and-flip, as `tables.sensitivity` needs for people who leave one group and enter another.
+
+    The loss of Laplace noise at e is e with probability 1/2, -e with exp(-e)/2, and has the density exp((x - e)/2)/4
+    between. The profile of two releases at a is the mean of the profile of one at a minus the loss of the other.
+    """
+    half = epsilon / 2
+    nodes, weights = np.polynomial.legendre.leggauss(50)
+    for loss in np.linspace(-epsilon, epsilon, 101):
+        both = 0.5 * laplace(half, loss - half) + 0.5 * math.exp(-half) * laplace(half, loss + half)
+        kinks = sorted({-half, half, *np.clip([loss - half, loss + half], -half, half)})
+        for start, end in itertools.pairwise(kinks):
+            inside = start + (end - start) * (nodes + 1) / 2
+            density = (end - start) / 2 * weights * np.exp((inside - half) / 2) / 4
+            both += float(density @ profile("permute-and-flip", half, loss - inside))
+        assert both <= laplace(epsilon, loss) + 1e-14
+    zcdp = [PermuteAndFlip(Fraction(each)).guarantee.zcdp for each in (half, epsilon)]
+    assert 2 * zcdp[0] <= zcdp[1]
+
+
+def laplace(epsilon: float, loss: float) -> float:
+    return float(profile("permute-and-flip", epsilon, np.array([loss]))[0])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_profiles_end_where_they_should(name: str) -> None:
     losses = np.array([-50.0, -2.0, 2.0, 50.0])
@@ -295,7 +320,7 @@ def test_a_total_is_the_smallest_of_its_bounds(kinds: list[tuple[str, str, int]]
 
 def test_nothing_costs_nothing() -> None:
     assert total([], 1e-6) == Total(Fraction(0), 0.0, Approximate(0.0, 1e-6, "pure"))
-    assert str(total([], 1e-6)) == "0-DP (pure), 0-zCDP, (0, 1e-06)-DP"
+    assert str(total([], 1e-6)) == "0-DP (pure); if fixed beforehand: 0-zCDP, (0, 1e-06)-DP"
 
 
 def test_over_many_selections_the_exponential_mechanism_composes_better() -> None:

@@ -100,7 +100,7 @@ def test_the_others_are_those_of_the_analysis(n, k, m, epsilon):
 def test_two_candidates_have_a_staircase(m, epsilon):
     """In closed form: odds**j / 2 at whole steps of 2 sensitivity, odds**(j + 1) / (1 + odds) between them.
 
-    With three steps another mechanism is better below epsilon = log 2: see the next test.
+    With three steps another mechanism is better for small epsilons: see the next tests.
     """
     odds = math.exp(-epsilon)
     found = solve(2, 3, epsilon, steps=m, regular=True)
@@ -108,6 +108,17 @@ def test_two_candidates_have_a_staircase(m, epsilon):
         whole, rest = divmod(step, m)
         expected = odds ** (whole + 1) / (1 + odds) if rest else odds**whole / 2
         assert probability == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(("k", "threshold"), [(1, math.log(2)), (2, 0.3712), (4, 0.1893)])
+def test_where_the_staircase_begins_depends_on_where_the_lattice_ends(k, threshold):
+    """The inequality of docs/lattices.md for m = 3, g = 1, and what the solver finds on both sides of it."""
+    for epsilon, is_staircase in ((threshold * 0.95, False), (threshold * 1.05, True)):
+        odds = math.exp(-epsilon)
+        here, there = (sum((share + j) * odds**j for j in range(k)) for share in (1 / 3, 2 / 3))
+        assert (here >= odds * there) is is_staircase
+        probability = solve(2, k, epsilon, steps=3, regular=True).probabilities[0, 1][1]
+        assert (probability == pytest.approx(odds / (1 + odds), rel=1e-8)) is is_staircase
 
 
 def test_three_steps_and_a_small_epsilon():

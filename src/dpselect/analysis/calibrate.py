@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpselect import _validate
+from dpselect._exact import float_near
 from dpselect._scores import as_vector, losses
 from dpselect.analysis.error import error_tail, expected_error
 from dpselect.errors import InvalidType, InvalidValue
@@ -61,10 +62,10 @@ def _figure(
 ) -> tuple[Callable[[Mechanism], float], float]:
     """The figure to bound, as a function of the mechanism, and its bound."""
     if mean is not None and error is None and probability is None:
-        target = float(_validate.exact_positive(expected_error=mean))
+        target = float_near(_validate.exact_positive(expected_error=mean))
         return lambda mechanism: expected_error(mechanism, scores), target
     if mean is None and error is not None and probability is not None:
-        threshold = float(_validate.exact_positive(error=error))
+        threshold = float_near(_validate.exact_positive(error=error))
         return lambda mechanism: float(error_tail(mechanism, scores, threshold)), _validate.fraction_of_one(
             probability=probability
         )

@@ -8,6 +8,7 @@ import typer
 
 from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import Epsilon, Json
+from dpselect.cli.parsing import whole
 from dpselect.cli.public_list import bound, distance, public_list
 from dpselect.errors import InvalidValue
 from dpselect.tables import Answer, GroupedTable, Table, open_table
@@ -24,7 +25,7 @@ _Person = Annotated[
 _Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (protects who is in it) or replace.")]
 _GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for each group of this column.")]
 _Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
-_MaxGroups = Annotated[int, typer.Option(metavar="M", help="In how many groups a person may count.")]
+_MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups a person may count.")]
 _Ledger = Annotated[str | None, typer.Option(metavar="L", help="The ledger file that is charged before the answer.")]
 _Budget = Annotated[str | None, typer.Option(metavar="B", help="The whole epsilon of a new ledger; fixed for ever.")]
 _Dataset = Annotated[
@@ -43,6 +44,8 @@ _Step = Annotated[
 
 Questions = Table | GroupedTable
 
+_MOST = 10**9
+
 
 def mode(  # noqa: PLR0913 - typer makes an option of each argument
     file: _File,
@@ -54,7 +57,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
     groups: _Groups = None,
-    max_groups: _MaxGroups = 1,
+    max_groups: _MaxGroups = "1",
     ledger: _Ledger = None,
     budget: _Budget = None,
     dataset: _Dataset = None,
@@ -81,7 +84,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
 def top(  # noqa: PLR0913
     file: _File,
     *,
-    k: Annotated[int, typer.Option("-k", metavar="K", help="How many candidates to tell.")],
+    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to tell.")],
     column: _Column,
     candidates: _Candidates,
     epsilon: Epsilon,
@@ -89,7 +92,7 @@ def top(  # noqa: PLR0913
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
     groups: _Groups = None,
-    max_groups: _MaxGroups = 1,
+    max_groups: _MaxGroups = "1",
     ledger: _Ledger = None,
     budget: _Budget = None,
     dataset: _Dataset = None,
@@ -104,10 +107,11 @@ def top(  # noqa: PLR0913
     Example: dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1
     """
     with clean_errors():
+        number = whole(least=1, most=_MOST, k=k)
         table = _opened(file, ledger, budget, dataset, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
         answer = _grouped(table, group_by, groups, max_groups).top_k(
-            column, k, candidates=listed, epsilon=epsilon, request_id=request_id
+            column, number, candidates=listed, epsilon=epsilon, request_id=request_id
         )
     _print(answer, as_json)
 
@@ -124,7 +128,7 @@ def median(  # noqa: PLR0913
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
     groups: _Groups = None,
-    max_groups: _MaxGroups = 1,
+    max_groups: _MaxGroups = "1",
     ledger: _Ledger = None,
     budget: _Budget = None,
     dataset: _Dataset = None,
@@ -161,7 +165,7 @@ def quantile(  # noqa: PLR0913
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
     groups: _Groups = None,
-    max_groups: _MaxGroups = 1,
+    max_groups: _MaxGroups = "1",
     ledger: _Ledger = None,
     budget: _Budget = None,
     dataset: _Dataset = None,
@@ -189,7 +193,8 @@ def _opened(file: str, ledger: str | None, budget: str | None, dataset: str | No
     return open_table(file, ledger=ledger, budget=budget, dataset=dataset, **options)
 
 
-def _grouped(table: Table, column: str | None, groups: str | None, most: int) -> Questions:
+def _grouped(table: Table, column: str | None, groups: str | None, max_groups: str) -> Questions:
+    most = whole(least=1, most=_MOST, max_groups=max_groups)
     if (column is None) != (groups is None):
         raise InvalidValue("--group-by and --groups belong together: name the column, and list its public groups")
     if column is None or groups is None:

@@ -20,7 +20,7 @@ ledger = typer.Typer(
 
 _Path = Annotated[str, typer.Argument(metavar="LEDGER", help="The file of the ledger.")]
 _Delta = Annotated[
-    str | None, typer.Option(metavar="D", help="Also the total as (epsilon, D), by the best known accounting.")
+    str | None, typer.Option(metavar="D", help="Also (epsilon, D), as if all questions had been fixed beforehand.")
 ]
 _Receipt = Annotated[
     str | None, typer.Option(metavar="FILE", help="A receipt: everything up to it must still be in the ledger.")
@@ -36,7 +36,10 @@ class Format(StrEnum):
 
 @ledger.command()
 def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
-    """Show the budget, every entry, and the guarantee of everything together.
+    """Show the budget, every entry, and what they add up to.
+
+    The pure sum is a guarantee, also if you chose questions and epsilons after earlier answers.
+    zCDP and (epsilon, D) are guarantees only if all of them, and their number, were fixed beforehand.
 
     Example: dpselect ledger show hospital.ledger
 

@@ -19,6 +19,7 @@ from dpselect.ledger.charge import What, compact_json
 
 _LONGEST_QUESTION = 160
 _FIRST = ("column", "person", "neighbours")
+_IF_FIXED = "If these questions, their epsilons and their number had been fixed beforehand"
 
 
 def print_text(ledger: Ledger, entries: Sequence[Entry], everything: Total, receipt: Receipt) -> None:
@@ -32,12 +33,15 @@ def print_text(ledger: Ledger, entries: Sequence[Entry], everything: Total, rece
     print_paragraph("Protects:", "not stated yet" if unit is None else str(unit))
     if entries:
         print_table(_table(entries))
-    print_paragraph("Together:", str(everything))
+    print_paragraph(
+        "Together:", f"{everything.always}, also if questions or epsilons were chosen after earlier answers"
+    )
     protected = _protected(entries)
     if len(protected) > 1:
         print_paragraph(
             "", f"Not all entries protect the same: {', '.join(protected)}. The sum holds for the weakest of these."
         )
+    print_paragraph(f"{_IF_FIXED}:", everything.if_fixed)
     if everything.approximate is not None:
         print_paragraph("", f"The epsilon of (epsilon, delta) comes from: {everything.approximate.method}.")
     print_line(f"verified, {receipt.id:,} entries, head {receipt.head}", "dim")
@@ -58,6 +62,7 @@ def print_json(ledger: Ledger, entries: Sequence[Entry], everything: Total, rece
             "epsilon": str(everything.epsilon),
             "zcdp": everything.zcdp,
             "approximate": None if approximate is None else vars(approximate),
+            "only_if_fixed_beforehand": ["zcdp", "approximate"],
         },
         "receipt": json.loads(receipt.to_json()),
     }

@@ -10,6 +10,8 @@ from dpselect.cli.scores_file import shown_path
 from dpselect.ledger.rounds import EqualRounds
 from dpselect.mechanisms.names import MechanismName, name_of
 
+_FIXED = "This holds if the epsilons and the number of selections do not depend on the answers."
+
 
 def print_text(question: Question, answer: Figures) -> None:
     """Print the figures and their meaning."""
@@ -78,7 +80,7 @@ def _print_many(times: int, equal: EqualCost) -> None:
         f"For {times:,} selections that share a budget of zCDP the better one is {better.value}:",
         f"{times:,} exponential selections at epsilon {_epsilon(exponential)} cost rho {rho}, and are on average at"
         f" most {shown(exponential.average)} below the best. For the same rho permute-and-flip has epsilon {epsilon}"
-        f" each, and is on average at most {shown(other.average)} below the best.",
+        f" each, and is on average at most {shown(other.average)} below the best. {_FIXED}",
     )
 
 
@@ -101,7 +103,7 @@ def _print_rounds(times: int, compared: EqualRounds) -> None:
         f"For a budget of (epsilon, {delta}) the better one is {better.value}:",
         f"for the same error permute-and-flip costs {shown(error.total.epsilon)} instead of"
         f" {shown(compared.exponential.total.epsilon)}, and for the same total its choice is on average at most"
-        f" {shown(total.each.average)} below the best instead of {shown(compared.exponential.each.average)}.",
+        f" {shown(total.each.average)} below the best instead of {shown(compared.exponential.each.average)}. {_FIXED}",
     )
 
 

@@ -3,10 +3,10 @@
 import csv
 import datetime
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from dpselect._exact import NotExact, number_from_text
 from dpselect.errors import InvalidValue
 from dpselect.tables.kinds import Column, Kind, value_from_text
 
@@ -65,14 +65,15 @@ def distance(text: str, column: Column) -> Any:
 def _written(text: str, option: str) -> Any:
     """A whole number, a decimal number, a date or a timestamp, as it is written."""
     readers: tuple[Callable[[str], Any], ...] = (
-        int,
-        Decimal,
+        number_from_text,
         datetime.date.fromisoformat,
         datetime.datetime.fromisoformat,
     )
     for reader in readers:
         try:
             return reader(text.strip())
-        except (ValueError, InvalidOperation):
+        except (NotExact, ValueError):
             continue
-    raise InvalidValue(f"{option}: {text[:40]!r} is no number and no date: write for instance 12, 0.5 or 2026-01-31")
+    raise InvalidValue(
+        f"{option}: {text[:40]!r} is neither a number nor a date: write for instance 12, 0.5 or 2026-01-31"
+    )

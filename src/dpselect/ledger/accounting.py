@@ -1,6 +1,12 @@
 """What a ledger or a plan adds up to: pure epsilon, zCDP, and (epsilon, delta) by Google's dp_accounting.
 
-All of it holds under adaptive composition: each question may depend on the answers before it.
+The pure sum is a guarantee whatever the analyst does: questions, their epsilons and their number may all depend on the
+answers before. The loss of a transcript is at most the sum of its epsilons, so a budget of pure epsilon is a filter
+(Rogers, Roth, Ullman & Vadhan 2016).
+
+zCDP and (epsilon, delta) are guarantees if the list of mechanisms and epsilons, and with it their number, was fixed
+before the first answer. Then each question, and the order of the list, may depend on the answers before. If the list
+was not fixed they guarantee nothing: `tests/ledger/test_odometer.py` has a counterexample.
 """
 
 from collections import Counter
@@ -34,10 +40,13 @@ class Approximate:
 
 @dataclass(frozen=True)
 class Total:
-    """The guarantee of everything together: pure epsilon exactly, zCDP rounded up, and (epsilon, delta) if asked.
+    """What everything adds up to: pure epsilon exactly, zCDP rounded up, and (epsilon, delta) if asked.
+
+    Pure epsilon is a guarantee always. The others are guarantees if the questions' mechanisms, their epsilons and their
+    number were fixed before the first answer.
 
     >>> print(Total(Fraction(1, 3), zcdp=0.125))
-    0.333334-DP (pure), 0.125-zCDP
+    0.333334-DP (pure); if fixed beforehand: 0.125-zCDP
     """
 
     epsilon: Fraction
@@ -45,18 +54,43 @@ class Total:
     approximate: Approximate | None = None
 
     def __str__(self) -> str:
-        texts = [f"{_shown(self.epsilon)}-DP (pure)", f"{_shown(Fraction(self.zcdp))}-zCDP"]
-        if self.approximate is not None:
-            texts.append(f"({_shown(Fraction(self.approximate.epsilon))}, {self.approximate.delta:g})-DP")
-        return ", ".join(texts)
+        return f"{self.always}; if fixed beforehand: {self.if_fixed}"
+
+    @property
+    def always(self) -> str:
+        """Return what holds whatever the analyst did, in words."""
+        return f"{_shown(self.epsilon)}-DP (pure)"
+
+    @property
+    def if_fixed(self) -> str:
+        """Return what holds if mechanisms, epsilons and their number were fixed before the first answer, in words."""
+        rho = f"{_shown(Fraction(self.zcdp))}-zCDP"
+        if self.approximate is None:
+            return rho
+        return f"{rho}, ({_shown(Fraction(self.approximate.epsilon))}, {self.approximate.delta:g})-DP"
 
 
 def total(spent: Ledger | Iterable[Charge | Entry], delta: float | str | None = None) -> Total:
-    """The guarantee of a ledger, or of planned charges; with `delta` also the smallest (epsilon, delta) that is known.
+    """What a ledger, or planned charges, add up to; with `delta` also the smallest (epsilon, delta) that is known.
+
+    Only the pure sum is a guarantee for a ledger whose questions, epsilons or number were chosen in the light of
+    earlier answers. zCDP and (epsilon, delta) are guarantees for a list that was fixed beforehand, such as a plan.
+
+    Args:
+        spent: a ledger, or charges or entries.
+        delta: the failure probability of (epsilon, delta); without it, only pure epsilon and zCDP are computed.
+
+    Returns:
+        The totals, in the three currencies.
+
+    Raises:
+        InvalidType: `spent` holds something else.
+        InvalidValue: `delta` is not between 0 and 1.
+        MissingExtra: `delta` is given, and dp-accounting is not installed.
 
     >>> charges = [Charge("mode", "0.1", "exponential")] * 100
     >>> print(total(charges))
-    10-DP (pure), 0.125001-zCDP
+    10-DP (pure); if fixed beforehand: 0.125001-zCDP
     >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
     2.42
     """

@@ -37,7 +37,8 @@ class Charge:
     """One question's cost: `count` releases of epsilon `each` by the mechanism of this name.
 
     The releases are those that one person can influence: k rounds of a top-k choice are k releases, and an answer for
-    each of many groups is as many releases as there are groups that one person may belong to. They may be adaptive.
+    each of many groups is as many releases as there are groups that one person may belong to. Each may depend on the
+    answers of those before it; their number may not.
 
     >>> charge = Charge("top 3 of diagnosis", each="0.1", mechanism="permute-and-flip", count=3)
     >>> charge.epsilon

@@ -1,7 +1,8 @@
 """Privacy profiles: the largest value of Pr[M(x) in S] - e^a Pr[M(x') in S] over neighbours x, x' and sets S.
 
-A profile says everything about how a mechanism composes, adaptively too (Zhu, Dong & Wang 2022, Theorem 10). For a
-mechanism of this epsilon and |a| <= epsilon it is, at most,
+Profiles bound how the mechanisms of a list compose, if the list was fixed beforehand; each may be asked a question that
+depends on the answers before (Zhu, Dong & Wang 2022, Theorem 10). For a mechanism of this epsilon and |a| <= epsilon
+the profile is, at most,
 
   permute-and-flip   1 - e^((a - epsilon)/2)                            Laplace noise (theorem 2 of docs/theory.md)
   exponential        (1 - e^((a - epsilon)/2))^2 / (1 - e^-epsilon)     bounded range

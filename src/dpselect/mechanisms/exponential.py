@@ -25,6 +25,7 @@ from dpselect.sampling.geometric import Positions
 
 _FIRST_BATCH, _LARGEST_BATCH = 256, 65536
 _MOST_TRIES = 64
+_LEAST_PATIENCE = 1 << 20
 
 
 class ExponentialMechanism(SelectionRecord):
@@ -98,10 +99,15 @@ def choose_by_envelope(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> i
 
     A hot candidate, and every member of a crowd, holds 2**8 tickets. Then every candidate holds one; a hot one or a
     member of a crowd that is drawn by that one is refused.
+
+    The best candidate is always accepted, so a proposal is, with probability at least p = 2**8 / envelope_size. After
+    64 / p proposals without success (which has probability below e**-64) the best candidate may be gone, because the
+    scores changed. Then start over with a copy of them. That changes no probability, as proposals are independent.
     """
     hot = find_hot(gaps)
     hot_tickets = (sum(stop - start for start, stop in hot.crowds) + hot.positions.size) << ZEROS
-    while True:
+    patience = max((hot_tickets + gaps.size) << 6 >> ZEROS, _LEAST_PATIENCE)
+    while patience > 0:
         tickets = draws.indices_below(hot_tickets + gaps.size, batch)
         is_hot = tickets < hot_tickets
         positions = np.where(is_hot, 0, tickets - hot_tickets)
@@ -111,7 +117,9 @@ def choose_by_envelope(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> i
         accepted[~is_hot] = _flip_cold(gaps, hot, positions[~is_hot], draws)
         if accepted.any():
             return int(positions[accepted.argmax()])
+        patience -= tickets.size
         batch = min(2 * batch, _LARGEST_BATCH)
+    return choose_by_envelope(gaps.copied(), draws)
 
 
 def _hot_candidates(hot: Hot, ranks: Positions) -> Positions:

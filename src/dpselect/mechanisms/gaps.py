@@ -2,6 +2,10 @@
 
 One pass over the scores finds the maximum of every block. A block whose best candidate is far below the overall
 maximum holds no likely winner, and is not read again.
+
+Scores are read more than once, and those of a long vector where they are: another thread, or the file of a memory map,
+may change them meanwhile. Then a gap may be negative or NaN, or none may be zero. Every read here copes with that: it
+gives an exponent that is not negative, or raises `ScoresChanged`, and no loop waits for a candidate that is gone.
 """
 
 import math
@@ -16,6 +20,7 @@ import numpy.typing as npt
 
 from dpselect._exact import float_above, float_near, rational
 from dpselect._scores import Array, Vector, not_finite, over_common_denominator
+from dpselect.errors import ScoresChanged
 from dpselect.sampling.coin import Floats
 from dpselect.sampling.enclosure import log_bracket
 from dpselect.sampling.lines import Distances, Lines, of_rounded_gaps
@@ -177,6 +182,8 @@ class Gaps:
         The rate is moderate, so an infinite gap or product stands for an exponent beyond 2**100, and a product that
         underflows for one below 2**-1000: both are far inside the coin's absolute slack.
         """
+        if not (self._whole or np.minimum.reduce(gaps, initial=0.0) >= 0):
+            raise ScoresChanged
         with np.errstate(over="ignore", under="ignore"):
             return gaps.astype(np.float64) * self.rate.approximate
 
@@ -191,7 +198,17 @@ class Gaps:
 
     def exact(self, position: int) -> Fraction:
         """Return the exact exponent of one candidate."""
-        return self.rate.exact * (rational(self.maximum.item()) - rational(self.values[position].item()))
+        return self._below(self.maximum, position)
+
+    def _below(self, maximum: Array, position: int) -> Fraction:
+        best, score = maximum.item(), self.values[position].item()
+        if not -math.inf < score <= best:
+            raise ScoresChanged
+        return self.rate.exact * (rational(best) - rational(score))
+
+    def copied(self) -> "Gaps":
+        """Return the gaps of the scores as they are now, which stay as they are."""
+        return Gaps(np.array(self.values), self.rate)
 
 
 class RationalGaps(Gaps):
@@ -220,14 +237,19 @@ class RationalGaps(Gaps):
         """Return the exact exponent of one candidate."""
         return self._exact[position]
 
+    def copied(self) -> "RationalGaps":
+        """Return the gaps themselves: they were made here, and nobody else has them."""
+        return self
+
 
 class RowGaps(Gaps):
-    """Gaps of a matrix, each row below its own maximum; candidates are counted row by row."""
+    """Gaps of a copy of a matrix, each row below its own maximum; candidates are counted row by row."""
 
     def __init__(self, matrix: Array, rate: Rate, steady: bool = False) -> None:
+        matrix = np.array(matrix, order="C")
         maxima = steady_maxima(matrix) if steady else row_maxima(matrix)
         self.shape = matrix.shape
-        super().__init__(np.ascontiguousarray(matrix).ravel(), rate, maxima)
+        super().__init__(matrix.ravel(), rate, maxima)
         self._all = self.of(matrix, self.maximum[:, np.newaxis]).ravel()
 
     def at(self, candidates: Candidates) -> Array:
@@ -248,8 +270,7 @@ class RowGaps(Gaps):
 
     def exact(self, position: int) -> Fraction:
         """Return the exact exponent of one candidate."""
-        best = self.maximum[position // self.shape[1]]
-        return self.rate.exact * (rational(best.item()) - rational(self.values[position].item()))
+        return self._below(self.maximum[position // self.shape[1]], position)
 
 
 def _positive_float(exponent: Fraction) -> float:
@@ -258,9 +279,15 @@ def _positive_float(exponent: Fraction) -> float:
 
 
 def gaps_of(scores: Vector, rate: Rate, at_least: Fraction | None = None, *, steady: bool = False) -> Gaps:
-    """The gaps of exact scores at a rate, below their maximum or below `at_least` if that is more."""
+    """The gaps of exact scores at a rate, below their maximum or below `at_least` if that is more.
+
+    A short vector is copied, and so is a long one that becomes Fractions; another long one is read where it is.
+    """
     if isinstance(scores, np.ndarray):
-        if rate.is_moderate and _fits(at_least, scores.dtype):
+        fits = rate.is_moderate and _fits(at_least, scores.dtype)
+        if scores.size <= SHORT or not fits:
+            scores = np.array(scores)
+        if fits:
             return Gaps(scores, rate, at_least=_native(at_least, scores.dtype), steady=steady)
         block_maxima(scores)  # refuses scores that are not finite
         scores = [rational(score) for score in scores.tolist()]

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from dpselect import _validate
 from dpselect._exact import rational, rounded_up_text
-from dpselect._scores import Vector, as_vector, losses
+from dpselect._scores import Vector, as_vector, copied, losses
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.record import Number
 from dpselect.probability.grid import Floats
@@ -40,6 +40,8 @@ def generalized_scores(scores: Any, sensitivities: Any, epsilon: Number, failure
     Give them to any mechanism of sensitivity one: `PermuteAndFlip(epsilon).select(generalized_scores(...))`. With
     probability 1 - failure the candidate that permute-and-flip or the exponential mechanism then selects has a score
     of at least max over j of (q_j - 2 t s_j), with t = 2 log(n / failure) / epsilon.
+
+    They are not monotonic, even where the scores are: do not state `monotonic=True` for them.
 
     Args:
         scores: one for each candidate. Secret, and so is the result.
@@ -88,9 +90,10 @@ def _sensitivities(sensitivities: Any, count: int) -> Vector:
 
 
 def _finite(vector: Vector) -> Vector:
-    if isinstance(vector, np.ndarray):
-        losses(vector)  # refuses numbers that are not finite; Fractions are
-    return vector
+    own = copied(vector)  # so that nobody changes it between this check and its use
+    if isinstance(own, np.ndarray):
+        losses(own)  # refuses numbers that are not finite; Fractions are
+    return own
 
 
 @dataclass(frozen=True, repr=False)

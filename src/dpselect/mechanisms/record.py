@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpselect import _validate
 from dpselect._exact import shortest_text
-from dpselect._scores import as_rows, as_vector
+from dpselect._scores import as_rows, as_vector, copied
 from dpselect.errors import NotConverged
 from dpselect.mechanisms.claim import Claim, stated
 from dpselect.mechanisms.gaps import SHORT, Gaps, Rate, RowGaps, gaps_of
@@ -134,7 +134,7 @@ class SelectionRecord(ABC):
 
         The probabilities of private scores are themselves private: for public, synthetic or the owner's own scores.
         """
-        gaps = gaps_of(as_vector(scores), self._rate)
+        gaps = gaps_of(copied(as_vector(scores)), self._rate)
         probabilities = self._probabilities(gaps.approximate(gaps.at(slice(None))))
         if not abs(probabilities.sum() - 1) <= _SUM_TOLERANCE:
             raise NotConverged("the probabilities do not sum to one: please report the shape of these scores")

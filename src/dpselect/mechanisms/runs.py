@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._scores import Array, Vector
+from dpselect.errors import ScoresChanged
 from dpselect.mechanisms.gaps import Gaps
 from dpselect.sampling.arrival import Arrival, draw_prefixes, earliest, float_bounds
 from dpselect.sampling.draws import Draws
@@ -32,6 +33,8 @@ def choose_in_runs(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool = Fa
 
 def _earliest_run(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool) -> int:
     runs, zeros = _every_run(gaps) if steady else _warm_runs(gaps, lengths, draws)
+    if not runs.size:  # the best run was hot when it was first read
+        raise ScoresChanged
     prefixes = draw_prefixes(zeros, draws.source)
     exponents = gaps.exponents(runs)
     finite = np.minimum(exponents.approximate, gaps.largest_exponent)

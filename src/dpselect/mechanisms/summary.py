@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpselect._scores import as_vector
-from dpselect.errors import InvalidType, InvalidValue, withheld
+from dpselect.errors import InvalidType, InvalidValue, ScoresChanged, withheld
 from dpselect.mechanisms.batches import gathered, stream_of
 from dpselect.mechanisms.flips import flip, flip_long
 from dpselect.mechanisms.gaps import SHORT, Gaps, gaps_of
@@ -66,7 +66,8 @@ class Summary:
     """A selection in the making: see candidates block by block, on as many machines as you like, and merge.
 
     A summary holds three secret numbers, whatever it has seen; its repr shows none of them. It can be pickled. The
-    selection is made while candidates are seen: `result` tells it, and telling it twice tells the same.
+    selection is made while candidates are seen. Calling `result` twice returns the same label; after more candidates
+    were seen it may return another, and each different result is a release of its own, which costs epsilon again.
 
     >>> from dpselect import PermuteAndFlip
     >>> first, second = PermuteAndFlip(epsilon=1).summary(), PermuteAndFlip(epsilon=1).summary()
@@ -168,7 +169,8 @@ def seen(  # noqa: PLR0913, PLR0917 - what is seen, by what, and how
     if part is not None:
         part = part.thinned(maximum, mechanism.rate, draws)
     if not heads.size:
-        assert part is not None  # the best candidate of a first block is a head
+        if part is None or not part.heads:  # the best candidate of all, in this block or before it, is a head
+            raise ScoresChanged
         return replace(part, candidates=part.candidates + gaps.size, writable=part.writable and named.writable)
     position = heads.choose(draws)
     block = Part(maximum, heads.size, position, named.at(position), gaps.size, named.writable)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpselect._exact import LONGEST
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.labels import Unlabelled
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
@@ -29,7 +30,10 @@ Cells = dict[str, str | None]
 
 
 def _integer(text: str) -> int:
-    return int(text, 16)
+    number = int(text, 16)
+    if f"{number:x}" != text:  # int also reads 1_0, and digits of other scripts
+        raise ValueError
+    return number
 
 
 def _quotient(number: Fraction) -> str:
@@ -39,6 +43,20 @@ def _quotient(number: Fraction) -> str:
 def _fraction(text: str) -> Fraction:
     numerator, denominator = text.split("/")
     return Fraction(_integer(numerator), _integer(denominator))
+
+
+def _number(text: str) -> Fraction:
+    """A parameter or a score, which is not too long for arithmetic."""
+    if len(text) > LONGEST:
+        raise ValueError
+    return _fraction(text)
+
+
+def _decimal(text: str) -> Decimal:
+    number = Decimal(text)
+    if str(number) != text:
+        raise ValueError
+    return number
 
 
 def _flag(text: str) -> bool:
@@ -71,7 +89,7 @@ _LABELS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "integer": (int, lambda label: f"{label:x}", _integer),
     "float": (float, float.hex, float.fromhex),
     "fraction": (Fraction, _quotient, _fraction),
-    "decimal": (Decimal, str, Decimal),
+    "decimal": (Decimal, str, _decimal),
     "timestamp": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
     "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
     "bytes": (bytes, bytes.hex, bytes.fromhex),
@@ -82,7 +100,7 @@ _KIND = {type_: kind for kind, (type_, _, _) in _LABELS.items()}
 
 
 _PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
-    **dict.fromkeys(PUBLIC, (_quotient, _fraction)),
+    **dict.fromkeys(PUBLIC, (_quotient, _number)),
     "monotonic": (str, _flag),
 }
 
@@ -130,7 +148,7 @@ def _part(cells: Cells) -> Part:
     heads, head, candidates = (_integer(cells[name] or "") for name in ("heads", "head", "candidates"))
     kind, text = cells["label_kind"], cells["label"]
     label = Unlabelled.POSITION if kind is None else _LABELS[kind][2](text or "")
-    return Part(_fraction(cells["maximum"] or ""), heads, head, label, candidates)
+    return Part(_number(cells["maximum"] or ""), heads, head, label, candidates)
 
 
 def _written(part: Part) -> tuple[str | None, str | None]:

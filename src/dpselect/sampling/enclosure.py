@@ -7,6 +7,8 @@ Fractions that shrinks to the true value as the precision grows.
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from dpselect.errors import InvalidValue
+
 
 def _context(digits: int, rounding: str) -> Context:
     return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
@@ -21,6 +23,8 @@ def scaled_exp(exponent: Fraction, depth: int) -> int:
 
     exp of a non-zero rational is irrational (Lambert), so the product is never an integer and the loop ends.
     """
+    if exponent < 0:  # or the loop would not end
+        raise InvalidValue("exponent must be >= 0")
     if exponent == 0:
         return 1 << depth
     if exponent >= depth:  # then exp(-exponent) <= e**-depth < 2**-depth

@@ -6,6 +6,7 @@ No float takes part, so there is nothing to filter.
 import numpy as np
 import numpy.typing as npt
 
+from dpselect.errors import ScoresChanged
 from dpselect.sampling.bits import BitSource
 
 Integers = npt.NDArray[np.int64]
@@ -15,7 +16,9 @@ _HALF, _SHIFT = np.uint64(2**32 - 1), np.uint64(32)
 
 
 def index(bound: int, source: BitSource) -> int:
-    """A uniform integer in range(bound)."""
+    """A uniform integer in range(bound). There is always something to choose from, unless scores changed meanwhile."""
+    if bound < 1:
+        raise ScoresChanged
     width = (bound - 1).bit_length()
     while True:
         candidate = source.bits(width)
@@ -29,6 +32,8 @@ def index_at_once(bound: int, source: BitSource) -> int:
     The high half of bound * word is uniform if words whose low half is below 2**128 mod bound are refused. That happens
     with probability below bound / 2**128, so the number of words does not depend on the bound.
     """
+    if bound < 1:
+        raise ScoresChanged
     while True:
         high, low = divmod(bound * source.bits(_WORD), 1 << _WORD)
         if low >= (1 << _WORD) % bound:
@@ -41,6 +46,8 @@ def indices_at_once(bounds: Integers, source: BitSource) -> Integers:
     A word is refused with probability below bound / 2**64. The product is taken in two parts of 32 bits: neither
     bound * part nor its sum with a carry below 2**32 reaches 2**64.
     """
+    if (bounds < 1).any():
+        raise ScoresChanged
     factors, drawn = bounds.astype(np.uint64), np.empty(len(bounds), np.int64)
     left = np.arange(len(bounds))
     while left.size:
@@ -56,6 +63,8 @@ def indices_at_once(bounds: Integers, source: BitSource) -> Integers:
 
 def indices_below(bound: int, tries: int, source: BitSource) -> Integers:
     """Independent uniform integers in range(bound): at most `tries` of them, at least half as many on average."""
+    if bound < 1:
+        raise ScoresChanged
     width = (bound - 1).bit_length()
     word = 32 if width <= 32 else 64
     drawn = source.words(tries, word) >> np.uint8(word - width) if width else np.zeros(tries, np.uint64)
@@ -64,6 +73,8 @@ def indices_below(bound: int, tries: int, source: BitSource) -> Integers:
 
 def indices(bounds: Integers, source: BitSource) -> Integers:
     """One uniform integer below each bound (1 <= bound <= 2**32)."""
+    if len(bounds) and bounds.min() < 1:
+        raise ScoresChanged
     drawn = np.zeros(len(bounds), np.int64)
     # frexp writes b - 1 = f * 2**e with 0.5 <= f < 1, so e is the bit length; exact below 2**53.
     widths = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.uint64)

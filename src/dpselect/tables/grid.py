@@ -13,6 +13,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
+from dpselect._exact import has_few_digits
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.kinds import Column, Kind, digits_after_point, kind_of_value
 
@@ -118,8 +119,11 @@ def _decimal(value: Any, name: str) -> Decimal:
     """The number as it is written; a float by the shortest text that gives it."""
     if kind_of_value(value) not in _NUMBERS:
         raise InvalidType(f"{name} must be a number, got {type(value).__name__}")
-    decimal = Decimal(int(value)) if isinstance(value, Integral) else Decimal(str(value))
-    if not decimal.is_finite() or abs(decimal.adjusted()) > 40:
+    if isinstance(value, Integral):  # a long one would take long to convert
+        decimal = Decimal(int(value)) if abs(int(value)) < 10**41 else Decimal("inf")
+    else:
+        decimal = Decimal(str(value))
+    if not decimal.is_finite() or abs(decimal.adjusted()) > 40 or not has_few_digits(decimal):
         raise InvalidValue(f"{name} must be a finite number of moderate size: give the public range of the column")
     return decimal
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect._exact import NotExact, NotFinite, rational_from_text
+from dpselect._exact import NotExact, NotFinite, decimal_from_text, rational_from_text
 from dpselect.errors import InvalidValue
 
 
@@ -113,8 +113,8 @@ def _zoned_from_text(text: str) -> datetime.datetime:
 _READERS: dict[Kind, Callable[[str], Any]] = {
     Kind.BOOLEAN: _boolean_from_text,
     Kind.INTEGER: _integer_from_text,
-    Kind.DECIMAL: lambda text: Decimal(text.strip()),
-    Kind.FLOAT: float,
+    Kind.DECIMAL: decimal_from_text,
+    Kind.FLOAT: lambda text: float(decimal_from_text(text)),
     Kind.TEXT: str,
     Kind.DATE: lambda text: datetime.date.fromisoformat(text.strip()),
     Kind.TIMESTAMP: lambda text: datetime.datetime.fromisoformat(text.strip()),

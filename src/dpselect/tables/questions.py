@@ -44,7 +44,7 @@ class Question(Protocol):
 class TopK:
     """The candidates that most individuals have, in order of selection; `k` is None for the single mode.
 
-    Top-k by peeling: k selections, each among the candidates that are left (Durfee & Rogers 2019, Section 3).
+    Top-k by peeling: k selections, each among the candidates that are left (Durfee & Rogers 2019).
     """
 
     column: Column

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from dpselect._exact import decimal_from_text
+
 _READERS: dict[str, Callable[[str], Any]] = {
-    "decimal": Decimal,
+    "decimal": decimal_from_text,
     "date": datetime.date.fromisoformat,
     "timestamp": datetime.datetime.fromisoformat,
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect._exact import LARGEST_EXPONENT, float_near, rational
+from dpselect._exact import LARGEST_EXPONENT, float_near, has_few_digits, rational
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.kinds import Column, Kind, kind_of_value
 
@@ -97,7 +97,7 @@ def _check_numbers(items: list[Any], name: str) -> None:
     for item in items:
         finite, short = True, True
         if isinstance(item, Decimal):
-            finite, short = item.is_finite(), abs(item.adjusted()) <= LARGEST_EXPONENT
+            finite, short = item.is_finite(), abs(item.adjusted()) <= LARGEST_EXPONENT and has_few_digits(item)
         elif isinstance(item, float):
             finite = math.isfinite(item)
         elif isinstance(item, int):

@@ -42,8 +42,9 @@ export function addQuestions(chooseEpsilon) {
     const kind = accounting === "pure" ? "pure ε" : "an (ε, δ) budget";
     const text = `Take ε = ${epsilon} for each selection, with ${NAMES[better]}.`;
     const why = ` Under ${kind} it loses least on these scores: ${short(error)} ${state.unit} on average.`;
+    const fixed = accounting === "pure" ? "" : " This holds if k and the epsilons do not depend on the answers.";
     const rows = Object.entries(mechanisms).map(([name, row]) => [NAMES[name], row.epsilon, short(row.expected_error), use(name, row)]);
-    return [element("p", {}, element("strong", {}, text), why), table(["Mechanism", "ε each", "Average error", "Use it"], rows)];
+    return [element("p", {}, element("strong", {}, text), why + fixed), table(["Mechanism", "ε each", "Average error", "Use it"], rows)];
   }
 }
 
