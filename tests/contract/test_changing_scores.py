@@ -37,18 +37,19 @@ SIZES = [7, 2 * BLOCK + 100]  # one of each road
 assert SIZES[0] <= SHORT < SIZES[1]
 
 
-def _seen(scores: Any, before: Any = None) -> int:
-    seen = PermuteAndFlip(1).summary()
+def _seen(scores: Any, before: Any = None, steady: bool = False) -> int:
+    seen = PermuteAndFlip(1).summary(steady=steady)
     if before is not None:
         seen.update([before])
     seen.update(scores)
     return max(0, seen.result() - (before is not None))
 
 
-def _run(scores: Any) -> int:
+def _run(scores: Any, steady: bool = False) -> int:
     """The run that is selected, of lengths from 1 to 1000."""
     lengths = 1 + np.arange(len(scores)) % 1000
-    return int(np.searchsorted(np.cumsum(lengths), PermuteAndFlip(1).select_runs(scores, lengths), side="right"))
+    position = PermuteAndFlip(1).select_runs(scores, lengths, steady=steady)
+    return int(np.searchsorted(np.cumsum(lengths), position, side="right"))
 
 
 # What selects a candidate from a vector.
@@ -57,6 +58,11 @@ CHOICES: dict[str, Ask] = {
     **{f"extreme rate of {kind.__name__}": lambda scores, kind=kind: kind("1e-400").select(scores) for kind in KINDS},
     **{f"row of {kind.__name__}": lambda scores, kind=kind: kind(1).select_rows(scores[None])[0] for kind in KINDS},
     "early exit": lambda scores: PermuteAndFlip(1).select(scores, early_exit=True),
+    "steady": lambda scores: PermuteAndFlip(1).select(scores, steady=True),
+    "steady at an extreme rate": lambda scores: PermuteAndFlip("1e-400").select(scores, steady=True),
+    "steady row": lambda scores: PermuteAndFlip(1).select_rows(scores[None], steady=True)[0],
+    "steady runs": lambda scores: _run(scores, steady=True),
+    "steady summary after less": lambda scores: _seen(scores, -100, steady=True),
     "runs": _run,
     "summary": _seen,
     "summary after less": lambda scores: _seen(scores, -100),
