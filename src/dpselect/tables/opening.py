@@ -27,9 +27,9 @@ def open_table(  # noqa: PLR0913 - the public contract
 
     Args:
         source: a CSV or Parquet file (also a folder or a pattern such as "visits-*.parquet"), a DuckDB relation, a
-            pandas or polars DataFrame, or an Arrow table; with engine="spark" also a Spark DataFrame. Its schema is taken
-            as public. State the types when you make a frame (dtype=, schema=): types that were guessed from the rows
-            reveal something about them.
+            pandas or polars DataFrame, or an Arrow table; with engine="spark" also a Spark DataFrame. Its schema
+            counts as public. State the types when you make a frame (dtype=, schema=): types that were guessed from the
+            rows reveal something about them.
         person: the column that names the individual. All rows of a person together are protected. Without it, each row
             is an individual of its own. Rows without a person are left out.
         neighbours: "add-remove" protects whether somebody is in the table; "replace" protects what their data are, and
