@@ -269,8 +269,8 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     ),
     "a cut Parquet file": lambda folder: asked(written(folder / "t.parquet", b"PAR1" + CANARY.encode())),
     "scores that are not UTF-8": lambda folder: read_scores(str(written(folder / "s.csv", CANARY.encode() + b"\xff"))),
-    "scores that are no CSV": lambda folder: read_scores(str(written(folder / "s.csv", f'a,"{CANARY}"x'.encode()))),
-    "scores that are no numbers": lambda folder: read_scores(
+    "scores that are not CSV": lambda folder: read_scores(str(written(folder / "s.csv", f'a,"{CANARY}"x'.encode()))),
+    "scores that are not numbers": lambda folder: read_scores(
         str(written(folder / "s.csv", f"a,1\nb,{CANARY}".encode()))
     ),
     "scores that cannot be read": lambda _: PermuteAndFlip(1).select(Unreadable()),

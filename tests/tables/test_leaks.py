@@ -32,7 +32,7 @@ def raw(values, type_):
 
 
 def broken_texts(type_):
-    """Texts of which some are no UTF-8."""
+    """Texts of which some are not UTF-8."""
     whole = [
         b"a",
         b"\xff",

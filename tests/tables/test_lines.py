@@ -225,7 +225,7 @@ def test_blank_lines_do_not_hide_the_row_behind_them(blank, rows_of, rows_of_wor
 
 
 def test_a_long_line_is_left_out_before_it_is_looked_at():
-    """The query itself tests the length, whatever the reader of the file did: in workers there is no other test."""
+    """The query tests the length itself, and does not rely on the reader of the file."""
     kept, left_out = ("x," + "q" * (size - 2) for size in (lines.LONGEST_LINE - 1, lines.LONGEST_LINE))
     assert [len(row[1]) for row in split_by_engine([left_out, kept], ",", ["a", "b"])] == [len(kept) - 2]
     query = lines.rows_of("lines", ",", ["a", "b"], ["a", "b"])

@@ -118,7 +118,7 @@ class Folders:
 
 
 class Frame:
-    """Columns of a data frame, or of whatever else Arrow carries."""
+    """Columns of a data frame, or of something else that Arrow carries."""
 
     query = f"SELECT * FROM {_FRAME}"
     files: Sequence[Path] = ()
@@ -156,7 +156,7 @@ class Relation:
         """Return an Arrow table without rows."""
         return self._relation.limit(0).to_arrow_table()
 
-    def scanned(self, names: Sequence[str]) -> Any:  # noqa: ARG002 - all columns, by whatever name
+    def scanned(self, names: Sequence[str]) -> Any:  # noqa: ARG002 - all columns
         """Return a new stream, which can be read once and must be read to its end."""
         return self._relation.to_arrow_reader()
 

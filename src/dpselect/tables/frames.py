@@ -48,7 +48,7 @@ class FrameColumns(Protocol):
 
 
 def columns_of(frame: Any) -> FrameColumns:
-    """The columns of a pandas or polars DataFrame, of Arrow data, or of whatever else DuckDB scans in place."""
+    """The columns of a pandas or polars DataFrame, of Arrow data, or of another object that DuckDB scans."""
     kinds: dict[tuple[str, str], Callable[[Any], FrameColumns]] = {
         ("pandas", "DataFrame"): PandasColumns,
         ("polars", "DataFrame"): PolarsColumns,
@@ -67,7 +67,7 @@ def _check_names(names: Sequence[Any]) -> None:
         if not isinstance(name, str):
             raise InvalidType(f"source has a column whose name is of type {type(name).__name__}, not text: {remedy}")
     if not all(name and _is_unicode(name) for name in names):
-        raise InvalidValue(f"source has a column whose name is empty, or no text that UTF-8 can write: {remedy}")
+        raise InvalidValue(f"source has a column whose name is empty or cannot be written in UTF-8: {remedy}")
     if len({name.lower() for name in names}) != len(names):
         raise InvalidValue("source has two columns of the same name (upper and lower case are the same): rename one")
 
@@ -163,7 +163,7 @@ class PolarsColumns:
 
     def scanned(self, names: Sequence[str]) -> Any:
         """Return a part of the frame, or an Arrow table where a column must be converted."""
-        from polars import selectors  # noqa: PLC0415 - whoever hands in a frame has it
+        from polars import selectors  # noqa: PLC0415 - imported when used
 
         part = self._frame.select(selectors.by_name(*names))
         if not any(self.is_untyped(name) or _is_zoned(self._types[name]) for name in names):
@@ -176,7 +176,7 @@ class PolarsColumns:
 
     def described(self) -> Any:
         """Return a frame without rows."""
-        import polars as pl  # noqa: PLC0415 - whoever hands in a frame has it
+        import polars as pl  # noqa: PLC0415 - imported when used
 
         return pl.DataFrame(schema={name: pl.String if str(t) == "Object" else t for name, t in self._types.items()})
 
@@ -349,7 +349,7 @@ def _texts_together(values: Sequence[Any] | np.ndarray[Any, Any]) -> pa.Array:
 
 
 def _text(value: Any) -> str | None:
-    """The text of an object; None if it is missing, or whatever its own methods raise."""
+    """The text of an object; None if it is missing, or if its own methods fail."""
     try:
         kind = type(value)
         if kind.__name__ in _MISSING or (issubclass(kind, float) and math.isnan(value)):

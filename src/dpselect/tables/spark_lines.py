@@ -66,7 +66,7 @@ class LineReader:
                         rows = connection.sql(query).to_arrow_table()
                         yield from rows.rename_columns([f"c{i}" for i in range(len(self.wanted))]).to_batches()
             return
-        except Exception:  # noqa: S110 - raised below, where it is no context
+        except Exception:  # noqa: S110 - raised below, without a context
             pass
         raise EngineFailure("a file could not be read: check that every worker can reach it")
 

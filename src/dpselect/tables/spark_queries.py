@@ -78,7 +78,8 @@ def _given(rows: Rows, question: Column, who: Individuals) -> DataFrame:
         columns["member"] = who.groups.column
     if who.person is not None:
         columns["person"] = who.person
-    given = rows.select([column.name for column in columns.values()]).toDF(*columns)
+    named = [column.name for column in columns.values()]
+    given = rows.select(named, people=who.person is not None).toDF(*columns)
     return given if who.person is None else given.where("person IS NOT NULL")
 
 

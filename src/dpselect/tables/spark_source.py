@@ -21,6 +21,7 @@ from dpselect.tables.spark_lines import LineReader, ranges_of
 from dpselect.tables.spark_session import session
 
 _BINARY = "UTF8_BINARY"
+_NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
 # No row can make this fail: one microsecond times a number of 64 bits, added to zero, has 64 bits.
 _IN_UTC = "TIMESTAMP_NTZ '1970-01-01' + make_dt_interval(0, 0, 0, 0.000001) * unix_micros({column})"
 _GLOB = str.maketrans({mark: "\\" + mark for mark in "\\*?[]{}"})
@@ -32,8 +33,11 @@ class Rows(Protocol):
     spark: SparkSession
     columns: dict[str, Column]
 
-    def select(self, names: Sequence[str]) -> DataFrame:
-        """Return these columns, named c0, c1, ...: no name of the user's meets one of ours."""
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
+        """Return these columns, named c0, c1, ...: no name of the user's meets one of ours.
+
+        With `people` the last one names them, and no two of its values may become one.
+        """
         ...
 
     def content(self, columns: Sequence[Column]) -> str:
@@ -53,7 +57,7 @@ class FrameRows:
             described = {name: _agreed(column, described.get(name)) for name, column in columns.items()}
         self.columns, self._places = described, {name: i for i, name in enumerate(frame.columns)}
 
-    def select(self, names: Sequence[str]) -> DataFrame:
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - exact as they are
         """Return these columns, renamed."""
         numbered = self._frame.toDF(*(f"p{i}" for i in range(len(self._frame.columns))))
         return numbered.select(*(self._plain(self._places[name]).alias(f"c{i}") for i, name in enumerate(names)))
@@ -91,7 +95,7 @@ class LineRows:
         self._names, self._folders = tuple(names), listing.folder_columns(names)
         self.columns = {name: sql.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
 
-    def select(self, names: Sequence[str]) -> DataFrame:
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - exact as they are
         """Return these columns, renamed; a task for each range of bytes."""
         reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names), self._folders)
         numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
@@ -110,9 +114,11 @@ class LocalRows:
         self.spark = session()
         self.columns = dict(duckdb_source.schema(self._source, self._connection))
 
-    def select(self, names: Sequence[str]) -> DataFrame:
-        """Return these columns, renamed, in types that Spark has."""
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
+        """Return these columns, renamed, in types that Spark has. It has no nanoseconds: for people they are text."""
         columns = [self.columns[name] for name in names]
+        if people and columns[-1].type in _NANOSECONDS:
+            columns[-1] = sql.column(columns[-1].name, "VARCHAR")
         selected = ", ".join(f"{_sent(column)} AS c{i}" for i, column in enumerate(columns))
 
         def selected_rows(source: duckdb_source.Source) -> pa.Table:

@@ -45,7 +45,7 @@ class Reader:
                 found = connection.sql(query).to_arrow_table()
                 yield from _replaced(block, found).to_batches()
             return
-        except Exception:  # noqa: S110 - raised below, where it is no context
+        except Exception:  # noqa: S110 - raised below, without a context
             pass
         raise EngineFailure("a worker could not read its rows")
 

@@ -98,7 +98,6 @@ def random_case(rng: Random, wanted: Wanted) -> Case:
     odd = [(), *[rng.sample(source.odd, min(len(source.odd), 1)) for _ in range(2)]]
     named = zip((WHO, GROUP, VALUE), used, odd, strict=True)
     columns = tuple(random_column(name, type_, rng, lines=lines, odd=own) for name, type_, own in named)
-    columns = (_in_microseconds(columns[0]), *columns[1:])
     person = rng.choice(wanted.persons)
     return Case(
         columns=columns,
@@ -121,11 +120,6 @@ def random_column(name: str, type_: Type, rng: Random, *, lines: bool, odd: Sequ
     fit = [value for value in values if not (lines and set("\n\r\x1f\0") & set(value))]
     kept = rng.sample(fit, min(len(fit), 5)) + rng.sample(special, min(len(special), 1))
     return Column(name, type_, tuple(cluster), (*kept, *odd))
-
-
-def _in_microseconds(people: Column) -> Column:
-    """People who differ by nanoseconds may be one person to the engine: see "Who is protected" in docs/tables.md."""
-    return replace(people, values=tuple(name for name in people.values if not getattr(name, "nanosecond", 0)))
 
 
 def random_row(columns: Sequence[Column], rng: Random) -> Row:
