@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect.sampling.bits import ScriptedBits
-from dpselect.sampling.enclosure import scaled_exp
+from dpselect.sampling.enclosure import log_bracket, scaled_exp
 from dpselect.sampling.index import index_at_once, indices_at_once
 from dpselect.sampling.lines import Distances, GapBounds, GapTable, of_rounded_gaps
 from dpselect.sampling.octets import octet_tables
@@ -36,6 +36,17 @@ def assert_exact(lines, level, exponent):
     heads, is_open = decided(lines, level)
     assert heads == [octet < expected for octet in range(256)]
     assert is_open == [octet == expected for octet in range(256)]
+
+
+def assert_right(lines, level, exponent):
+    """Nothing is decided wrongly, and at most one more octet than its own leaves the coin open."""
+    own = line(exponent)
+    heads, is_open = decided(lines, level)
+    assert is_open[own]
+    assert sum(is_open) <= 2
+    for octet in range(256):
+        assert is_open[octet] or heads[octet] == (octet < own)
+        assert not (is_open[octet] and heads[octet])
 
 
 @pytest.mark.parametrize("rate", RATES + EXTREME, ids=str)
@@ -77,19 +88,25 @@ def test_float_scores_anywhere(best, loss, rate):
     assert_exact(lines, np.array([score]), rate * (Fraction(best) - Fraction(score)))
 
 
-def test_lines_that_floats_leave_in_doubt_are_settled_exactly(monkeypatch):
-    """Where cancellation leaves no error to look at, rationals decide; they agree with the fast way elsewhere."""
-    settled = []
-    exact = Distances._least_float
-    monkeypatch.setattr(Distances, "_least_float", lambda *arguments: settled.append(1) or exact(*arguments))
-    distances = Distances(Fraction(1))
-    for k in range(1, 256):
-        best = math.log(256 / k)  # which is t_k to the last bit: the difference is what is left of t_k
-        assert_exact(distances.of_float_scores(best), np.array([0.0]), Fraction(best))
-    for k in (1, 9, 200):
-        near = float(Fraction(10) - Fraction(math.log(256 / k)))
-        assert distances._least_float(10.0, k, near) == distances.of_float_scores(10.0)._least[k]
-    assert settled
+@pytest.mark.parametrize("digits", [16, 20, 30, 34, 40, 44, 60])
+@pytest.mark.parametrize("k", [1, 3, 100, 255])
+def test_lines_in_doubt_decide_nothing_wrongly(k, digits):
+    """A rate for which the best score is t_k to so many digits: nothing is left of the difference but roundings."""
+    rate = (log_bracket(Fraction(256, k), digits)[0] / 100).limit_denominator(10**digits)
+    for best in (99.0, 100.0, math.nextafter(100, 101), 101.0):
+        lines = Distances(rate).of_float_scores(best)
+        for score in (0.0, -0.0, 5e-324, -5e-324, 1e-40, -1e-40, 1e-15, -1e-15, 2e-29, -2e-29, 1.0, best):
+            assert_right(lines, np.array([score]), rate * (Fraction(best) - Fraction(score)))
+
+
+def test_the_work_for_lines_does_not_depend_on_the_best_score(monkeypatch):
+    """No rational is asked for, whether the best score is at a line or not: the same steps in floats."""
+    distances = Distances(Fraction(1, 10))
+    distances.of_float_scores(1.0)
+    monkeypatch.setattr("dpselect.sampling.lines.log_bracket", None)
+    monkeypatch.setattr("dpselect.sampling.lines.Fraction", None)
+    for best in (math.log(256 / 3) * 10, 1.0, 0.0, 1e300):
+        distances.of_float_scores(best)
 
 
 @pytest.mark.parametrize("rate", RATES, ids=str)
@@ -104,12 +121,7 @@ def test_rounded_gaps_are_never_decided_wrongly(rate):
             for step in range(-9, 9)
         ),
     ]:
-        own = line(rate * Fraction(gap))
-        heads, is_open = decided(lines, np.array([gap]))
-        assert is_open[own]
-        assert sum(is_open) <= 2
-        assert all(octet < own for octet in np.flatnonzero(heads))
-        assert not any(heads[own:])
+        assert_right(lines, np.array([gap]), rate * Fraction(gap))
 
 
 @pytest.mark.parametrize("bound", range(1, 9))

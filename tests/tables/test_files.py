@@ -218,6 +218,50 @@ def test_files_with_other_names_or_in_other_folders_are_no_copies(tmp_path):
     assert rows_in(f"{tmp_path}/*.csv") == [2, 2]
 
 
+@pytest.mark.parametrize("one", ["visits.csv", "Visits.CSV", "visits.csv.csv", "visits.csv.txt"])
+@pytest.mark.parametrize("other", ["VISITS.csv.gz", "visits.txt.gz.gz.csv", "ViSiTs.tsv"])
+def test_copies_are_known_in_any_case_and_behind_any_endings(one, other, tmp_path):
+    for name in (one, other):
+        test_sources.saved(tmp_path / name, b"p,d\n1,x\n")
+    with pytest.raises(InvalidValue, match="names differ only in the ending"):
+        dpselect.open_table(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["~", "file:", "file:~", "s3:", "http:", "~root", "$HOME", "%7E", "-", "C:", "gs:"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_relative_path_means_to_the_engine_what_it_means_here(name, kind, tmp_path, monkeypatch):
+    """DuckDB takes a leading ~ for the home folder, and file: for nothing: it would read the other file twice."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    data = {"csv": b"p,d\n1,x\n2,y\n", "parquet": pa.table({"d": ["x", "y"]})}[kind]
+    empty = {"csv": b"p,d\n", "parquet": pa.table({"d": pa.array([], pa.string())})}[kind]
+    test_sources.saved(home / f"a.{kind}", data)
+    test_sources.saved(work / f"a.{kind}", data)
+    test_sources.saved(work / name / f"a.{kind}", empty)
+    test_sources.saved(work / name / str(work).lstrip("/") / f"a.{kind}", empty)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(work)
+    for source in (".", "**", f"**/*.{kind}", f"{name}/../**/*.{kind}"):
+        assert rows_in(source) == [1, 1]
+    assert rows_in(f"{name}/a.{kind}") == [0, 0]
+
+
+def test_files_that_become_one_after_they_were_listed_are_refused(tmp_path):
+    """Between opening and asking, a file may be replaced by a link to another one."""
+    for name in ("a.csv", "b.csv"):
+        test_sources.saved(tmp_path / name, b"p,d\n1,x\n")
+    table = dpselect.open_table(tmp_path)
+    assert counts(table, "d", ["x"]) == [2]
+    (tmp_path / "b.csv").unlink()
+    (tmp_path / "b.csv").symlink_to("a.csv")
+    with pytest.raises(InvalidValue, match="names one file twice: open it again"):
+        table.mode("d", candidates=["x"], epsilon=1)
+
+
+def test_a_name_that_is_too_long_is_no_file():
+    with pytest.raises(InvalidValue, match="there is no such file"):
+        dpselect.open_table("x" * 5000)
+
+
 # Names of folders are columns of private text.
 
 ODD = ["1", "2023", "01", "2024-01-01", "a b", " lead", "trail ", "é", "e\u0301", "日本", "%41", "%C3%A9", "100%"]
@@ -237,7 +281,9 @@ def meant(written):
 
 
 def is_read(written):
-    return "\\" not in written and "\udcff" not in written
+    """Whether the rows of a folder are read, by the rules of docs/tables.md."""
+    is_pattern_with_colon = ":" in written and set(written) & set("*?[]{}")
+    return "\\" not in written and "\udcff" not in written and not is_pattern_with_colon
 
 
 def partition(top, written, kind, rows=1):

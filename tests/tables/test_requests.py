@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from dpselect import Ledger, open_table
 from dpselect.cli import main
-from dpselect.errors import EngineFailure, RequestConflict, UnitMismatch
+from dpselect.errors import EngineFailure, RequestConflict, RequestUnanswered, UnitMismatch
 from dpselect.tables.content import of_source
 from dpselect.tables.duckdb_engine import DuckDBEngine
 from dpselect.tables.duckdb_source import connect, schema, source_of
@@ -241,6 +241,18 @@ def test_the_digest_is_made_for_requests_only_and_before_the_charge(path, monkey
         QUESTIONS["groups"](table, epsilon="0.1", request_id="r")
     assert seen == [(Fraction(1, 10), ["code", "who", "county"])]
     assert Ledger(path).spent == Fraction(1, 10)
+
+
+def test_an_answer_of_data_that_changed_meanwhile_is_not_stored(path, monkeypatch):
+    """Between the digest and the draw the files may be written anew: then the answer is of other data."""
+    digests = iter(["before", "after", "after"])
+    monkeypatch.setattr(DuckDBEngine, "content", lambda self, columns: next(digests))
+    table = open_table(SAME, person="who", ledger=path, budget="1")
+    QUESTIONS["mode"](table, epsilon="0.1", request_id="r")
+    [entry] = Ledger(path).entries()
+    assert entry.answer is None
+    with pytest.raises(RequestUnanswered):
+        QUESTIONS["mode"](table, epsilon="0.1", request_id="r")
 
 
 def test_a_file_that_is_gone_fails_without_its_message(tmp_path, path):

@@ -71,12 +71,11 @@ def test_folders_of_partitions_have_their_columns(session, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-@pytest.mark.parametrize("colons", [False, True])
-def test_odd_names_of_folders_are_the_text_that_the_other_engine_reads(kind, colons, tmp_path):
+@pytest.mark.parametrize("name", ["b", "b[1]", "b:1"])
+def test_odd_names_of_folders_are_the_text_that_the_other_engine_reads(kind, name, tmp_path):
     """Spark cannot read a path with a colon and a bracket itself."""
-    top = tmp_path / "env=prod" / ("b[1]" if colons else "b")
-    values = [value for value in test_files.ODD if colons or value != "12:30 [am]"]
-    expected = test_files.tree(top, values, kind)
+    top = tmp_path / "env=prod" / name
+    expected = test_files.tree(top, test_files.ODD, kind)
     schemas = []
     for engine in ("duckdb", "spark"):
         table = dpselect.open_table(top, engine=engine)
@@ -97,6 +96,16 @@ def test_a_file_counts_once_however_it_is_reached(kind, tmp_path, monkeypatch):
     for source in (tmp_path, f"{tmp_path}/**/*.{kind}", "..", f"../*/*.{kind}"):
         table = dpselect.open_table(source, engine="spark")
         assert counts(table, "code", ["a"]) == counts(table, "d", ["x"]) == [1]
+
+
+@pytest.mark.parametrize("name", ["b", "b[1]", "b:1"])
+def test_no_value_of_a_folder_decides_who_reads_the_files(name, tmp_path):
+    """Where Spark reads the files itself, one more folder with an odd value does not make it another reader."""
+    readers = []
+    for value in ("a", "12:30", "[x]", "12:30 [x]"):
+        test_files.partition(tmp_path / name, value, "parquet")
+        readers.append(type(dpselect.open_table(tmp_path / name, engine="spark")._engine._rows).__name__)
+    assert set(readers) == {"FrameRows" if name == "b" else "LocalRows"}
 
 
 def test_hidden_files_that_a_pattern_names_count(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -155,12 +156,16 @@ def test_only_orphans_of_this_user_are_removed(run, tmp_path):
     (temporary / f"{spill._PREFIX}link").symlink_to(outside)
     (temporary / f"{spill._PREFIX}file").touch()
     (temporary / "other").mkdir()
-    (temporary / f"{spill._PREFIX}orphan").mkdir()
-    (temporary / f"{spill._PREFIX}orphan" / "link").symlink_to(outside)
+    for name in ("an_orph4", "foreign_", "notmarkd", "my-notes"):
+        (temporary / f"{spill._PREFIX}{name}").mkdir()
+        if name != "notmarkd":
+            (temporary / f"{spill._PREFIX}{name}" / spill._MARK).touch()
+    (temporary / f"{spill._PREFIX}an_orph4" / "link").symlink_to(outside)
     if os.geteuid() == 0:
-        (temporary / f"{spill._PREFIX}foreign").mkdir()
-        os.chown(temporary / f"{spill._PREFIX}foreign", 12345, 12345)
-    kept = [path for path in left(tmp_path) if not path.name.endswith("orphan")]
+        os.chown(temporary / f"{spill._PREFIX}foreign_", 12345, 12345)
+    else:
+        (temporary / f"{spill._PREFIX}foreign_" / spill._MARK).unlink()
+    kept = [path for path in left(tmp_path) if not path.name.endswith("an_orph4")]
     run("connect()")
     assert left(tmp_path) == kept
     assert (outside / "kept").exists()
@@ -170,7 +175,7 @@ def test_a_folder_that_is_taken_away_is_made_again(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     own = spill._Own()
     first = Path(own.path()).parent
-    first.rmdir()
+    shutil.rmtree(first)
     second = Path(own.path()).parent
     assert second.is_dir()
     assert second != first

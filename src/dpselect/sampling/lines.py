@@ -7,7 +7,8 @@ b/256 >= p, and open otherwise. In terms of the gap, with
 
 it is heads if gap <= t_(b+1), and not tails if gap <= t_b (always for b = 0). As t_k falls with k, exactly one octet
 leaves a given gap open, and so the coins of n candidates are left open with probability 1/256 each, independently,
-whatever the scores are. Only a gap of zero would be heads under every octet; here the octet 255 leaves it open.
+whatever the scores are. Only a gap of zero would be heads under every octet; here the octet 255 leaves it open. This is
+exact for whole gaps. Of floats, a few next to a line are open under two octets, because the line itself is rounded.
 
 `octets` decides the same question faster, by looking at fewer candidates where many are decided.
 """
@@ -20,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._exact import float_near, rational
+from dpselect._exact import float_near
 from dpselect.sampling.bits import Octets
 from dpselect.sampling.coin import Flags, Floats
 from dpselect.sampling.enclosure import log_bracket
@@ -82,20 +83,21 @@ class GapBounds:
 
 
 class LeastScores:
-    """Floats, which are compared as they are, because gaps are rounded: least[k] is the least with gap <= t_k.
+    """Floats, which are compared as they are, because gaps are rounded. Secret, as it follows from the best score.
 
-    least[0] is minus infinity. Secret, as it follows from the best score.
+    `heads[b]` is a score from which on a coin is surely heads under the octet b, and `possible[b]` one below which it
+    is surely tails. Nearly always `heads[b]` is `possible[b + 1]`, the least float with gap <= t_(b+1).
     """
 
-    def __init__(self, least: Floats) -> None:
-        self._least = least
+    def __init__(self, heads: Floats, possible: Floats) -> None:
+        self._heads, self._possible = heads, possible
 
     def decide(self, levels: Array, octets: Octets) -> tuple[Flags, Flags]:
         """Return which coins are surely heads, and which are open."""
         indices = octets.astype(np.intp)
-        heads: Flags = levels >= self._least[1:].take(indices, mode="clip")
+        heads: Flags = levels >= self._heads.take(indices, mode="clip")
         heads &= octets != _LAST
-        return heads, (levels >= self._least.take(indices, mode="clip")) ^ heads
+        return heads, (levels >= self._possible.take(indices, mode="clip")) ^ heads
 
 
 class Distances:
@@ -127,18 +129,23 @@ class Distances:
 
         With t = high + low + d, |d| <= 2**-105 t, two exact sums (Knuth's) and one rounded difference u give
         best - t = s + e + d' with |e| <= ulp(s)/2 and |d'| <= 2**-53 |u| + 2**-104 t. Where |e| is larger than that
-        bound, its sign says whether s or the float after it is the least; the few others are decided by rationals.
+        bound, its sign says whether s or the float after it is the least. Elsewhere the lines are drawn apart: s minus
+        and plus what is in doubt, one float further. Scores between them are left open under two octets, and settled
+        exactly like every open coin. That happens where best - t_k cancels, or its low bits vanish by chance; what is
+        done is the same.
         """
         high, low = self._doubles
         with np.errstate(all="ignore"):  # a warning at the ends of the floats would reveal the best score
             first, residue = _exact_sum(np.float64(best), -high)
             rest = residue - low
             nearest, error = _exact_sum(first, rest)
-            least = np.where(error > 0, np.nextafter(nearest, np.inf), nearest)
             doubt = np.abs(rest) * 2.0**-52 + high * 2.0**-103
-        for index in np.flatnonzero(np.abs(error) <= doubt)[:-1].tolist():  # the last is t_256 = 0
-            least[index] = self._least_float(best, index + 1, float(nearest[index]))
-        return LeastScores(np.concatenate([[-np.inf], least]))
+            is_sure = np.abs(error) > doubt
+            least = np.where(error > 0, np.nextafter(nearest, np.inf), nearest)
+            apart = 2 * (np.abs(error) + doubt)
+            above = np.where(is_sure, least, np.nextafter(nearest + apart, np.inf))
+            below = np.where(is_sure, least, np.nextafter(nearest - apart, -np.inf))
+        return LeastScores(above, np.concatenate([[-np.inf], below[:-1]]))
 
     @cached_property
     def _doubles(self) -> tuple[Floats, Floats]:
@@ -147,22 +154,6 @@ class Distances:
         high = [float_near(middle) for middle in middles]
         low = [float_near(middle - Fraction(top)) for middle, top in zip(middles, high, strict=True)]
         return np.array([*high, 0.0]), np.array([*low, 0.0])
-
-    def _least_float(self, best: float, k: int, near: float) -> float:
-        """The least float that is not below best - t_k, which is within a unit in the last place of `near`."""
-        least = math.nextafter(math.nextafter(near, -math.inf), -math.inf)
-        while not self._is_within(rational(best) - rational(least), k):
-            least = math.nextafter(least, math.inf)
-        return least
-
-    def _is_within(self, gap: Fraction, k: int) -> bool:
-        """Whether a gap is at most t_k, exactly."""
-        digits = _DIGITS
-        while True:
-            low, high = _log(k, digits)
-            if not low < gap * self._rate <= high:
-                return gap * self._rate <= low
-            digits *= 2
 
 
 def of_rounded_gaps(table: OctetTable) -> Lines:

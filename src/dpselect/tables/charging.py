@@ -31,13 +31,18 @@ def answered(  # noqa: PLR0913, PLR0917 - each step of the way
     The charge names the very mechanism that draws. If drawing fails, the charge stays: nothing is ever refunded.
     """
     count = int(empty.epsilon / mechanism.epsilon)
-    # With the exact epsilon: charges that differ by less than the ledger's rounding are different requests.
-    content = None if request_id is None else f"{mechanism.epsilon} {steps.content()}"
+    content = None if request_id is None else _content(mechanism, steps)
     entry = ledger.charge(Charge.of(mechanism, what, count), request_id=request_id, content=content)
     paid = replace(empty, ledger_id=entry.id, receipt=ledger.receipt(entry))
     if entry.answer is not None:
         return replace(paid, value=value_of(entry.answer))
     value = steps.draw()
-    if request_id is not None:
+    # If the data changed meanwhile, the answer is of neither state, and is not repeated.
+    if request_id is not None and _content(mechanism, steps) == content:
         ledger.store_answer(entry.id, text_of(value), content=content)
     return replace(paid, value=value)
+
+
+def _content(mechanism: PermuteAndFlip, steps: Steps) -> str:
+    """What a request must have in common with the one before. Epsilons that the ledger rounds alike are different."""
+    return f"{mechanism.epsilon} {steps.content()}"

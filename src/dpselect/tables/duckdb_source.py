@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
 from dpselect.tables import lines, sql
-from dpselect.tables.files import Format, Listing, files_of, shown
+from dpselect.tables.files import Format, Listing, check_once, files_of, shown
 from dpselect.tables.frames import FrameColumns, ParquetColumns, columns_of
 from dpselect.tables.kinds import Column
 from dpselect.tables.spill import spill_path
@@ -89,8 +89,9 @@ class Files:
         by_arrow = Frame(self._by_arrow, names)
         return [by_arrow] if self._by_arrow.must_read(names) else [self, by_arrow]
 
-    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
-        """Nothing is to be done: paths are bound."""
+    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002
+        """Check that each file still counts once; their paths are bound."""
+        check_once(self.files)
 
 
 class Folders:

@@ -23,6 +23,7 @@ _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _ENDINGS = (*_PARQUET_ENDINGS, *_CSV_ENDINGS)
 _PARQUET_MAGIC = b"PAR1"
+_GLOB_MARKS = "*?[]{}"
 _MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
 
 _Identity = tuple[int, int] | str
@@ -43,6 +44,7 @@ class Listing:
     paths: tuple[Path, ...] = field(repr=False)
     keys: tuple[str, ...] = ()
     values: tuple[tuple[str | None, ...], ...] = field(default=(), repr=False)
+    public_paths: tuple[str, ...] = ()  # without the folders that are columns
 
     def folder_columns(self, names: Iterable[str]) -> dict[str, list[str | None]]:
         """Return the value of every file for each key; a column that the files have themselves (`names`) counts."""
@@ -69,15 +71,23 @@ def files_of(source: str) -> Listing:
     _check_copies(paths)
     keys = _common_keys(paths, top)
     values = tuple(tuple(_value(written) for _, written in _columns(path, top)) for path in paths)
-    return Listing(formats.pop(), tuple(paths), keys, values)
+    public = tuple(str(top.absolute().joinpath(*_public_parts(path, top))) for path in paths)
+    # Absolute, because DuckDB takes a leading ~ or file: for something else than a name.
+    return Listing(formats.pop(), tuple(path.absolute() for path in paths), keys, values, public)
+
+
+def check_once(paths: Sequence[Path]) -> None:
+    """Refuse files of which two have become one since they were listed."""
+    if len({_identity(path) for path in paths}) < len(paths):
+        raise InvalidValue("source has changed since it was opened, and names one file twice: open it again")
 
 
 def _found(source: str) -> tuple[Path, list[Path]]:
     """The folder below which folders can be columns, and the files by all names that they have there."""
     path = Path(source)
-    if path.is_file():
+    if os.path.isfile(path):
         return path.parent, [path]
-    if path.is_dir():
+    if os.path.isdir(path):
         # Files whose name starts with a dot or an underscore are what tools leave beside the data.
         entries = (entry for folder in _tree(path, (".", "_")) for entry in _entries(folder, (".", "_")))
         found = [entry for entry in entries if entry.name.lower().endswith(_ENDINGS) and os.path.isfile(entry)]
@@ -157,12 +167,18 @@ def _has_link(path: Path, top: Path) -> bool:
 
 def _is_nameable(path: Path, top: Path) -> bool:
     """Whether the engines can be given this path; if a value in it is why they cannot, the rows are left out."""
-    private = {part for part in path.relative_to(top).parts[:-1] if "=" in part}
-    if any("\\" in part or not _is_unicode(part) for part in private):
+    private = "".join(part for part in path.relative_to(top).parts[:-1] if "=" in part)
+    # Spark takes a path for a pattern, and a pattern with a colon fails. Which reader is used must not depend on a row.
+    if "\\" in private or not _is_unicode(private) or (":" in private and set(private) & set(_GLOB_MARKS)):
         return False
     if not _is_unicode(str(path)):
         raise InvalidValue(f"{shown(path)}: the path is not UTF-8: rename it")
     return True
+
+
+def _public_parts(path: Path, top: Path) -> list[str]:
+    *folders, name = path.relative_to(top).parts
+    return [*(folder for folder in folders if "=" not in folder), name]
 
 
 def _is_unicode(text: str) -> bool:
@@ -196,13 +212,20 @@ def _check_copies(paths: Sequence[Path]) -> None:
     folders = {folder: _identity(folder) for folder in {path.parent for path in paths}}
     seen: dict[tuple[_Identity, str], Path] = {}
     for path in paths:
-        ending = next((ending for ending in _ENDINGS if path.name.lower().endswith(ending)), "")
-        other = seen.setdefault((folders[path.parent], path.name[: len(path.name) - len(ending)]), path)
+        other = seen.setdefault((folders[path.parent], _stem(path.name)), path)
         if other is not path:
             raise InvalidValue(
                 f"{shown(other)} and {shown(path)}: their names differ only in the ending, so one may be a copy of the"
                 " other, and its rows would count twice: give one of them, or rename one"
             )
+
+
+def _stem(name: str) -> str:
+    """The name without all of its endings, in one case."""
+    stem = name.casefold()
+    while ending := next((ending for ending in (*_ENDINGS, ".gz") if stem.endswith(ending)), ""):
+        stem = stem[: len(stem) - len(ending)]
+    return stem
 
 
 def _columns(path: Path, top: Path) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from pyspark.sql import types as spark
 
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
 from dpselect.tables import content, duckdb_source, sql
-from dpselect.tables.files import Format, Listing, files_of
+from dpselect.tables.files import Format, Listing, check_once, files_of
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark_lines import LineReader, ranges_of
 from dpselect.tables.spark_session import session
@@ -59,6 +59,7 @@ class FrameRows:
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - exact as they are
         """Return these columns, renamed."""
+        check_once(self._files)
         numbered = self._frame.toDF(*(f"p{i}" for i in range(len(self._frame.columns))))
         return numbered.select(*(self._plain(self._places[name]).alias(f"c{i}") for i, name in enumerate(names)))
 
@@ -97,6 +98,7 @@ class LineRows:
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - exact as they are
         """Return these columns, renamed; a task for each range of bytes."""
+        check_once(self._files)
         reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names), self._folders)
         numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
         return numbers.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))
@@ -152,7 +154,7 @@ def _parquet_rows(listing: Listing) -> Rows:
     """Parquet files, described by DuckDB, which checks that all have the same columns, and read by Spark."""
     files = duckdb_source.Files(listing)
     paths = [str(path.resolve() if ".." in path.parts else path.absolute()) for path in listing.paths]
-    if not all(map(_is_for_spark, paths)):
+    if not all(_is_for_spark(path, has_folders=bool(listing.keys)) for path in listing.public_paths):
         return LocalRows(files)
     columns = duckdb_source.schema(files, duckdb_source.connect())
     reader = session().read.option("mergeSchema", "false")
@@ -163,9 +165,14 @@ def _parquet_rows(listing: Listing) -> Rows:
     return FrameRows(frame, columns, listing.paths)
 
 
-def _is_for_spark(path: str) -> bool:
-    """Whether Spark reads this file: it skips hidden ones, and takes paths for patterns, which fail with a colon."""
-    return not Path(path).name.startswith((".", "_")) and (":" not in path or path == path.translate(_GLOB))
+def _is_for_spark(path: str, *, has_folders: bool) -> bool:
+    """Whether Spark reads this file: it skips hidden ones, and takes paths for patterns, which fail with a colon.
+
+    Folders that are columns are private and not a part of the path here. They may have a colon or marks of a pattern.
+    """
+    is_colon, is_pattern = ":" in path, path != path.translate(_GLOB)
+    fails = is_colon or is_pattern if has_folders else is_colon and is_pattern
+    return not Path(path).name.startswith((".", "_")) and not fails
 
 
 def _parquet_frame(reader: DataFrameReader, paths: Sequence[str], listing: Listing) -> DataFrame:

@@ -10,6 +10,7 @@ import glob
 import importlib
 import itertools
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -20,6 +21,8 @@ from typing import Any
 # Windows has no such locks: there the folder of a killed process stays.
 _fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 _PREFIX = "dpselect-spill-"
+_MADE_BY_US = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
+_MARK = ".dpselect"  # a file in each folder of ours
 
 
 class _Own:
@@ -70,6 +73,7 @@ def _made() -> tuple[str, int]:
     while True:
         folder = tempfile.mkdtemp(prefix=_PREFIX)
         if _fcntl is None:
+            _mark(folder)
             return folder, -1
         with suppress(FileNotFoundError):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -77,8 +81,14 @@ def _made() -> tuple[str, int]:
                 _fcntl.flock(descriptor, _fcntl.LOCK_EX)
             # Before it was locked, another process may have taken it for an orphan.
             if os.path.isdir(folder):
+                _mark(folder)
                 return folder, descriptor
             os.close(descriptor)
+
+
+def _mark(folder: str) -> None:
+    with open(os.path.join(folder, _MARK), "xb"):
+        pass
 
 
 def _remove_orphans() -> None:
@@ -93,7 +103,8 @@ def _remove_orphans() -> None:
 def _remove_orphan(folder: str) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        if os.fstat(descriptor).st_uid == os.geteuid():
+        ours = _MADE_BY_US.fullmatch(os.path.basename(folder)) and os.path.lexists(os.path.join(folder, _MARK))
+        if ours and os.fstat(descriptor).st_uid == os.geteuid():
             _fcntl.flock(descriptor, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
             _remove(folder)
     finally:
