@@ -52,8 +52,8 @@ class PermuteAndFlip(SelectionRecord):
             early_exit: walk a random order and stop at the first head. It is faster where many candidates are close to
                 the best, and its run time reveals how many: use it only where nobody can time you.
             steady: follow a schedule that does not depend on the scores, for integers and floats in arrays. It costs
-                about fifty times `argmax`, and its run time does not reveal neighbours; docs/limits.md says what was
-                measured.
+                about fifty times `argmax`. One timed run did not tell neighbours apart; docs/limits.md has what was
+                measured, and what is not covered.
 
         Returns:
             The position of the selected candidate.
@@ -119,7 +119,9 @@ class PermuteAndFlip(SelectionRecord):
     def summary(self, *, steady: bool = False) -> Summary:
         """Return an empty summary, which sees candidates block by block and merges with others.
 
-        With `steady` it sees each block as `select` does with that option. Merging has a run time of its own.
+        With `steady` the coins of each block are flipped as `select` flips them with that option. When a later block or
+        another summary has a better best score, the heads so far are thinned, and that takes a time that depends on
+        their number: one block is steady, several are not quite.
         """
         return Summary(self, steady=_validate.boolean(steady=steady))
 
