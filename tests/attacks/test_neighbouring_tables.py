@@ -205,6 +205,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.__name__)
 def test_a_mistake_is_found(mistake, monkeypatch):
     wanted, *words = MISTAKES[mistake]
@@ -254,7 +255,7 @@ def _in_runs(mechanism, scores):
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
-@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=spark.MARKS)])
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])])
 def test_people_who_differ_by_a_nanosecond_are_two(engine, zone):
     """As one person, each would move what is kept of the other: which groups, and where they stand for a quantile."""
     if engine == "spark":
@@ -268,7 +269,7 @@ def test_people_who_differ_by_a_nanosecond_are_two(engine, zone):
 
 
 class TestOnSpark:
-    pytestmark = spark.MARKS
+    pytestmark = [*spark.MARKS, pytest.mark.slow]
 
     @pytest.fixture(autouse=True)
     def session(self):

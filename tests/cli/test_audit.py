@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -102,7 +103,9 @@ def test_inputs_and_outputs_of_any_kind(run: Run, module: str) -> None:
     )
     result = run("audit", *options)
     assert result.code == 1
-    assert result.out.startswith("violates epsilon = 1: it is at least 3.5")
+    found = re.match(r"violates epsilon = 1: it is at least ([0-9.]+) on the pair", result.out)
+    assert found is not None
+    assert float(found[1]) > 2  # as many as 3.6 are possible with so few runs
     assert "on the pair 'one left'" in result.out
     assert "The event: output[1] is " in result.out
     content = json.loads(run("audit", *options, "--json").out)

@@ -173,6 +173,7 @@ def test_every_call_ends_if_the_scores_change_after_the_first_look(
         ends(ASKS[ask], memory, size if ask in CHOICES else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "float64", "uint8", "float16"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("ask", ASKS)
@@ -184,6 +185,7 @@ def test_every_call_ends_if_the_scores_change_at_every_look(ask: str, size: int,
         ends(ASKS[ask], scores, size if ask in CHOICES else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "float64"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("ask", CHOICES)

@@ -28,12 +28,11 @@ ROOMS = ("tables", "audit", "tuning", "cli", "mechanisms", "explore")
 FILES = ("_scores.py", "_score_lines.py", "_score_field.py", "_header.py", "errors.py")
 
 # Errors of this package say nothing of the data, by their own tests; of the system's, only a path or a module's name.
-OURS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"NotExact", "NotFinite"}
+OURS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"NotExact", "NotFinite", "TooLong"}
 OF_THE_SYSTEM = {"OSError", "FileNotFoundError", "IsADirectoryError", "ImportError", "ModuleNotFoundError"}
 # Where what is caught can quote only what is public.
 PUBLIC = {
     ("_scores.py", "_guarded"): "passes a MemoryError on, which holds a size",
-    ("tables/opening.py", "open_table"): "the parameter `neighbours`",
     ("tables/kinds.py", "value_from_text"): "a candidate of the command line",
     ("tables/spark_session.py", "session"): "before there is a table",
     ("tables/spark_session.py", "check_workers"): "a job without data",

@@ -42,6 +42,7 @@ def test_diffprivlib(name):
     assert audit(choose, 1, pairs=wraps, runs=2_000, false_alarm=1e-9).violates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["top_two", "cost_of_nine_in_ten", "mode_of_each_ward"])
 def test_tables(name, monkeypatch):
     """The power check: the same question, asked with an epsilon of 50, is caught claiming a twentieth."""

@@ -201,7 +201,7 @@ def test_a_row_is_in_one_group_in_spark(column):
     assert seen["counted"]
 
 
-@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("most", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])])
 def test_a_person_is_in_so_many_groups_at_most(most, engine):
     """Whatever the salt chooses, and also where values of the list are equal in the column's type."""

@@ -316,7 +316,7 @@ def test_candidates_of_a_frame_are_compared_in_spark(rows, candidates, absent, s
     listed = candidates if absent is None else [*candidates, absent]
     frame = session.createDataFrame([(value,) for value in listed], ["candidate"])
     found = table.columns["x"]
-    held = table._engine.listed(frame, found)
+    held = table._engine.candidates(frame, found)
     counted_there = {
         held.value(row["label"]): row["individuals"]
         for row in table._engine.scores(found, held, table._who).toArrow().to_pylist()
@@ -337,7 +337,7 @@ def test_the_digest_of_a_frame_is_that_of_its_set(session, tmp_path):
     table = opened({"x": [1, 2]}, "spark")
     column = table.columns["x"]
     orders = [session.createDataFrame([(v,) for v in order], "v bigint") for order in ([1, 2, 3], [3, 1, 2], [1, 2, 4])]
-    first, same, other = (table._engine.listed(frame, column) for frame in orders)
+    first, same, other = (table._engine.candidates(frame, column) for frame in orders)
     assert first.sha256 == same.sha256 != other.sha256
     assert (len(first), repr(first)) == (3, "FrameValues(kind=<Kind.INTEGER: 'whole numbers'>, size=3)")
 

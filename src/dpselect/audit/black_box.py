@@ -18,7 +18,7 @@ from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_p
 from dpselect.audit.outputs import Raised, in_order, is_new_object, plain
 from dpselect.audit.runs import Sampler, chunk_of, own_copy, sampler_of
 from dpselect.audit.views import WHOLE
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType, InvalidValue, withheld
 from dpselect.mechanisms.claim import Claim, stated
 from dpselect.mechanisms.record import Number
 
@@ -90,10 +90,12 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
     checked = _neighbours(promised, claim, pairs, inputs)
     total = 2 * each * len(checked)
     sampler = _watched(f, total, watch)
-    try:
-        findings = tuple(_finding(pair, sampler, each, doubt / len(checked)) for pair in checked)
-    except RecursionError:  # not of f, whose exceptions are outcomes
-        raise InvalidValue("f must not return what is nested too deeply: return fewer levels") from None
+    too_deep = InvalidValue("f must not return what is nested too deeply: return fewer levels")
+    findings = withheld(
+        lambda: tuple(_finding(pair, sampler, each, doubt / len(checked)) for pair in checked),
+        too_deep,
+        RecursionError,  # not of f, whose exceptions are outcomes
+    )
     if sum(finding.failures for finding in findings) == total:
         raise InvalidValue(f"f failed in every run, with {_first_error(f, checked[0])}: {_SIGNATURE[claim is None]}")
     return Audit(promised, claim, doubt, total, findings)

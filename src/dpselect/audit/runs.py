@@ -9,7 +9,7 @@ import numpy as np
 
 from dpselect.audit.bound import Counts
 from dpselect.audit.outputs import Raised, outcome_of
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType, InvalidValue, withheld
 
 Sampler = Callable[[Any, int], Counts]  # input, runs -> how often each outcome came up
 
@@ -76,8 +76,6 @@ def _counted(found: Any) -> Counts:
     if isinstance(found, np.ndarray) and found.dtype.kind in "biu" and found.size:  # other types have -0.0 or NaN
         values, often = np.unique(found, axis=0, return_counts=True)
         return Counter(dict(zip(map(outcome_of, values.tolist()), often.tolist(), strict=True)))
-    try:
-        outputs = list(found.tolist() if isinstance(found, np.ndarray) else found)
-    except TypeError:
-        raise InvalidType(f"select_rows must return an array or a list, got {type(found).__name__}") from None
+    wrong = InvalidType(f"select_rows must return an array or a list, got {type(found).__name__}")
+    outputs = withheld(lambda: list(found.tolist() if isinstance(found, np.ndarray) else found), wrong, TypeError)
     return Counter(map(outcome_of, outputs))
