@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpselect.tables import Answer, open_table
     from dpselect.tuning import tune
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Answer",

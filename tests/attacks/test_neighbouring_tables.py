@@ -37,6 +37,7 @@ from tests.attacks.neighbouring.sources import SOURCES
 from tests.attacks.neighbouring.values import TYPES
 from tests.tables.looking import counts
 
+SLOW_ON_SPARK = [*spark.MARKS, pytest.mark.slow]
 CASES = 3  # of each source
 # Cases in which a mistake must be found. Most are found in the first five. The rarest is in one case of eleven, so that
 # 150 cases miss it with a probability below 1e-6; and the seed is fixed.
@@ -255,7 +256,7 @@ def _in_runs(mechanism, scores):
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
-@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])])
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=SLOW_ON_SPARK)])
 def test_people_who_differ_by_a_nanosecond_are_two(engine, zone):
     """As one person, each would move what is kept of the other: which groups, and where they stand for a quantile."""
     if engine == "spark":
@@ -269,7 +270,7 @@ def test_people_who_differ_by_a_nanosecond_are_two(engine, zone):
 
 
 class TestOnSpark:
-    pytestmark = [*spark.MARKS, pytest.mark.slow]
+    pytestmark = SLOW_ON_SPARK
 
     @pytest.fixture(autouse=True)
     def session(self):
