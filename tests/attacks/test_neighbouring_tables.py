@@ -38,7 +38,7 @@ from tests.attacks.neighbouring.values import TYPES
 from tests.tables.looking import counts
 
 SLOW_ON_SPARK = [*spark.MARKS, pytest.mark.slow]
-CASES = 3  # of each source
+CASES = 2  # of each source
 # Cases in which a mistake must be found. Most are found in the first five. The rarest is in one case of eleven, so that
 # 150 cases miss it with a probability below 1e-6; and the seed is fixed.
 MOST = 150
@@ -217,6 +217,7 @@ def test_a_mistake_is_found(mistake, monkeypatch):
 COLLIDING = ["float", "timestamp[us]", "numbers in writing"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", COLLIDING)
 @pytest.mark.usefixtures("equal_groups_allowed")
 def test_a_row_in_several_groups_is_found(type_):

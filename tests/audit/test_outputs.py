@@ -98,7 +98,7 @@ def test_what_has_no_hash_is_refused_by_its_type(output):
         outcome_of(output)
     assert "48151" not in str(caught.value)
     assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
 
 
 PLAIN = st.recursive(

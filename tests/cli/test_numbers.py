@@ -111,12 +111,14 @@ def is_refused(run: Run, places: dict[str, Path], line: tuple[str, ...]) -> bool
     return result.code == 2 and result.err.startswith("error: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", OPTIONS)
 def test_digits_are_ascii_and_not_parted(run: Run, places: dict[str, Path], option: str) -> None:
     for text in MISWRITTEN:
         assert is_refused(run, places, OPTIONS[option](text)), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_long_number_is_refused_at_once(run: Run, places: dict[str, Path], option: str) -> None:
     for name, text in LONG_TEXTS.items():

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect import PermuteAndFlip
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import steady
 from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, RationalGaps, RowGaps, gaps_of
@@ -162,6 +162,12 @@ def test_what_is_not_finite_is_refused():
                 MECHANISM.select(scores, steady=True)
             with pytest.raises(InvalidValue, match="must be finite"):
                 MECHANISM.select_rows([scores], steady=True)
+
+
+@pytest.mark.parametrize("kind", [ExponentialMechanism, ReportNoisyMax])
+def test_the_others_are_not_steady(kind):
+    with pytest.raises(InvalidValue, match=f"{kind.__name__} has no steady schedule: use PermuteAndFlip"):
+        kind(1).select([1, 2], steady=True)
 
 
 def test_options_are_checked():

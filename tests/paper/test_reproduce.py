@@ -85,6 +85,7 @@ def test_two_runs_give_the_same_files(tmp_path: Path, monkeypatch: pytest.Monkey
         assert path.read_bytes() == (second.folder / path.name).read_bytes(), path.name
 
 
+@pytest.mark.slow
 @needs_data
 def test_with_data_everything_is_made(tmp_path: Path) -> None:
     stages: list[tuple[str, int]] = []

@@ -168,7 +168,12 @@ BAD = {
     "a number": (3, "whole", InvalidType, "candidates must be a list of values, got int"),
     "a generator": ((x for x in "ab"), "text", InvalidType, "candidates must be a list of values, got generator"),
     "a frame": (pd.DataFrame({"a": ["x"]}), "text", InvalidType, "candidates must be a list of values, got DataFrame"),
-    "duplicates": (["a", "b", "a"], "text", InvalidValue, "candidates must be different values: drop the duplicates"),
+    "duplicates": (
+        ["a", "b", "a"],
+        "text",
+        InvalidValue,
+        "different values, and a is there twice: drop",
+    ),
     "equal numbers": ([1, 1.0], "float", InvalidValue, "must be different values"),
     "equal decimals": ([Decimal("1.0"), Decimal("1.00")], "cents", InvalidValue, "must be different values"),
     "equal zeros": ([0.0, -0.0], "float", InvalidValue, "must be different values"),

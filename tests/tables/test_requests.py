@@ -29,6 +29,7 @@ from dpselect.tables.duckdb_engine import DuckDBEngine
 from dpselect.tables.duckdb_source import connect, schema, source_of
 from tests import spark
 
+SLOW_ON_SPARK = [*spark.MARKS, pytest.mark.slow]
 ROWS = {
     "who": [1, 1, 2, 3, 4, 5],
     "code": ["a", "b", "a", "c", "a", None],
@@ -461,7 +462,7 @@ def test_a_named_ledger_takes_tables_of_its_name_only(path):
 @pytest.mark.parametrize("kind", ["DataFrame", "Arrow", "CSV", "Parquet"])
 @pytest.mark.parametrize("question", ["median", "groups"])
 class TestOnSpark:
-    pytestmark = spark.MARKS
+    pytestmark = SLOW_ON_SPARK
 
     def make(self, kind, table, folder):
         if kind == "DataFrame":
@@ -480,7 +481,7 @@ class TestOnSpark:
 
 
 class TestOfSparkDataFrames:
-    pytestmark = spark.MARKS
+    pytestmark = SLOW_ON_SPARK
 
     def test_digests_differ_for_different_values_of_every_type(self):
         session = spark.session()

@@ -71,7 +71,7 @@ def test_folders_of_partitions_have_their_columns(session, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-@pytest.mark.parametrize("name", ["b", "b[1]", "b:1"])
+@pytest.mark.parametrize("name", ["b", *(pytest.param(name, marks=pytest.mark.slow) for name in ("b[1]", "b:1"))])
 def test_odd_names_of_folders_are_the_text_that_the_other_engine_reads(kind, name, tmp_path):
     """Spark cannot read a path with a colon and a bracket itself."""
     top = tmp_path / "env=prod" / name

@@ -5,9 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import spark
 
-pytestmark = spark.MARKS
+pytestmark = [*spark.MARKS, pytest.mark.slow]
 
 PROGRAM = """
 import sys

@@ -27,7 +27,7 @@ _GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for 
 _Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups a person may count.")]
 _Ledger = Annotated[str | None, typer.Option(metavar="L", help="The ledger file that is charged before the answer.")]
-_Budget = Annotated[str | None, typer.Option(metavar="B", help="The whole epsilon of a new ledger; fixed for ever.")]
+_Budget = Annotated[str | None, typer.Option(metavar="B", help="Total epsilon of a new ledger; it never changes.")]
 _Dataset = Annotated[
     str | None, typer.Option(metavar="NAME", help="A public name of the data, which a new ledger is bound to.")
 ]

@@ -95,9 +95,9 @@ def print_csv(entries: Sequence[Entry]) -> None:
 
 
 def _protected(entries: Sequence[Entry]) -> list[str]:
-    """Whom the questions to tables protect, each once."""
-    tables = [entry.what for entry in entries if isinstance(entry.what, Mapping) and "question" in entry.what]
-    return list(dict.fromkeys(printable(_unit(what)) for what in tables))
+    """Whom the entries that name a person, or None, protect, each once; charges by hand need not say."""
+    stated = [entry.what for entry in entries if isinstance(entry.what, Mapping) and "person" in entry.what]
+    return list(dict.fromkeys(printable(_unit(what)) for what in stated))
 
 
 def _unit(what: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dpselect import _validate
 from dpselect._exact import shortest_text
 from dpselect._scores import as_rows, as_vector, copied
-from dpselect.errors import NotConverged
+from dpselect.errors import InvalidValue, NotConverged
 from dpselect.mechanisms.claim import Claim, stated
 from dpselect.mechanisms.gaps import SHORT, Gaps, Rate, RowGaps, gaps_of
 from dpselect.mechanisms.guarantee import Guarantee
@@ -91,8 +91,13 @@ class SelectionRecord(ABC):
         """Return the factor c of exp(-c (q* - q)): epsilon / score_range."""
         return self._rate.exact
 
-    def select(self, scores: Any) -> int:
-        """Return the index of the selected candidate, with randomness from the operating system."""
+    def select(self, scores: Any, *, steady: bool = False) -> int:
+        """Return the index of the selected candidate, with randomness from the operating system.
+
+        Only permute-and-flip can be `steady`, that is, take a time that does not depend on the scores.
+        """
+        if _validate.boolean(steady=steady):
+            raise InvalidValue(f"{type(self).__name__} has no steady schedule: use PermuteAndFlip, or leave steady out")
         return self._choose(gaps_of(as_vector(scores), self._rate), Draws())
 
     def select_rows(self, scores: Any) -> Selections:

@@ -60,8 +60,8 @@ def same_value(first: Any, second: Any, column: Column) -> InvalidValue:
     """The error for two items of a public list that a column cannot tell apart."""
     shown = " and ".join(str(item)[:_SHOWN_CHARACTERS] for item in (first, second))
     return InvalidValue(
-        f"candidates must be different values: {shown} are one value in the column {column.name!r}, which holds"
-        f" {column.kind.value} of the type {column.type}: keep one of the two"
+        f"candidates must be different values: {shown} are equal when they are compared with the column"
+        f" {column.name!r} ({column.kind.value}, {column.type}): keep one of the two"
     )
 
 

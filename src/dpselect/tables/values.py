@@ -6,6 +6,7 @@ that nobody has is welcome; it has score zero, and can win.
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -18,6 +19,7 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.kinds import Column, Kind, kind_of_value
 
 _LARGEST = 10**LARGEST_EXPONENT
+_SHOWN_CHARACTERS = 60
 _WHY = "it must be public: a list taken from the data leaks who is in it"
 
 
@@ -57,8 +59,13 @@ def public_values(values: Any, column: Column, name: str = "candidates") -> Valu
         items = [_exact_float(item, name) for item in items]
         given = Kind.FLOAT
     if len(set(items)) != len(items):
-        raise InvalidValue(f"{name} must be different values: drop the duplicates")
+        twice = next(item for item, times in Counter(items).items() if times > 1)
+        raise InvalidValue(f"{name} must be different values, and {_shown(twice)} is there twice: drop the duplicates")
     return Values(given, tuple(items))
+
+
+def _shown(item: Any) -> str:
+    return str(item)[:_SHOWN_CHARACTERS]
 
 
 def _items(values: Any, name: str) -> list[Any]:
