@@ -26,6 +26,7 @@ def test_there_are_right_and_wrong_ones():
     assert sum(math.isinf(case.true) for case in CASES) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WRONG, ids=names(WRONG))
 def test_a_wrong_one_is_caught(case):
     """The event that the paper knows would be enough; the audit must find it or a better one, and not overstate."""

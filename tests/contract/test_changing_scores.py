@@ -152,6 +152,7 @@ def restless(vectors: Iterator[Array], turning: Callable[[Callable[[], None]], o
     return array
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "float64"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("ask", ASKS)

@@ -56,7 +56,9 @@ def expected(losses):
     return pmf_by_permutations([heads_probability(loss) for loss in losses])
 
 
-@pytest.mark.parametrize("losses", CASES, ids=str)
+@pytest.mark.parametrize(
+    "losses", [pytest.param(case, marks=[pytest.mark.slow] if len(case) > 4 else []) for case in CASES], ids=str
+)
 def test_every_merge_tree_is_exact(losses):
     """Each candidate a leaf, all shapes of the tree, in several orders of the leaves."""
     scores, truth = [40 - loss for loss in losses], expected(losses)

@@ -24,7 +24,7 @@ from tests.tables import test_files, test_leaks, test_sources
 from tests.tables.looking import counts, in_writing, opened, places, repeated
 from tests.tables.test_groups import GROUPS
 
-pytestmark = spark.MARKS
+pytestmark = [*spark.MARKS, pytest.mark.slow]
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
 
 

@@ -8,7 +8,7 @@ import dpselect
 from dpselect.tables import spark_session
 from tests import spark
 
-pytestmark = spark.MARKS
+pytestmark = [*spark.MARKS, pytest.mark.slow]
 
 # What the Python of the workers does first.
 STARTS = {
