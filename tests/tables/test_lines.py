@@ -245,6 +245,7 @@ def test_a_line_is_split_once():
     assert "string_split" not in plan
 
 
+@pytest.mark.slow
 def test_malformed_lines_take_nothing_with_them_in_workers(rows_of_workers):
     good = [tuple(line.decode().split(",")) for line in GOOD]
     lines_ = [line for bad in MALFORMED.values() for line in (bad, *GOOD)]

@@ -225,7 +225,7 @@ def test_a_person_is_in_so_many_groups_at_most(most, engine):
     assert reached == most
 
 
-@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=spark.MARKS)])
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])])
 def test_a_refusal_names_both_values_and_charges_nothing(engine, tmp_path):
     if engine == "spark":
         spark.session()
@@ -240,7 +240,7 @@ def test_a_refusal_names_both_values_and_charges_nothing(engine, tmp_path):
     assert dpselect.Ledger(tmp_path / "l").spent == 0
 
 
-@pytest.mark.parametrize("engine", [pytest.param("spark", marks=spark.MARKS)])
+@pytest.mark.parametrize("engine", [pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])])
 def test_candidates_of_a_frame_that_are_one_value_are_refused(engine):
     session = spark.session()
     table = opened({"g": np.array([0.1], np.float32)}, engine)

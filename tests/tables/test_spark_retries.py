@@ -16,7 +16,7 @@ from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import repeated
 
-pytestmark = spark.MARKS
+pytestmark = [*spark.MARKS, pytest.mark.slow]
 DRAWS = 2_000
 BEST = 1 - math.exp(-1) / 2
 
