@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes
 
 from dpselect.errors import InvalidValue
+from dpselect.tables.kinds import is_unicode
 
 _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
@@ -169,9 +170,9 @@ def _is_nameable(path: Path, top: Path) -> bool:
     """Whether the engines can be given this path; if a value in it is why they cannot, the rows are left out."""
     private = "".join(part for part in path.relative_to(top).parts[:-1] if "=" in part)
     # Spark takes a path for a pattern, and a pattern with a colon fails. Which reader is used must not depend on a row.
-    if "\\" in private or not _is_unicode(private) or (":" in private and set(private) & set(_GLOB_MARKS)):
+    if "\\" in private or not is_unicode(private) or (":" in private and set(private) & set(_GLOB_MARKS)):
         return False
-    if not _is_unicode(str(path)):
+    if not is_unicode(str(path)):
         raise InvalidValue(f"{shown(path)}: the path is not UTF-8: rename it")
     return True
 
@@ -179,10 +180,6 @@ def _is_nameable(path: Path, top: Path) -> bool:
 def _public_parts(path: Path, top: Path) -> list[str]:
     *folders, name = path.relative_to(top).parts
     return [*(folder for folder in folders if "=" not in folder), name]
-
-
-def _is_unicode(text: str) -> bool:
-    return text.encode("utf-8", "replace").decode() == text
 
 
 def _format(path: Path) -> Format:

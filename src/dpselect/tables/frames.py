@@ -16,6 +16,7 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.tables.kinds import is_unicode
 
 Array: TypeAlias = Any  # an Arrow array, in one piece or in chunks
 
@@ -66,7 +67,7 @@ def _check_names(names: Sequence[Any]) -> None:
     for name in names:
         if not isinstance(name, str):
             raise InvalidType(f"source has a column whose name is of type {type(name).__name__}, not text: {remedy}")
-    if not all(name and _is_unicode(name) for name in names):
+    if not all(name and is_unicode(name) for name in names):
         raise InvalidValue(f"source has a column whose name is empty or cannot be written in UTF-8: {remedy}")
     if len({name.lower() for name in names}) != len(names):
         raise InvalidValue("source has two columns of the same name (upper and lower case are the same): rename one")
@@ -357,11 +358,3 @@ def _text(value: Any) -> str | None:
         return str.encode(str(value)).decode()
     except Exception:
         return None
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

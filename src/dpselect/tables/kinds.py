@@ -83,6 +83,15 @@ def kind_of_value(value: Any) -> Kind | None:
     return Kind.ZONED if kind is Kind.TIMESTAMP and value.tzinfo is not None else kind
 
 
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can write a text: it has no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def digits_after_point(number: Decimal) -> int:
     """How many digits a finite decimal has after the point, without zeros at its end.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpselect._exact import LARGEST_EXPONENT, float_near, has_few_digits, rational
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.kinds import Column, Kind, kind_of_value
+from dpselect.tables.kinds import Column, Kind, is_unicode, kind_of_value
 
 _LARGEST = 10**LARGEST_EXPONENT
 _SHOWN_CHARACTERS = 60
@@ -94,7 +94,7 @@ def _kinds(items: list[Any], name: str) -> set[Kind]:
         kinds |= {kind for item in items if (kind := kind_of_value(item)) is not None}
     if kinds & {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL}:
         _check_numbers(items, name)
-    if Kind.TEXT in kinds and not _is_unicode("".join(item for item in items if isinstance(item, str))):
+    if Kind.TEXT in kinds and not is_unicode("".join(item for item in items if isinstance(item, str))):
         raise InvalidValue(f"{name} must be text that UTF-8 can write: drop the surrogates")
     return kinds
 
@@ -113,14 +113,6 @@ def _check_numbers(items: list[Any], name: str) -> None:
             raise InvalidValue(f"{name} must be finite numbers: NaN and infinities cannot be counted")
         if not short:
             raise InvalidValue(f"{name} must have at most {LARGEST_EXPONENT} digits: give shorter numbers")
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _exact_float(item: Any, name: str) -> float:
