@@ -84,12 +84,21 @@ def _right(taken: np.ndarray, edge: float) -> float:
     return float(((taken[0] <= edge).mean() + (taken[1] > edge).mean()) / 2)
 
 
+def _summarized(mechanism: PermuteAndFlip, scores: np.ndarray) -> int:
+    """A selection from four blocks, two of them in another summary."""
+    summaries = [mechanism.summary(steady=True) for _ in range(2)]
+    for number, block in enumerate(np.array_split(scores, 4)):
+        summaries[number // 2].update(block)
+    return int(summaries[0].merge(summaries[1]).result())
+
+
 def choosers(epsilon: str) -> dict[str, Callable[[np.ndarray], object]]:
     """What is timed."""
     flip = PermuteAndFlip(epsilon, monotonic=True)
     return {
         "permute-and-flip": flip.select,
         "permute-and-flip, steady": lambda scores: flip.select(scores, steady=True),
+        "permute-and-flip, steady summary": lambda scores: _summarized(flip, scores),
         "exponential": ExponentialMechanism(epsilon, monotonic=True).select,
         "noisy max": ReportNoisyMax(epsilon, monotonic=True).select,
     }

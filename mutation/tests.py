@@ -22,7 +22,6 @@ _ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
 
 TESTS = {
     "sampling/arrival.py": (_RECORDS, "tests/sampling/test_arrivals.py", "tests/sampling/test_arrival.py"),
-    "sampling/binomial.py": ("tests/sampling/test_binomial.py",),
     "sampling/bits.py": ("tests/sampling/test_bits.py",),
     "sampling/between.py": ("tests/sampling/test_between.py",),
     "sampling/coin.py": ("tests/sampling/test_coin.py",),
@@ -85,13 +84,6 @@ LEFT_OUT = (
         for losses in ("[3, 1, 0, 1, 2]", "[2, 2, 0, 9, 0]", "[5, 0, 5, 1]]", "[0, 7, 1, 0]]")
     ),
     f"{_SUMMARY}::test_many_parts_fit",
-    "tests/sampling/test_binomial.py::test_probabilities_next_to_zero_and_one_do_not_overflow",
-    "tests/sampling/test_binomial.py::test_large_counts_have_the_right_mean_and_spread",
-    *(
-        f"tests/sampling/test_binomial.py::test_the_distribution_is_binomial[{count}-exponent{i}]"
-        for count in (2, 3)
-        for i in range(3)
-    ),
     *(f"{_EXACT}::test_the_envelope_is_exactly_the_softmax[losses{case}" for case in (1, 2)),
     "tests/sampling/test_coin.py::test_the_filter_agrees_with_the_exact_coin",
     f"{_RUNS}::test_draws_fit_and_those_of_another_rate_do_not",

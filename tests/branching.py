@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.lines import LeastScores
 
@@ -58,9 +59,13 @@ class BranchingDraws(Draws):
         return heads, np.empty(0, np.intp), np.empty(0, np.uint8)
 
     def octets_by_lines(self, levels, lines):
-        """Whole gaps and rounded ones are levels; float scores are below the forty that the tests have as the best."""
-        gaps = [40 - level if isinstance(lines, LeastScores) else level for level in levels.tolist()]
-        return self.first_octets(np.array(gaps), None)
+        """Whole gaps and rounded ones are levels; floats are scores, and the first line is 8 ln 2 below the best one.
+
+        The best is a whole number and the rate one in the tests.
+        """
+        if isinstance(lines, LeastScores):
+            levels = round(lines._heads[0] + 8 * math.log(2)) - levels
+        return self.first_octets(levels, None)
 
     def finish(self, exponents, prefixes, depths):
         size = exponents.approximate.size
@@ -73,9 +78,19 @@ class BranchingDraws(Draws):
     def survivors(self, count, zeros):
         return np.array([i for i in range(count) if self.coin(Fraction(1, 2**zeros))], dtype=np.int64)
 
-    def thinned(self, count, exponent):
-        p = heads_probability(exponent)
-        return self.choose([math.comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)])
+    def arrival(self, exponent, size):
+        return Arrival(exponent, size, 0, 0)
+
+    def earlier(self, first, second):
+        """Thin the heads of the lower run against the higher one; the first of those that stay is in either run."""
+        exponent, heads = min(first.exponent, second.exponent), []
+        for run in (first, second):
+            p = heads_probability(run.exponent - exponent)
+            heads.append(
+                self.choose([math.comb(run.size, k) * p**k * (1 - p) ** (run.size - k) for k in range(run.size + 1)])
+            )
+        stay = Arrival(exponent, sum(heads), 0, 0)
+        return (0 if self.index(stay.size) < heads[0] else 1), stay
 
     def flip(self, exponent):
         return self.coin(heads_probability(exponent))

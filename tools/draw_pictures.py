@@ -129,14 +129,15 @@ def summary() -> bytes:
         yield text(20, 30, "Two parts of the candidates, on two machines", 16)
         yield from card(20, 50, ("part A", "best score 1,430", "3 heads", "one of them: flu"), BLUE)
         yield from card(20, 168, ("part B", "best score 1,397", "5 heads", "one of them: gout"), ORANGE)
-        yield line((212, 214), (270, 214), INK, 'marker-end="url(#tip)"')
-        yield from card(274, 168, ("part B, thinned", "best score 1,430", "2 heads of 5 are left", "one: gout"), ORANGE)
-        yield text(274, 282, "each head stays with probability exp(−c · 33)", 13)
-        yield line((212, 96), (526, 130), INK, 'marker-end="url(#tip)"')
-        yield line((466, 200), (526, 160), INK, 'marker-end="url(#tip)"')
-        yield from card(530, 100, ("A and B together", "best score 1,430", "5 heads", "flu 3 in 5, gout 2 in 5"), GREEN)
+        for y in (96, 214):
+            yield line((212, y), (270, y), INK, 'marker-end="url(#tip)"')
+            yield line((466, y), (526, 155 + (y - 155) * 0.3), INK, 'marker-end="url(#tip)"')
+        yield from card(274, 50, ("first head of A", "at time T_A", "law: 3 candidates", "with score 1,430"), BLUE)
+        yield from card(274, 168, ("first head of B", "at time T_B", "law: 5 candidates", "with score 1,397"), ORANGE)
+        yield text(274, 282, "only the difference of the scores matters: 33", 13)
+        yield from card(530, 109, ("A and B together", "the earlier of", "T_A and T_B,", "and its head"), GREEN)
 
-    return drawing(760, 300, "Merging two summaries: the heads of the lower part are thinned", parts())
+    return drawing(760, 300, "Merging two summaries: the part whose first head arrives earlier wins", parts())
 
 
 def choice() -> bytes:

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpselect import PermuteAndFlip
 from dpselect._scores import as_vector
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import flips, gaps, hot, summary
-from dpselect.mechanisms.summary import Part, merged, seen
+from dpselect.mechanisms.summary import merged, seen
 from tests import reference
 from tests.branching import distribution, heads_probability
 from tests.reference import pmf_by_permutations
@@ -39,7 +40,7 @@ def trees(leaves):
 def summarised(tree, scores, draws, kind):
     """The part of a tree: a leaf is a block of candidates, labelled by themselves."""
     if isinstance(tree, tuple):
-        return merged(*(summarised(branch, scores, draws, kind) for branch in tree), UNIT.rate, draws)
+        return merged(*(summarised(branch, scores, draws, kind) for branch in tree), draws)
     return seen(None, UNIT, as_vector(kind([scores[i] for i in tree])), list(tree), draws)
 
 
@@ -74,9 +75,10 @@ def _listed(tree):
     return list(tree) if isinstance(tree[0], int) else tuple(_listed(branch) for branch in tree)
 
 
+@pytest.mark.parametrize("steady", [False, True], ids=["fast", "steady"])
 @pytest.mark.parametrize("kind", [np.array, list, as_fractions], ids=["array", "list", "fractions"])
 @pytest.mark.parametrize("losses", CASES, ids=str)
-def test_every_split_into_blocks_is_exact(losses, kind):
+def test_every_split_into_blocks_is_exact(losses, kind, steady):
     """One summary that sees blocks one after another, with rising and falling maxima."""
     scores, truth, size = [40 - loss for loss in losses], expected(losses), len(losses)
     for cuts in itertools.chain.from_iterable(itertools.combinations(range(1, size), k) for k in range(size)):
@@ -85,7 +87,7 @@ def test_every_split_into_blocks_is_exact(losses, kind):
         def watched(draws, ends=ends):
             part = None
             for start, stop in itertools.pairwise(ends):
-                part = seen(part, UNIT, as_vector(kind(scores[start:stop])), list(range(start, stop)), draws)
+                part = seen(part, UNIT, as_vector(kind(scores[start:stop])), list(range(start, stop)), draws, steady)
             return part
 
         assert distribution_of(watched, size) == truth
@@ -105,14 +107,14 @@ def test_long_blocks_are_exact(monkeypatch):
     assert distribution_of(watched, 5) == expected(losses)
 
 
-def test_a_wrong_thinning_is_noticed():
-    """The power of the enumeration: a merge that forgets to thin has another distribution."""
+def test_a_wrong_merge_is_noticed():
+    """The power of the enumeration: a merge that forgets the difference of the best scores has another distribution."""
     losses = [0, 1, 2]
 
     def careless(draws):
         parts = [seen(None, UNIT, np.array([40 - loss]), [i], draws) for i, loss in enumerate(losses)]
-        first, second, third = (Part(Fraction(40), part.heads, 0, part.label, 1) for part in parts)
-        return first.joined(second, draws).joined(third, draws)
+        first, second, third = (replace(part, arrival=draws.arrival(Fraction(-40), 1)) for part in parts)
+        return first.merged(second, draws).merged(third, draws)
 
     assert distribution_of(careless, 3) != expected(losses)
 

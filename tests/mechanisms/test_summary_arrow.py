@@ -64,7 +64,7 @@ def test_the_digits_of_an_integer_have_no_limit():
     watched = UNIT.summary()
     watched.update([7**9_000], labels=[7**9_001])
     assert there_and_back(watched).result() == 7**9_001
-    assert there_and_back(watched)._part.maximum == 7**9_000
+    assert there_and_back(watched)._part.arrival.exponent == -(7**9_000)
 
 
 def test_summaries_of_many_machines_stack_into_one_table_and_merge():
@@ -120,7 +120,9 @@ def test_flags_come_back_as_they_were(label, monotonic):
         Summary.from_arrow(pa.Table.from_pylist([{**row, "label": "true"}]))
 
 
-@pytest.mark.parametrize("column", ["epsilon", "monotonic", "maximum", "heads", "label_kind"])
+@pytest.mark.parametrize(
+    "column", ["epsilon", "monotonic", "maximum", "exponent", "heads", "prefix", "depth", "label_kind"]
+)
 def test_a_damaged_row_is_refused_and_not_shown(column):
     watched = UNIT.summary()
     watched.update([123456789], labels=["canary"])
@@ -128,6 +130,28 @@ def test_a_damaged_row_is_refused_and_not_shown(column):
     with pytest.raises(InvalidValue, match="not of a summary") as caught:
         Summary.from_arrow(pa.Table.from_pylist([row]))
     assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"heads": "0"},
+        {"heads": "2"},
+        {"heads": "-1"},
+        {"head": "-1"},
+        {"prefix": "-1"},
+        {"depth": "34"},
+        {"depth": "ffffffff"},
+        {"prefix": "f" * 14},
+    ],
+    ids=str,
+)
+def test_numbers_that_no_summary_has_are_refused(damage):
+    """None, or more heads than candidates; fewer than 53 bits of V, or so many that they take all memory."""
+    watched = UNIT.summary()
+    watched.update([7])
+    with pytest.raises(InvalidValue, match="not of a summary"):
+        Summary.from_arrow(pa.Table.from_pylist([{**watched.to_arrow().to_pylist()[0], **damage}]))
 
 
 @pytest.mark.parametrize("text", ["int64 5", "datetime64[us] ", "datetime64[us]", "nothing 5"])

@@ -1,15 +1,27 @@
 """Arrivals: the bounds enclose the truth (flint), and contests are decided by the bits that matter."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
+from scipy import integrate
 
 from dpselect.errors import BitsExhausted
-from dpselect.sampling.arrival import DEPTH, MARGIN, Arrival, draw_prefixes, earliest, float_bounds
+from dpselect.sampling.arrival import (
+    DEPTH,
+    MARGIN,
+    Arrival,
+    draw_arrival,
+    draw_prefixes,
+    earlier,
+    earliest,
+    float_bounds,
+)
 from dpselect.sampling.bits import ScriptedBits, SystemEntropy
+from tests.statistical.goodness import assert_fits, assert_rejected
 
 SIZES = [1, 2, 3, 1000, 2**32 + 1, 2**53 + 1, 2**63, 2**64 - 1]
 PREFIXES = [0, 1, 2, 12345, 2**45 - 1, 2**52, 2**53 - 2, 2**53 - 1]
@@ -180,3 +192,65 @@ def test_huge_exponents_are_decided_exactly():
     arrivals = {0: Arrival(huge + Fraction(1, 10**30), 5, 99), 1: Arrival(huge, 5, 99), 2: Arrival(2 * huge, 1, 1)}
     same = format(12345, "064b")
     assert earliest(arrivals, ScriptedBits(same * 40)) == 1
+
+
+def truth(one, other):
+    """Which comes first when both V are known to so many bits, or None if that does not tell."""
+    with ctx.workprec(2_000):
+        low, high = (
+            [ball(a.exponent) + log_head(a.size, a.prefix + end, a.depth) for a in (one, other)] for end in (0, 1)
+        )
+        if high[0] < low[1]:
+            return 0
+        return 1 if high[1] < low[0] else None
+
+
+@pytest.mark.parametrize("lift", [Fraction(0), Fraction(-(10**9)), Fraction(10**400, 7)], ids=["zero", "low", "far"])
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 10**6), (2**60, 3)], ids=str)
+@pytest.mark.parametrize("gap", [Fraction(0), Fraction(1, 3), Fraction(-20), Fraction(10**40)], ids=str)
+def test_the_earlier_of_two_is_that_of_flint(gap, sizes, lift):
+    """The order depends on the difference of the exponents only, wherever they are counted from."""
+    generator = np.random.default_rng(11)
+    for prefix in generator.integers(1, 2**53 - 1, (30, 2)).tolist():
+        plain = Arrival(Fraction(0), sizes[0], prefix[0]), Arrival(gap, sizes[1], prefix[1])
+        lifted = [replace(arrival, exponent=arrival.exponent + lift) for arrival in plain]
+        winner, known = earlier(*lifted, ScriptedBits(""))
+        assert winner == truth(*plain)
+        assert known == lifted[winner], "no bit was needed"
+
+
+@pytest.mark.parametrize("size", [1, 7, 2**40])
+def test_bits_that_were_revealed_stay_with_the_winner(size):
+    """The same first bits: the next 64 decide, and a later comparison starts from them."""
+    first, second = (Arrival(Fraction(-5), size, 99) for _ in range(2))
+    words = "01" * 32, "00" * 32
+    winner, known = earlier(first, second, ScriptedBits("".join(words)))
+    assert (winner, known) == (1, Arrival(Fraction(-5), size, 99 << 64, DEPTH + 64))
+    third = Arrival(Fraction(-5), size, 90)
+    assert earlier(known, third, ScriptedBits("")) == (1, third)
+    assert earlier(known, Arrival(Fraction(-5), size, 110), ScriptedBits("")) == (0, known)
+
+
+def test_an_arrival_has_53_bits_at_first():
+    assert draw_arrival(Fraction(3), 5, ScriptedBits("0" * 50 + "101")) == Arrival(Fraction(3), 5, 5)
+
+
+@pytest.mark.parametrize(("gap", "sizes"), [(1, (2, 3)), (3, (1, 40)), (0, (5, 1))], ids=str)
+def test_each_comes_first_with_its_chance(gap, sizes):
+    """P(T < T') is an integral of polynomials up to the time 1 of the higher run; a wrong gap is not it."""
+    p, source, draws = math.exp(-gap), SystemEntropy(), 40_000
+
+    def chance(p):
+        density = [sizes[0] * (1 - t) ** (sizes[0] - 1) * (1 - p * t) ** sizes[1] for t in np.linspace(0, 1, 4_001)]
+        return float(integrate.simpson(density, dx=1 / 4_000))
+
+    def winner():
+        arrivals = (
+            draw_arrival(Fraction(-7 + lower), size, source) for lower, size in zip((0, gap), sizes, strict=True)
+        )
+        return earlier(*arrivals, source)[0]
+
+    counts = np.bincount([winner() for _ in range(draws)], minlength=2)
+    assert_fits(counts, [chance(p), 1 - chance(p)])
+    wrong = chance(p * math.exp(-0.3) if gap else 0.8)
+    assert_rejected(counts, [wrong, 1 - wrong], truth=[chance(p), 1 - chance(p)])

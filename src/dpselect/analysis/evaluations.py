@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
-from dpselect._exact import rational
+from dpselect._exact import float_near, rational
 from dpselect._scores import Vector, as_vector, losses
 from dpselect.errors import InvalidType
 from dpselect.mechanisms.exponential import ExponentialMechanism
@@ -55,9 +55,11 @@ def expected_evaluations(
 def _exponents(mechanism: Any, vector: Vector, best: Number | None) -> Floats:
     """The exponents c (b - q), of min(q, b) where scores exceed the bound."""
     losses(vector)  # refuses scores that are not finite
-    bound = None if best is None else _validate.exact(best=best)
-    largest = vector.max() if isinstance(vector, np.ndarray) else max(vector)
-    if bound is not None and rational(largest) > bound:
+    largest = rational(vector.max()) if isinstance(vector, np.ndarray) else max(vector)
+    bound = largest if best is None else _validate.exact(best=best)
+    if largest > bound:
         vector = [min(rational(score), bound) for score in vector]
-    gaps = gaps_of(vector, mechanism._rate, bound)
-    return gaps.approximate(gaps.at(slice(None)))
+    gaps = gaps_of(vector, mechanism._rate)
+    # Both terms are positive: the sum is rounded once more, and no digit is lost.
+    exponents: Floats = gaps.approximate(gaps.at(slice(None))) + float_near(mechanism.rate * max(bound - largest, 0))
+    return exponents

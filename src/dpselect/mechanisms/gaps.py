@@ -214,11 +214,11 @@ class Gaps:
 class RationalGaps(Gaps):
     """Gaps of scores that no array holds exactly, or at an extreme rate: the exponents themselves, rounded once."""
 
-    def __init__(self, scores: list[Fraction], rate: Rate, at_least: Fraction | None = None) -> None:
-        self._best = max(scores) if at_least is None else max(*scores, at_least)
+    def __init__(self, scores: list[Fraction], rate: Rate) -> None:
+        self._best = max(scores)
         self._exact = [rate.exact * (self._best - score) for score in scores]
         values = np.array([-_positive_float(exponent) for exponent in self._exact])
-        super().__init__(values, UNIT_RATE, at_least=0.0)
+        super().__init__(values, UNIT_RATE)
 
     def best(self, rate: Fraction) -> Fraction:  # noqa: ARG002 - kept as it was given
         """Return the score that the gaps are below."""
@@ -278,42 +278,35 @@ def _positive_float(exponent: Fraction) -> float:
     return min(max(float_near(exponent), math.ulp(0.0)), sys.float_info.max) if exponent else 0.0
 
 
-def gaps_of(scores: Vector, rate: Rate, at_least: Fraction | None = None, *, steady: bool = False) -> Gaps:
-    """The gaps of exact scores at a rate, below their maximum or below `at_least` if that is more.
+def gaps_of(scores: Vector, rate: Rate, *, hint: Fraction | None = None, steady: bool = False) -> Gaps:
+    """The gaps of exact scores at a rate, below their maximum, or below the hint if that is more and the type holds it.
 
     A short vector is copied, and so is a long one that becomes Fractions; another long one is read where it is.
     """
     if isinstance(scores, np.ndarray):
-        fits = rate.is_moderate and _fits(at_least, scores.dtype)
-        if scores.size <= SHORT or not fits:
+        if scores.size <= SHORT or not rate.is_moderate:
             scores = np.array(scores)
-        if fits:
-            return Gaps(scores, rate, at_least=_native(at_least, scores.dtype), steady=steady)
+        if rate.is_moderate:
+            return Gaps(scores, rate, at_least=_native(hint, scores.dtype), steady=steady)
         block_maxima(scores)  # refuses scores that are not finite
         scores = [rational(score) for score in scores.tolist()]
     scaled = over_common_denominator(scores)
     if scaled is not None:
         values, denominator = scaled
-        finer, floor = Rate(rate.exact / denominator), None if at_least is None else at_least * denominator
-        if finer.is_moderate and _fits(floor, values.dtype):
-            return Gaps(values, finer, at_least=_native(floor, values.dtype), steady=steady)
-    return RationalGaps(scores, rate, at_least)
-
-
-def _fits(number: Fraction | None, dtype: np.dtype[Any]) -> bool:
-    """Whether gaps of this type can be taken below this number exactly: as 64-bit integers, or as floats."""
-    if number is None:
-        return True
-    if dtype.kind == "f":
-        return math.isfinite(near := float_near(number)) and Fraction(near) == number
-    limits = np.iinfo(np.uint64 if dtype.kind == "u" else np.int64)
-    return number.denominator == 1 and limits.min <= number <= limits.max
+        finer = Rate(rate.exact / denominator)
+        if finer.is_moderate:
+            return Gaps(values, finer, steady=steady)
+    return RationalGaps(scores, rate)
 
 
 def _native(number: Fraction | None, dtype: np.dtype[Any]) -> float | int | None:
+    """The number, if gaps of this type can be taken below it exactly: as 64-bit integers, or as floats."""
     if number is None:
         return None
-    return float(number) if dtype.kind == "f" else int(number)
+    if dtype.kind == "f":
+        return near if math.isfinite(near := float_near(number)) and Fraction(near) == number else None
+    limits = np.iinfo(np.uint64 if dtype.kind == "u" else np.int64)
+    return int(number) if number.denominator == 1 and limits.min <= number <= limits.max else None
 
 
 def block_maxima(values: Array) -> Array:

@@ -119,9 +119,8 @@ class PermuteAndFlip(SelectionRecord):
     def summary(self, *, steady: bool = False) -> Summary:
         """Return an empty summary, which sees candidates block by block and merges with others.
 
-        With `steady` the coins of each block are flipped as `select` flips them with that option. When a later block or
-        another summary has a better best score, the heads so far are thinned, and that takes a time that depends on
-        their number: one block is steady, several are not quite.
+        With `steady` the coins of each block are flipped as `select` flips them with that option. What merging takes
+        does not depend on the scores.
         """
         return Summary(self, steady=_validate.boolean(steady=steady))
 

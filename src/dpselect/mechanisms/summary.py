@@ -1,10 +1,11 @@
 """Permute-and-flip (McKenna & Sheldon 2020) in one pass over any number of parts, by a summary that merges exactly.
 
-For a set of candidates keep its maximum score m, the number h of heads when coins are flipped against m, and one head,
-chosen uniformly. Against a larger maximum M each head stays a head with probability exp(-c (M - m)), independently: h
-is thinned to Binomial(h, exp(-c (M - m))), and because thinning treats all heads alike, the kept head is a uniform one
-of those that stay, whatever their number. Two summaries with the same maximum merge by adding their heads and keeping
-either head in proportion. So any parts in any order give the distribution of one selection from all candidates.
+Of a block of candidates keep its best score m, the number h of heads when coins are flipped against m, and one head,
+chosen uniformly. Against a larger maximum M each head stays a head with probability exp(-c (M - m)), independently, so
+the block is like a run of h equal candidates with score m. When the first head of such a run arrives is one random
+number, which is revealed bit by bit (see `sampling.arrival`). Which of two blocks is earlier does not depend on M: a
+merge compares two arrivals and keeps the earlier one. By symmetry the kept head is a uniform one of those that stay.
+So any parts in any order give the distribution of one selection from all candidates, and nobody needs to know M.
 """
 
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from dpselect.mechanisms.gaps import SHORT, Gaps, gaps_of
 from dpselect.mechanisms.heads import Heads
 from dpselect.mechanisms.labels import Unlabelled, labels_of
 from dpselect.mechanisms.steady import flip_steadily
+from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -31,41 +33,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """What is kept of some candidates: maximum, heads against it, one of them, and how many candidates there were.
+    """What is kept of some candidates: the arrival of their first head, that head, and how many candidates there were.
 
-    `head` is the position of the head, told if its label is `Unlabelled.POSITION`. `writable` tells whether a row of
-    Arrow can hold every label seen, whichever was drawn. Secret, all of it.
+    The exponent of the arrival is counted from a score of zero: it is -c m. `maximum` is the best score of all. `head`
+    is the position of the head, told if its label is `Unlabelled.POSITION`. `writable` tells whether a row of Arrow can
+    hold every label seen, whichever was drawn. Secret, all of it.
     """
 
+    arrival: Arrival
     maximum: Fraction
-    heads: int
     head: int
     label: Any
     candidates: int
     writable: bool = True
 
-    def thinned(self, maximum: Fraction, rate: Fraction, draws: Draws) -> "Part":
-        """Return the part with its heads against a maximum that is not lower."""
-        if maximum == self.maximum:
-            return self
-        return replace(self, maximum=maximum, heads=draws.thinned(self.heads, rate * (maximum - self.maximum)))
-
-    def behind(self, others: int) -> "Part":
-        """Return the part with positions counted from the start of so many other candidates."""
-        return replace(self, head=self.head + others)
-
-    def joined(self, later: "Part", draws: Draws) -> "Part":
-        """Return both parts as one; they have the same maximum."""
-        heads = self.heads + later.heads
-        chosen = self if draws.index(heads) < self.heads else later
-        candidates, writable = self.candidates + later.candidates, self.writable and later.writable
-        return replace(chosen, heads=heads, candidates=candidates, writable=writable)
+    def merged(self, later: "Part", draws: Draws) -> "Part":
+        """Return one part of the candidates of both; those of the later one come behind ours in position."""
+        winner, arrival = draws.earlier(self.arrival, later.arrival)
+        chosen = (self, replace(later, head=self.candidates + later.head))[winner]
+        return replace(
+            chosen,
+            arrival=arrival,
+            maximum=max(self.maximum, later.maximum),
+            candidates=self.candidates + later.candidates,
+            writable=self.writable and later.writable,
+        )
 
 
 class Summary:
     """A selection in the making: see candidates block by block, on as many machines as you like, and merge.
 
-    A summary holds three secret numbers, whatever it has seen; its repr shows none of them. It can be pickled. The
+    A summary holds a few secret numbers, whatever it has seen; its repr shows none of them. It can be pickled. The
     selection is made while candidates are seen. Calling `result` twice returns the same label; after more candidates
     were seen it may return another, and each different result is a release of its own, which costs epsilon again.
 
@@ -122,7 +120,7 @@ class Summary:
             raise InvalidType(f"other must be a Summary, got {type(other).__name__}")
         if other._mechanism != self._mechanism:
             raise InvalidValue("summaries must be of the same mechanism: make all with equal parameters")
-        part = merged(self._part, other._part, self._mechanism.rate, Draws())
+        part = merged(self._part, other._part, Draws())
         return Summary(self._mechanism, part, self._steady or other._steady)
 
     def to_arrow(self) -> "pa.RecordBatch":
@@ -145,13 +143,11 @@ class Summary:
         return self._part.head if self._part.label is Unlabelled.POSITION else self._part.label
 
 
-def merged(first: Part | None, second: Part | None, rate: Fraction, draws: Draws) -> Part | None:
+def merged(first: Part | None, second: Part | None, draws: Draws) -> Part | None:
     """One part of the candidates of both; nothing is the identity."""
     if first is None or second is None:
         return second if first is None else first
-    maximum = max(first.maximum, second.maximum)
-    thinned = second.thinned(maximum, rate, draws).behind(first.candidates)
-    return first.thinned(maximum, rate, draws).joined(thinned, draws)
+    return first.merged(second, draws)
 
 
 def seen(  # noqa: PLR0913, PLR0917 - what is seen, by what, and how
@@ -162,19 +158,21 @@ def seen(  # noqa: PLR0913, PLR0917 - what is seen, by what, and how
     draws: Draws,
     steady: bool = False,
 ) -> Part:
-    """The part with a block of candidates behind it, whose coins are flipped against the maximum of all at once."""
+    """The part with a block of candidates behind it.
+
+    A steady block is flipped against its own best score. Another one is flipped against the best score so far, if that
+    is more: fewer candidates are hot, and a block without a head has none against any larger maximum either.
+    """
     named = labels_of(labels, len(scores))
-    gaps = gaps_of(scores, mechanism._rate, None if part is None else part.maximum, steady=steady)
-    maximum, heads = gaps.best(mechanism.rate), flip_steadily(gaps, draws) if steady else _flipped(gaps, draws)
-    if part is not None:
-        part = part.thinned(maximum, mechanism.rate, draws)
-    if not heads.size:
-        if part is None or not part.heads:  # the best candidate of all, in this block or before it, is a head
-            raise ScoresChanged
-        return replace(part, candidates=part.candidates + gaps.size, writable=part.writable and named.writable)
-    position = heads.choose(draws)
-    block = Part(maximum, heads.size, position, named.at(position), gaps.size, named.writable)
-    return block if part is None else part.joined(block.behind(part.candidates), draws)
+    gaps = gaps_of(scores, mechanism._rate, hint=None if part is None or steady else part.maximum, steady=steady)
+    heads, maximum = flip_steadily(gaps, draws) if steady else _flipped(gaps, draws), gaps.best(mechanism.rate)
+    if heads.size:
+        position, arrival = heads.choose(draws), draws.arrival(-mechanism.rate * maximum, heads.size)
+        block = Part(arrival, maximum, position, named.at(position), gaps.size, named.writable)
+        return block if part is None else part.merged(block, draws)
+    if part is None or part.maximum < maximum:  # the best candidate was a head when it was first read
+        raise ScoresChanged
+    return replace(part, candidates=part.candidates + gaps.size, writable=part.writable and named.writable)
 
 
 def _flipped(gaps: Gaps, draws: Draws) -> Heads:

@@ -18,12 +18,13 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.labels import Unlabelled
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.summary import Part, Summary
+from dpselect.sampling.arrival import DEPTH, Arrival
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PUBLIC = ("epsilon", "sensitivity", "monotonic", "score_range")
-SECRET = ("maximum", "heads", "head", "candidates", "label_kind", "label")
+SECRET = ("maximum", "exponent", "heads", "prefix", "depth", "head", "candidates", "label_kind", "label")
 COLUMNS = (*PUBLIC, *SECRET)
 
 Cells = dict[str, str | None]
@@ -112,16 +113,19 @@ def cells_of(summary: Summary) -> Cells:
     public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
     if part is None:
         return {**public, **dict.fromkeys(SECRET)}
-    counts = {name: f"{getattr(part, name):x}" for name in ("heads", "head", "candidates")}
-    kind, label = _written(part)
-    return {**public, **counts, "maximum": _quotient(part.maximum), "label_kind": kind, "label": label}
+    arrival, (kind, label) = part.arrival, _written(part)
+    counts = {"heads": arrival.size, "prefix": arrival.prefix, "depth": arrival.depth}
+    counts |= {"head": part.head, "candidates": part.candidates}
+    written: Cells = {name: f"{count:x}" for name, count in counts.items()}
+    numbers = {"maximum": _quotient(part.maximum), "exponent": _quotient(arrival.exponent)}
+    return {**public, **written, **numbers, "label_kind": kind, "label": label}
 
 
 def summary_of(cells: Cells) -> Summary:
     """The summary whose cells these are."""
     try:
         stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
-        return Summary(PermuteAndFlip(**stated), None if cells["maximum"] is None else _part(cells))
+        return Summary(PermuteAndFlip(**stated), None if cells["exponent"] is None else _part(cells))
     except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):  # which may quote a cell
         pass
     raise InvalidValue("the row is not of a summary: give what Summary.to_arrow made")
@@ -145,10 +149,15 @@ def from_arrow(batch: Any) -> Summary:
 
 
 def _part(cells: Cells) -> Part:
-    heads, head, candidates = (_integer(cells[name] or "") for name in ("heads", "head", "candidates"))
+    heads, prefix, depth, head, candidates = (
+        _integer(cells[name] or "") for name in ("heads", "prefix", "depth", "head", "candidates")
+    )
+    if not (DEPTH <= depth <= LONGEST and 0 <= prefix < 1 << depth and 0 < heads <= candidates and head >= 0):
+        raise ValueError
     kind, text = cells["label_kind"], cells["label"]
     label = Unlabelled.POSITION if kind is None else _LABELS[kind][2](text or "")
-    return Part(_number(cells["maximum"] or ""), heads, head, label, candidates)
+    maximum, exponent = (_number(cells[name] or "") for name in ("maximum", "exponent"))
+    return Part(Arrival(exponent, heads, prefix, depth), maximum, head, label, candidates)
 
 
 def _written(part: Part) -> tuple[str | None, str | None]:

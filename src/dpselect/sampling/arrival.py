@@ -6,7 +6,8 @@ of a run of m candidates arrives after t with probability (1 - p t)**m, so one u
     T = (1 - (1 - V)**(1/m)) / p,    ln T = g + ln(1 - exp(-x)),    x = -ln(1 - V) / m;
 
 there is no head if T > 1. The run with the smallest T holds the first head of all. ln T grows with V, so after k bits
-of V, with value v, it lies between its values at v / 2**k and (v + 1) / 2**k.
+of V, with value v, it lies between its values at v / 2**k and (v + 1) / 2**k. Which of two runs comes first depends on
+the difference of their exponents only: an exponent may be counted from anywhere, and be negative.
 """
 
 from dataclasses import dataclass
@@ -86,12 +87,39 @@ class Arrival:
         return Arrival(self.exponent, self.size, prefix, self.depth + _BITS_PER_STEP)
 
 
+def draw_arrival(exponent: Fraction, size: int, source: BitSource) -> Arrival:
+    """The arrival of a run, of which 53 bits are revealed."""
+    return Arrival(exponent, size, source.bits(DEPTH))
+
+
+def earlier(first: Arrival, second: Arrival, source: BitSource) -> tuple[int, Arrival]:
+    """Which of two arrivals comes first (0 or 1), decided exactly, and what is known of it then.
+
+    Floats decide unless they are within their error. So the work depends on neither the exponents nor the sizes, but
+    for one comparison in about 2**30.
+    """
+    arrivals = {0: first, 1: second}
+    gap = float(min(max(second.exponent - first.exponent, Fraction(-2 * _HUGE)), Fraction(2 * _HUGE)))
+    prefixes = np.array([arrival.prefix >> (arrival.depth - DEPTH) for arrival in (first, second)], np.float64)
+    sizes = np.array([first.size, second.size], np.float64)
+    low, high = float_bounds(prefixes, np.array([max(-gap, 0.0), max(gap, 0.0)]), sizes)
+    for winner in (0, 1):
+        if high[winner] < low[1 - winner]:
+            return winner, arrivals[winner]
+    return _first(arrivals, source)
+
+
 def earliest(arrivals: dict[int, Arrival], source: BitSource) -> int:
     """The key of the run whose first head arrives first, decided exactly."""
+    return _first(arrivals, source)[0]
+
+
+def _first(arrivals: dict[int, Arrival], source: BitSource) -> tuple[int, Arrival]:
+    """The key of the earliest arrival, and the arrival with the bits that were revealed to find it."""
     while True:
         brackets = {key: arrival.bracket() for key, arrival in arrivals.items()}
         best = min(high for _, high in brackets.values())
         left = [key for key, (low, _) in brackets.items() if low is None or low <= best]
         if len(left) == 1:
-            return left[0]
+            return left[0], arrivals[left[0]]
         arrivals = {key: arrivals[key].refined(source) for key in left}

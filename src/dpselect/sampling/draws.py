@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect.sampling import index as uniform
+from dpselect.sampling.arrival import Arrival, draw_arrival, earlier
 from dpselect.sampling.between import coin_between
-from dpselect.sampling.binomial import binomial
 from dpselect.sampling.bits import BitSource, Octets, SystemEntropy
 from dpselect.sampling.coin import Exponents, Flags, coin, coins
 from dpselect.sampling.geometric import Positions, successes
@@ -48,9 +48,13 @@ class Draws:
         """Return which of `count` coins start with this many zeros."""
         return successes(count, zeros, self.source)
 
-    def thinned(self, count: int, exponent: Fraction) -> int:
-        """Return how many of `count` heads stay heads, each with probability exp(-exponent)."""
-        return binomial(count, exponent, self.source)
+    def arrival(self, exponent: Fraction, size: int) -> Arrival:
+        """Return when the first head of a run arrives, as far as it is known."""
+        return draw_arrival(exponent, size, self.source)
+
+    def earlier(self, first: Arrival, second: Arrival) -> tuple[int, Arrival]:
+        """Return which of two arrivals comes first, and what is known of it then."""
+        return earlier(first, second, self.source)
 
     def flip(self, exponent: Fraction) -> bool:
         """Flip one coin that is heads with probability exp(-exponent)."""
