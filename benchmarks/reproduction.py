@@ -10,8 +10,8 @@ from benchmarks.case import Case
 from benchmarks.contestant import NotAvailable
 from benchmarks.stopwatch import Call, Effort, timed
 from dpselect.errors import DPSelectError
-from dpselect.optimality import certify, solve
-from dpselect.optimality.lattice import bounded_lattice, variable_count
+from dpselect.research.optimality import certify, solve
+from dpselect.research.optimality.lattice import bounded_lattice, variable_count
 
 _CURVE_POINTS = 250
 
@@ -37,8 +37,8 @@ def _once(what: str, call: Call, bar: Bar, *columns: str) -> Case:
 
 def _report() -> None:
     """The report with data, as a user makes it for the first time."""
-    from dpselect.paper.ratio_curves import ratio_curve  # noqa: PLC0415 - needs matplotlib
-    from dpselect.paper.reproduce import reproduce  # noqa: PLC0415
+    from dpselect.research.paper.figures_of_optimality import ratio_curve  # noqa: PLC0415 - needs matplotlib
+    from dpselect.research.paper.reproduce import reproduce  # noqa: PLC0415
 
     ratio_curve.cache_clear()
     with tempfile.TemporaryDirectory() as folder:

@@ -19,15 +19,15 @@ from pathlib import Path
 from duckdb import DuckDBPyConnection
 
 from dpselect.cli import main
-from dpselect.cli.public_list import bound, distance, public_list
-from dpselect.cli.scores_file import read_scores
+from dpselect.cli.tables import bound, distance, public_list
 from dpselect.errors import DPSelectError
-from dpselect.tables.duckdb_engine import DuckDBEngine
-from dpselect.tables.duckdb_source import connect
-from dpselect.tables.engine import Individuals
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.lines import rows
-from dpselect.tables.values import Values
+from dpselect.score_files import read_scores
+from dpselect.tables.candidates import Values
+from dpselect.tables.duckdb.engine import DuckDBEngine
+from dpselect.tables.duckdb.expressions import rows
+from dpselect.tables.duckdb.source import connect
+from dpselect.tables.questions import Individuals
+from dpselect.tables.schema import Column, Kind
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dpselect-fuzz-"))
 _LETTERS = "abc"

@@ -3,17 +3,17 @@
 What survives them may still be killed by slower ones, in `make test`; it is worth a fast test of its own.
 """
 
-_ARROW = "tests/mechanisms/test_summary_arrow.py"
+_ARROW = "tests/streaming/test_summary_arrow.py"
 _COLD = "tests/mechanisms/test_cold.py"
 _CONTRACT = "tests/contract/test_selection.py"
 _EXACT = "tests/mechanisms/test_exact_distribution.py"
-_LABELS = "tests/mechanisms/test_summary_labels.py"
+_LABELS = "tests/streaming/test_summary_labels.py"
 _LAZY = "tests/mechanisms/test_lazy.py"
-_NUMBERS_OF_RUNS = "tests/sampling/test_numbers_of_runs.py"
+_NUMBERS_OF_RUNS = "tests/sampling/test_run_counts.py"
 _RECORDS = "tests/contract/test_records.py"
 _RUNS = "tests/mechanisms/test_runs.py"
 _SETTLING = "tests/mechanisms/test_noisy_max_settling.py"
-_SUMMARY = "tests/mechanisms/test_summary.py"
+_SUMMARY = "tests/streaming/test_summary.py"
 _VISITS = "tests/mechanisms/test_visits.py"
 
 _SHORT = f"{_EXACT}::test_short_vectors_are_exact"
@@ -21,33 +21,65 @@ _EARLY = f"{_EXACT}::test_early_exit_is_exact"
 _ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
 
 TESTS = {
-    "sampling/arrival.py": (_RECORDS, "tests/sampling/test_arrivals.py", "tests/sampling/test_arrival.py"),
-    "sampling/bits.py": ("tests/sampling/test_bits.py",),
-    "sampling/between.py": ("tests/sampling/test_between.py",),
-    "sampling/coin.py": ("tests/sampling/test_coin.py",),
-    "sampling/draws.py": (_VISITS, _SETTLING, f"{_RUNS}::test_the_kernel_picks_the_winner_of_every_cell", _CONTRACT),
+    "sampling/arrival.py": (
+        _RECORDS,
+        "tests/sampling/test_arrivals.py",
+        "tests/sampling/test_arrival.py",
+    ),
+    "sampling/bits.py": (
+        "tests/sampling/test_bits.py",
+        "tests/sampling/test_index.py",
+        "tests/sampling/test_order.py",
+    ),
+    "sampling/coin.py": (
+        "tests/sampling/test_between.py",
+        "tests/sampling/test_coin.py",
+    ),
+    "sampling/draws.py": (
+        _VISITS,
+        _SETTLING,
+        f"{_RUNS}::test_the_kernel_picks_the_winner_of_every_cell",
+        _CONTRACT,
+    ),
     "sampling/enclosure.py": ("tests/sampling/test_enclosure.py",),
     "sampling/geometric.py": ("tests/sampling/test_geometric.py",),
-    "sampling/index.py": ("tests/sampling/test_index.py",),
-    "sampling/negative_binomial.py": (_NUMBERS_OF_RUNS,),
-    "sampling/noise.py": (_RECORDS, "tests/sampling/test_noise.py", _SETTLING),
-    "sampling/octets.py": (_RECORDS, "tests/sampling/test_octets.py"),
-    "sampling/order.py": ("tests/sampling/test_order.py",),
-    "sampling/poisson.py": (_NUMBERS_OF_RUNS,),
-    "sampling/rational.py": (_NUMBERS_OF_RUNS,),
-    "mechanisms/hot.py": (_RECORDS, _COLD),
-    "mechanisms/flips.py": (_VISITS, _COLD),
-    "mechanisms/gaps.py": (_RECORDS, "tests/mechanisms/test_gaps.py", _COLD, _CONTRACT),
-    "mechanisms/heads.py": ("tests/mechanisms/test_heads.py",),
+    "sampling/run_counts.py": (_NUMBERS_OF_RUNS,),
+    "sampling/noise.py": (
+        _RECORDS,
+        "tests/sampling/test_noise.py",
+        _SETTLING,
+    ),
+    "sampling/octets.py": (
+        _RECORDS,
+        "tests/sampling/test_octets.py",
+    ),
+    "mechanisms/flips.py": (
+        _RECORDS,
+        _COLD,
+        _VISITS,
+        "tests/mechanisms/test_heads.py",
+    ),
+    "mechanisms/gaps.py": (
+        _RECORDS,
+        "tests/mechanisms/test_gaps.py",
+        _COLD,
+        _CONTRACT,
+    ),
     "mechanisms/runs.py": (_RUNS,),
-    "mechanisms/summary.py": (
+    "streaming/summary.py": (
         _RECORDS,
         _LABELS,
         _ARROW,
-        "tests/mechanisms/test_summary_stateful.py",
+        "tests/streaming/test_summary_stateful.py",
         _SUMMARY,
     ),
-    "mechanisms/permute_and_flip.py": (_VISITS, _ROWS, _SHORT, _EARLY, _CONTRACT),
+    "mechanisms/permute_and_flip.py": (
+        _VISITS,
+        _ROWS,
+        _SHORT,
+        _EARLY,
+        _CONTRACT,
+    ),
     "mechanisms/exponential.py": (
         "tests/mechanisms/test_proposals.py",
         f"{_LAZY}::test_known_exponents_are_chosen_from_exactly",
@@ -55,23 +87,40 @@ TESTS = {
         f"{_EXACT}::test_the_envelope_is_exactly_the_softmax",
         _CONTRACT,
     ),
-    "mechanisms/noisy_max.py": ("tests/mechanisms/test_noisy_max.py", _SETTLING, _CONTRACT),
-    "mechanisms/record.py": (_RECORDS, _CONTRACT),
-    "mechanisms/guarantee.py": (_RECORDS, "tests/contract/test_guarantee.py", _CONTRACT),
-    "mechanisms/claim.py": (_RECORDS, "tests/analysis/test_score_range.py", _CONTRACT),
-    "mechanisms/batches.py": ("tests/mechanisms/test_batches.py",),
-    "mechanisms/generalized_scores.py": (
+    "mechanisms/noisy_max.py": (
+        "tests/mechanisms/test_noisy_max.py",
+        _SETTLING,
+        _CONTRACT,
+    ),
+    "mechanisms/base.py": (
         _RECORDS,
-        "tests/mechanisms/test_generalized_scores.py",
+        _CONTRACT,
+        "tests/analysis/test_score_range.py",
+    ),
+    "mechanisms/privacy.py": (
+        _RECORDS,
+        "tests/contract/test_guarantee.py",
+        _CONTRACT,
+    ),
+    "streaming/batches.py": ("tests/streaming/test_batches.py",),
+    "analysis/unequal.py": (
+        _RECORDS,
+        "tests/analysis/test_generalized_scores.py",
     ),
     "mechanisms/lazy.py": (_LAZY,),
-    "mechanisms/lazy_flip.py": (_LAZY,),
-    "mechanisms/lazy_rejection.py": (_LAZY,),
-    "mechanisms/labels.py": (_RECORDS, _LABELS),
-    "mechanisms/names.py": (_RECORDS,),
-    "mechanisms/repeats.py": (_RECORDS, "tests/tuning/test_repeats.py"),
-    "mechanisms/summary_arrow.py": (_ARROW, _LABELS),
-    "mechanisms/protocol.py": (_CONTRACT,),
+    "streaming/labels.py": (
+        _RECORDS,
+        _LABELS,
+    ),
+    "mechanisms/registry.py": (_RECORDS,),
+    "accounting/run_counts.py": (
+        _RECORDS,
+        "tests/accounting/test_run_counts.py",
+    ),
+    "streaming/summary_arrow.py": (
+        _ARROW,
+        _LABELS,
+    ),
 }
 # For a file that is not listed.
 ALL = ("tests/sampling", "tests/mechanisms", "tests/contract")

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from dpselect.cli import asking, main
-from dpselect.cli.hospital import make_visits
+from dpselect.cli import main
+from dpselect.cli import tables as asking
+from dpselect.demo_data import make_visits
 from tests import spark
 
 ROOT = Path(__file__).parents[1]

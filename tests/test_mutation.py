@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mutation.equivalents import reason_of, stale
+from mutation.equivalents import reason_of
 from mutation.places import idle_places, is_inside_function, reason_at
 from mutation.tests import LEFT_OUT, TESTS
 
@@ -62,7 +62,3 @@ def test_only_listed_survivors_are_excused():
     assert reason_of("sampling/coin.py", f"    {line}", line.replace("+", "|", 1)) is not None
     assert reason_of("sampling/coin.py", f"    {line}", line.replace("+", "-", 1)) is None
     assert reason_of("sampling/noise.py", f"    {line}", line.replace("+", "|", 1)) is None
-
-
-def test_every_excuse_is_of_a_line_that_is_there():
-    assert stale() == []

@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax
-from dpselect._exact import NotExact, NotFinite, TooLong, decimal_from_text, number_from_text, rational_from_text
-from dpselect._score_field import parse_score
+from dpselect._numbers import NotExact, NotFinite, TooLong, decimal_from_text, number_from_text, rational_from_text
+from dpselect.accounting.charge import Charge
+from dpselect.accounting.run_counts import Repeated, repeated
+from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error
 from dpselect.errors import DPSelectError, InvalidValue
 from dpselect.explore.settings import settings_of, whole
-from dpselect.ledger.accounting import total
-from dpselect.ledger.charge import Charge
-from dpselect.ledger.repeated import Repeated, repeated
-from dpselect.mechanisms.summary import Summary
-from dpselect.tables.kinds import Kind, value_from_text
-from dpselect.tables.stored import value_of
+from dpselect.release import value_of
+from dpselect.score_files import parse_score
+from dpselect.streaming.summary import Summary
+from dpselect.tables.schema import Kind, value_from_text
 from dpselect.tuning import NegativeBinomial, Poisson
 from tests.numbers import LONG_NUMBERS, LONG_TEXTS, MISWRITTEN
 from tests.watchdog import at_once
@@ -79,7 +79,7 @@ PARAMETERS: dict[str, Take] = {
     "tail": lambda x: error_bounds(PermuteAndFlip(1), 5).tail(x),
     "epsilon of an audit": lambda x: dpselect.audit.audit(np.argmax, x, runs=100),
     "false alarm": lambda x: dpselect.audit.audit(np.argmax, 1, runs=100, false_alarm=x),
-    "epsilon of a lattice": lambda x: dpselect.optimality.solve(2, 1, x),
+    "epsilon of a lattice": lambda x: dpselect.research.optimality.solve(2, 1, x),
     "epsilon of a question": lambda x: table().mode("whole", candidates=[1, 2], epsilon=x),
     "level": lambda x: table().quantile("whole", x, lower=0, upper=9, epsilon=1),
 }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect._exact import (
+from dpselect._numbers import (
     float_above,
     float_below,
     float_near,

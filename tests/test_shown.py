@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpselect._shown import DOWN, NEAREST, shown
+from dpselect._numbers import DOWN, NEAREST, shown
 
 
 @pytest.mark.parametrize(

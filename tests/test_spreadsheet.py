@@ -11,8 +11,8 @@ import pytest
 
 import dpselect
 from dpselect._spreadsheet import csv_text
-from dpselect.cli.hospital import make_visits
-from dpselect.paper.table import Table
+from dpselect.demo_data import make_visits
+from dpselect.research.plotting import Table
 
 SIGNS = ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
 BEFORE = ["", " ", "\u00a0", "\u3000", "'", '"', "''", "\"'", "\u201c", " '", "\ufeff", "\u200b", "\0", "\u2066"]
@@ -87,4 +87,4 @@ def test_no_other_code_writes_csv() -> None:
                 owner = ast.unparse(node.value)
                 if owner == "csv" or node.attr == "write_csv" or owner in ("frame", "df"):
                     writers.add(path.relative_to(folder).as_posix())
-    assert writers == {"_spreadsheet.py", "cli/demo.py", "explore/copied.py"}
+    assert writers == {"_spreadsheet.py", "cli/demo.py", "explore/sentences.py"}

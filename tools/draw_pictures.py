@@ -17,8 +17,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, analysis
-from dpselect.cli.hospital import DIAGNOSES, make_visits, patients_per_diagnosis
-from dpselect.paper.style import COLOURS, DASHES
+from dpselect.demo_data import DIAGNOSES, make_visits, patients_per_diagnosis
+from dpselect.research.plotting import COLOURS, DASHES
 
 INK, PALE, CARD = "#24292f", "#b8bfc6", "#fbfbfd"
 BLUE, ORANGE, GREEN = COLOURS[:3]

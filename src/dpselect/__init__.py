@@ -4,26 +4,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpselect import errors
-from dpselect._unit import PrivacyUnit
+from dpselect._version import __version__ as __version__
 from dpselect.errors import BudgetExceeded, LedgerCorrupt
+from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.generalized_scores import generalized_scores
-from dpselect.mechanisms.guarantee import Guarantee
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.privacy import Guarantee
 
 if TYPE_CHECKING:
-    from dpselect import analysis, audit, ledger, optimality, tables, tuning
+    from dpselect import accounting, analysis, audit, ledger, optimality, tables, tuning
+    from dpselect.accounting.charge import PrivacyUnit
+    from dpselect.analysis.unequal import generalized_scores
     from dpselect.ledger import Ledger
-    from dpselect.tables import Answer, open_table
+    from dpselect.release import Answer
+    from dpselect.streaming.summary import Summary
+    from dpselect.tables import Column, open_table
     from dpselect.tuning import tune
-
-__version__ = "0.2.0"
 
 __all__ = [
     "Answer",
     "BudgetExceeded",
+    "Column",
     "ExponentialMechanism",
     "Guarantee",
     "Ledger",
@@ -32,6 +34,8 @@ __all__ = [
     "PermuteAndFlip",
     "PrivacyUnit",
     "ReportNoisyMax",
+    "Summary",
+    "accounting",
     "analysis",
     "audit",
     "errors",
@@ -45,8 +49,17 @@ __all__ = [
 ]
 
 # What is imported when it is first used: SciPy, SQLite and DuckDB take longer to import than all the rest.
-_ROOMS = ("analysis", "audit", "ledger", "optimality", "tables", "tuning")
-_LAZY = {"Answer": "tables", "Ledger": "ledger", "open_table": "tables", "tune": "tuning"}
+_ROOMS = ("accounting", "analysis", "audit", "ledger", "optimality", "tables", "tuning")
+_LAZY = {
+    "Answer": "release",
+    "Column": "tables",
+    "Ledger": "ledger",
+    "PrivacyUnit": "accounting.charge",
+    "Summary": "streaming.summary",
+    "generalized_scores": "analysis.unequal",
+    "open_table": "tables",
+    "tune": "tuning",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -56,3 +69,8 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(f"dpselect.{_LAZY[name]}"), name)
     raise AttributeError(f"module 'dpselect' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also of rooms that are not imported yet."""
+    return sorted(__all__)

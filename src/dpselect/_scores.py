@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._exact import NotExact, NotFinite, TooLong, float_near, rational
+from dpselect._numbers import NotExact, NotFinite, TooLong, float_near, rational
+from dpselect._types import Array, Vector
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 
-Array = npt.NDArray[Any]
-Vector = Array | list[Fraction]
 _Read = TypeVar("_Read")
 
 _KINDS = "give a list, NumPy array, pandas or polars Series or Arrow array of ints, floats, Fractions or Decimals"

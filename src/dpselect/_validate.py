@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect._exact import LARGEST_EXPONENT, NotExact, NotFinite, TooLong, rational, rational_from_text
+from dpselect._numbers import LARGEST_EXPONENT, NotExact, NotFinite, TooLong, rational, rational_from_text
 from dpselect.errors import InvalidType, InvalidValue
 
 _LARGEST = 10**LARGEST_EXPONENT

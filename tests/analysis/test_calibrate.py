@@ -8,7 +8,7 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
 from dpselect.analysis import epsilon_for, error_tail, expected_error
-from dpselect.mechanisms.record import SelectionRecord
+from dpselect.mechanisms.base import MechanismBase
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 SCORES = {
@@ -156,7 +156,7 @@ def test_bad_arguments_are_refused(case):
         epsilon_for(PermuteAndFlip, [3, 1, 0], **arguments)
 
 
-@pytest.mark.parametrize("kind", [PermuteAndFlip(1), "permute-and-flip", None, int, Fraction, SelectionRecord], ids=str)
+@pytest.mark.parametrize("kind", [PermuteAndFlip(1), "permute-and-flip", None, int, Fraction, MechanismBase], ids=str)
 def test_kind_must_be_a_mechanism(kind):
     with pytest.raises(errors.InvalidType, match="kind must be a mechanism class"):
         epsilon_for(kind, [3, 1, 0], expected_error=0.1)

@@ -6,9 +6,9 @@ import pytest
 
 from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.analysis import error_bounds
-from dpselect.analysis.plan import EqualCost, epsilon_promising, equal_cost, promise
+from dpselect.analysis.planning import EqualCost, epsilon_promising, equal_cost, promise
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.record import SelectionRecord
+from dpselect.mechanisms.base import MechanismBase
 from tests.cli.plans import MECHANISMS, guaranteed
 
 
@@ -21,7 +21,7 @@ def test_the_epsilon_scales_as_one_over_the_error() -> None:
 
 
 @pytest.mark.parametrize("kind", MECHANISMS.values())
-def test_one_candidate_has_no_error(kind: type[SelectionRecord]) -> None:
+def test_one_candidate_has_no_error(kind: type[MechanismBase]) -> None:
     promised = promise(kind(1), 1)
     assert (promised.average, promised.attained, promised.within_95, promised.within_99) == (0, 0, 0, 0)
     with pytest.raises(InvalidValue, match="every epsilon meets the target"):
@@ -30,7 +30,7 @@ def test_one_candidate_has_no_error(kind: type[SelectionRecord]) -> None:
 
 @pytest.mark.parametrize("kind", MECHANISMS.values())
 @pytest.mark.parametrize("n", [2, 3, 30, 10**9])
-def test_a_promise_is_consistent(kind: type[SelectionRecord], n: int) -> None:
+def test_a_promise_is_consistent(kind: type[MechanismBase], n: int) -> None:
     promised = promise(kind("0.3", 2), n)
     assert 0 < promised.attained <= promised.average <= error_bounds(kind("0.3", 2), n).upper
     assert promised.average < promised.within_95 < promised.within_99

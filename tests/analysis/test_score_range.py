@@ -19,7 +19,7 @@ from dpselect.analysis import (
     search_neighbours,
     worst_case_error,
 )
-from dpselect.analysis.plan import epsilon_promising, equal_cost
+from dpselect.analysis.planning import epsilon_promising, equal_cost
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 SLACK = 1e-9

@@ -15,20 +15,17 @@ import pytest
 
 from dpselect import PermuteAndFlip, open_table
 from dpselect.errors import InvalidValue
-from dpselect.tables import (
-    duckdb_engine,
-    duckdb_queries,
-    duckdb_source,
-    files,
-    sensitivity,
-    spark_engine,
-    spark_queries,
-)
-from dpselect.tables.duckdb_lists import arrow_list
-from dpselect.tables.keys import key
-from dpselect.tables.sensitivity import Neighbours, Sensitivity
+from dpselect.tables import files
+from dpselect.tables import questions as sensitivity
+from dpselect.tables.candidates import public_values
+from dpselect.tables.duckdb import engine as duckdb_engine
+from dpselect.tables.duckdb import engine as duckdb_queries
+from dpselect.tables.duckdb import source as duckdb_source
+from dpselect.tables.duckdb.lists import arrow_list, key
+from dpselect.tables.questions import Neighbours, Sensitivity
+from dpselect.tables.spark import engine as spark_engine
+from dpselect.tables.spark import queries as spark_queries
 from dpselect.tables.table import Questions
-from dpselect.tables.values import public_values
 from tests import spark
 from tests.attacks.neighbouring.cases import WHO, Wanted
 from tests.attacks.neighbouring.check import Tally, described, exact_loss, loss_bound, search, shrunk

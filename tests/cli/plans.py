@@ -5,10 +5,10 @@ from typing import Any
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.analysis import error_bounds, worst_case_error
-from dpselect.mechanisms.record import SelectionRecord
+from dpselect.mechanisms.base import MechanismBase
 from tests.cli.conftest import Run
 
-MECHANISMS: dict[str, type[SelectionRecord]] = {
+MECHANISMS: dict[str, type[MechanismBase]] = {
     "permute-and-flip": PermuteAndFlip,
     "exponential": ExponentialMechanism,
     "noisy-max": ReportNoisyMax,
@@ -35,7 +35,7 @@ def number(cell: str) -> float:
     return float(cell.replace(",", ""))
 
 
-def guaranteed(mechanism: SelectionRecord, n: int) -> float:
+def guaranteed(mechanism: MechanismBase, n: int) -> float:
     """The smallest expected error that the analysis proves for all scores."""
     if isinstance(mechanism, ReportNoisyMax):
         return error_bounds(mechanism, n).upper

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpselect import PermuteAndFlip, analysis
-from dpselect.cli import demo, hospital
-from dpselect.cli.hospital import COUNTIES, DIAGNOSES, Visits, make_visits, patients_per_diagnosis, typical_costs
+from dpselect import demo_data as hospital
+from dpselect.cli import demo
+from dpselect.demo_data import COUNTIES, DIAGNOSES, Visits, make_visits, patients_per_diagnosis, typical_costs
 from tests.cli.conftest import Run
 
 

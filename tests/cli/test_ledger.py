@@ -12,9 +12,9 @@ import pytest
 import typer
 
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, PrivacyUnit
+from dpselect.accounting.totals import total
 from dpselect.cli.console import clean_errors
 from dpselect.ledger import Charge, Receipt
-from dpselect.ledger.accounting import total
 from tests.cli.conftest import Run
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dpselect.paper.dpbench import VARIABLE, file_name
-from dpselect.paper.figures import FIGURES
+from dpselect.research.datasets import VARIABLE, file_name
+from dpselect.research.paper.reproduce import FIGURES
 from tests.cli.conftest import Result, Run
 from tests.cli.test_compare import MAIN, read_terminal
 from tests.dpbench import FOLDER, needs_data
@@ -30,8 +30,8 @@ def is_refused(result: Result, message: str) -> bool:
 
 @needs_data
 def test_the_report_with_data(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With two figures only: tests/paper/test_reproduce.py makes all."""
-    monkeypatch.setattr("dpselect.paper.reproduce.FIGURES", FIGURES[6:8])
+    """With two figures only: tests/research/paper/test_reproduce.py makes all."""
+    monkeypatch.setattr("dpselect.research.paper.reproduce.FIGURES", FIGURES[6:8])
     result = run("paper", "--out", tmp_path / "report", "--data", FOLDER, *POINTS, "--json")
     assert (result.code, result.err) == (0, "")
     content = json.loads(result.out)

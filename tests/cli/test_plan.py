@@ -3,7 +3,7 @@
 import pytest
 
 from dpselect import PermuteAndFlip, ReportNoisyMax
-from dpselect._shown import DOWN, shown
+from dpselect._numbers import DOWN, shown
 from dpselect.analysis import error_bounds, worst_case_error
 from tests.cli.conftest import Run
 from tests.cli.plans import MECHANISMS, by_name, guaranteed, is_rounded_up, number, plan, tables, words

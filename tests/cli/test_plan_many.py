@@ -5,10 +5,10 @@ import sys
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect._shown import DOWN, shown
+from dpselect._numbers import DOWN, shown
+from dpselect.accounting.totals import total
 from dpselect.analysis import worst_case_error
 from dpselect.ledger import Charge
-from dpselect.ledger.accounting import total
 from tests.cli.conftest import Run
 from tests.cli.plans import by_name, plan, words
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect._score_lines import Candidates
-from dpselect.cli.scores_file import read_scores
 from dpselect.errors import DPSelectError, InvalidValue
+from dpselect.score_files import Candidates, read_scores
 from tests.carried import carried
 
 PRIVATE = "48151623"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dpselect.paper.dpbench import VARIABLE
-from dpselect.studies import cases
+from dpselect.research.datasets import VARIABLE
+from dpselect.research.studies import cases
 from tests.cli.conftest import Run
 
 

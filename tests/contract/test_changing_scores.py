@@ -24,9 +24,8 @@ from dpselect.mechanisms import gaps
 from dpselect.mechanisms.gaps import BLOCK, SHORT, Gaps, Rate
 from dpselect.mechanisms.runs import choose_in_runs
 from dpselect.sampling import draws
-from dpselect.sampling.bits import SystemEntropy
+from dpselect.sampling.bits import SystemEntropy, index, indices, indices_below
 from dpselect.sampling.coin import coin
-from dpselect.sampling.index import index, indices, indices_below
 from tests.watchdog import at_once
 
 Array = npt.NDArray[Any]

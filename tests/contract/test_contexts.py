@@ -15,17 +15,17 @@ import pytest
 
 import dpselect
 from dpselect import PermuteAndFlip, errors
-from dpselect.cli.imported import imported
-from dpselect.cli.scores_file import read_scores
+from dpselect.cli.options import imported
 from dpselect.errors import DPSelectError, EngineFailure, InvalidValue, withheld
-from dpselect.mechanisms.summary import Summary
-from dpselect.tables.spark_lines import LineReader, Range
-from dpselect.tables.spark_workers import Chooser, Reader
+from dpselect.score_files import read_scores
+from dpselect.streaming.summary import Summary
+from dpselect.tables.spark.csv_lines import LineReader, Range
+from dpselect.tables.spark.workers import Chooser, Reader
 from tests.carried import carried
 
 SOURCE = Path(dpselect.__file__).parent
-ROOMS = ("tables", "audit", "tuning", "cli", "mechanisms", "explore")
-FILES = ("_scores.py", "_score_lines.py", "_score_field.py", "_header.py", "errors.py")
+ROOMS = ("tables", "audit", "tuning", "cli", "mechanisms", "streaming", "explore")
+FILES = ("_scores.py", "score_files.py", "_column_names.py", "errors.py", "release.py")
 
 # Errors of this package say nothing of the data, by their own tests; of the system's, only a path or a module's name.
 OURS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"NotExact", "NotFinite", "TooLong"}
@@ -33,12 +33,12 @@ OF_THE_SYSTEM = {"OSError", "FileNotFoundError", "IsADirectoryError", "ImportErr
 # Where what is caught can quote only what is public.
 PUBLIC = {
     ("_scores.py", "_guarded"): "passes a MemoryError on, which holds a size",
-    ("tables/kinds.py", "value_from_text"): "a candidate of the command line",
-    ("tables/spark_session.py", "session"): "before there is a table",
-    ("tables/spark_session.py", "check_workers"): "a job without data",
-    ("cli/public_list.py", "_items"): "a public list",
-    ("cli/public_list.py", "_lines"): "a public list",
-    ("cli/ledger_commands.py", "_read_receipt"): "a receipt",
+    ("tables/schema.py", "value_from_text"): "a candidate of the command line",
+    ("tables/spark/session.py", "session"): "before there is a table",
+    ("tables/spark/session.py", "check_workers"): "a job without data",
+    ("cli/tables.py", "_items"): "a public list",
+    ("cli/tables.py", "_file_lines"): "a public list",
+    ("cli/ledger.py", "_read_receipt"): "a receipt",
     ("explore/server.py", "bound_socket"): "a port",
     ("explore/settings.py", "settings_of"): "the parameter `mechanism`",
 }

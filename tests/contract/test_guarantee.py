@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from flint import arb, ctx
 
-from dpselect.mechanisms.guarantee import Guarantee, bounded_range_zcdp, laplace_zcdp, pure_zcdp
+from dpselect.mechanisms.privacy import Guarantee, bounded_range_zcdp, laplace_zcdp, pure_zcdp
 from tests.reference import ball
 
 EPSILONS = [Fraction(k, 997) for k in (*range(1, 60), *range(60, 3_000, 7))]

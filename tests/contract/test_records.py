@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, mechanisms, sampling
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, accounting, mechanisms, sampling, streaming
 from dpselect.errors import InvalidType
-from dpselect.mechanisms.claim import claim_of, stated
-from dpselect.mechanisms.names import KINDS, name_of
-from dpselect.mechanisms.record import SelectionRecord
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.parameters import claim_of, stated
+from dpselect.mechanisms.registry import KINDS, name_of
 
 
 def records():
-    for package in (sampling, mechanisms):
+    for package in (sampling, mechanisms, streaming, accounting):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for value in vars(importlib.import_module(info.name)).values():
                 if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == info.name:
@@ -29,16 +29,17 @@ def test_records_are_frozen(record):
 
 def test_only_records_of_public_things_show_their_fields():
     """The others hold scores, or what was drawn."""
-    public = {"Claim", "Guarantee", "NegativeBinomial", "OctetTable", "Poisson", "Rate"}
+    public = {"Approximate", "Charge", "Claim", "Guarantee", "NegativeBinomial", "OctetTable", "Poisson", "Rate"}
+    public |= {"Repeated", "Total"}
     assert {record.__name__ for record in records() if record.__dataclass_params__.repr} == public
 
 
 def test_a_mechanism_says_what_it_guarantees_and_how_it_chooses():
-    assert SelectionRecord.__abstractmethods__ == {"guarantee", "_choose", "_choose_rows", "_probabilities"}
+    assert MechanismBase.__abstractmethods__ == {"guarantee", "_choose", "_choose_rows", "_probabilities"}
 
 
 def test_there_are_records():
-    assert {"Arrival", "Contender", "Hot", "Part", "Rate", "SelectionRecord"} <= {kind.__name__ for kind in records()}
+    assert {"Arrival", "Contender", "Hot", "Part", "Rate", "Parameters"} <= {kind.__name__ for kind in records()}
 
 
 @pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax], ids=lambda kind: kind.__name__)

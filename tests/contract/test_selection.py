@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip, ReportNoisyMax, errors
-from dpselect.mechanisms import permute_and_flip, record
+from dpselect.mechanisms import base as record
+from dpselect.mechanisms import permute_and_flip
 from tests.carried import carried
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]

@@ -7,7 +7,7 @@ import pytest
 
 import dpselect
 from dpselect.analysis import worst_case_error
-from dpselect.paper.ratio_by_p import ratio
+from dpselect.research.paper.figures_of_two_scores import ratio
 from tests.examples.test_audits import EXAMPLES, example
 
 

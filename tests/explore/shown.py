@@ -3,8 +3,8 @@
 import pytest
 
 from dpselect.analysis import error_quantile, expected_error
-from dpselect.explore.shapes import made
-from dpselect.mechanisms.names import KINDS
+from dpselect.explore.score_set import made
+from dpselect.mechanisms.registry import KINDS
 
 CLOSE_RACE = made("close-race", 30).exact
 

@@ -9,19 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect._score_lines import Candidates
+from dpselect.accounting.charge import Charge
+from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue, MissingExtra
-from dpselect.explore import backwards
-from dpselect.explore.curve import curve
-from dpselect.explore.look import look
-from dpselect.explore.score_set import MOST_CANDIDATES, ScoreSet
+from dpselect.explore import results as backwards
+from dpselect.explore.results import curve, look
+from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
+from dpselect.explore.sentences import plain, sentence
 from dpselect.explore.settings import settings_of
-from dpselect.explore.shapes import SHAPES, made
-from dpselect.explore.words import plain, sentence
-from dpselect.ledger.accounting import total
-from dpselect.ledger.charge import Charge
-from dpselect.mechanisms.names import KINDS
+from dpselect.mechanisms.registry import KINDS
+from dpselect.score_files import Candidates
 
 SCORES = st.lists(
     st.one_of(st.integers(-1000, 1000), st.decimals(-1000, 1000, places=3), st.integers(2**70, 2**70 + 50)),

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dpselect import errors
-from dpselect._score_lines import Candidates
 from dpselect.explore import app
-from dpselect.explore.copied import file_words
 from dpselect.explore.score_set import ScoreSet
+from dpselect.explore.sentences import file_words
+from dpselect.score_files import Candidates
 from tests.explore.serving import KEY, served
 
 MARKER = "98765432123"

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dpselect.analysis import epsilon_for, error_tail
-from dpselect.mechanisms.names import KINDS
+from dpselect.mechanisms.registry import KINDS
 from tests.explore.shown import CLOSE_RACE, shows
 
 browsing = pytest.importorskip("tests.explore.browsing", exc_type=ImportError)

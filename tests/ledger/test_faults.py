@@ -16,7 +16,7 @@ import pytest
 
 from dpselect import Ledger, LedgerCorrupt
 from dpselect.errors import BudgetMismatch, LedgerError
-from dpselect.ledger import connections
+from dpselect.ledger import store as connections
 from tests.ledger.test_processes import work
 
 NOTHING = "nothing is released without a working ledger"

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from dpselect import Ledger, LedgerCorrupt, PrivacyUnit, open_table
+from dpselect.accounting.run_counts import Repeated
+from dpselect.accounting.totals import total
 from dpselect.errors import BudgetMismatch, RequestConflict, RequestUnanswered, UnitMismatch
 from dpselect.ledger import Charge, Receipt
-from dpselect.ledger.accounting import total
-from dpselect.ledger.repeated import Repeated
 from dpselect.tuning import geometric
 
 MADE = Path(__file__).with_name("format1.sqlite")

@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpselect import Ledger
+from dpselect.accounting.charge import GRID, ROUND
+from dpselect.accounting.run_counts import Repeated
+from dpselect.accounting.totals import total
 from dpselect.errors import BudgetExceeded
 from dpselect.ledger import Charge
-from dpselect.ledger.accounting import total
-from dpselect.ledger.charge import GRID, ROUND
-from dpselect.ledger.repeated import Repeated
 from dpselect.tuning import Poisson, geometric, tune
 
 STEP = Fraction(1, 10**50)

@@ -7,8 +7,8 @@ import pytest
 
 from dpselect import Ledger
 from dpselect.ledger import Charge, Entry
-from dpselect.mechanisms.names import KINDS, MechanismName, name_of
-from dpselect.mechanisms.record import SelectionRecord
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.registry import KINDS, MechanismName, name_of
 from tests import reference
 from tests.statistical.goodness import assert_fits, assert_rejected
 
@@ -22,7 +22,7 @@ MEANT = {
 }
 
 
-def drawn(mechanism: SelectionRecord) -> np.ndarray:
+def drawn(mechanism: MechanismBase) -> np.ndarray:
     winners = mechanism.select_rows(np.tile(SCORES, (DRAWS, 1)))
     return np.bincount(winners, minlength=SCORES.size)
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax
+from dpselect.accounting.charge import canonical_text
 from dpselect.errors import (
     BudgetExceeded,
     BudgetMismatch,
@@ -28,9 +29,9 @@ from dpselect.errors import (
     RequestConflict,
     RequestUnanswered,
 )
-from dpselect.ledger import PURE, Charge, Receipt, connections
-from dpselect.ledger.charge import canonical_text
-from dpselect.mechanisms.names import KINDS, name_of
+from dpselect.ledger import PURE, Charge, Receipt
+from dpselect.ledger import store as connections
+from dpselect.mechanisms.registry import KINDS, name_of
 
 TENTH = Charge({"question": "mode", "column": "diagnosis"}, "0.1")
 
@@ -187,7 +188,7 @@ def test_entries_say_what_was_asked_and_nothing_else(ledger: Ledger) -> None:
 
 def test_order_is_by_sequence_never_by_clock(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(["2030-01-01T00:00:00.000000+00:00", "1999-01-01T00:00:00.000000+00:00"])
-    monkeypatch.setattr("dpselect.ledger.durable._now", lambda: next(times))
+    monkeypatch.setattr("dpselect.ledger.ledger._now", lambda: next(times))
     ledger.spend("0.1", "first")
     ledger.spend("0.1", "second, on a clock that was set back")
     assert [entry.id for entry in ledger.entries()] == [1, 2]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from dpselect import Ledger
+from dpselect.accounting.totals import total
 from dpselect.errors import BudgetExceeded, BudgetMismatch, RequestConflict, RequestUnanswered
 from dpselect.ledger import Charge, Receipt
-from dpselect.ledger.accounting import total
 
 ODD = [Fraction(5e-324), Fraction(1, 1009), Fraction(1, 10**3999 - 1)]
 EPSILONS = st.sampled_from(["0.1", 0.1, "1/3", "1/7", "1e-30", "0.05", *ODD])

@@ -14,8 +14,8 @@ import pytest
 from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.errors import LedgerError
 from dpselect.ledger import Charge, Receipt
-from dpselect.ledger.database import SCHEMAS
-from dpselect.ledger.entry import next_head
+from dpselect.ledger.chain import next_head
+from dpselect.ledger.store import SCHEMAS
 
 ENTRIES = 6
 

@@ -9,10 +9,10 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect.mechanisms import flips, gaps, hot
-from dpselect.mechanisms.flips import OpenCoins, flip, flip_long
+from dpselect.mechanisms import flips, gaps
+from dpselect.mechanisms import flips as hot
+from dpselect.mechanisms.flips import OpenCoins, find_hot, flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, block_maxima, gaps_of
-from dpselect.mechanisms.hot import find_hot
 from dpselect.sampling.bits import ScriptedBits
 from dpselect.sampling.draws import Draws
 from tests.branching import distribution

@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect.mechanisms import exponential, flips, gaps, hot, permute_and_flip
+from dpselect.mechanisms import exponential, flips, gaps, permute_and_flip
+from dpselect.mechanisms import flips as hot
 from dpselect.mechanisms.exponential import choose_by_envelope, choose_by_rejection
 from dpselect.mechanisms.gaps import Rate, RationalGaps, RowGaps, gaps_of
 from dpselect.mechanisms.permute_and_flip import choose_early, choose_head, choose_head_in_rows

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect.mechanisms.heads import Heads
+from dpselect.mechanisms.flips import Heads
 from tests.branching import distribution
 
 SINGLES = [[5, 900], [], [7]]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
 from dpselect.analysis import expected_evaluations
-from dpselect.mechanisms import lazy_flip, lazy_rejection
 from dpselect.mechanisms.exponential import choose_by_exponents
+from dpselect.mechanisms.lazy import flip_lazily, reject_lazily
 from dpselect.sampling.draws import Draws
 from tests.branching import Refused, distribution, heads_probability
 from tests.reference import pmf_by_permutations, softmax_pmf
@@ -30,7 +30,7 @@ def as_list(outcomes, size):
 @pytest.mark.parametrize("losses", CASES, ids=str)
 def test_lazy_flips_are_permute_and_flip_for_every_bound(losses, above):
     def run(draws):
-        return lazy_flip.choose_lazily(lambda r: Fraction(losses[r] + above), len(losses), draws)
+        return flip_lazily(lambda r: Fraction(losses[r] + above), len(losses), draws)
 
     assert as_list(distribution(run), len(losses)) == pmf_by_permutations([heads_probability(x) for x in losses])
 
@@ -92,7 +92,7 @@ def test_lazy_proposals_are_the_exponential_mechanism_for_every_bound(losses, ab
 
     def run(draws):
         few = AFewProposals(draws, most)
-        return lazy_rejection.choose_lazily(lambda r: Fraction(losses[r] + above), len(losses), few, choose)
+        return reject_lazily(lambda r: Fraction(losses[r] + above), len(losses), few, choose)
 
     assert as_list(distribution(run), len(losses)) == truth
 
@@ -100,7 +100,7 @@ def test_lazy_proposals_are_the_exponential_mechanism_for_every_bound(losses, ab
 def test_coins_without_heads_end_when_all_are_known():
     """More candidates than Python keeps one object of each number for."""
     n = 300
-    found = lazy_rejection.choose_lazily(lambda r: Fraction(10**9 + r), n, Draws(), lambda exponents, _: len(exponents))
+    found = reject_lazily(lambda r: Fraction(10**9 + r), n, Draws(), lambda exponents, _: len(exponents))
     assert found == n
 
 

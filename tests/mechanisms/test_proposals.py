@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpselect.mechanisms.exponential import _hot_candidates, choose_by_envelope, choose_by_rejection, choose_in_rows
+from dpselect.mechanisms.flips import Hot, find_hot
 from dpselect.mechanisms.gaps import BLOCK, Rate, RowGaps, gaps_of
-from dpselect.mechanisms.hot import Hot, find_hot
 from dpselect.sampling.draws import Draws
 
 UNIT = Rate(Fraction(1))

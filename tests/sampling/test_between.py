@@ -6,11 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpselect.sampling import between
-from dpselect.sampling.between import coin_between
-from dpselect.sampling.bits import ScriptedBits
+from dpselect.sampling import coin as between
+from dpselect.sampling.bits import ScriptedBits, random_order
+from dpselect.sampling.coin import coin_between
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.order import random_order
 from tests.branching import BranchingDraws, Refused, distribution, heads_probability
 from tests.statistical.goodness import assert_fits
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from dpselect.errors import BitsExhausted
-from dpselect.sampling.bits import ScriptedBits
-from dpselect.sampling.index import index, indices, indices_below
+from dpselect.sampling.bits import ScriptedBits, index, indices, indices_below
 
 
 @pytest.mark.parametrize("bound", range(1, 18))

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.sampling.bits import ScriptedBits
+from dpselect.sampling.bits import ScriptedBits, index_at_once, indices_at_once
 from dpselect.sampling.enclosure import log_bracket, scaled_exp
-from dpselect.sampling.index import index_at_once, indices_at_once
 from dpselect.sampling.lines import Distances, GapBounds, GapTable, of_rounded_gaps
 from dpselect.sampling.octets import octet_tables
 
@@ -127,7 +126,7 @@ def test_rounded_gaps_are_never_decided_wrongly(rate):
 @pytest.mark.parametrize("bound", range(1, 9))
 def test_an_index_at_once_is_uniform(bound, monkeypatch):
     """All words of four bits: each index comes from equally many, and 16 mod bound words are refused."""
-    monkeypatch.setattr("dpselect.sampling.index._WORD", 4)
+    monkeypatch.setattr("dpselect.sampling.bits._WORD", 4)
     found = []
     for word in range(16):
         try:

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from dpselect.sampling.order import random_order
+from dpselect.sampling.bits import random_order
 
 
 @pytest.mark.parametrize("count", range(6))

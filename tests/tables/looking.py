@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 import dpselect
-from dpselect.tables import ranks
+from dpselect.tables import questions as ranks
+from dpselect.tables.candidates import public_values
 from dpselect.tables.grid import public_grid
-from dpselect.tables.kinds import Kind
-from dpselect.tables.values import public_values
+from dpselect.tables.schema import Kind
 
 
 def opened(rows, engine="duckdb", *, types=None, **options):

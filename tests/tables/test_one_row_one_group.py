@@ -21,11 +21,12 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables import duckdb_queries
-from dpselect.tables.engine import Groups
-from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.candidates import public_values
+from dpselect.tables.duckdb import engine as duckdb_engine
+from dpselect.tables.duckdb.lists import cast_list
+from dpselect.tables.questions import Groups
+from dpselect.tables.schema import Column, Kind
 from dpselect.tables.table import GroupedTable
-from dpselect.tables.values import public_values
 from tests import spark
 from tests.tables.looking import counted, in_writing, opened
 
@@ -252,7 +253,7 @@ def test_candidates_of_a_frame_that_are_one_value_are_refused(engine):
 
 def test_without_the_walls_a_row_counts_often(monkeypatch):
     """The tests above can fail: where the statement joins the list as it is, one row is in many groups."""
-    monkeypatch.setattr(duckdb_queries, "listed", duckdb_queries.cast_list)
+    monkeypatch.setattr(duckdb_engine, "listed", cast_list)
     base = float(np.float32(0.1))
     near = [base, math.nextafter(base, 1), math.nextafter(base, 0)]
     assert numbers_of_groups(unchecked(table_of("float", [base]), near), 1) == [3]

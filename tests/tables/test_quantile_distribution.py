@@ -15,7 +15,7 @@ import pytest
 
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables import ranks
+from dpselect.tables import questions as ranks
 from dpselect.tables.grid import public_grid
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, places, quantile_scores, repeated

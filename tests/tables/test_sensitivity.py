@@ -12,8 +12,7 @@ from itertools import combinations, combinations_with_replacement, product
 
 import pytest
 
-from dpselect.tables.questions import Quantile, TopK
-from dpselect.tables.sensitivity import Neighbours, of_counts, of_quantile
+from dpselect.tables.questions import Neighbours, Quantile, TopK, of_counts, of_quantile
 from tests.tables.looking import counts, opened, quantile_scores
 
 CANDIDATES = (0, 1, 2)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.kinds import Kind
+from dpselect.tables.schema import Kind
 from tests import spark
 from tests.tables.looking import counts, opened, places, quantile_scores
 

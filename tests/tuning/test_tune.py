@@ -10,8 +10,8 @@ import pytest
 
 import dpselect
 from dpselect import BudgetExceeded, Ledger
+from dpselect.accounting.totals import total
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
-from dpselect.ledger.accounting import total
 from dpselect.sampling.draws import Draws
 from dpselect.tuning import Poisson, geometric, logarithmic, tune
 from dpselect.tuning.best import best_run

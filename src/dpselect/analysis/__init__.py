@@ -4,14 +4,13 @@ Figures computed from scores are as private as the scores: use them on public or
 yourself. Nothing here touches a ledger or releases an answer.
 """
 
-from dpselect.analysis.bounds import Bounds, error_bounds
 from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.compare import Comparison, compare
 from dpselect.analysis.error import error_quantile, error_tail, expected_error
 from dpselect.analysis.evaluations import expected_evaluations
 from dpselect.analysis.privacy import check_privacy, search_neighbours
 from dpselect.analysis.unequal import UnequalErrors, unequal_errors
-from dpselect.analysis.worst_case import WorstCase, worst_case_error
+from dpselect.analysis.worst_case import Bounds, WorstCase, error_bounds, worst_case_error
 
 __all__ = [
     "Bounds",

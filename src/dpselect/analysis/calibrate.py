@@ -11,13 +11,13 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpselect import _validate
-from dpselect._exact import float_near
+from dpselect._numbers import float_near
 from dpselect._scores import as_vector, losses
+from dpselect._types import Number
 from dpselect.analysis.error import error_tail, expected_error
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.claim import stated
-from dpselect.mechanisms.protocol import Mechanism
-from dpselect.mechanisms.record import Number, SelectionRecord
+from dpselect.mechanisms.base import Mechanism, MechanismBase
+from dpselect.mechanisms.parameters import stated
 
 # The range of log(epsilon) that is tried: all positive floats.
 _LOWEST, _HIGHEST = -744.0, 709.0
@@ -25,7 +25,7 @@ _TOLERANCE = 1e-12
 
 
 def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
-    kind: type[SelectionRecord],
+    kind: type[MechanismBase],
     scores: Any,
     *,
     expected_error: float | None = None,
@@ -44,7 +44,7 @@ def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
     >>> round(epsilon_for(PermuteAndFlip, [10, 8, 0], expected_error=0.1), 4)
     2.3031
     """
-    if not (isinstance(kind, type) and issubclass(kind, SelectionRecord)) or inspect.isabstract(kind):
+    if not (isinstance(kind, type) and issubclass(kind, MechanismBase)) or inspect.isabstract(kind):
         raise InvalidType("kind must be a mechanism class: give PermuteAndFlip, not PermuteAndFlip(epsilon=1)")
     claim = stated(sensitivity, monotonic, score_range).arguments()
     figure, target = _figure(scores, expected_error, error, probability)

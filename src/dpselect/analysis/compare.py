@@ -1,20 +1,56 @@
-"""The three mechanisms side by side over a range of epsilons."""
+"""Figures of the analysis, with matplotlib.
 
-from collections.abc import Iterable
+The three mechanisms side by side over a range of epsilons.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from dpselect import _validate
-from dpselect._exact import float_near
+from dpselect._numbers import float_near
 from dpselect._scores import as_vector
+from dpselect._types import Number
 from dpselect.analysis.error import error_quantile, expected_error
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
-from dpselect.mechanisms.claim import stated
-from dpselect.mechanisms.names import KINDS
+from dpselect.mechanisms.parameters import stated
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.record import Number
+from dpselect.mechanisms.registry import KINDS
+
+_ENDINGS = (".png", ".svg", ".pdf")
+# Okabe & Ito's colours are told apart by all kinds of colour vision; dashes tell the lines apart in grey.
+_STYLES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"))
+
+
+def comparison_figure(records: Sequence["Record"]) -> Any:
+    """Expected error against epsilon, one line a mechanism, on logarithmic axes."""
+    figure = _matplotlib_figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for (colour, dashes), name in zip(_STYLES, dict.fromkeys(r.mechanism for r in records), strict=False):
+        points = sorted((r.epsilon, r.expected_error) for r in records if r.mechanism == name and r.expected_error > 0)
+        if points:
+            axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, marker=".", label=name)
+    axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="expected error (units of the scores)")
+    axes.grid(visible=True, which="both", alpha=0.2)
+    if axes.lines:
+        axes.legend(frameon=False)
+    return figure
+
+
+def _matplotlib_figure(**options: Any) -> Any:
+    try:
+        return import_module("matplotlib.figure").Figure(**options)
+    except ModuleNotFoundError:
+        raise MissingExtra("plots need matplotlib: pip install 'dpselect[plot]'") from None
+
+
+def save_figure(figure: Any, path: str | Path) -> None:
+    """Write a figure as PNG, SVG or PDF by the path's ending."""
+    if Path(path).suffix.lower() not in _ENDINGS:
+        raise InvalidValue(f"the plot's file name must end in {', '.join(_ENDINGS)}")
+    figure.savefig(path, dpi=150)
 
 
 @dataclass(frozen=True)
@@ -51,7 +87,7 @@ class Comparison:
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Return a matplotlib figure of error against epsilon; saved as PNG, SVG or PDF by the path's ending."""
-        from dpselect.analysis.plots import comparison_figure, save_figure  # noqa: PLC0415 - needs matplotlib
+        from dpselect.analysis.compare import comparison_figure, save_figure  # noqa: PLC0415 - needs matplotlib
 
         figure = comparison_figure(self.records)
         if path is not None:

@@ -6,8 +6,8 @@ import numpy as np
 
 from dpselect import _validate
 from dpselect._scores import as_vector, losses
+from dpselect._types import Floats
 from dpselect.errors import InvalidValue
-from dpselect.probability.grid import Floats
 
 
 class HasPmf(Protocol):

@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
-from dpselect._exact import float_near, rational
-from dpselect._scores import Vector, as_vector, losses
+from dpselect._numbers import float_near, rational
+from dpselect._scores import as_vector, losses
+from dpselect._types import Floats, Number, Vector
 from dpselect.errors import InvalidType
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.gaps import gaps_of
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.record import Number
 from dpselect.probability.flip_integral import expected_visits
-from dpselect.probability.grid import Floats
 
 
 def expected_evaluations(

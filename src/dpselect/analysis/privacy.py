@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpselect import _validate
-from dpselect._exact import rational
+from dpselect._numbers import rational
 from dpselect._scores import as_vector, losses
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.claim import Claim, claim_of
+from dpselect.mechanisms.parameters import Claim, claim_of
 
 _LARGEST_SEARCH = 8
 _TOO_SMALL = 1e-290

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
+from dpselect._types import Floats
 from dpselect.audit.views import WHOLE, View
 
-Floats = npt.NDArray[np.float64]
 Outcome = Hashable  # what a run returned, or that it raised an exception: see `outputs`
 Counts = Counter[Outcome]
 

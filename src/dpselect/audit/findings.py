@@ -6,10 +6,10 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpselect._exact import float_above, shortest_text
+from dpselect._numbers import float_above, shortest_text
 from dpselect.audit.bound import noticeable_epsilon
 from dpselect.audit.outputs import json_of
-from dpselect.mechanisms.claim import Claim
+from dpselect.mechanisms.parameters import Claim
 
 
 def rounded_down(bound: float) -> str:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
-from dpselect._exact import float_below
+from dpselect._numbers import float_below
+from dpselect._types import Number
 from dpselect.audit.neighbours import Pair, checked_pairs
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.claim import stated
-from dpselect.mechanisms.record import Number
+from dpselect.mechanisms.parameters import stated
 
 _SHORT = 26  # bits of the unit: its multiples below 2**_SHORT are floats, exactly
 _LARGEST_MULTIPLE = 2**_SHORT

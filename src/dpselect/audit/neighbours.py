@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dpselect._exact import rational
-from dpselect._scores import Vector, as_vector, losses
+from dpselect._numbers import rational
+from dpselect._scores import as_vector, losses
+from dpselect._types import Vector
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.claim import Claim
+from dpselect.mechanisms.parameters import Claim
 
 _MOST_LEVELS = 8
 

@@ -5,13 +5,13 @@ from fractions import Fraction
 from typing import Any
 
 from dpselect import _validate
+from dpselect._types import Number
 from dpselect.analysis.privacy import HasProbabilities, check_privacy, search_neighbours
 from dpselect.audit.findings import PmfAudit
 from dpselect.audit.hard_pairs import hard_pairs
 from dpselect.audit.neighbours import exact_scores
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.claim import claim_of
-from dpselect.mechanisms.record import Number
+from dpselect.mechanisms.parameters import claim_of
 
 # Probabilities within a relative 1e-12, as our own promise to be, move a log-ratio by 2e-12; others get some more.
 DEFAULT_SLACK = 1e-9

@@ -6,17 +6,17 @@ from typing import Annotated
 
 import typer
 
-import dpselect
-from dpselect.cli.asking import median, mode, quantile, top
-from dpselect.cli.auditing import audit
-from dpselect.cli.comparison import compare
+from dpselect._version import __version__
+from dpselect.cli.audit import audit
+from dpselect.cli.compare import compare
 from dpselect.cli.demo import demo
-from dpselect.cli.exploring import explore
-from dpselect.cli.ledger_commands import ledger
+from dpselect.cli.explore import explore
+from dpselect.cli.ledger import ledger
 from dpselect.cli.paper import paper
-from dpselect.cli.planning import plan
-from dpselect.cli.selection import select
-from dpselect.cli.studying import study
+from dpselect.cli.plan import plan
+from dpselect.cli.select import select
+from dpselect.cli.study import study
+from dpselect.cli.tables import median, mode, quantile, top
 
 # A pretty traceback would print local variables, and those are scores.
 app = typer.Typer(
@@ -42,7 +42,7 @@ app.add_typer(ledger, name="ledger")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"dpselect {dpselect.__version__}")
+        typer.echo(f"dpselect {__version__}")
         raise typer.Exit
 
 

@@ -1,10 +1,14 @@
-"""What the commands print: results on standard output, errors and progress on standard error."""
+"""What the commands print: results on standard output, errors and progress on standard error.
+
+The tables of figures that the commands print.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -84,3 +88,12 @@ def busy(what: str) -> Iterator[None]:
         return
     with console.status(what):
         yield
+
+
+def figure_table(first: str, *others: str) -> Table:
+    """A table without rows: a first column of names, then columns of numbers."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(first, no_wrap=True)
+    for other in others:
+        table.add_column(other, justify="right", no_wrap=True)
+    return table

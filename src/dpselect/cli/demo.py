@@ -16,7 +16,7 @@ from rich.table import Table as Box
 import dpselect
 from dpselect import PermuteAndFlip
 from dpselect.cli.console import busy, clean_errors, print_line
-from dpselect.cli.hospital import (
+from dpselect.demo_data import (
     COUNTIES,
     DIAGNOSES,
     HIGHEST_COST,

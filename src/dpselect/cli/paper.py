@@ -1,16 +1,51 @@
-"""`dpselect paper`: every figure and number of the paper, beside what the paper prints."""
+"""What `dpselect paper` prints.
 
+`dpselect paper`: every figure and number of the paper, beside what the paper prints.
+"""
+
+import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpselect.cli.console import clean_errors, progress_bars
-from dpselect.cli.options import Benchmark, Folder, Json
-from dpselect.cli.paper_report import print_json, print_text
-from dpselect.cli.parsing import whole
+from dpselect.cli.console import clean_errors, print_line, print_paragraph, progress_bars
+from dpselect.cli.options import Benchmark, Folder, Json, whole
 
 if TYPE_CHECKING:
-    from dpselect.paper.reproduce import Report
+    from dpselect.research.paper.reproduce import Report
+
+
+def print_text(report: "Report") -> None:
+    """Print what was made, which claims fail, and what is missing."""
+    unchecked = report.count(None)
+    beyond = f", {unchecked} not checked" if unchecked else ""
+    print_paragraph(
+        f"{len(report.figures)} figures,", f"{report.count(True)} claims pass, {report.count(False)} fail{beyond}."
+    )
+    for claim in report.claims:
+        if claim.holds is False:
+            print_paragraph("Fails:", f"{claim.where}: {claim.statement} Ours: {claim.ours}. {claim.remark}")
+    if report.missing:
+        names = ", ".join(plot.number for plot in report.missing)
+        print_paragraph("Missing:", f"{names}: {report.why_missing}. Give --data DIR; the report says how to get them.")
+    print_line(f"Report: {report.html}", "bold")
+
+
+def print_json(report: "Report") -> None:
+    """Print one JSON object."""
+    content = {
+        "report": str(report.html),
+        "figures": [plot.name for plot in report.figures],
+        "missing": [plot.name for plot in report.missing],
+        "why_missing": report.why_missing or None,
+        "passed": report.count(True),
+        "failed": report.count(False),
+        "not_checked": report.count(None),
+        "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in report.claims],
+    }
+    typer.echo(json.dumps(content))
+
 
 _Points = Annotated[str, typer.Option(metavar="P", help="How many epsilons a curve of the linear programs has.")]
 
@@ -35,7 +70,7 @@ def paper(*, out: Folder, data: Benchmark = None, points: _Points = "250", as_js
 
 def _report(out: str, data: str | None, points: int) -> "Report":
     """The report, with a progress bar a stage if somebody is watching."""
-    from dpselect.paper.reproduce import reproduce  # noqa: PLC0415 - the other commands start without SciPy
+    from dpselect.research.paper.reproduce import reproduce  # noqa: PLC0415 - the other commands start without SciPy
 
     with progress_bars() as watch:
         return reproduce(out, data, points=points, watch=watch)

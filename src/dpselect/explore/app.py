@@ -17,16 +17,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import dpselect
-from dpselect._score_lines import Names, candidates_of, check_columns
+from dpselect._version import __version__
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue, withheld
-from dpselect.explore.backwards import epsilon_needed, shares
-from dpselect.explore.copied import command_line, python_code, scores_csv
-from dpselect.explore.curve import curve
-from dpselect.explore.look import look
-from dpselect.explore.score_set import MOST_CANDIDATES, ScoreSet
+from dpselect.explore.results import curve, epsilon_needed, look, shares
+from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
+from dpselect.explore.sentences import command_line, python_code, scores_csv
 from dpselect.explore.settings import settings_of, text, whole
-from dpselect.explore.shapes import SHAPES, made
+from dpselect.score_files import Names, candidates_of, check_columns
 
 MOST_BYTES = 2**20
 _MOST_SETS = 16
@@ -75,7 +72,7 @@ class Explorer:
     def start(self, _: Asked) -> Asked:
         """What the page begins with."""
         return {
-            "version": dpselect.__version__,
+            "version": __version__,
             "shapes": [{"name": shape.name, "title": shape.title} for shape in SHAPES.values()],
             "accounting": find_spec("dp_accounting") is not None,
             "most_candidates": MOST_CANDIDATES,

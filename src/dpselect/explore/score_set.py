@@ -1,8 +1,11 @@
-"""The scores that the page shows, and the probabilities that were computed from them."""
+"""The scores that the page shows, and the probabilities that were computed from them.
+
+Built-in shapes of scores, made up and public: what counts and distances often look like.
+"""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from dpselect._score_field import Score
-from dpselect._score_lines import Candidates
 from dpselect._scores import as_vector, losses
+from dpselect._types import Floats, Integers
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.names import KINDS, MechanismName
-from dpselect.probability.grid import Floats
+from dpselect.mechanisms.registry import KINDS, MechanismName
+from dpselect.score_files import Candidates, Score
 
 MOST_CANDIDATES = 10_000
 _REMEMBERED = 48  # some 4 MB of probabilities at ten thousand candidates
@@ -88,3 +90,72 @@ class ScoreSet:
 def _printable(label: str) -> str:
     """The label without characters that could steer a terminal, into which the code of the page may be pasted."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in label)
+
+
+MOST = 1024
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A kind of scores: its name, what it looks like, and how n of them are made.
+
+    Monotonic as counts are; not a median, where one person more brings some candidates nearer and others farther.
+    """
+
+    name: str
+    title: str
+    unit: str
+    make: Callable[[int], Integers]
+    monotonic: bool = True
+
+
+def _close_race(n: int) -> Integers:
+    """Counts of people, in any order: the leaders are some ten people apart, and each next one 7 % below."""
+    return np.random.default_rng(5).permutation(np.round(150 * 0.93 ** np.arange(n))).astype(np.int64)
+
+
+def _long_tail(n: int) -> Integers:
+    """Zipf's law with an offset (Mandelbrot): the candidate of rank r has 300 / (r + 2) people."""
+    return (300 / (np.arange(1, n + 1) + 2)).astype(np.int64)
+
+
+def _clear_winner(n: int) -> Integers:
+    return np.concatenate([[300], np.random.default_rng(8).poisson(120, n - 1)]).astype(np.int64)
+
+
+def _median(n: int) -> Integers:
+    """The median of 2,001 made-up ages: minus the number of people to add or remove, for each of n ages."""
+    ages = np.sort(np.random.default_rng(9).normal(n / 2, n / 6, 2001))
+    below = np.searchsorted(ages, np.arange(n) + 0.5)
+    return -np.abs(below - 1000).astype(np.int64)
+
+
+def _worst_case(n: int) -> Integers:
+    """McKenna & Sheldon (2020), Proposition 4: one best candidate, all others equally far below it."""
+    return np.concatenate([[0], np.full(n - 1, -20)]).astype(np.int64)
+
+
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("close-race", "A close race", "people", _close_race),
+        Shape("long-tail", "A long tail", "people", _long_tail),
+        Shape("clear-winner", "A clear winner", "people", _clear_winner),
+        Shape("median", "A median", "people", _median, monotonic=False),
+        Shape("worst-case", "One best, all others tied", "people", _worst_case),
+    )
+}
+
+
+def made(name: str, n: int) -> ScoreSet:
+    """The shape of this name with n candidates.
+
+    >>> made("worst-case", 3).exact
+    [0, -20, -20]
+    """
+    if name not in SHAPES:
+        raise InvalidValue(f"there is no such shape: give one of {', '.join(SHAPES)}")
+    if not 2 <= n <= MOST:
+        raise InvalidValue(f"candidates must be a whole number from 2 to {MOST:,}")
+    shape = SHAPES[name]
+    return ScoreSet(shape.title, Candidates(shape.make(n).tolist(), None), shape.unit, shape=name)

@@ -7,9 +7,9 @@ from typing import Any
 
 from dpselect import _validate
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.claim import Claim, stated
-from dpselect.mechanisms.names import KINDS, MechanismName
-from dpselect.mechanisms.record import SelectionRecord
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.mechanisms.registry import KINDS, MechanismName
 
 SMALLEST, LARGEST = Fraction(1, 10_000), Fraction(100)  # the ends of the page's slider
 _FARTHEST = Fraction(10**50)  # far from where a square of a float overflows
@@ -28,7 +28,7 @@ class Settings:
         """Return the factor c of exp(-c (q* - q))."""
         return self.claim.rate(self.epsilon)
 
-    def record(self, name: MechanismName | None = None, epsilon: Fraction | None = None) -> SelectionRecord:
+    def record(self, name: MechanismName | None = None, epsilon: Fraction | None = None) -> MechanismBase:
         """Return the mechanism, or another one at these settings."""
         kind = KINDS[self.mechanism if name is None else name]
         return kind(self.epsilon if epsilon is None else epsilon, **self.claim.arguments())

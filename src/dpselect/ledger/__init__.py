@@ -4,7 +4,7 @@ A ledger is one SQLite file for each data set. Every release is written to it be
 budget is gone, nothing is answered any more.
 """
 
-from dpselect._unit import PrivacyUnit
+from dpselect.accounting.charge import PURE, Charge, PrivacyUnit
 from dpselect.errors import (
     BudgetExceeded,
     BudgetMismatch,
@@ -15,9 +15,8 @@ from dpselect.errors import (
     UnitMismatch,
 )
 from dpselect.ledger import accounting
-from dpselect.ledger.charge import PURE, Charge
-from dpselect.ledger.durable import Ledger
-from dpselect.ledger.entry import Entry, Receipt
+from dpselect.ledger.chain import Entry, Receipt
+from dpselect.ledger.ledger import Ledger
 
 __all__ = [
     "PURE",

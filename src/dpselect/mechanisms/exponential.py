@@ -7,28 +7,25 @@ which are accepted with probability 2**8 exp(-c (q* - q_r)).
 """
 
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
-from dpselect.mechanisms.flips import flip
+from dpselect._types import Flags, Floats, Number, Positions, Selections
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.flips import ZEROS, Hot, find_hot, flip
 from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, Gaps, RowGaps, gaps_of
-from dpselect.mechanisms.guarantee import Guarantee, bounded_range_zcdp
-from dpselect.mechanisms.hot import ZEROS, Hot, find_hot
-from dpselect.mechanisms.lazy import Score, Watch, lazy_scores
-from dpselect.mechanisms.lazy_rejection import choose_lazily
-from dpselect.mechanisms.record import Number, SelectionRecord, Selections
-from dpselect.probability.grid import Floats
+from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
+from dpselect.mechanisms.privacy import Guarantee, bounded_range_zcdp
 from dpselect.probability.softmax import softmax
-from dpselect.sampling.coin import Flags
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.geometric import Positions
 
 _FIRST_BATCH, _LARGEST_BATCH = 256, 65536
 _MOST_TRIES = 64
 _LEAST_PATIENCE = 1 << 20
 
 
-class ExponentialMechanism(SelectionRecord):
+class ExponentialMechanism(MechanismBase):
     """Select a candidate with probability proportional to exp(c q_r), under epsilon-differential privacy.
 
     Formal guarantees:
@@ -40,6 +37,8 @@ class ExponentialMechanism(SelectionRecord):
     >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
     2
     """
+
+    name: ClassVar[str] = "exponential"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -66,7 +65,7 @@ class ExponentialMechanism(SelectionRecord):
         2
         """
         scores, count = lazy_scores(score, n, self.claim, self.rate, watch, upper=upper)
-        return choose_lazily(scores.exponent, count, Draws(), choose_by_exponents)
+        return reject_lazily(scores.exponent, count, Draws(), choose_by_exponents)
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
         return choose_by_envelope(gaps, draws) if gaps.size > SHORT else choose_by_rejection(gaps, draws)

@@ -1,19 +1,152 @@
-"""Flip the coins exp(-c (q* - q_r)) of all candidates and read only the scores that matter.
+"""The set of candidates whose coin came up heads, and a uniform choice from it.
+
+Which candidates are hot: their coin can be heads without eight zeros in front.
+
+Hot candidates are listed one by one where they are few, and as whole runs of blocks ("crowds") where they are many,
+so that the list stays small whatever the scores are.
+
+Flip the coins exp(-c (q* - q_r)) of all candidates and read only the scores that matter.
 
 A cold candidate (heads with probability below 2**-8) needs a U that starts with eight zeros. Which candidates have
 one is a Bernoulli(1/256) process, so `flip_long` draws the gaps between those and reads the scores there only; and with
 twelve zeros in the same way in blocks whose best candidate is colder still.
 """
 
-import numpy as np
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from dpselect._types import Flags, Octets, Positions
 from dpselect.mechanisms.gaps import BLOCK, Gaps
-from dpselect.mechanisms.heads import Heads
-from dpselect.mechanisms.hot import ZEROS, Hot, find_hot
-from dpselect.sampling.bits import Octets
-from dpselect.sampling.coin import Flags
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.geometric import Positions
+
+
+class Heads:
+    """Heads as positions where they are few, and as one bit a candidate for runs that may hold many."""
+
+    def __init__(self) -> None:
+        self._singles = [np.empty(0, np.int64)]
+        self._runs: list[tuple[int, Octets]] = []
+        self._counts: list[int] = []
+
+    def add(self, positions: Positions) -> None:
+        """Add single candidates, none of them twice."""
+        self._singles.append(positions)
+
+    def add_run(self, start: int, flags: Flags) -> None:
+        """Add those of a run of candidates that are flagged."""
+        self._runs.append((start, np.packbits(flags)))
+        self._counts.append(int(np.count_nonzero(flags)))
+
+    def discard(self, positions: Positions) -> None:
+        """Remove single candidates."""
+        self._singles = [single[~np.isin(single, positions)] for single in self._singles]
+        for number, (start, packed) in enumerate(self._runs):
+            flags = np.unpackbits(packed)
+            inside = positions[(positions >= start) & (positions < start + flags.size)]
+            flags[inside - start] = 0
+            self._runs[number] = start, np.packbits(flags)
+            self._counts[number] = int(np.count_nonzero(flags))
+
+    @property
+    def size(self) -> int:
+        """Return the number of heads."""
+        return sum(single.size for single in self._singles) + sum(self._counts)
+
+    def choose(self, draws: Draws) -> int:
+        """Return a uniform member; there must be one. The coin of the maximum is always heads."""
+        singles = np.concatenate(self._singles)
+        ranks = np.cumsum([singles.size, *self._counts])
+        rank = draws.index(int(ranks[-1]))
+        if rank < singles.size:
+            return int(singles[rank])
+        number = int(np.searchsorted(ranks, rank, side="right"))
+        start, packed = self._runs[number - 1]
+        return start + int(np.flatnonzero(np.unpackbits(packed))[rank - ranks[number - 1]])
+
+
+# The longest run of blocks that is handled in one step, and how many scattered blocks are: it hides the interpreter
+# and fits the cache.
+_RUN = 8
+_SCATTERED = 64
+# A run is a crowd if more than one in _CROWDED is hot: then it is cheaper to flip all its coins than to list those.
+_CROWDED = 32
+# Hot is what can be heads without this many zeros in front.
+ZEROS = 8
+
+
+@dataclass(frozen=True, repr=False)
+class Hot:
+    """Hot candidates: `crowds` are half-open ranges that hold many, `positions` are those outside of the crowds."""
+
+    crowds: list[tuple[int, int]]
+    positions: Positions
+    in_crowd: npt.NDArray[np.bool_]  # one flag a block
+    floor: Any  # no score below it is hot
+
+    def is_outsider(self, gaps: Gaps, positions: Positions) -> Flags:
+        """Return which of the given candidates are neither hot nor in a crowd."""
+        outsiders: Flags = (gaps.values[positions] < self.floor) & ~self.in_crowd[positions // BLOCK]
+        return outsiders
+
+
+def find_hot(gaps: Gaps) -> Hot:
+    """Read the blocks whose maximum is hot once more: many together where they are scattered and hold few."""
+    crowds: list[tuple[int, int]] = []
+    singles = [np.empty(0, np.int64)]
+    floor, in_crowd = gaps.floor(ZEROS), np.zeros(len(gaps.block_maxima), np.bool_)
+    blocks = np.flatnonzero(gaps.block_maxima >= floor)
+    for part in _parts(blocks, gaps.size // BLOCK):
+        few = _few(gaps, part, floor)
+        if few is not None:
+            singles.append(few)
+            continue
+        for first, last in _runs(part.tolist()):
+            start, stop = first * BLOCK, min(last * BLOCK, gaps.size)
+            hot = gaps.values[start:stop] >= floor
+            if np.count_nonzero(hot) * _CROWDED > stop - start:
+                crowds.append((start, stop))
+                in_crowd[first:last] = True
+            else:
+                singles.append(hot.nonzero()[0] + start)
+    return Hot(crowds, np.concatenate(singles), in_crowd, floor)
+
+
+def _parts(blocks: Positions, whole: int) -> Iterator[Positions]:
+    """The blocks in parts of at most _SCATTERED; one that is not whole, the last, is a part of its own."""
+    end = int(np.searchsorted(blocks, whole))
+    for start in range(0, end, _SCATTERED):
+        yield blocks[start : min(start + _SCATTERED, end)]
+    if end < blocks.size:
+        yield blocks[end:]
+
+
+def _few(gaps: Gaps, blocks: Positions, floor: Any) -> Positions | None:
+    """The hot candidates of whole blocks that are scattered; None if they are neighbours, or if too many are hot."""
+    if blocks[-1] - blocks[0] < blocks.size:
+        return None
+    whole = gaps.size // BLOCK
+    hot = gaps.values[: whole * BLOCK].reshape(whole, BLOCK)[blocks] >= floor
+    if np.count_nonzero(hot) * _CROWDED > hot.size:
+        return None
+    found = hot.ravel().nonzero()[0]
+    positions: Positions = blocks[found // BLOCK] * BLOCK + found % BLOCK
+    return positions
+
+
+def _runs(blocks: list[int]) -> list[tuple[int, int]]:
+    """Neighbouring blocks as half-open ranges of at most _RUN blocks."""
+    runs: list[tuple[int, int]] = []
+    for block in blocks:
+        if runs and runs[-1][1] == block and block - runs[-1][0] < _RUN:
+            runs[-1] = (runs[-1][0], block + 1)
+        else:
+            runs.append((block, block + 1))
+    return runs
+
 
 ALL = slice(None)
 _OCTET = 8

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._exact import float_above, float_near, rational
-from dpselect._scores import Array, Vector, not_finite, over_common_denominator
+from dpselect._numbers import float_above, float_near, rational
+from dpselect._scores import not_finite, over_common_denominator
+from dpselect._types import Array, Floats, Vector
 from dpselect.errors import ScoresChanged
-from dpselect.sampling.coin import Floats
 from dpselect.sampling.enclosure import log_bracket
 from dpselect.sampling.lines import Distances, Lines, of_rounded_gaps
 from dpselect.sampling.octets import OctetTable, octet_tables

@@ -1,13 +1,40 @@
-"""Scores on demand: what `select_lazily` of permute-and-flip and of the exponential mechanism share."""
+"""Scores on demand: what `select_lazily` of permute-and-flip and of the exponential mechanism share.
+
+McKenna & Sheldon (2020), Algorithm 1, with scores that are computed only when they are needed.
+
+Walk through the candidates in random order, flip a coin with probability of heads exp(-c (b - q_r)) for each, where b
+is a public bound of the scores, and stop at the first head. If b is the best score, that is permute-and-flip.
+
+If it is not attained there may be no head, and none of the simple remedies is private: to start over, to return any
+candidate or to return none makes some answers more likely than exp(epsilon) allows. Instead, the walk goes on with the
+very same coins. Permute-and-flip returns the largest q_r + E_r, with exponential E_r of rate c (Ding et al. 2021).
+
+* The coin against b is heads if q_r + E_r > b. If some are, their excesses over b are again exponential, independent
+  and alike, so that the largest is a uniform one of the heads: the first head in a random order.
+* If none is, all scores are known, and the best of them, m, too. The coin against m is heads if q_r + E_r > m; given
+  that q_r + E_r <= b, that is `coin_between`. The excesses over m, at most b - m, are again independent and alike, so
+  that a uniform one of the heads is the largest: again the first in a random order. The best is always a head.
+
+So every public bound gives exactly permute-and-flip on the scores, or on min(q_r, b) where some exceed it.
+
+McSherry & Talwar (2007), the exponential mechanism, with scores that are computed only when they are needed.
+
+Propose a uniform candidate, accept it with probability exp(-c (b - q_r)), where b is a public bound of the scores,
+repeat (McKenna & Sheldon 2020, Algorithm 2). What is accepted is proportional to exp(c q_r), whatever b is and however
+often proposals were refused before. So scores are remembered, and once all of them are known, the rest of the work is
+left to the mechanism that sees all scores: a bound far above the scores costs evaluations, never eternity.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from dpselect import _validate
-from dpselect._exact import NotExact, NotFinite, rational
+from dpselect._numbers import NotExact, NotFinite, rational
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.claim import Claim
+from dpselect.mechanisms.parameters import Claim
+from dpselect.sampling.bits import random_order
+from dpselect.sampling.draws import Draws
 
 Score = Callable[[int], Any]
 Watch = Callable[[int], None]
@@ -53,3 +80,34 @@ def _exact(value: Any) -> Fraction:
         raise InvalidValue("score must return finite numbers: replace others by a public rule") from None
     except NotExact:
         raise InvalidType(f"score must return a number, got a {type(value).__name__}") from None
+
+
+Exponent = Callable[[int], Fraction]
+
+
+def flip_lazily(exponent: Exponent, n: int, draws: Draws) -> int:
+    """A selection from n candidates; `exponent` computes c (b - q_r) >= 0 of one, and is called once for each."""
+    tails: dict[int, Fraction] = {}
+    for candidate in random_order(n, draws.index):
+        gap = exponent(candidate)
+        if draws.flip(gap):
+            return candidate
+        tails[candidate] = gap
+    unreached = min(tails.values())  # c (b - m); positive, because a coin with exponent zero is heads
+    # The order of the walk tells nothing of the coins, and so serves again.
+    return next(candidate for candidate, gap in tails.items() if draws.flip_between(gap - unreached, unreached))
+
+
+def reject_lazily(exponent: Exponent, n: int, draws: Draws, choose: Callable[[list[Fraction], Draws], int]) -> int:
+    """A selection from n candidates; `exponent` computes c (b - q_r) >= 0 of one, and is called once for each.
+
+    `choose` selects among all candidates by their exponents.
+    """
+    known: dict[int, Fraction] = {}
+    while len(known) < n:
+        candidate = draws.index(n)
+        if candidate not in known:
+            known[candidate] = exponent(candidate)
+        if draws.flip(known[candidate]):
+            return candidate
+    return choose([known[candidate] for candidate in range(n)], draws)

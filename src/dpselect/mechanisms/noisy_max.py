@@ -6,16 +6,17 @@ for each candidate leave a few contenders, whose noise is refined until one inte
 exponential noise instead of Laplace noise the mechanism is permute-and-flip (Ding et al. 2021), by an independent road.
 """
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
+from dpselect._types import Floats, Positions, Selections
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.gaps import Gaps, RowGaps
-from dpselect.mechanisms.guarantee import Guarantee, pure_zcdp
-from dpselect.mechanisms.record import SelectionRecord, Selections
-from dpselect.probability.grid import Floats
+from dpselect.mechanisms.privacy import Guarantee, pure_zcdp
 from dpselect.probability.noise_integral import noisy_max_probabilities
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.geometric import Positions
 from dpselect.sampling.noise import (
     HUGE,
     WIDTH,
@@ -33,7 +34,7 @@ _RUN = 16 * 1024
 _BELOW = 1 - 2.0**-50
 
 
-class ReportNoisyMax(SelectionRecord):
+class ReportNoisyMax(MechanismBase):
     """Select the candidate with the largest score after Laplace noise of scale score_range / epsilon.
 
     Formal guarantees:
@@ -44,6 +45,8 @@ class ReportNoisyMax(SelectionRecord):
     >>> ReportNoisyMax(epsilon=1).select([0, 0, 1000])
     2
     """
+
+    name: ClassVar[str] = "noisy-max"
 
     @property
     def guarantee(self) -> Guarantee:

@@ -6,31 +6,30 @@ them all and chooses one head. Every candidate is visited, whatever the coins sa
 """
 
 import itertools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpselect import _validate
 from dpselect._scores import as_lengths, as_vector
+from dpselect._types import Floats, Number, Selections
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.flips import ALL, flip, flip_long
 from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
-from dpselect.mechanisms.guarantee import Guarantee, laplace_zcdp
-from dpselect.mechanisms.lazy import Score, Watch, lazy_scores
-from dpselect.mechanisms.lazy_flip import choose_lazily
-from dpselect.mechanisms.record import Number, SelectionRecord, Selections
+from dpselect.mechanisms.lazy import Score, Watch, flip_lazily, lazy_scores
+from dpselect.mechanisms.privacy import Guarantee, laplace_zcdp
 from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
 from dpselect.mechanisms.steady import choose_in_rows_steadily, choose_steadily
-from dpselect.mechanisms.summary import Summary
 from dpselect.probability.flip_integral import permute_and_flip_probabilities
-from dpselect.probability.grid import Floats
+from dpselect.sampling.bits import random_order
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.order import random_order
+from dpselect.streaming.summary import Summary
 
 _EARLY_STEPS = 64
 
 
-class PermuteAndFlip(SelectionRecord):
+class PermuteAndFlip(MechanismBase):
     """Select a candidate with a high score under epsilon-differential privacy, by permute-and-flip.
 
     Formal guarantees:
@@ -43,6 +42,8 @@ class PermuteAndFlip(SelectionRecord):
     >>> PermuteAndFlip(epsilon=1).select([0, 0, 1000])
     2
     """
+
+    name: ClassVar[str] = "permute-and-flip"
 
     def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
@@ -114,7 +115,7 @@ class PermuteAndFlip(SelectionRecord):
         2
         """
         scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
-        return choose_lazily(scores.exponent, count, Draws())
+        return flip_lazily(scores.exponent, count, Draws())
 
     def summary(self, *, steady: bool = False) -> Summary:
         """Return an empty summary, which sees candidates block by block and merges with others.

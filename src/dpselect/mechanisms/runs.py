@@ -9,14 +9,11 @@ members is as likely as any other. A run of m candidates has a head with probabi
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._scores import Array, Vector
+from dpselect._types import Array, Lengths, Positions, Vector
 from dpselect.errors import ScoresChanged
 from dpselect.mechanisms.gaps import Gaps
 from dpselect.sampling.arrival import Arrival, draw_prefixes, earliest, float_bounds
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.geometric import Positions
-
-Lengths = npt.NDArray[np.uint64]
 
 _ZEROS = 8
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpselect._types import Flags, Positions
 from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps
-from dpselect.sampling.coin import Flags
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.geometric import Positions
 
 _OCTET, _WORD = 8, 64
 # How many candidates are taken at once: it hides the interpreter and fits the cache.

@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpselect.probability.grid import Floats, unit_grid
+from dpselect._types import Floats
+from dpselect.probability.grid import unit_grid
 
 REACH = 45.0
 _COLD = 1 / 16

@@ -3,9 +3,8 @@
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from dpselect._types import Floats
 
 
 @cache

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpselect.probability.grid import Floats, unit_grid
+from dpselect._types import Floats
+from dpselect.probability.grid import unit_grid
 
 REACH = 45.0
 _LOWEST = -745.0

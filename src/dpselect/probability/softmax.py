@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpselect.probability.grid import Floats
+from dpselect._types import Floats
 
 
 def softmax(exponents: Floats) -> Floats:

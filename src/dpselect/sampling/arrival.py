@@ -16,8 +16,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from dpselect._types import Floats
 from dpselect.sampling.bits import BitSource
-from dpselect.sampling.coin import Floats
 from dpselect.sampling.enclosure import log_bracket, scaled_exp
 
 DEPTH = 53

@@ -1,15 +1,21 @@
-"""Where random bits come from: the operating system for every release, a script in the tests."""
+"""Where random bits come from: the operating system for every release, a script in the tests.
+
+Uniform integers below a bound, by rejection of whole random integers (Lumbroso 2013 surveys the alternatives).
+
+No float takes part, so there is nothing to filter.
+
+Fisher & Yates (1938), a uniform random order, drawn as it is walked: it remembers only what it has touched.
+"""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from dpselect.errors import BitsExhausted
-
-Octets = npt.NDArray[np.uint8]
+from dpselect._types import Integers
+from dpselect.errors import BitsExhausted, ScoresChanged
 
 
 class BitSource(Protocol):
@@ -58,3 +64,89 @@ class ScriptedBits:
 
     def words(self, count: int, width: int) -> npt.NDArray[Any]:
         return np.array([self.bits(width) for _ in range(count)], dtype=f"u{width // 8}")
+
+
+_WORD = 128
+_HALF, _SHIFT = np.uint64(2**32 - 1), np.uint64(32)
+
+
+def index(bound: int, source: BitSource) -> int:
+    """A uniform integer in range(bound). There is always something to choose from, unless scores changed meanwhile."""
+    if bound < 1:
+        raise ScoresChanged
+    width = (bound - 1).bit_length()
+    while True:
+        candidate = source.bits(width)
+        if candidate < bound:
+            return candidate
+
+
+def index_at_once(bound: int, source: BitSource) -> int:
+    """A uniform integer in range(bound) from one random word of 128 bits, whatever the bound is (Lemire 2019).
+
+    The high half of bound * word is uniform if words whose low half is below 2**128 mod bound are refused. That happens
+    with probability below bound / 2**128, so the number of words does not depend on the bound.
+    """
+    if bound < 1:
+        raise ScoresChanged
+    while True:
+        high, low = divmod(bound * source.bits(_WORD), 1 << _WORD)
+        if low >= (1 << _WORD) % bound:
+            return high
+
+
+def indices_at_once(bounds: Integers, source: BitSource) -> Integers:
+    """One uniform integer below each bound (1 <= bound <= 2**32), from one random word of 64 bits each (Lemire 2019).
+
+    A word is refused with probability below bound / 2**64. The product is taken in two parts of 32 bits: neither
+    bound * part nor its sum with a carry below 2**32 reaches 2**64.
+    """
+    if (bounds < 1).any():
+        raise ScoresChanged
+    factors, drawn = bounds.astype(np.uint64), np.empty(len(bounds), np.int64)
+    left = np.arange(len(bounds))
+    while left.size:
+        words, factor = source.words(left.size, 64), factors[left]
+        low = factor * (words & _HALF)
+        high = factor * (words >> _SHIFT) + (low >> _SHIFT)
+        rest = (high << _SHIFT) | (low & _HALF)
+        accepted = rest >= (np.uint64(2**64 - 1) % factor + np.uint64(1)) % factor
+        drawn[left[accepted]] = (high >> _SHIFT)[accepted].astype(np.int64)
+        left = left[~accepted]
+    return drawn
+
+
+def indices_below(bound: int, tries: int, source: BitSource) -> Integers:
+    """Independent uniform integers in range(bound): at most `tries` of them, at least half as many on average."""
+    if bound < 1:
+        raise ScoresChanged
+    width = (bound - 1).bit_length()
+    word = 32 if width <= 32 else 64
+    drawn = source.words(tries, word) >> np.uint8(word - width) if width else np.zeros(tries, np.uint64)
+    return drawn[drawn < bound].astype(np.int64)
+
+
+def indices(bounds: Integers, source: BitSource) -> Integers:
+    """One uniform integer below each bound (1 <= bound <= 2**32)."""
+    if len(bounds) and bounds.min() < 1:
+        raise ScoresChanged
+    drawn = np.zeros(len(bounds), np.int64)
+    # frexp writes b - 1 = f * 2**e with 0.5 <= f < 1, so e is the bit length; exact below 2**53.
+    widths = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.uint64)
+    open_ = np.flatnonzero(bounds > 1)
+    while open_.size:
+        words = source.words(open_.size, 32).astype(np.uint64)
+        tried = (words >> (np.uint64(32) - widths[open_])).astype(np.int64)
+        accepted = tried < bounds[open_]
+        drawn[open_[accepted]] = tried[accepted]
+        open_ = open_[~accepted]
+    return drawn
+
+
+def random_order(count: int, index: Callable[[int], int]) -> Iterator[int]:
+    """The numbers of range(count) in random order; `index` draws a uniform integer below a bound."""
+    moved: dict[int, int] = {}
+    for left in range(count, 0, -1):
+        slot = index(left)
+        yield moved.get(slot, slot)
+        moved[slot] = moved.get(left - 1, left - 1)

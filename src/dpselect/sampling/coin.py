@@ -3,19 +3,23 @@
 McKenna & Sheldon (2020), Algorithm 1, flip it for each candidate. A float64 filter on the first 40 bits or so decides
 almost always; an integer comparison at any depth decides the rest. No float decides an output: the filter answers only
 where its error bound leaves no doubt.
+
+Dughmi et al. (2017), a Bernoulli race: a coin U < exp(-near), given that U < exp(-near - further) does not hold.
+
+With a = exp(-near) and b = exp(-further) its probability is a (1 - b) / (1 - a b). Flip a: tails is tails. Otherwise
+flip b: tails is heads. Otherwise start over. A round ends with heads with probability a (1 - b) and with tails with
+probability 1 - a, so the quotient of the two is right, and so is everything. A round starts over with probability a b,
+which is that of the event that is known not to have happened.
 """
 
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from dpselect.sampling.bits import BitSource, Octets
+from dpselect._types import Flags, Floats, Octets
+from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import scaled_exp
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 # The filter's error bound, relative to the boundary exp(-x), x the computed exponent: x carries at most four
 # roundings (gap, rate, product, and one for scores that are no floats), so its error is below x * 2**-50.9, which is
@@ -73,3 +77,11 @@ def coins(
         depth = _FRESH_BITS + int(np.broadcast_to(depths, heads.shape)[index])
         heads[index] = coin(exponents.exact(index), source, int(np.ldexp(lowest[index], depth)), depth)
     return heads
+
+
+def coin_between(near: Fraction, further: Fraction, source: BitSource) -> bool:
+    """Whether U < exp(-near), given U >= exp(-near - further); further > 0."""
+    while coin(near, source):
+        if not coin(further, source):
+            return True
+    return False

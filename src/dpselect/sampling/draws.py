@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect.sampling import index as uniform
+from dpselect._types import Flags, Octets, Positions
+from dpselect.sampling import bits as uniform
 from dpselect.sampling.arrival import Arrival, draw_arrival, earlier
-from dpselect.sampling.between import coin_between
-from dpselect.sampling.bits import BitSource, Octets, SystemEntropy
-from dpselect.sampling.coin import Exponents, Flags, coin, coins
-from dpselect.sampling.geometric import Positions, successes
+from dpselect.sampling.bits import BitSource, SystemEntropy
+from dpselect.sampling.coin import Exponents, coin, coin_between, coins
+from dpselect.sampling.geometric import successes
 from dpselect.sampling.lines import Lines
 from dpselect.sampling.noise import FirstWords, draw_first_words
 from dpselect.sampling.octets import OctetTable

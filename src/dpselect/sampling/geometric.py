@@ -8,12 +8,10 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from dpselect._types import Positions
 from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import log_bracket
-
-Positions = npt.NDArray[np.int64]
 
 _WORD_BITS = 32
 _BITS_PER_STEP = 32

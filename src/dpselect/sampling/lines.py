@@ -21,13 +21,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._exact import float_near
-from dpselect.sampling.bits import Octets
-from dpselect.sampling.coin import Flags, Floats
+from dpselect._numbers import float_near
+from dpselect._types import Array, Flags, Floats, Octets
 from dpselect.sampling.enclosure import log_bracket
 from dpselect.sampling.octets import OctetTable
-
-Array = npt.NDArray[Any]
 
 _LARGEST_UINT64 = 2**64 - 1
 _DIGITS = 45

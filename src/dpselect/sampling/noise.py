@@ -16,8 +16,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from dpselect._types import Flags, Floats
 from dpselect.sampling.bits import BitSource
-from dpselect.sampling.coin import Flags, Floats
 from dpselect.sampling.enclosure import log_bracket
 
 FirstWords = npt.NDArray[np.uint16]

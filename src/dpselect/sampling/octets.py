@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._exact import float_above, float_below
-from dpselect.sampling.coin import Flags, Floats
+from dpselect._numbers import float_above, float_below
+from dpselect._types import Flags, Floats
 from dpselect.sampling.enclosure import log_bracket
 
 _LARGEST_UINT64 = 2.0**64

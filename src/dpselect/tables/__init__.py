@@ -1,7 +1,7 @@
 """Private questions to tables: mode, top-k, median and quantiles, of all or of each public group."""
 
-from dpselect.tables.answer import Answer
-from dpselect.tables.opening import open_table
-from dpselect.tables.table import GroupedTable, Table
+from dpselect.release import Answer
+from dpselect.tables.schema import Column
+from dpselect.tables.table import GroupedTable, Table, open_table
 
-__all__ = ["Answer", "GroupedTable", "Table", "open_table"]
+__all__ = ["Answer", "Column", "GroupedTable", "Table", "open_table"]

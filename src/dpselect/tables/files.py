@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes
 
 from dpselect.errors import InvalidValue
-from dpselect.tables.kinds import is_unicode
+from dpselect.tables.schema import is_unicode
 
 _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")

@@ -13,9 +13,9 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
-from dpselect._exact import has_few_digits
+from dpselect._numbers import has_few_digits
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.kinds import Column, Kind, digits_after_point, kind_of_value
+from dpselect.tables.schema import Column, Kind, digits_after_point, kind_of_value
 
 _EPOCH_DAY = datetime.date(1970, 1, 1)
 _EPOCH = datetime.datetime(1970, 1, 1)  # of columns without time zone

@@ -1,17 +1,219 @@
-"""The questions, as frozen records of public parameters: what to count, how to score it, and how to choose."""
+"""How much one individual can change a score: the sensitivity of every question, derived here and nowhere else.
 
-from collections.abc import Sequence
+An individual is a person (all rows with one value of the `person` column) or, without that column, a row. Neighbouring
+tables differ by one individual: added or removed ("add-remove"), or exchanged for another one ("replace").
+
+**Counts** (mode, top-k). The score of a candidate is the number of individuals that have it; a person counts once for
+each candidate, whatever the number of rows. Adding an individual raises some scores by one and lowers none: the
+sensitivity is one and the scores are monotonic. Exchanging one raises some by at most one and lowers others by at most
+one: the sensitivity is one, not monotonic. How many candidates an individual touches does not matter: a selection
+needs the largest change of a single score only.
+
+**Quantiles.** Let L, E and G individuals have a value below, at and above a candidate. It is a quantile of level a/b if
+L <= (a/b) n and G <= (1 - a/b) n. How far it is from that, times b, is the negated score
+
+    u = max(0, (b - a) L - a (E + G), a G - (b - a) (L + E)).
+
+An individual that is added puts one into L, E or G, and so moves the second and third terms by b - a or a in either
+direction: the sensitivity is max(a, b - a), which an individual below (or above) every close candidate attains; scores
+on both sides of the quantile move in opposite directions, so they are not monotonic. For the median (a = 1, b = 2) u
+is the number of people to add or remove until the candidate is a median, and the sensitivity is one. Exchanging an
+individual keeps n and moves L and G by at most one, hence b L - a n and b G - (b - a) n by at most b. Only where the
+old or the new value is missing does n change: that is one addition or removal, and max(a, b - a) <= b.
+
+**Groups.** A person is kept in at most m groups. Under add-remove at most m groups change, each as its question
+says, so shares of epsilon/m add up to epsilon. Under replace a person may leave m groups and enter m others, so that 2m
+groups change by one removal or one addition each. That must cost half a share: for counts it does, as one addition
+changes score differences by at most one, and the rate of the not monotonic mechanism is made for two. For quantiles it
+does with the sensitivity 2 max(a, b - a) >= b, twice the one for additions, and with no smaller one: an addition
+changes a difference of two scores by up to 2 max(a, b - a).
+
+A ledger counts m releases of a share e. A group that the person stays in costs one share. For each share that is left
+they leave one group and enter one, at e/2 each. Two releases at e/2 cost no more than one at e: in pure epsilon; in
+zCDP, where rho(e) = e + exp(-e) - 1 and rho(e) - 2 rho(e/2) = (1 - exp(-e/2))**2; and in loss distributions, where
+Laplace noise at e dominates two at e/2 (checked numerically in `tests/accounting/test_accounting.py`).
+
+Scores of the candidates of a quantile, as runs of equal scores (Smith 2011; McKenna & Sheldon 2020, Section 7).
+
+The score falls with the distance from being a quantile of the level; `sensitivity` derives it. Between two values of
+the data all candidates have the same score, so a table with d different values has at most 2 d + 1 runs.
+
+What an engine does for a table: tell the public schema, count individuals, and have a mechanism choose.
+
+The questions, as frozen records of public parameters: what to count, how to score it, and how to choose.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+from dpselect._types import Counts, Integers, Lengths
+from dpselect.accounting.charge import Neighbours
+from dpselect.errors import EngineFailure, withheld
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.tables import ranks, sensitivity
-from dpselect.tables.engine import Engine, Individuals
+from dpselect.tables.candidates import Values
 from dpselect.tables.grid import Grid
-from dpselect.tables.kinds import Column
-from dpselect.tables.sensitivity import Neighbours, Sensitivity
-from dpselect.tables.values import Values
+from dpselect.tables.schema import Column
+
+__all__ = ["Neighbours", "Sensitivity", "of_counts", "of_quantile"]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The largest change of a score between neighbours, and whether all scores change in one direction."""
+
+    largest_change: int
+    monotonic: bool
+
+
+def of_counts(neighbours: Neighbours) -> Sensitivity:
+    """The sensitivity of the number of individuals per candidate."""
+    return Sensitivity(1, monotonic=neighbours is Neighbours.ADD_REMOVE)
+
+
+def of_quantile(level: Fraction, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:
+    """The sensitivity of the scores of `ranks.runs`, which are multiples of the level's denominator."""
+    single = max(level.numerator, level.denominator - level.numerator)
+    if neighbours is Neighbours.ADD_REMOVE:
+        return Sensitivity(single, monotonic=False)
+    return Sensitivity(2 * single if in_groups else level.denominator, monotonic=False)
+
+
+@dataclass(frozen=True, repr=False)
+class Places:
+    """Where the values of the data are among the candidates, in ascending order, and how many individuals are there.
+
+    A value is on the candidate `places[i]`, or, if `between[i]`, after it and before the next one. Secret.
+    """
+
+    places: Lengths
+    between: npt.NDArray[np.bool_]
+    individuals: Integers
+
+
+def runs(data: Places, size: int, level: Fraction) -> tuple[Integers, Lengths]:
+    """The score of each run of candidates, and how many of the `size` candidates are in it."""
+    if not data.places.size:  # one run of 2**64 candidates would not fit its length
+        return np.zeros(2, np.int64), np.array([size // 2, size - size // 2], np.uint64)
+    # With n individuals, (b - a) L - a (E + G) = b L - a n, and a G - (b - a) (L + E) = a n - b (L + E). At a value of
+    # the data L and L + E are the running totals before and after it; between two values both are the same.
+    a, b = level.numerator, level.denominator
+    totals = np.zeros(data.places.size + 1, np.int64)
+    np.cumsum(data.individuals, out=totals[1:])
+    excess = b * totals - a * int(totals[-1])
+    scores = np.empty(2 * data.places.size + 1, np.int64)
+    scores[0::2] = -np.abs(excess)
+    scores[1::2] = np.minimum(np.minimum(-excess[:-1], excess[1:]), 0)
+    return scores, _lengths(data, size)
+
+
+def _lengths(data: Places, size: int) -> Lengths:
+    """Candidates before the first value, at it, between it and the next, and so on to the end.
+
+    From one value to the next, at places i and j, lie the candidates i + 1 to j - 1, and also j if the next value is
+    behind it. The differences are taken modulo 2**64, and none is negative or larger than that.
+    """
+    lengths = np.zeros(2 * data.places.size + 1, np.uint64)
+    behind = data.between.astype(np.uint64)
+    lengths[1::2] = ~data.between
+    lengths[0] = data.places[0] + behind[0]
+    one = np.uint64(1)
+    with np.errstate(over="ignore"):
+        lengths[2:-1:2] = data.places[1:] - data.places[:-1] - one + behind[1:]
+    lengths[-1] = size - 1 - int(data.places[-1])
+    return lengths
+
+
+_Counted = TypeVar("_Counted")
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Public groups, and in how many of them a person is kept."""
+
+    column: Column
+    values: Values
+    most: int
+
+
+@dataclass(frozen=True)
+class Individuals:
+    """Who is counted: people or rows, all together or in groups."""
+
+    person: Column | None
+    groups: Groups | None = None
+
+    @property
+    def columns(self) -> list[Column]:
+        """Return the columns that say who is counted, and in which group."""
+        return [*filter(None, [self.person, None if self.groups is None else self.groups.column])]
+
+    def names(self, column: Column) -> list[str]:
+        """Return the names of the columns that a question about a column reads, each once."""
+        return list(dict.fromkeys(each.name for each in (column, *self.columns)))
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the public parameters, as JSON can hold them."""
+        named = {"person": None if self.person is None else self.person.name}
+        if self.groups is None:
+            return named
+        groups = {"group_by": self.groups.column.name, "max_groups": self.groups.most}
+        return {**named, **groups, "groups": len(self.groups.values), "groups_sha256": self.groups.values.sha256}
+
+
+def counted(count: Callable[[], _Counted]) -> _Counted:
+    """What counting gives. What an engine says of a failure is withheld, and so is what a user's relation raises."""
+    failure = EngineFailure("the table could not be counted: check that it is complete and readable")
+    return withheld(count, failure)
+
+
+def peeled(scores: Counts, k: int, mechanism: PermuteAndFlip) -> list[int]:
+    """Positions selected one after another, each from those that are left, in a time that reveals none of them."""
+    left = np.arange(scores.size)
+    chosen = []
+    for _ in range(k):
+        position = mechanism.select(scores[left], steady=True)
+        chosen.append(int(left[position]))
+        left = np.delete(left, position)
+    return chosen
+
+
+class Engine(Protocol):
+    """Counts individuals. Everything that it returns but the schema is secret."""
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Return the public schema."""
+        ...
+
+    def listed(self, values: Any, column: Column) -> Values:
+        """Return a public list of values that are different in the type of their column."""
+        ...
+
+    def candidates(self, values: Any, column: Column) -> Values:
+        """Return a public list of candidates, in whatever form the engine takes them."""
+        ...
+
+    def chosen(
+        self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
+    ) -> list[list[Any]]:
+        """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
+        ...
+
+    def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
+        """Return where the individuals' values are on the grid: for each group, or once for all.
+
+        A person with several values stands at their lower median.
+        """
+        ...
+
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
+        ...
 
 
 class Question(Protocol):
@@ -58,7 +260,7 @@ class TopK:
 
     def sensitivity(self, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:  # noqa: ARG002 - same in groups
         """Return how much one individual can change a count."""
-        return sensitivity.of_counts(neighbours)
+        return of_counts(neighbours)
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
@@ -87,7 +289,7 @@ class Quantile:
 
     def sensitivity(self, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:
         """Return how much one individual can change a score."""
-        return sensitivity.of_quantile(self.level, neighbours, in_groups=in_groups)
+        return of_quantile(self.level, neighbours, in_groups=in_groups)
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
@@ -102,5 +304,5 @@ class Quantile:
 
     def answers(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> list[Any]:
         """Return an answer for each group, or one for all."""
-        found: Sequence[ranks.Places] = engine.places(self.column, self.grid, who)
-        return [self.grid.value(mechanism.select_runs(*ranks.runs(data, self.grid.size, self.level))) for data in found]
+        found: Sequence[Places] = engine.places(self.column, self.grid, who)
+        return [self.grid.value(mechanism.select_runs(*runs(data, self.grid.size, self.level))) for data in found]

@@ -1,4 +1,7 @@
-"""A table of private rows, and the questions that can be asked of it."""
+"""A table of private rows, and the questions that can be asked of it.
+
+`open_table`: from whatever the user has to a table that can be asked.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -8,18 +11,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dpselect import _validate
-from dpselect._exact import NotExact, NotFinite, rational, rational_from_text
-from dpselect._header import shown_names
+from dpselect._column_names import shown_names
+from dpselect._numbers import NotExact, NotFinite, rational, rational_from_text
+from dpselect._types import Number
+from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.names import name_of
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.record import Number
-from dpselect.tables.answer import Answer
-from dpselect.tables.engine import Engine, Groups, Individuals
+from dpselect.mechanisms.registry import name_of
+from dpselect.release import Answer
 from dpselect.tables.grid import public_grid
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.questions import Quantile, Question, TopK
-from dpselect.tables.sensitivity import Neighbours
+from dpselect.tables.questions import Engine, Groups, Individuals, Neighbours, Quantile, Question, TopK
+from dpselect.tables.schema import Column, Kind
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -113,7 +115,7 @@ class Questions:
         mechanism = PermuteAndFlip(total / shares, bound.largest_change, bound.monotonic)
         empty = Answer(None, name_of(mechanism).value, mechanism.guarantee.times(shares), total)
         if self._ledger is not None:
-            from dpselect.tables.charging import Steps, answered  # noqa: PLC0415 - SQLite is imported when it is used
+            from dpselect.release import Steps, answered  # noqa: PLC0415 - SQLite is imported when it is used
 
             what = {**question.parameters(), **self._who.parameters(), "neighbours": self._neighbours.value}
             steps = Steps(
@@ -193,3 +195,90 @@ def _level(level: Any) -> Fraction:
     if exact.denominator > _FINEST_LEVEL:
         raise InvalidValue(f"level must be a multiple of 1/n for some n <= {_FINEST_LEVEL:,}: give fewer digits")
     return exact
+
+
+_ENGINES = ("duckdb", "spark")
+
+
+def open_table(  # noqa: PLR0913 - the public contract
+    source: Any,
+    *,
+    person: str | None = None,
+    neighbours: str = "add-remove",
+    ledger: Any = None,
+    budget: Number | None = None,
+    dataset: str | None = None,
+    engine: str = "duckdb",
+) -> Table:
+    """Open a table of private rows.
+
+    Args:
+        source: a CSV or Parquet file (also a folder or a pattern such as "visits-*.parquet"), a DuckDB relation, a
+            pandas or polars DataFrame, or an Arrow table; with engine="spark" also a Spark DataFrame. Each file counts
+            once, and folders below the given one that are named key=value are columns of text. The schema counts as
+            public: state the types when you make a frame (dtype=, schema=), because types that were guessed from the
+            rows reveal something about them.
+        person: the column that names the individual. All rows of a person together are protected. Without it, each row
+            is an individual of its own. Rows without a person are left out.
+        neighbours: "add-remove" protects whether somebody is in the table; "replace" protects what their data are, and
+            takes the number of individuals as known.
+        ledger: a `Ledger` or the path of one, which is charged before every answer. Without it, adding up what was
+            spent is your business. A new ledger is bound to `person` and `neighbours`; an older one refuses a table
+            that is opened with others.
+        budget: the whole epsilon that the ledger allows, fixed when it is created.
+        dataset: a public name of the data, which a new ledger is bound to as well. A ledger that has a name refuses
+            tables without it.
+        engine: what counts: "duckdb" on this machine, or "spark" on a cluster. With Spark, the candidates may be a
+            Spark DataFrame of one column, which stays there.
+
+    Returns:
+        The table, which can be asked.
+
+    Raises:
+        InvalidValue, InvalidType: a parameter is wrong, or the source is not a table.
+        UnitMismatch: the ledger belongs to another privacy unit or data set.
+        LedgerError: the ledger cannot be used; BudgetMismatch if its budget is another.
+
+    >>> import pyarrow
+    >>> visits = pyarrow.table({"patient": [1, 1, 2, 3], "diagnosis": ["I10", "I10", "I10", "E11"]})
+    >>> table = open_table(visits, person="patient")
+    >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
+    'I10'
+    """
+    unit = PrivacyUnit(person, neighbours)
+    opened = _engine(engine, source)
+    who = Individuals(None if person is None else known_column(opened, person, "person"))
+    return Table(opened, who, unit.neighbours, _ledger(ledger, budget, unit, dataset))
+
+
+def _ledger(ledger: Any, budget: Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":
+    """The ledger, which must be one for this privacy unit and these data."""
+    if ledger is None:
+        for name, value in {"budget": budget, "dataset": dataset}.items():
+            if value is not None:
+                raise InvalidValue(f"{name} belongs to a ledger: name its file with ledger=")
+        return None
+    from dpselect.ledger import Ledger  # noqa: PLC0415 - imported when used
+
+    if isinstance(ledger, Ledger) and budget is None:
+        found = ledger
+    else:
+        path = ledger.path if isinstance(ledger, Ledger) else ledger
+        found = Ledger(path, budget, unit=unit, dataset=dataset)
+    found.check_table(unit, dataset)
+    return found
+
+
+def _engine(name: str, source: Any) -> Engine:
+    if name not in _ENGINES:
+        raise InvalidValue(f"engine must be one of {', '.join(_ENGINES)}, got {str(name)[:40]!r}")
+    if name == "spark":
+        from dpselect.tables.spark.session import check_pyspark  # noqa: PLC0415 - engines are imported when used
+
+        check_pyspark()
+        from dpselect.tables.spark.engine import SparkEngine  # noqa: PLC0415
+
+        return SparkEngine(source)
+    from dpselect.tables.duckdb.engine import DuckDBEngine  # noqa: PLC0415
+
+    return DuckDBEngine(source)

@@ -4,9 +4,8 @@ Reporting the epsilon of the one run that is kept would be wrong: the choice amo
 there were runs. With a random and secret number of runs the whole procedure costs two or three times that epsilon.
 """
 
-from dpselect.ledger.composition import best_event
-from dpselect.ledger.repeated import Repeated
-from dpselect.mechanisms.repeats import NegativeBinomial, Poisson, Repeats, geometric, logarithmic
+from dpselect.accounting.composition import best_event
+from dpselect.accounting.run_counts import NegativeBinomial, Poisson, Repeated, Repeats, geometric, logarithmic
 from dpselect.tuning.best import Tuned, tune
 
 __all__ = [

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from dpselect._exact import rational
+from dpselect._numbers import rational
+from dpselect._types import Number
+from dpselect.accounting.charge import What
+from dpselect.accounting.run_counts import Repeated, Repeats, checked_repeats
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
 from dpselect.ledger import Charge, Ledger, Receipt
-from dpselect.ledger.charge import What
-from dpselect.ledger.repeated import Repeated
-from dpselect.mechanisms.guarantee import Guarantee, pure_zcdp
-from dpselect.mechanisms.record import Number
-from dpselect.mechanisms.repeats import Repeats, checked_repeats
+from dpselect.mechanisms.privacy import Guarantee, pure_zcdp
 from dpselect.sampling.draws import Draws
 
 Candidate = TypeVar("Candidate")

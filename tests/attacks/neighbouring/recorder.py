@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from dpselect.mechanisms.record import SelectionRecord
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.sampling.bits import SystemEntropy
 
 
@@ -29,7 +29,7 @@ class NotRecorded(AssertionError):
 class Selection:
     """What one selection was made from: runs of equal scores, of length one where they were given one by one."""
 
-    mechanism: SelectionRecord
+    mechanism: MechanismBase
     scores: tuple[Any, ...]
     lengths: tuple[int, ...]
 
@@ -50,7 +50,7 @@ class Recorder:
     trouble: list[str] = field(default_factory=list)
     makes_summary: bool = False
 
-    def choose(self, mechanism: SelectionRecord, scores: Any, lengths: Any = None) -> int:
+    def choose(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> int:
         """Write down the scores, and return the position that is chosen."""
         vector = tuple(np.asarray(scores).tolist()) if hasattr(scores, "dtype") else tuple(scores)
         runs = (1,) * len(vector) if lengths is None else tuple(int(length) for length in lengths)
@@ -79,7 +79,7 @@ def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
         return hashlib.shake_128(f"{salt}:{count}".encode()).digest(count)
 
     with ExitStack() as stack:
-        for kind in _all_kinds(SelectionRecord):
+        for kind in _all_kinds(MechanismBase):
             for name in [name for name in vars(kind) if name.startswith("select")]:
                 stack.enter_context(patch.object(kind, name, _METHODS.get(name, _unknown)(recorder, name)))
         for name in ("bits", "words"):
@@ -94,7 +94,7 @@ def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
         yield
 
 
-def _all_kinds(kind: type[SelectionRecord]) -> list[type[SelectionRecord]]:
+def _all_kinds(kind: type[MechanismBase]) -> list[type[MechanismBase]]:
     return [kind, *(below for own in kind.__subclasses__() for below in _all_kinds(own))]
 
 
@@ -135,7 +135,7 @@ def _sent_to_workers(send: Callable[..., Any], recorder: Recorder) -> Callable[.
     """Records the counts that are sent to a mechanism on Spark's workers, and sends back what was chosen."""
 
     def sent(frame: Any, function: Any, schema: Any, *arguments: Any, **options: Any) -> Any:
-        if not isinstance(getattr(function, "mechanism", None), SelectionRecord):
+        if not isinstance(getattr(function, "mechanism", None), MechanismBase):
             return send(frame, function, schema, *arguments, **options)
         counted = frame.toArrow().sort_by([("grp", "ascending"), ("label", "ascending")]).to_pylist()
         groups = [list(own) for _, own in groupby(counted, key=lambda row: row["grp"])]

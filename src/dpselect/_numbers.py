@@ -1,0 +1,235 @@
+"""Numbers as exact rationals: what a float, a Decimal or a decimal string says, to the last bit.
+
+A number in writing is read here and nowhere else. With white space around it stripped, it is
+
+  * an optional sign, ASCII digits with an optional point, and an optional exponent: 12, -0.5, .5, 1e-3; or
+  * a quotient of two whole numbers: 1/3.
+
+Python's own readers take more: they skip underscores and know the digits of every script, so that 0_1 would be 1.
+
+Length is limited, and checked before any work that grows with its square: a number of a million digits would take
+minutes to convert.
+
+Numbers as reports show them: a few digits, rounded to the safe side.
+"""
+
+import math
+import re
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    InvalidOperation,
+    Rounded,
+)
+from fractions import Fraction
+from numbers import Integral, Rational
+from typing import Any
+
+import numpy as np
+
+# A Decimal has at most one digit more than this, and is zero or between 10**-4000 and 10**4000: 10**exponent is built
+# digit by digit, so a short text such as "1e999999999" must not be able to fill the memory.
+LARGEST_EXPONENT = 4_000
+# The most bits of a numerator or denominator: 19,728 digits. A float of any size has fewer, also one of 128 bits.
+LONGEST = 2**16
+_FEW_DIGITS = Context(prec=LARGEST_EXPONENT + 1, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Rounded])
+
+_WHOLE = r"[+-]?[0-9]+"
+_IS_WHOLE = re.compile(_WHOLE)
+_IS_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_IS_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_QUOTIENT = re.compile(rf"({_WHOLE})\s*/\s*({_WHOLE})")
+
+
+class NotExact(TypeError):
+    """The object is not a number that has an exact rational value."""
+
+
+class NotFinite(ValueError):
+    """The number is NaN, infinite, or a decimal beyond 10**(+-LARGEST_EXPONENT)."""
+
+
+class TooLong(NotFinite):
+    """The number has more digits than we compute with."""
+
+
+def rational(number: Any) -> Fraction:
+    """The exact value of an int, bool, float, Fraction, Decimal or NumPy scalar.
+
+    >>> rational(0.1)
+    Fraction(3602879701896397, 36028797018963968)
+    """
+    if isinstance(number, Fraction):
+        return _quotient(int(number.numerator), int(number.denominator), number)
+    if isinstance(number, (Integral, np.bool_)):
+        return _quotient(int(number), 1)
+    if isinstance(number, Decimal):
+        return _rational_from_decimal(number)
+    if isinstance(number, (float, np.floating)):
+        if not np.isfinite(number):
+            raise NotFinite
+        numerator, denominator = number.as_integer_ratio()
+        return Fraction(int(numerator), int(denominator))
+    if isinstance(number, Rational):
+        return _quotient(int(number.numerator), int(number.denominator))
+    raise NotExact
+
+
+def _quotient(numerator: int, denominator: int, known: Fraction | None = None) -> Fraction:
+    """The quotient, which may be known already, of two whole numbers that are not too long."""
+    if max(numerator.bit_length(), denominator.bit_length()) > LONGEST:
+        raise TooLong
+    return Fraction(numerator, denominator) if known is None else known
+
+
+def rational_from_text(text: str) -> Fraction:
+    """The exact value of a decimal string such as "0.1", "1e-3" or of a quotient such as "1/3".
+
+    >>> rational_from_text("0.1"), rational_from_text("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    quotient = _QUOTIENT.fullmatch(text.strip())
+    if quotient is None:
+        return _rational_from_decimal(decimal_from_text(text))
+    numerator, denominator = (int(decimal_from_text(part)) for part in quotient.groups())
+    if not denominator:
+        raise NotExact
+    return Fraction(numerator, denominator)
+
+
+def decimal_from_text(text: str) -> Decimal:
+    """The number that a text says, without quotients.
+
+    >>> decimal_from_text(" 1e-3 ")
+    Decimal('0.001')
+    """
+    written = text.strip()
+    if not _IS_DECIMAL.fullmatch(written):
+        raise NotFinite if _IS_NOT_FINITE.fullmatch(written) else NotExact
+    try:
+        number = Decimal(written)
+    except InvalidOperation:  # an exponent beyond those of Decimal
+        raise NotFinite from None
+    _check_length(number)
+    return number
+
+
+def number_from_text(text: str) -> int | Decimal:
+    """An int for digits alone, else a Decimal; never a float, which would round.
+
+    >>> number_from_text("9007199254740993"), number_from_text("0.1")
+    (9007199254740993, Decimal('0.1'))
+    """
+    number = decimal_from_text(text)
+    return int(number) if _IS_WHOLE.fullmatch(text.strip()) else number
+
+
+def _rational_from_decimal(number: Decimal) -> Fraction:
+    _check_length(number)
+    return Fraction(number) if number else Fraction(0)  # which could be written as 0e999999999
+
+
+def _check_length(number: Decimal) -> None:
+    if not number.is_finite() or (number and abs(number.adjusted()) > LARGEST_EXPONENT):
+        raise NotFinite
+    if not has_few_digits(number):
+        raise TooLong
+
+
+def has_few_digits(number: Decimal) -> bool:
+    """Whether a finite Decimal has no more digits than we compute with, found without looking at each.
+
+    >>> has_few_digits(Decimal("0.1")), has_few_digits(Decimal("0." + "1" * 10**6))
+    (True, False)
+    """
+    try:
+        _FEW_DIGITS.plus(number)
+    except Rounded:
+        return False
+    return True
+
+
+def shortest_text(number: Fraction) -> str:
+    """The shortest text that our own parameters read back as exactly this number.
+
+    >>> shortest_text(Fraction(1)), shortest_text(Fraction(0.1)), shortest_text(Fraction(1, 10))
+    ('1', '0.1', "'1/10'")
+    """
+    if number.denominator == 1 and abs(number) < 10**15:
+        return str(number.numerator)
+    nearest = float_near(number)
+    if math.isfinite(nearest) and Fraction(nearest) == number:
+        return repr(nearest)
+    return f"'{number}'"
+
+
+def rounded_up_text(number: Fraction, digits: int = 6) -> str:
+    """A decimal text of so many digits that is not below the number.
+
+    >>> rounded_up_text(Fraction(1, 3)), rounded_up_text(Fraction(1, 8))
+    ('0.333334', '0.125')
+    """
+    return _decimal_text(number, Context(prec=digits, rounding=ROUND_CEILING))
+
+
+def rounded_down_text(number: Fraction, digits: int = 6) -> str:
+    """A decimal text of so many digits that is not above the number.
+
+    >>> rounded_down_text(Fraction(1, 3)), rounded_down_text(Fraction(1, 8))
+    ('0.333333', '0.125')
+    """
+    return _decimal_text(number, Context(prec=digits, rounding=ROUND_FLOOR))
+
+
+def _decimal_text(number: Fraction, context: Context) -> str:
+    rounded = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(context)
+    return f"{rounded:f}" if 0 <= rounded.adjusted() < 12 else f"{rounded:g}"
+
+
+def float_near(number: Fraction) -> float:
+    """The nearest float; infinite beyond the largest float instead of an error."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def float_above(number: Fraction) -> float:
+    """The smallest float that is not below the number."""
+    nearest = float_near(number)
+    if math.isinf(nearest):
+        return nearest if nearest > 0 else -math.nextafter(math.inf, 0)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
+def float_below(number: Fraction) -> float:
+    """The largest float that is not above the number."""
+    return -float_above(-number)
+
+
+UP, DOWN, NEAREST = ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+NONE = "-"
+
+
+def shown(number: float | None, rounding: str = UP, digits: int = 4) -> str:
+    """The number with so many digits; rounded up unless told otherwise. What is no finite number is a dash.
+
+    >>> shown(27.6310211), shown(27.6310211, DOWN), shown(0.1), shown(123456.7), shown(None)
+    ('27.64', '27.63', '0.1', '123,500', '-')
+    """
+    if number is None or not math.isfinite(number):
+        return NONE
+    # Eleven digits first: what is above 0.1 by roundings alone is meant to be 0.1, not 0.1001.
+    context = Context(prec=digits, rounding=rounding)
+    rounded = context.plus(Decimal(f"{number:.11g}")).normalize()
+    return f"{rounded:,f}" if not rounded or -3 <= rounded.adjusted() < 12 else f"{rounded:e}"
+
+
+def finite(number: float) -> float | None:
+    """The number as JSON has it: null for NaN and infinities."""
+    return number if math.isfinite(number) else None

@@ -1,0 +1,229 @@
+"""The privacy unit: which difference between two tables an answer must hide.
+
+What a release costs, and for which question: public parameters only, never a score or a count.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+from dpselect import _validate
+from dpselect._types import Number
+from dpselect.accounting.run_counts import PREFIX, Repeated, repeated
+from dpselect.errors import DPSelectError, InvalidType, InvalidValue
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.registry import KINDS, name_of
+
+
+class Neighbours(StrEnum):
+    """Which tables must be hard to tell apart."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+
+def neighbours_of(name: Any) -> Neighbours:
+    """The relation of this name."""
+    try:
+        return Neighbours(name)
+    except ValueError:
+        raise InvalidValue(f"neighbours must be 'add-remove' or 'replace', got {str(name)[:40]!r}") from None
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class PrivacyUnit:
+    """What a budget protects: one person or one row, added and removed or replaced.
+
+    Epsilons add up only if they protect the same. So a ledger has one privacy unit.
+
+    Args:
+        person: the column that names the person, all of whose rows are protected together. None protects one row.
+        neighbours: "add-remove" hides whether somebody is in the table; "replace" hides what their data are.
+
+    Raises:
+        InvalidType: `person` is not a text.
+        InvalidValue: `neighbours` is not one of the two names.
+
+    >>> print(PrivacyUnit("patient"))
+    one person (person='patient', neighbours='add-remove')
+    """
+
+    person: str | None
+    neighbours: Neighbours
+
+    def __init__(self, person: str | None = None, neighbours: str = Neighbours.ADD_REMOVE) -> None:
+        if person is not None and not isinstance(person, str):
+            raise InvalidType(f"person must be the name of a column or None, got {type(person).__name__}")
+        object.__setattr__(self, "person", person)
+        object.__setattr__(self, "neighbours", neighbours_of(neighbours))
+
+    def __repr__(self) -> str:
+        return f"PrivacyUnit(person={self.person!r}, neighbours='{self.neighbours}')"
+
+    def __str__(self) -> str:
+        protected = "one row" if self.person is None else "one person"
+        return f"{protected} (person={self.person!r}, neighbours='{self.neighbours}')"
+
+    def to_dict(self) -> dict[str, str | None]:
+        """Return the unit in the types of JSON."""
+        return {"person": self.person, "neighbours": self.neighbours.value}
+
+
+# The name of a release of which only its pure epsilon is known.
+PURE = "pure"
+
+# A charge is recorded exactly if its epsilon is a multiple of 1/GRID: every float from 1e-70 on, every decimal of at
+# most 50 digits after the point, every 1/n with n <= 400, and every sum of these. Any other epsilon is rounded up to a
+# multiple of 1/ROUND. So sums never have more than the 294 digits of the grid after those of the budget, which has at
+# most 4001, and Python can write them: it writes integers of up to 4300 digits.
+GRID = math.lcm(2**300, 5**50, *range(1, 401))
+ROUND = 10**50
+
+_LONGEST_TEXT = 2**20
+_MOST_RELEASES = 10**12
+
+What = str | Mapping[str, Any]
+
+
+@dataclass(frozen=True, init=False)
+class Charge:
+    """One question's cost: `count` releases of epsilon `each` by the mechanism of this name.
+
+    The releases are those that one person can influence: k rounds of a top-k choice are k releases, and an answer for
+    each of many groups is as many releases as there are groups that one person may belong to. Each may depend on the
+    answers of those before it; their number may not.
+
+    >>> charge = Charge("top 3 of diagnosis", each="0.1", mechanism="permute-and-flip", count=3)
+    >>> charge.epsilon
+    Fraction(3, 10)
+    """
+
+    what: What
+    each: Fraction
+    mechanism: str
+    count: int
+
+    def __init__(self, what: What, each: Number, mechanism: str = PURE, count: int = 1) -> None:
+        object.__setattr__(self, "_text", canonical_text(what))
+        object.__setattr__(self, "what", json.loads(self.text))
+        object.__setattr__(self, "each", _validate.exact_positive(epsilon=each))
+        object.__setattr__(self, "mechanism", _mechanism_name(mechanism, self.each))
+        object.__setattr__(self, "count", _count(count))
+
+    @classmethod
+    def of(cls, mechanism: MechanismBase, what: Mapping[str, Any], count: int = 1) -> "Charge":
+        """The cost of drawing `count` times from this very mechanism; its public parameters join the question.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> charge = Charge.of(PermuteAndFlip("0.1", monotonic=True), {"question": "mode", "column": "diagnosis"})
+        >>> charge.mechanism, charge.what["monotonic"]
+        ('permute-and-flip', True)
+        """
+        if not isinstance(what, Mapping):
+            raise InvalidType(f"what must be a mapping of public parameters, got {type(what).__name__}")
+        return cls({**what, **mechanism.claim.to_dict()}, mechanism.epsilon, name_of(mechanism), count)
+
+    @classmethod
+    def of_best(cls, runs: Repeated, what: What) -> "Charge":
+        """The cost of keeping the best result of a random number of private runs.
+
+        >>> from dpselect.tuning import geometric
+        >>> Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon
+        Fraction(3, 10)
+        """
+        return cls(what, runs.epsilon, runs.name)
+
+    @property
+    def text(self) -> str:
+        """Return the canonical JSON of the question."""
+        return str(vars(self)["_text"])
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Return the whole pure epsilon of the charge."""
+        return self.each * self.count
+
+    @property
+    def unit(self) -> PrivacyUnit | None:
+        """Return what the question protects, if it says so, as every question to a table does."""
+        if not isinstance(self.what, Mapping) or not {"person", "neighbours"} <= self.what.keys():
+            return None
+        try:
+            return PrivacyUnit(self.what["person"], self.what["neighbours"])
+        except DPSelectError:  # somebody's own words
+            return None
+
+    def rounded_up(self, finer: int = 1) -> "Charge":
+        """Return the charge with an epsilon whose sums stay short: a multiple of 1/(GRID * finer), else of 1/ROUND.
+
+        >>> Charge("a third", "1/3").rounded_up().epsilon
+        Fraction(1, 3)
+        >>> Charge("tiny", "1e-4000").rounded_up().epsilon == Fraction(1, ROUND)
+        True
+        """
+        epsilon = self.epsilon
+        if GRID * finer % epsilon.denominator == 0:
+            return self
+        return Charge(self.what, Fraction(math.ceil(epsilon * ROUND), ROUND * self.count), self.mechanism, self.count)
+
+
+def canonical_text(what: What) -> str:
+    """The one JSON text of a question: sorted keys, no spaces, ASCII.
+
+    >>> canonical_text({"question": "mode", "column": "diagnosis"})
+    '{"column":"diagnosis","question":"mode"}'
+    """
+    if not isinstance(what, (str, Mapping)):
+        raise InvalidType(f"what must be a text or a mapping of public parameters, got {type(what).__name__}")
+    text = compact_json(_plain(what))
+    if len(text) > _LONGEST_TEXT:
+        raise InvalidValue(f"what must be at most {_LONGEST_TEXT:,} characters of JSON: name a long list by its file")
+    return text
+
+
+def compact_json(value: Any) -> str:
+    """JSON with sorted keys, no spaces, ASCII: equal values have equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """The value in the types of JSON; exact numbers that JSON lacks become texts."""
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, Integral):
+        return int(_validate.finite(what=value))
+    if isinstance(value, (Fraction, Decimal)):
+        return str(_validate.finite(what=value))
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item) for key, item in value.items()}
+    rule = "what must hold texts, finite numbers, True, False, None, lists and mappings with texts as keys"
+    raise InvalidType(f"{rule}, got {type(value).__name__}")
+
+
+def _mechanism_name(name: Any, each: Fraction) -> str:
+    known = [*(kind.value for kind in KINDS), PURE]
+    runs = repeated(name) if isinstance(name, str) else None
+    if runs is not None and each < runs.epsilon:
+        raise InvalidValue(
+            f"epsilon must be at least that of all runs of {PREFIX}: make the charge with Charge.of_best"
+        )
+    if not isinstance(name, str) or (name not in known and runs is None):
+        raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
+    return str(name)
+
+
+def _count(count: Any) -> int:
+    number = _validate.count(count=count)
+    if not 1 <= number <= _MOST_RELEASES:
+        raise InvalidValue(f"count must be from 1 to {_MOST_RELEASES:,}")
+    return number

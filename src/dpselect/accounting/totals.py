@@ -1,0 +1,150 @@
+"""What a ledger or a plan adds up to: pure epsilon, zCDP, and (epsilon, delta) by Google's dp_accounting.
+
+The pure sum is a guarantee whatever the analyst does: questions, their epsilons and their number may all depend on the
+answers before. The loss of a transcript is at most the sum of its epsilons, so a budget of pure epsilon is a filter
+(Rogers, Roth, Ullman & Vadhan 2016).
+
+zCDP and (epsilon, delta) are guarantees if the list of mechanisms and epsilons, and with it their number, was fixed
+before the first answer. Then each question, and the order of the list, may depend on the answers before. If the list
+was not fixed they guarantee nothing: `tests/accounting/test_odometer.py` has a counterexample.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, Protocol, runtime_checkable
+
+from dpselect import _validate
+from dpselect._numbers import float_above, rounded_up_text
+from dpselect.accounting.charge import PURE, Charge
+from dpselect.accounting.composition import Releases, loss_epsilon, renyi_epsilon
+from dpselect.accounting.run_counts import repeated
+from dpselect.errors import InvalidType
+from dpselect.mechanisms.privacy import pure_zcdp
+from dpselect.mechanisms.registry import KINDS, MechanismName
+
+Method = Literal["pure", "renyi", "loss distribution"]
+
+
+class HasCharge(Protocol):
+    """An entry of a ledger."""
+
+    @property
+    def charge(self) -> Charge:
+        """Return what was charged."""
+
+
+@runtime_checkable
+class HasEntries(Protocol):
+    """A ledger."""
+
+    def entries(self) -> Iterable[HasCharge]:
+        """Return everything that was charged."""
+
+
+Spent = HasEntries | Iterable[Charge | HasCharge]
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """An (epsilon, delta) guarantee, and the way in which its epsilon was found."""
+
+    epsilon: float
+    delta: float
+    method: Method
+
+
+@dataclass(frozen=True)
+class Total:
+    """What everything adds up to: pure epsilon exactly, zCDP rounded up, and (epsilon, delta) if asked.
+
+    Pure epsilon is a guarantee always. The others are guarantees if the questions' mechanisms, their epsilons and their
+    number were fixed before the first answer.
+
+    >>> print(Total(Fraction(1, 3), zcdp=0.125))
+    0.333334-DP (pure); if fixed beforehand: 0.125-zCDP
+    """
+
+    epsilon: Fraction
+    zcdp: float
+    approximate: Approximate | None = None
+
+    def __str__(self) -> str:
+        return f"{self.always}; if fixed beforehand: {self.if_fixed}"
+
+    @property
+    def always(self) -> str:
+        """Return what holds whatever the analyst did, in words."""
+        return f"{_shown(self.epsilon)}-DP (pure)"
+
+    @property
+    def if_fixed(self) -> str:
+        """Return what holds if mechanisms, epsilons and their number were fixed before the first answer, in words."""
+        rho = f"{_shown(Fraction(self.zcdp))}-zCDP"
+        if self.approximate is None:
+            return rho
+        return f"{rho}, ({_shown(Fraction(self.approximate.epsilon))}, {self.approximate.delta:g})-DP"
+
+
+def total(spent: Spent, delta: float | str | None = None) -> Total:
+    """What a ledger, or planned charges, add up to; with `delta` also the smallest (epsilon, delta) that is known.
+
+    Only the pure sum is a guarantee for a ledger whose questions, epsilons or number were chosen in the light of
+    earlier answers. zCDP and (epsilon, delta) are guarantees for a list that was fixed beforehand, such as a plan.
+
+    Args:
+        spent: a ledger, or charges or entries.
+        delta: the failure probability of (epsilon, delta); without it, only pure epsilon and zCDP are computed.
+
+    Returns:
+        The totals, in the three currencies.
+
+    Raises:
+        InvalidType: `spent` holds something else.
+        InvalidValue: `delta` is not between 0 and 1.
+        MissingExtra: `delta` is given, and dp-accounting is not installed.
+
+    >>> charges = [Charge("mode", "0.1", "exponential")] * 100
+    >>> print(total(charges))
+    10-DP (pure); if fixed beforehand: 0.125001-zCDP
+    >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
+    2.42
+    """
+    releases = releases_of(spent.entries() if isinstance(spent, HasEntries) else spent)
+    epsilon = sum((each * count for (_, each), count in releases.items()), Fraction(0))
+    zcdp = float_above(sum((Fraction(_zcdp(*kind)) * count for kind, count in releases.items()), Fraction(0)))
+    if delta is None:
+        return Total(epsilon, zcdp)
+    return Total(epsilon, zcdp, approximate(releases, _validate.fraction_of_one(delta=delta)))
+
+
+def releases_of(spent: Iterable[Charge | HasCharge]) -> Releases:
+    """How often each mechanism was released at each epsilon: the one place where counts are counted."""
+    releases: Counter[tuple[str, Fraction]] = Counter()
+    for one in spent:
+        charge = one if isinstance(one, Charge) else getattr(one, "charge", one)
+        if not isinstance(charge, Charge):
+            raise InvalidType(f"spent must be a Ledger or hold charges or entries, got {type(charge).__name__}")
+        releases[charge.mechanism, charge.each] += charge.count
+    return releases
+
+
+def approximate(releases: Releases, delta: float) -> Approximate:
+    """The smallest epsilon that is known for this delta: the pure sum, Renyi's or the loss distribution's."""
+    pure = float_above(sum((each * count for (_, each), count in releases.items()), Fraction(0)))
+    found: list[tuple[float, Method]] = [(pure, "pure")]
+    if releases:
+        found += [(renyi_epsilon(releases, delta), "renyi"), (loss_epsilon(releases, delta), "loss distribution")]
+    epsilon, method = min(found)
+    return Approximate(epsilon, delta, method)
+
+
+def _zcdp(mechanism: str, epsilon: Fraction) -> float:
+    if mechanism == PURE or repeated(mechanism) is not None:
+        return pure_zcdp(epsilon)
+    return KINDS[MechanismName(mechanism)](epsilon).guarantee.zcdp
+
+
+def _shown(number: Fraction) -> str:
+    return rounded_up_text(number) if number else "0"

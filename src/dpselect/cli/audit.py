@@ -1,0 +1,177 @@
+"""`dpselect audit`: try to catch a mechanism, ours or yours, being less private than it says."""
+
+import json
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+import dpselect
+from dpselect._numbers import DOWN, shown
+from dpselect.cli.console import (
+    busy,
+    clean_errors,
+    figure_table,
+    print_line,
+    print_paragraph,
+    print_table,
+    progress_bar,
+)
+from dpselect.cli.options import Epsilon, Json, Monotonic, ScoreRange, Sensitivity, claimed, imported, positive, whole
+from dpselect.errors import InvalidValue
+from dpselect.mechanisms.parameters import Claim
+from dpselect.mechanisms.registry import KINDS, MechanismName
+
+if TYPE_CHECKING:
+    from dpselect.audit import Audit, PmfAudit
+
+_Mechanism = Annotated[
+    MechanismName | None, typer.Option(metavar="M", help="One of ours: permute-and-flip, exponential or noisy-max.")
+]
+_Callable = Annotated[
+    str | None,
+    typer.Option(
+        "--callable",
+        metavar="MODULE:NAME",
+        help="One of yours: f(scores), which returns an index or anything hashable. Its module is imported, which runs"
+        " it.",
+    ),
+]
+_Inputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:NAME",
+        help="Neighbouring inputs of any kind for --callable, instead of scores: a list of tuples (data, neighbour), or"
+        " a dict of them by name.",
+    ),
+]
+_Runs = Annotated[str, typer.Option(metavar="N", help="How often to run it on each score vector.")]
+_FalseAlarm = Annotated[str, typer.Option(metavar="P", help="How likely a private mechanism may be accused.")]
+_Rows = Annotated[
+    bool, typer.Option("--rows", metavar="", help="Audit select_rows, which draws in batches, instead of select.")
+]
+_Pmf = Annotated[bool, typer.Option("--pmf", metavar="", help="Compare its probabilities instead of running it.")]
+
+VIOLATION = 1
+_MOST_RUNS = 10**10
+_HEADS = ("pair of neighbours", "epsilon\nat least", "one", "other", "failures")
+_MOST_OF_A_DESCRIPTION = 300
+_COLUMNS = "on the one and on the other, and the epsilon that follows. A failure is a run that raised an exception."
+_LONGEST_OF_OURS, _LONGEST_OF_YOURS = 5_000, 64  # ours take another road beyond 4,096 candidates
+
+
+def audit(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    epsilon: Epsilon,
+    mechanism: _Mechanism = None,
+    function: _Callable = None,
+    inputs: _Inputs = None,
+    sensitivity: Sensitivity = None,
+    monotonic: Monotonic = False,
+    score_range: ScoreRange = None,
+    runs: _Runs = "10000",
+    false_alarm: _FalseAlarm = "1e-6",
+    rows: _Rows = False,
+    pmf: _Pmf = False,
+    as_json: Json = False,
+) -> None:
+    """Try to show that a mechanism is less private than it says.
+
+    It runs on neighbouring scores that have broken other implementations, or on --inputs of yours.
+    Exit code 0: no violation found, which proves nothing. 1: it violates epsilon. 2: bad input.
+
+    Example: dpselect audit --mechanism permute-and-flip --epsilon 1
+
+    Example: dpselect audit --callable mymodule:choose --epsilon 0.5 --sensitivity 2 --runs 100000
+
+    Example: dpselect audit --callable mymodule:top_three --inputs mymodule:NEIGHBOURS --epsilon 1
+    """
+    with clean_errors():
+        promised, claim = positive(epsilon=epsilon), claimed(sensitivity, monotonic, score_range)
+        times = whole(least=100, most=_MOST_RUNS, runs=runs)
+        audited = _audited(mechanism, function, promised, claim)
+        if rows and mechanism is None:
+            raise InvalidValue("--rows belongs to --mechanism: a callable is run as it is")
+        if inputs is not None and any((mechanism, pmf, sensitivity, monotonic, score_range)):
+            raise InvalidValue("--inputs belong to --callable alone, without --pmf and what is said of scores")
+        if pmf:
+            with busy("Comparing ..."):
+                result: Audit | PmfAudit = dpselect.audit.audit_pmf(audited, promised)
+        else:
+            chosen = audited.select if mechanism is not None and not rows else audited
+            longest = _LONGEST_OF_YOURS if mechanism is None else _LONGEST_OF_OURS
+            neighbours = _neighbours(inputs, promised, claim, longest)
+            result = _run(chosen, promised, {**neighbours, "runs": times, "false_alarm": false_alarm})
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), allow_nan=False))
+    else:
+        _print_text(result)
+    raise typer.Exit(VIOLATION if result.violates else 0)
+
+
+def _neighbours(inputs: str | None, epsilon: Fraction, claim: Claim, longest: int) -> dict[str, Any]:
+    """The neighbours to run on, as arguments of the audit."""
+    if inputs is not None:
+        return {"inputs": imported(inputs, "--inputs")}
+    pairs = dpselect.audit.hard_pairs(epsilon, **claim.arguments(), longest=longest)
+    return {**claim.arguments(), "pairs": pairs}
+
+
+def _audited(mechanism: MechanismName | None, function: str | None, epsilon: Fraction, claim: Claim) -> Any:
+    if (mechanism is None) == (function is None):
+        raise InvalidValue("give either --mechanism, one of ours, or --callable MODULE:NAME, one of yours")
+    if mechanism is not None:
+        return KINDS[mechanism](epsilon, **claim.arguments())
+    return imported(str(function), "--callable")
+
+
+def _run(audited: Any, epsilon: Fraction, arguments: dict[str, Any]) -> "Audit":
+    """The black-box audit, with a progress bar if somebody is watching."""
+    with progress_bar("Auditing ...") as watch:
+        return dpselect.audit.audit(audited, epsilon, **arguments, watch=watch)
+
+
+def _print_text(result: "Audit | PmfAudit") -> None:
+    print_line(result.verdict, "bold red" if result.violates else "bold green")
+    if not result.violates:
+        print_line("This is no proof of privacy: only a violation can be proved.", "dim")
+    print_table(_table(result))
+    if isinstance(result, dpselect.audit.Audit):
+        trials = min(finding.trials for finding in result.findings)
+        print_paragraph(
+            "", f"The last {trials:,} runs on each of two neighbours: how often an event happened {_COLUMNS}"
+        )
+        if result.violates:
+            print_paragraph("The event:", _shortened(result.worst.description))
+        else:
+            print_paragraph("What this could find:", _reach(result.noticeable))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_OF_A_DESCRIPTION else f"{text[: _MOST_OF_A_DESCRIPTION - 3]}..."
+
+
+def _reach(noticeable: float) -> str:
+    """What an audit without a finding says of larger epsilons."""
+    if math.isinf(noticeable):
+        return "nothing. With so few runs even a large violation stays unseen: give more --runs."
+    return (
+        f"an epsilon of {shown(noticeable)} shows about half of the time, a larger one mostly, if it does on these"
+        " scores and not in rare events only. To find smaller violations, give more --runs."
+    )
+
+
+def _table(result: "Audit | PmfAudit") -> Table:
+    """One row for each pair of neighbours, or for each score vector of a white-box audit."""
+    if isinstance(result, dpselect.audit.PmfAudit):
+        table = figure_table("scores", "log-ratio")
+        for name, ratio in result.log_ratios:
+            table.add_row(name, "inf" if math.isinf(ratio) else shown(ratio))
+        return table
+    table = figure_table(*_HEADS)
+    for finding in result.findings:
+        counts = (finding.hits, finding.neighbour_hits, finding.failures)
+        table.add_row(finding.pair, shown(finding.lower_bound, DOWN), *(f"{count:,}" for count in counts))
+    return table

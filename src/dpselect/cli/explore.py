@@ -1,0 +1,65 @@
+"""`dpselect explore`: a local web page on which an epsilon is chosen by looking."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpselect.cli.console import clean_errors, print_line
+from dpselect.cli.options import Column, Label, whole
+from dpselect.errors import InvalidValue, MissingExtra
+from dpselect.score_files import STANDARD_INPUT, read_scores, shown_path
+
+if TYPE_CHECKING:
+    from dpselect.explore.score_set import ScoreSet
+
+_File = Annotated[
+    str | None,
+    typer.Argument(metavar="SCORES.csv", help="Public or synthetic scores to begin with; - reads standard input."),
+]
+_Port = Annotated[str | None, typer.Option(metavar="P", help="The port of the page; a free one if not given.")]
+_NoBrowser = Annotated[bool, typer.Option("--no-browser", metavar="", help="Only print the address of the page.")]
+
+
+def explore(
+    file: _File = None,
+    *,
+    port: _Port = None,
+    no_browser: _NoBrowser = False,
+    column: Column = None,
+    label: Label = None,
+) -> None:
+    """Choose epsilon by looking: opens a page that only this machine can reach.
+
+    Whoever sees the page sees the scores: give public or synthetic ones.
+    Needs the extra 'explore': starlette and uvicorn.
+
+    Example: dpselect explore public.csv
+    """
+    with clean_errors():
+        chosen = 0 if port is None else whole(least=1, most=65_535, port=port)
+        try:
+            from dpselect.explore.server import serve  # noqa: PLC0415 - needs the extra
+        except ModuleNotFoundError as missing:
+            if (missing.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+                raise
+            raise MissingExtra("the explorer needs starlette and uvicorn: pip install 'dpselect[explore]'") from None
+        first = None if file is None else _first(file, column, label)
+        serve(first, chosen, browser=not no_browser, announce=_announce)
+
+
+def _first(file: str, column: str | None, label: str | None) -> "ScoreSet":
+    """The scores of the file."""
+    from dpselect.explore.score_set import ScoreSet  # noqa: PLC0415
+    from dpselect.explore.sentences import file_words  # noqa: PLC0415 - only after the extra was found
+
+    candidates = read_scores(file, column=column, label=label)
+    words = None if file == STANDARD_INPUT else file_words(file, column, label)
+    try:
+        return ScoreSet(shown_path(file), candidates, file=words)
+    except InvalidValue as error:
+        raise InvalidValue(f"{shown_path(file)}: {error}") from None
+
+
+def _announce(address: str) -> None:
+    print_line(f"The explorer: {address}", "bold")
+    print_line("Only this machine can reach it. Whoever sees the page sees the scores. Stop with Ctrl-C.", "dim")

@@ -1,0 +1,262 @@
+"""What `dpselect ledger` prints.
+
+`dpselect ledger`: what was spent on a data set, whether the record is whole, and what it adds up to.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from dpselect._numbers import rounded_down_text, rounded_up_text
+from dpselect._spreadsheet import csv_text
+from dpselect._validate import fraction_of_one
+from dpselect.accounting.charge import What, compact_json
+from dpselect.accounting.totals import Total
+from dpselect.cli.console import busy, clean_errors, print_line, print_paragraph, print_table, printable
+from dpselect.cli.options import Json
+from dpselect.errors import InvalidValue, LedgerError
+
+if TYPE_CHECKING:
+    from dpselect.ledger import Entry, Ledger, Receipt
+
+_LONGEST_QUESTION = 160
+_FIRST = ("column", "person", "neighbours")
+_IF_FIXED = "If these questions, their epsilons and their number had been fixed beforehand"
+
+
+def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
+    """Print the budget, a table of the entries, and the total; spent is rounded up and what is left down."""
+    left = ledger.budget - everything.epsilon
+    numbers = (_up(ledger.budget), _up(everything.epsilon), rounded_down_text(left) if left else "0")
+    print_paragraph(f"Ledger {ledger.path}:", "budget {}, spent {}, left {}".format(*numbers))
+    if ledger.dataset is not None:
+        print_paragraph("Data set:", ledger.dataset)
+    unit = ledger.unit
+    print_paragraph("Protects:", "not stated yet" if unit is None else str(unit))
+    if entries:
+        print_table(_table(entries))
+    print_paragraph(
+        "Together:", f"{everything.always}, also if questions or epsilons were chosen after earlier answers"
+    )
+    protected = _protected(entries)
+    if len(protected) > 1:
+        print_paragraph(
+            "", f"Not all entries protect the same: {', '.join(protected)}. The sum holds for the weakest of these."
+        )
+    print_paragraph(f"{_IF_FIXED}:", everything.if_fixed)
+    if everything.approximate is not None:
+        print_paragraph("", f"The epsilon of (epsilon, delta) comes from: {everything.approximate.method}.")
+    print_line(f"verified, {receipt.id:,} entries, head {receipt.head}", "dim")
+
+
+def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
+    """Print one JSON object with exact numbers as texts."""
+    approximate, unit = everything.approximate, ledger.unit
+    content = {
+        "ledger": str(ledger.path),
+        "dataset": ledger.dataset,
+        "unit": None if unit is None else unit.to_dict(),
+        "budget": str(ledger.budget),
+        "spent": str(everything.epsilon),
+        "remaining": str(ledger.budget - everything.epsilon),
+        "entries": [entry.to_dict() for entry in entries],
+        "total": {
+            "epsilon": str(everything.epsilon),
+            "zcdp": everything.zcdp,
+            "approximate": None if approximate is None else vars(approximate),
+            "only_if_fixed_beforehand": ["zcdp", "approximate"],
+        },
+        "receipt": json.loads(receipt.to_json()),
+    }
+    typer.echo(json.dumps(content))
+
+
+def print_verified(path: str, verified: "Receipt", proof: "Receipt | None", as_json: bool) -> None:
+    """Print that all is well."""
+    if as_json:
+        content = {"ledger": path, "entries": verified.id, "receipt": json.loads(verified.to_json())}
+        typer.echo(json.dumps(content))
+        return
+    print_line(f"{path}: {verified.id:,} entries, none changed, removed, inserted or reordered", "bold green")
+    if proof is None:
+        print_paragraph("", "Entries cut off at the end, or an old copy, are found with --receipt only.")
+    else:
+        print_line(f"everything up to entry {proof.id:,} of the receipt is there", "green")
+
+
+def print_lines(entries: "Sequence[Entry]") -> None:
+    """Print a JSON object a line."""
+    for entry in entries:
+        typer.echo(json.dumps(entry.to_dict()))
+
+
+def print_csv(entries: "Sequence[Entry]") -> None:
+    """Print a CSV table, which is safe in a spreadsheet; the question is JSON."""
+    rows = ({**entry.to_dict(), "what": compact_json(entry.what)}.values() for entry in entries)
+    from dpselect.ledger import Entry  # noqa: PLC0415 - SQLite
+
+    typer.echo(csv_text(Entry.COLUMNS, [list(row) for row in rows]), nl=False)
+
+
+def _protected(entries: "Sequence[Entry]") -> list[str]:
+    """Whom the entries that name a person, or None, protect, each once; charges by hand need not say."""
+    stated = [entry.what for entry in entries if isinstance(entry.what, Mapping) and "person" in entry.what]
+    return list(dict.fromkeys(printable(_unit(what)) for what in stated))
+
+
+def _unit(what: Mapping[str, Any]) -> str:
+    protected = f"people ({_value(what['person'])})" if what.get("person") else "single rows"
+    return f"{protected} by replacement" if what.get("neighbours") == "replace" else protected
+
+
+def _table(entries: "Sequence[Entry]") -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("id", "time (UTC)", "question", "mechanism", "epsilon", "releases"):
+        justify: Literal["left", "right"] = "right" if name in ("id", "epsilon", "releases") else "left"
+        table.add_column(name, justify=justify, no_wrap=name != "question", overflow="fold")
+    for entry in entries:
+        time = printable(entry.time[:19].replace("T", " "))
+        releases = f"{entry.charge.count:,}"
+        table.add_row(str(entry.id), time, _question(entry.what), entry.mechanism, _up(entry.epsilon), releases)
+    return table
+
+
+def _question(what: What) -> Text:
+    """In words: the name of the question first, then its parameters."""
+    if isinstance(what, str):
+        words = [what]
+    else:
+        words = [_value(what["question"])] if "question" in what else []
+        words += [f"{name}={_value(what[name])}" for name in sorted(_shown(what), key=_importance)]
+    text = printable(" ".join(words))
+    return Text(text if len(text) <= _LONGEST_QUESTION else f"{text[: _LONGEST_QUESTION - 3]}...")
+
+
+def _shown(what: Mapping[str, object]) -> list[str]:
+    """The parameters that tell a reader something: not digests, which `export` has."""
+    return [name for name in what if name != "question" and not name.endswith("_sha256")]
+
+
+def _importance(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _up(number: Fraction) -> str:
+    return rounded_up_text(number) if number else "0"
+
+
+ledger = typer.Typer(
+    no_args_is_help=True, help="Show, verify and export the ledger of a data set: everything that was spent on it."
+)
+
+_Path = Annotated[str, typer.Argument(metavar="LEDGER", help="The file of the ledger.")]
+_Delta = Annotated[
+    str | None, typer.Option(metavar="D", help="Also (epsilon, D), as if all questions had been fixed beforehand.")
+]
+_Receipt = Annotated[
+    str | None, typer.Option(metavar="FILE", help="A receipt: everything up to it must still be in the ledger.")
+]
+
+
+class Format(StrEnum):
+    """The formats of an export."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+@ledger.command()
+def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
+    """Show the budget, every entry, and what they add up to.
+
+    The pure sum is a guarantee, also if you chose questions and epsilons after earlier answers.
+    zCDP and (epsilon, D) are guarantees only if all of them, and their number, were fixed beforehand.
+
+    Example: dpselect ledger show hospital.ledger
+
+    Example: dpselect ledger show hospital.ledger --delta 1e-6
+    """
+    from dpselect.accounting.totals import total  # noqa: PLC0415
+
+    with clean_errors(), busy("Reading the ledger ..."):
+        failure = None if delta is None else fraction_of_one(delta=delta)
+        opened = _existing(path)
+        entries = opened.entries()
+        everything = total(entries, failure)
+        proof = opened.receipt(entries[-1] if entries else None)
+    (print_json if as_json else print_text)(opened, entries, everything, proof)
+
+
+@ledger.command()
+def verify(path: _Path, *, receipt: _Receipt = None, as_json: Json = False) -> None:
+    """Check that no entry was changed, removed, inserted or reordered.
+
+    Entries that were cut off at the end, or an old copy of the file, are found with a receipt only.
+
+    Example: dpselect ledger verify hospital.ledger
+
+    Example: dpselect ledger verify hospital.ledger --receipt receipt.json
+    """
+    with clean_errors(), busy("Verifying ..."):
+        proof = None if receipt is None else _read_receipt(receipt)
+        verified = _existing(path).verify(proof)
+    print_verified(path, verified, proof, as_json)
+
+
+@ledger.command()
+def receipt(path: _Path) -> None:
+    """Print a receipt of the whole ledger as it is now: keep it away from the ledger.
+
+    Example: dpselect ledger receipt hospital.ledger > receipt.json
+    """
+    with clean_errors():
+        proof = _existing(path).verify()
+    typer.echo(proof.to_json())
+
+
+@ledger.command()
+def export(
+    path: _Path,
+    *,
+    format: Annotated[Format, typer.Option(metavar="F", help="jsonl, one JSON object a line, or csv.")] = Format.JSONL,
+) -> None:
+    """Print all entries for other programs, with exact numbers; stored answers are left out.
+
+    Example: dpselect ledger export hospital.ledger --format csv > entries.csv
+    """
+    with clean_errors():
+        entries = _existing(path).entries()
+    (print_csv if format is Format.CSV else print_lines)(entries)
+
+
+def _existing(path: str) -> "Ledger":
+    """The ledger of this file; these commands make none."""
+    from dpselect.ledger import Ledger  # noqa: PLC0415 - SQLite
+
+    if not os.path.lexists(path):
+        maker = f"dpselect mode ... --ledger {path} --budget 1"
+        raise LedgerError(f"there is no ledger {path}: a question makes it, for instance {maker}")
+    return Ledger(path)
+
+
+def _read_receipt(file: str) -> "Receipt":
+    from dpselect.ledger import Receipt  # noqa: PLC0415 - SQLite
+
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return Receipt.from_json(opened.read(10_000))
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text"
+        raise InvalidValue(f"receipt {file} cannot be read: {reason}") from None

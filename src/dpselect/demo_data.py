@@ -1,0 +1,115 @@
+"""A made-up hospital for the demo: visits of patients, each with a diagnosis, a county and a cost."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpselect._types import Integers
+
+VISITS = 200_000
+PATIENTS = 40_000
+_REPEATED = 0.45  # the share of visits for what the patient came for before
+_SEED = 2021
+
+
+class Diagnosis(NamedTuple):
+    """A code of ICD-10 with its plain name, and how often it is the reason for a first visit."""
+
+    code: str
+    name: str
+    weight: float
+
+
+DIAGNOSES = (
+    Diagnosis("I10", "High blood pressure", 120.0),
+    Diagnosis("E11", "Type 2 diabetes", 118.0),
+    Diagnosis("M54", "Back pain", 103.0),
+    Diagnosis("J06", "Common cold", 96.0),
+    Diagnosis("E78", "High cholesterol", 84.0),
+    Diagnosis("F41", "Anxiety", 62.0),
+    Diagnosis("F32", "Depression", 55.0),
+    Diagnosis("N39", "Urinary tract infection", 47.0),
+    Diagnosis("J45", "Asthma", 41.0),
+    Diagnosis("M17", "Knee arthrosis", 36.0),
+    Diagnosis("K21", "Heartburn", 31.0),
+    Diagnosis("J44", "COPD", 27.0),
+    Diagnosis("I25", "Coronary heart disease", 24.0),
+    Diagnosis("E03", "Underactive thyroid", 21.0),
+    Diagnosis("G43", "Migraine", 18.0),
+    Diagnosis("I48", "Atrial fibrillation", 16.0),
+    Diagnosis("L20", "Atopic eczema", 14.0),
+    Diagnosis("H10", "Conjunctivitis", 12.0),
+    Diagnosis("J18", "Pneumonia", 10.5),
+    Diagnosis("I50", "Heart failure", 9.0),
+    Diagnosis("N18", "Chronic kidney disease", 8.0),
+    Diagnosis("D50", "Iron deficiency", 7.0),
+    Diagnosis("K80", "Gallstones", 6.0),
+    Diagnosis("M81", "Osteoporosis", 5.0),
+    Diagnosis("S52", "Forearm fracture", 4.2),
+    Diagnosis("I63", "Stroke", 3.5),
+    Diagnosis("G40", "Epilepsy", 2.8),
+    Diagnosis("K35", "Appendicitis", 2.1),
+    Diagnosis("C50", "Breast cancer", 1.5),
+    Diagnosis("G20", "Parkinson's disease", 0.9),
+)
+
+
+COUNTIES = ("Ashford", "Brook", "Calder", "Dunmore", "Elland", "Fenwick")
+HIGHEST_COST = 100_000
+
+
+@dataclass(frozen=True, repr=False)
+class Visits:
+    """One row per visit: who came, the positions of the diagnosis and of the county, and the cost."""
+
+    patients: Integers
+    diagnoses: Integers
+    counties: Integers
+    costs: Integers
+
+    def table(self) -> Any:
+        """Return the visits as an Arrow table with codes and names."""
+        import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other command needs it at once
+
+        codes = np.array([diagnosis.code for diagnosis in DIAGNOSES])
+        return pa.table(
+            {
+                "patient": self.patients,
+                "county": np.array(COUNTIES)[self.counties],
+                "diagnosis": codes[self.diagnoses],
+                "cost": self.costs,
+            }
+        )
+
+
+def make_visits(seed: int = _SEED) -> Visits:
+    """Visits in which every patient comes once, some come often, and come back for the same thing."""
+    generator = np.random.default_rng(seed)
+    weights = np.array([diagnosis.weight for diagnosis in DIAGNOSES])
+    frequency = generator.gamma(shape=1.2, size=PATIENTS)
+    returning = generator.choice(PATIENTS, VISITS - PATIENTS, p=frequency / frequency.sum())
+    patients = np.concatenate([np.arange(PATIENTS), returning])
+    main = generator.choice(weights.size, PATIENTS, p=weights / weights.sum())
+    other = generator.choice(weights.size, VISITS, p=weights / weights.sum())
+    diagnoses = np.where(generator.random(VISITS) < _REPEATED, main[patients], other)
+    counties = generator.choice(len(COUNTIES), PATIENTS)[patients]
+    costs = np.minimum(generator.lognormal(5.5 + weights.argsort()[diagnoses] / 15, 0.8), HIGHEST_COST)
+    return Visits(patients, diagnoses, counties, costs.astype(np.int64))
+
+
+def patients_per_diagnosis(visits: Visits, county: int | None = None) -> Integers:
+    """The number of different patients with each diagnosis: a patient counts at most once for each."""
+    size = len(DIAGNOSES)
+    chosen = slice(None) if county is None else visits.counties == county
+    pairs = np.unique(visits.patients[chosen] * size + visits.diagnoses[chosen])
+    return np.bincount(pairs % size, minlength=size)
+
+
+def typical_costs(visits: Visits) -> Integers:
+    """The lower median of the costs of each patient."""
+    order = np.lexsort((visits.costs, visits.patients))
+    counts = np.bincount(visits.patients)
+    middles = np.cumsum(counts) - counts + (counts - 1) // 2
+    costs: Integers = visits.costs[order][middles]
+    return costs

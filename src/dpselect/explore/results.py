@@ -1,0 +1,187 @@
+"""What the page shows at one epsilon: probabilities, errors and tails of the three mechanisms, by the analysis.
+
+Expected error against epsilon: computed once for each set of scores, a little at a time.
+
+The error depends on the rate c = epsilon / range alone. So it is computed at fixed rates, 10^(i/12), and another
+sensitivity only moves the curve along the axis.
+
+Questions backwards: the epsilon for an error, and the epsilon of each of k selections from one budget.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from dpselect import _validate
+from dpselect._numbers import rounded_down_text, rounded_up_text
+from dpselect._types import Floats
+from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error
+from dpselect.analysis.planning import affordable_epsilon
+from dpselect.errors import InvalidValue, MissingExtra
+from dpselect.explore.score_set import Known, ScoreSet
+from dpselect.explore.sentences import factor_sentence, sentence
+from dpselect.explore.settings import LARGEST, SMALLEST, Settings, positive, text, whole
+from dpselect.mechanisms.exponential import ExponentialMechanism
+from dpselect.mechanisms.registry import KINDS, MechanismName
+
+_MOST_STEPS = 240
+_FAR = 0.9995  # the tails are drawn up to here
+# Nearer to the error of a blind choice than this, floats do not tell two epsilons apart.
+_BLIND = 1 - 1e-6
+
+
+def look(shown: ScoreSet, settings: Settings, unit: str) -> dict[str, Any]:
+    """All figures at these settings."""
+    known = {name: shown.known(name, settings.rate) for name in KINDS}
+    figures = {name: _figures(shown, one) for name, one in known.items()}
+    thresholds = _thresholds(shown, known)
+    for name, one in known.items():
+        figures[name]["tail"] = error_tail(one, shown.scores, thresholds).tolist()
+    return {
+        "mechanisms": figures,
+        "thresholds": thresholds.tolist(),
+        "sentence": sentence(settings, unit, figures[settings.mechanism], bool(shown.losses.any())),
+        "factor": (factor := exponential_factor(shown, settings)),
+        "factor_sentence": factor_sentence(settings, factor),
+        "guarantee": str(settings.record().guarantee),
+    }
+
+
+def _figures(shown: ScoreSet, known: Known) -> dict[str, Any]:
+    return {
+        "probabilities": known.probabilities.tolist(),
+        "best": min(1.0, float(known.probabilities[shown.losses == 0].sum())),
+        "expected_error": expected_error(known, shown.scores),
+        "error_95": error_quantile(known, shown.scores, 0.95),
+    }
+
+
+def _thresholds(shown: ScoreSet, known: dict[MechanismName, Known]) -> Floats:
+    """The errors at which the tails step, or a grid of them where there are many."""
+    far = max(error_quantile(one, shown.scores, _FAR) for one in known.values())
+    errors = np.unique(shown.losses)
+    steps: Floats = errors[errors <= far]
+    return steps if steps.size <= _MOST_STEPS else np.linspace(0, far, _MOST_STEPS)
+
+
+def exponential_factor(shown: ScoreSet, settings: Settings) -> float | None:
+    """How many times the budget the exponential mechanism needs for the expected error of permute-and-flip.
+
+    None where all scores are equal, where the error is zero in floats, and where both choose almost blindly.
+    """
+    target = expected_error(shown.known(MechanismName.PERMUTE_AND_FLIP, settings.rate), shown.scores)
+    if not 1e-290 < target < _BLIND * float(shown.losses.mean()):
+        return None
+    try:
+        # At score range 1 the epsilon is the rate, and ratios of rates are ratios of epsilons.
+        needed = epsilon_for(ExponentialMechanism, shown.scores, expected_error=target, score_range=1)
+    except InvalidValue:
+        return None
+    return float(Fraction(needed) / settings.rate)
+
+
+_PER_DECADE = 12
+PATIENCE = 0.04  # seconds: a dragged slider must not wait for the curve
+
+
+def curve(shown: ScoreSet, settings: Settings, patience: float = PATIENCE) -> dict[str, Any]:
+    """The points that are known after so many seconds; null where one is still missing."""
+    low, high = (_PER_DECADE * math.log10(end / settings.claim.score_range) for end in (SMALLEST, LARGEST))
+    places = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
+    points, deadline = shown.curve_points, time.monotonic() + patience
+    for name, place in _missing(shown, places):
+        mechanism = KINDS[name](rate_at(place), score_range=1)
+        points[name, place] = expected_error(mechanism, shown.scores)
+        if time.monotonic() > deadline:
+            break
+    return {
+        "epsilons": [float(rate_at(place) * settings.claim.score_range) for place in places],
+        "errors": {name: [points.get((name, place)) for place in places] for name in KINDS},
+        "complete": all((name, place) in points for name in KINDS for place in places),
+    }
+
+
+def rate_at(place: int) -> Fraction:
+    """The rate at a place of the curve."""
+    return Fraction(10.0 ** (place / _PER_DECADE))
+
+
+def _missing(shown: ScoreSet, places: range) -> Iterator[tuple[MechanismName, int]]:
+    """The slow mechanism last, and coarse before fine, so that every line is soon there as a whole."""
+    for name in KINDS:
+        for stride in (8, 4, 2, 1):
+            for place in places:
+                if place % stride == 0 and (name, place) not in shown.curve_points:
+                    yield name, place
+
+
+_DIGITS = 4
+_MOST_SELECTIONS = 10_000
+_LARGEST_BUDGET = 100
+_NEARLY = 1.001
+
+
+def epsilon_needed(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The smallest epsilon of each mechanism for an acceptable error, rounded up.
+
+    Asked is an average error, or an error that may occur only so many times in 100.
+    """
+    error = float(positive(asked, "error"))
+    blind = Known(np.full(len(shown.exact), 1 / len(shown.exact)))  # which every mechanism is at least as good as
+    if text(asked, "times", ""):
+        target: dict[str, Any] = {"error": error, "probability": float(_hundredth(asked))}
+        is_met = error_tail(blind, shown.scores, error) <= target["probability"]
+    else:
+        target = {"expected_error": error}
+        is_met = expected_error(blind, shown.scores) <= error
+    rows = {}
+    for name, kind in KINDS.items():
+        needed = None
+        if not is_met:
+            found = epsilon_for(kind, shown.scores, **target, **settings.claim.arguments())
+            needed = rounded_up_text(Fraction(found), _DIGITS)
+        rows[name] = {"epsilon": needed, "usable": needed is not None and SMALLEST <= Fraction(needed) <= LARGEST}
+    return {"mechanisms": rows}
+
+
+def _hundredth(asked: Mapping[str, Any]) -> Fraction:
+    times = positive(asked, "times")
+    if times >= 100:
+        raise InvalidValue("times must be below 100: of a hundred selections")
+    return times / 100
+
+
+def shares(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Epsilon of each of k selections from a total budget, and the mechanism with the smallest error on these scores.
+
+    Pure budgets are divided by k. With a delta, Google's dp_accounting finds what each mechanism can afford.
+    """
+    count = whole(asked, "selections", 1, _MOST_SELECTIONS)
+    budget = positive(asked, "budget")
+    if budget < SMALLEST:
+        raise InvalidValue(f"budget must be at least {float(SMALLEST)}: with less, every answer is noise")
+    if budget > _LARGEST_BUDGET:
+        raise InvalidValue(f"budget must be at most {_LARGEST_BUDGET}: beyond it there is hardly any privacy")
+    delta = _validate.fraction_of_one(delta=text(asked, "delta")) if text(asked, "delta", "") else None
+    if delta is not None and find_spec("dp_accounting") is None:
+        raise MissingExtra("budgets with a delta need dp-accounting: pip install 'dpselect[accounting]'")
+    rows: dict[MechanismName, dict[str, Any]] = {}
+    for name in KINDS:
+        each = rounded_down_text(_share(name, count, budget, delta), _DIGITS)
+        error = expected_error(settings.record(name, Fraction(each)), shown.scores)
+        usable = SMALLEST <= Fraction(each) <= LARGEST
+        rows[name] = {"epsilon": each, "expected_error": error, "usable": usable}
+    # Permute-and-flip comes first: where another is better by less than a thousandth, it is still the one to take.
+    least = min(row["expected_error"] for row in rows.values())
+    better = next(name for name, row in rows.items() if row["expected_error"] <= _NEARLY * least)
+    return {"mechanisms": rows, "better": better, "accounting": "pure" if delta is None else "(epsilon, delta)"}
+
+
+def _share(name: MechanismName, count: int, budget: Fraction, delta: float | None) -> Fraction:
+    pure = budget / count
+    return pure if delta is None or count == 1 else affordable_epsilon(name, count, float(budget), delta)

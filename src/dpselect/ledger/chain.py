@@ -1,0 +1,370 @@
+"""What a ledger holds, as inert data: its header, its entries, and the receipts that one can keep of them.
+
+The hash chain (as in Haber & Stornetta 1991): the header's hash is the first head; the head after an entry is the hash
+of the head before it and of everything that the entry says. Who changes an entry must change all heads after it.
+
+Compatibility: what a format hashes, and what its fields mean, never changes. Format 2 has a privacy unit and a name of
+the data set in its header, each of which may be missing; entries, answers and receipts are those of format 1.
+
+Requests that may be repeated: what a retry gets, and how an answer is stored so that only its own data get it.
+
+Reading a ledger without trusting it: nothing that is read is believed before the hash chain confirms it.
+"""
+
+import hashlib
+import json
+import secrets
+import sqlite3
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dpselect._numbers import NotExact, NotFinite, rational_from_text
+from dpselect.accounting.charge import Charge, PrivacyUnit, What, compact_json
+from dpselect.errors import DPSelectError, InvalidValue, LedgerError, RequestConflict, RequestUnanswered
+from dpselect.ledger.store import APPLICATION, SCHEMAS, corrupt, pragma
+
+FORMAT = 2
+_RECEIPT = 1
+
+
+@dataclass(frozen=True)
+class Header:
+    """What is fixed when a ledger is created."""
+
+    identity: str
+    budget: Fraction
+    created: str
+    unit: PrivacyUnit | None = None
+    dataset: str | None = None
+    format: int = FORMAT
+
+    @property
+    def unit_text(self) -> str | None:
+        """Return the privacy unit as the file holds it."""
+        return None if self.unit is None else compact_json(self.unit.to_dict())
+
+    @property
+    def row(self) -> tuple[str | None, ...]:
+        """Return what the file holds."""
+        return self.identity, str(self.budget), self.created, self.unit_text, self.dataset, self.head
+
+    @property
+    def head(self) -> str:
+        """Return the first head of the chain."""
+        bound = [] if self.format == 1 else [self.unit_text, self.dataset]
+        return hashed(["dpselect ledger", self.format, self.identity, str(self.budget), self.created, *bound])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge. Entries are ordered by `id`, never by the clock.
+
+    `answer` is the stored answer of a request, where answers are stored; it is not a part of the chain.
+    """
+
+    COLUMNS: ClassVar = ("id", "time", "what", "mechanism", "epsilon", "each", "count", "request_id", "head")
+
+    id: int
+    time: str
+    charge: Charge
+    request_id: str | None
+    head: str
+    answer: str | None = None
+
+    @property
+    def what(self) -> What:
+        """Return the question and its public parameters."""
+        return self.charge.what
+
+    @property
+    def mechanism(self) -> str:
+        """Return the name of the mechanism whose distribution is drawn."""
+        return self.charge.mechanism
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Return what was spent, exactly."""
+        return self.charge.epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry in the types of JSON, with exact numbers as texts."""
+        costs = (str(self.epsilon), str(self.charge.each), self.charge.count)
+        values = (self.id, self.time, self.what, self.mechanism, *costs, self.request_id, self.head)
+        return dict(zip(self.COLUMNS, values, strict=True))
+
+
+def next_head(previous: str, id: int, time: str, charge: Charge, request_id: str | None) -> str:
+    """The head of the chain after this entry."""
+    return hashed([previous, id, time, charge.text, charge.mechanism, str(charge.each), charge.count, request_id])
+
+
+def seal(entry_head: str, answer: str) -> str:
+    """What ties a stored answer to its entry."""
+    return hashed(["answer", entry_head, answer])
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The head of a ledger's chain after an entry: kept elsewhere, it proves later that nothing before it is missing.
+
+    >>> receipt = Receipt(ledger="00ff", id=3, head="ab12")
+    >>> Receipt.from_json(receipt.to_json()) == receipt
+    True
+    """
+
+    ledger: str
+    id: int
+    head: str
+
+    def to_json(self) -> str:
+        """Return one line of JSON."""
+        content = {"receipt": _RECEIPT, "ledger": self.ledger, "id": self.id, "head": self.head}
+        return json.dumps(content)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Receipt":
+        """The receipt that `to_json` wrote."""
+        try:
+            content = json.loads(text)
+            version, fields = content["receipt"], [content["ledger"], content["id"], content["head"]]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise InvalidValue("receipt must be the JSON that a receipt of a ledger was written as") from None
+        if version != _RECEIPT or [type(field) for field in fields] != [str, int, str]:
+            raise InvalidValue(f"receipt must have version {_RECEIPT}: use the dpselect that wrote it")
+        return cls(*fields)
+
+
+def hashed(content: list[Any]) -> str:
+    """The hash of everything that the list says."""
+    return hashlib.sha256(compact_json(content).encode("ascii")).hexdigest()
+
+
+# Begins the text of an answer that is stored with a hash of its data.
+_WITH_CONTENT = "dpselect-answer:"
+
+
+def stored_text(answer: str, content: str | None) -> str:
+    """An answer as it is stored, with a salted hash of the digest of the data that it came from, if that is given.
+
+    The digest is a function of private data, so it is not stored itself, and no entry holds its hash.
+    """
+    if content is None and not answer.startswith(_WITH_CONTENT):
+        return answer
+    salt = secrets.token_hex(16)
+    known = None if content is None else _content_hash(salt, content)
+    return _WITH_CONTENT + compact_json({"answer": answer, "salt": salt, "content": known})
+
+
+def stored_answer(text: str) -> str:
+    """The answer of a stored text."""
+    return str(_stored(text)["answer"])
+
+
+def check_repeated(earlier: Entry, charges: Collection[Charge]) -> None:
+    """Refuse a retry that is not one of the earlier charge, or that has no stored answer."""
+    if earlier.charge not in charges:
+        raise RequestConflict("request_id was used before with another question or other parameters: give a new one")
+    if earlier.answer is None:
+        raise RequestUnanswered(
+            f"request_id was charged before, as entry {earlier.id}, and its answer was not stored: nothing is refunded;"
+            " to ask again, and pay again, give a new one"
+        )
+
+
+def check_content(id: int, text: str, content: str) -> None:
+    """Refuse a retry on other data than those of the stored answer."""
+    stored = _stored(text)
+    if stored["content"] is None:
+        raise RequestConflict(
+            f"request_id was used before, and the answer of entry {id} was stored without a digest of its data, by"
+            " dpselect 0.1 or by hand: whether it is this table's is not known. Its text is in Ledger.entries(); to ask"
+            " again, and pay again, give a new request_id"
+        )
+    if stored["content"] != _content_hash(stored["salt"], content):
+        raise RequestConflict(f"request_id was used before on other data, as entry {id}: give a new one")
+
+
+def _stored(text: str) -> dict[str, Any]:
+    plain = {"answer": text, "salt": None, "content": None}
+    if not text.startswith(_WITH_CONTENT):
+        return plain
+    try:
+        stored = json.loads(text.removeprefix(_WITH_CONTENT))
+    except (ValueError, RecursionError):  # the words of somebody who used dpselect 0.1
+        return plain
+    return stored if isinstance(stored, dict) and stored.keys() == plain.keys() else plain
+
+
+def _content_hash(salt: str, content: str) -> str:
+    return hashed(["content", salt, content])
+
+
+_COLUMNS = (
+    "entries.id, time, what, mechanism, each, count, request_id, head, answer, seal"
+    " FROM entries LEFT JOIN answers ON answers.id = entries.id"
+)
+
+_HEADERS = {
+    1: "identity, budget, created, NULL, NULL, head FROM ledger",
+    2: "identity, budget, created, unit, dataset, head FROM ledger",
+}
+
+_SMALLEST = -(2**63)  # an inserted entry may have any number
+
+
+class Unreadable(Exception):
+    """A row does not say what an entry says; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a ledger is known: the last entry, the head after it, the sum of all charges, and what they protect.
+
+    The privacy unit is that of the header, or else of the first entry that states one.
+    """
+
+    id: int
+    head: str
+    spent: Fraction
+    unit: PrivacyUnit | None
+
+
+def read_header(connection: sqlite3.Connection, path: Path) -> Header:
+    """The header of a ledger of a format that is known; anything else is refused."""
+    tables = connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
+    if not tables and pragma(connection, "application_id") == 0:
+        raise corrupt(path, "the file is empty: it is no ledger, or it lost its content")
+    if pragma(connection, "application_id") != APPLICATION:
+        raise LedgerError(f"ledger {path}: this is another program's SQLite file, not a ledger")
+    version = pragma(connection, "user_version")
+    if not isinstance(version, int) or version not in SCHEMAS:
+        known = " or ".join(map(str, SCHEMAS))
+        raise LedgerError(f"ledger {path}: it has format {version}, not {known}: use the dpselect that wrote it")
+    if tuple(sql for (sql,) in tables) != SCHEMAS[version]:
+        raise corrupt(path, "its tables were changed")
+    rows = connection.execute(f"SELECT {_HEADERS[version]}").fetchall()
+    try:
+        [row] = rows
+        return _header(version, *row)
+    except (ValueError, Unreadable):
+        raise corrupt(path, "its header is damaged or was changed") from None
+
+
+@lru_cache(maxsize=64)
+def _header(version: int, identity: Any, budget: Any, created: Any, unit: Any, dataset: Any, head: Any) -> Header:  # noqa: PLR0913, PLR0917 - the columns
+    name = None if dataset is None else _text(dataset)
+    header = Header(_text(identity), _rational(budget), _text(created), _unit(unit), name, version)
+    if header.head != head:
+        raise Unreadable
+    return header
+
+
+def _unit(text: Any) -> PrivacyUnit | None:
+    """The privacy unit of a text that is in its own form."""
+    if text is None:
+        return None
+    try:
+        unit = PrivacyUnit(**json.loads(_text(text)))
+    except (DPSelectError, ValueError, TypeError, RecursionError):
+        raise Unreadable("is unreadable") from None
+    if compact_json(unit.to_dict()) != text:
+        raise Unreadable("is not in its own form")
+    return unit
+
+
+def check_file(connection: sqlite3.Connection, path: Path) -> None:
+    """SQLite's own check of every page and index."""
+    if pragma(connection, "integrity_check") != "ok":
+        raise corrupt(path, "SQLite's integrity check fails")
+
+
+def entries_after(connection: sqlite3.Connection, known: State, header: Header, path: Path) -> Iterator[Entry]:
+    """The entries after what is known, each confirmed by the chain; the last known one must still be there."""
+    query = f"SELECT {_COLUMNS} WHERE entries.id >= ? ORDER BY entries.id"
+    rows = connection.execute(query, (known.id or _SMALLEST,))
+    if known.id:
+        last = rows.fetchone()
+        if last is None or _head_of(last) != (known.id, known.head):
+            raise corrupt(path, f"entry {known.id} is gone or was changed: it may be an old copy of the ledger")
+    for row in rows:
+        try:
+            entry = _entry(row)
+        except Unreadable as finding:
+            raise corrupt(path, f"entry {known.id + 1} {finding}") from None
+        if entry.id != known.id + 1:
+            raise corrupt(path, f"entry {known.id + 1} is missing")
+        if entry.head != next_head(known.head, entry.id, entry.time, entry.charge, entry.request_id):
+            raise corrupt(path, f"entry {entry.id} was changed, inserted or moved")
+        known = after(known, entry)
+        if known.spent > header.budget:
+            raise corrupt(path, f"entry {entry.id} exceeds the budget")
+        if header.format > 1 and entry.charge.unit not in (None, known.unit):
+            raise corrupt(path, f"entry {entry.id} has another privacy unit than the ledger")
+        yield entry
+
+
+def after(known: State, entry: Entry) -> State:
+    """What is known when one more entry is."""
+    return State(entry.id, entry.head, known.spent + entry.epsilon, known.unit or entry.charge.unit)
+
+
+def check_answers(connection: sqlite3.Connection, path: Path) -> None:
+    """Every stored answer belongs to an entry; that it is the entry's own is checked with the entry."""
+    [(strays,)] = connection.execute("SELECT count(*) FROM answers WHERE id NOT IN (SELECT id FROM entries)")
+    if strays:
+        raise corrupt(path, "there are stored answers without an entry")
+
+
+def entry_of(connection: sqlite3.Connection, column: str, value: int | str, path: Path) -> Entry | None:
+    """The entry with this `id` or `request_id`."""
+    query = f"SELECT {_COLUMNS} WHERE entries.{column} = ?"
+    row = connection.execute(query, (value,)).fetchone()
+    try:
+        return None if row is None else _entry(row)
+    except Unreadable as finding:
+        raise corrupt(path, f"an entry {finding}") from None
+
+
+def stored_text_of(connection: sqlite3.Connection, entry: Entry) -> str:
+    """The text as which the answer of an entry is stored, which was confirmed when the entry was read."""
+    [(text,)] = connection.execute("SELECT answer FROM answers WHERE id = ?", (entry.id,)).fetchall()
+    return str(text)
+
+
+def _head_of(row: tuple[Any, ...]) -> tuple[Any, Any]:
+    return row[0], row[7]
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    id, time, what, mechanism, each, count, request_id, head, answer, answer_seal = row
+    try:
+        charge = Charge(json.loads(_text(what)), _rational(each), mechanism, count)
+    except (DPSelectError, ValueError, RecursionError):
+        raise Unreadable("is unreadable") from None
+    if charge.text != what:
+        raise Unreadable("is not in its own form")
+    if answer is not None and answer_seal != seal(_text(head), _text(answer)):
+        raise Unreadable("has a stored answer that was changed")
+    request = None if request_id is None else _text(request_id)
+    return Entry(id, _text(time), charge, request, _text(head), None if answer is None else stored_answer(answer))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Unreadable("is unreadable")
+    return value
+
+
+def _rational(value: Any) -> Fraction:
+    """The number of a text that is in its own form: 1/10 in lowest terms, not 0.1, 2/20 or +1/10."""
+    try:
+        number = rational_from_text(_text(value))
+    except (NotExact, NotFinite):
+        raise Unreadable("is unreadable") from None
+    if str(number) != value or number <= 0:
+        raise Unreadable("is not in its own form")
+    return number

@@ -1,0 +1,352 @@
+"""Checks of what a ledger is given.
+
+The ledger: a budget for one data set that cannot be overspent, across processes, crashes and years.
+"""
+
+import os
+import secrets
+import sqlite3
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpselect import _validate
+from dpselect._numbers import float_near, rounded_down_text, rounded_up_text, shortest_text
+from dpselect._types import Number
+from dpselect.accounting.charge import Charge, PrivacyUnit, What
+from dpselect.errors import (
+    BudgetExceeded,
+    BudgetMismatch,
+    InvalidType,
+    InvalidValue,
+    LedgerError,
+    RequestConflict,
+    UnitMismatch,
+)
+from dpselect.ledger import chain as audit
+from dpselect.ledger.chain import (
+    Entry,
+    Header,
+    Receipt,
+    State,
+    check_content,
+    check_repeated,
+    next_head,
+    seal,
+    stored_text,
+)
+from dpselect.ledger.store import Database, corrupt
+
+_LONGEST_NAME = 200
+
+
+def name_text(**parameter: Any) -> str:
+    """A name that somebody gives, such as a request id: short and printable."""
+    [(name, text)] = parameter.items()
+    if not isinstance(text, str):
+        raise InvalidType(f"{name} must be a text, got {type(text).__name__}")
+    if not 1 <= len(text) <= _LONGEST_NAME or not text.isprintable():
+        raise InvalidValue(f"{name} must be 1 to {_LONGEST_NAME} printable characters")
+    return text
+
+
+def answer_text(answer: Any) -> str:
+    """An answer that a file can hold."""
+    if not isinstance(answer, str):
+        raise InvalidType(f"answer must be a text, got {type(answer).__name__}")
+    try:
+        answer.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidValue("answer must be a text that can be written as UTF-8") from None
+    return answer
+
+
+def absolute_path(path: Any) -> Path:
+    """The path of a file, wherever the process goes later."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidType(f"path must be a file's path, got {type(path).__name__}")
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidValue("path must be a file's path as a text that is not empty")
+    return Path(text).absolute()
+
+
+def check_unit(path: Path, ours: PrivacyUnit | None, theirs: PrivacyUnit) -> None:
+    """Refuse a question whose privacy unit is not the ledger's."""
+    if ours is not None and ours != theirs:
+        raise UnitMismatch(
+            f"ledger {path} has the privacy unit {ours}, and this is {theirs}: epsilons of different units do not add"
+            " up; nothing was spent. Open the table with the ledger's unit, or use another ledger"
+        )
+
+
+def check_dataset(path: Path, ours: str | None, theirs: str | None) -> None:
+    """Refuse a table whose name is not that of the ledger's data set."""
+    if ours != theirs:
+        has = "was created without a data set's name" if ours is None else f"belongs to the data set {ours!r}"
+        given = "no name was given" if theirs is None else f"the name given is {theirs!r}"
+        raise UnitMismatch(
+            f"ledger {path} {has}, and {given}: nothing was spent. Give dataset= as when the ledger was created, or use"
+            " another ledger"
+        )
+
+
+class Ledger:
+    """A durable record of everything that was spent on one data set, in one SQLite file.
+
+    Args:
+        path: the file, which is made if it is not there, for the eyes of its owner only.
+        budget: the whole epsilon; needed for a new file, and fixed from then on.
+        unit: what the budget protects. A ledger without a stated unit takes that of its first question to a table.
+            Questions that protect something else are refused.
+        dataset: a public name of the data. Tables must then be opened with the same name.
+
+    Raises:
+        BudgetMismatch: the ledger has another budget.
+        UnitMismatch: the ledger has another privacy unit, or another data set.
+        LedgerError: the file cannot be used; LedgerCorrupt if it was changed.
+
+    Formal guarantees:
+      * `spend` and `charge` return after the charge is on the disk, and never before;
+      * the sum of all charges never exceeds the budget, however many processes and threads spend at once;
+      * the sum is exact; a charge of an odd fraction is rounded up, by less than 1e-50, so that no charge can make the
+        sum too long for later ones; a budget is fixed when the file is created; nothing is ever refunded;
+      * all charges that state a privacy unit state the same;
+      * any fault of the file raises, and nothing was spent or the charge stays: never an answer without a record;
+      * an entry that was changed, removed, inserted or reordered is found, by `verify` and before the first charge.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+    ...     ledger.spend("0.1", "mode of diagnosis")
+    ...     ledger.spent, ledger.remaining
+    1
+    (Fraction(1, 10), Fraction(9, 10))
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        budget: Number | None = None,
+        *,
+        unit: PrivacyUnit | None = None,
+        dataset: str | None = None,
+    ) -> None:
+        self._path = absolute_path(path)
+        self._database = Database(self._path)
+        wanted = None if budget is None else _validate.exact_positive(budget=budget)
+        if unit is not None and not isinstance(unit, PrivacyUnit):
+            raise InvalidType(f"unit must be a PrivacyUnit, got {type(unit).__name__}: give PrivacyUnit(person=...)")
+        name = None if dataset is None else name_text(dataset=dataset)
+        if not os.path.lexists(self._path):
+            if wanted is None:
+                raise LedgerError(f"there is no ledger {self._path}: give a budget to create one")
+            header = Header(secrets.token_hex(16), wanted, _now(), unit, name)
+            self._database.create(header.format, header.row)
+        with self._database.reading() as connection:
+            self._header = audit.read_header(connection, self._path)
+        if wanted is not None and wanted != self._header.budget:
+            theirs = shortest_text(self._header.budget)
+            raise BudgetMismatch(f"ledger {self._path} has the budget {theirs}, which was fixed when it was created")
+        # What this object has confirmed so far. Replaced as a whole, so threads need no lock: one that reads an older
+        # state confirms a few entries again.
+        self._start = State(0, self._header.head, Fraction(0), self._header.unit)
+        self._known: State | None = None
+        if unit is not None:
+            check_unit(self._path, self.unit, unit)
+        if name is not None:
+            check_dataset(self._path, self.dataset, name)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self._path)!r}, budget={shortest_text(self.budget)})"
+
+    @property
+    def path(self) -> Path:
+        """Return the file."""
+        return self._path
+
+    @property
+    def budget(self) -> Fraction:
+        """Return the whole budget, exactly."""
+        return self._header.budget
+
+    @property
+    def spent(self) -> Fraction:
+        """Return the sum of all charges, exactly."""
+        return self._confirm().spent
+
+    @property
+    def remaining(self) -> Fraction:
+        """Return what is left of the budget, exactly."""
+        return self.budget - self.spent
+
+    @property
+    def unit(self) -> PrivacyUnit | None:
+        """Return what the budget protects: as stated at creation, or else by the first question to a table."""
+        return self._header.unit or self._confirm().unit
+
+    @property
+    def dataset(self) -> str | None:
+        """Return the name of the data set, if one was given at creation."""
+        return self._header.dataset
+
+    def check_table(self, unit: PrivacyUnit, dataset: str | None) -> None:
+        """Raise UnitMismatch unless questions with this unit about the data set of this name may be charged."""
+        check_dataset(self._path, self.dataset, None if dataset is None else name_text(dataset=dataset))
+        check_unit(self._path, self.unit, unit)
+
+    def spend(self, epsilon: Number, what: What) -> int:
+        """Charge epsilon for a release of which only its pure epsilon is known, and return the entry's id."""
+        return self.charge(Charge(what, _validate.exact_positive(epsilon=epsilon))).id
+
+    def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Entry:
+        """Record a charge durably, or raise BudgetExceeded and record nothing.
+
+        The entry has the epsilon of the charge, exactly or, for an odd fraction, rounded up by less than 1e-50.
+
+        A `request_id` makes a retry safe. The same id and charge again: if its answer was stored, the entry comes back
+        with it and nothing is charged; if not, RequestUnanswered, because the first answer may have been seen. The
+        same id with another charge, or with the digest `content` of other data than those of the stored answer:
+        RequestConflict.
+        """
+        if not isinstance(charge, Charge):
+            raise InvalidType(f"charge must be a Charge, got {type(charge).__name__}")
+        identifier = None if request_id is None else name_text(request_id=request_id)
+        if self._known is None:
+            self._confirm()  # from the beginning, which others need not wait for
+        with self._database.writing() as connection:
+            state = self._catch_up(connection)
+            if identifier is not None:
+                earlier = audit.entry_of(connection, "request_id", identifier, self._path)
+                if earlier is not None:
+                    check_repeated(earlier, (charge, self._rounded_up(charge)))
+                    if content is not None:
+                        check_content(earlier.id, audit.stored_text_of(connection, earlier), content)
+                    return earlier
+            if charge.unit is not None:
+                check_unit(self._path, state.unit, charge.unit)
+            recorded = self._affordable(state.spent, charge)
+            entry = _next_entry(state, recorded, identifier)
+            row = (entry.id, entry.time, recorded.text, recorded.mechanism, str(recorded.each), recorded.count)
+            connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, identifier, entry.head))
+        self._known = audit.after(state, entry)
+        return entry
+
+    def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
+        """Store the answer of an entry durably, so that a retry of its request gets it; an answer never changes.
+
+        `content` is a digest of the data that the answer came from. Only a salted hash of it is stored, and no entry
+        shows it.
+        """
+        text = answer_text(answer)
+        with self._database.writing() as connection:
+            self._check_header(connection)
+            entry = audit.entry_of(connection, "id", _validate.count(id=id), self._path)
+            if entry is None:
+                raise InvalidValue(f"id must be that of an entry, and there is no entry {id}")
+            if entry.answer is None:
+                stored = stored_text(text, content)
+                connection.execute("INSERT INTO answers VALUES (?, ?, ?)", (id, stored, seal(entry.head, stored)))
+            elif entry.answer != text:
+                raise RequestConflict(f"entry {id} has another answer already, and an answer never changes")
+
+    def entries(self) -> list[Entry]:
+        """Return all entries in the order in which they were charged, each confirmed by the hash chain."""
+        return self._read_all()[0]
+
+    def receipt(self, entry: Entry | None = None) -> Receipt:
+        """Return proof of an entry and of all before it, or of all entries: keep it away from the ledger."""
+        if entry is not None:
+            return Receipt(self._header.identity, entry.id, entry.head)
+        state = self._confirm()
+        return Receipt(self._header.identity, state.id, state.head)
+
+    def verify(self, receipt: Receipt | None = None) -> Receipt:
+        """Check every page, entry and stored answer, and return a receipt of the whole ledger.
+
+        Raises LedgerCorrupt if an entry was changed, removed, inserted or reordered; with a receipt also if entries
+        up to it are missing, as in an old copy of the file or after the last entries were cut off.
+        """
+        known = self._known
+        heads = [self._header.head, *(entry.head for entry in self.entries())]
+        if known is not None:  # what this object saw before is as good as a receipt
+            self._check_receipt(Receipt(self._header.identity, known.id, known.head), heads)
+        if receipt is not None:
+            self._check_receipt(receipt, heads)
+        return Receipt(self._header.identity, len(heads) - 1, heads[-1])
+
+    def _check_receipt(self, receipt: Receipt, heads: list[str]) -> None:
+        if receipt.ledger != self._header.identity:
+            raise corrupt(self._path, "the receipt is of another ledger")
+        if not 0 <= receipt.id < len(heads):
+            finding = f"the receipt has {receipt.id} entries and the ledger {len(heads) - 1}"
+            raise corrupt(self._path, f"{finding}: its end was cut off, or it is an old copy")
+        if heads[receipt.id] != receipt.head:
+            raise corrupt(self._path, f"its entries up to {receipt.id} are not those of the receipt")
+
+    def _confirm(self) -> State:
+        """Everything up to now, confirmed; the first time from the beginning, page by page."""
+        if self._known is None:
+            state = self._read_all()[1]
+        else:
+            with self._database.reading() as connection:
+                state = self._catch_up(connection)
+        self._known = state
+        return state
+
+    def _read_all(self) -> tuple[list[Entry], State]:
+        with self._database.reading(fresh=True) as connection:
+            self._check_header(connection)
+            audit.check_file(connection, self._path)
+            audit.check_answers(connection, self._path)
+            entries = list(audit.entries_after(connection, self._start, self._header, self._path))
+        state = self._start
+        for entry in entries:
+            state = audit.after(state, entry)
+        return entries, state
+
+    def _catch_up(self, connection: sqlite3.Connection) -> State:
+        """What is known after the entries that others added."""
+        self._check_header(connection)
+        state = self._known or self._start
+        for entry in audit.entries_after(connection, state, self._header, self._path):
+            state = audit.after(state, entry)
+        return state
+
+    def _check_header(self, connection: sqlite3.Connection) -> None:
+        if audit.read_header(connection, self._path) != self._header:
+            raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
+
+    def _affordable(self, spent: Fraction, charge: Charge) -> Charge:
+        """The charge as it is recorded, if the budget has room for it. What uses up the budget need not be rounded."""
+        left = self.budget - spent
+        recorded = self._rounded_up(charge) if charge.epsilon < left else charge
+        if recorded.epsilon <= left:
+            return recorded
+        asked, whole = rounded_up_text(charge.epsilon), rounded_up_text(self.budget)
+        raise BudgetExceeded(
+            f"epsilon {asked} exceeds what is left of the budget, {rounded_down_text(left)} of {whole}:"
+            f" nothing was spent or answered{_float_hint(charge.each)}"
+        )
+
+    def _rounded_up(self, charge: Charge) -> Charge:
+        """The charge on the grid of this ledger, which has the fractions of its budget."""
+        return charge.rounded_up(self.budget.denominator)
+
+
+def _float_hint(epsilon: Fraction) -> str:
+    """Why 0.1 three times is more than 0.3, if it was given as a float."""
+    written = repr(float_near(epsilon))
+    if Fraction(written) == epsilon or Fraction(float_near(epsilon)) != epsilon:
+        return ""
+    return f" (the float {written} is not exactly {written}: write '{written}')"
+
+
+def _next_entry(state: State, charge: Charge, request_id: str | None) -> Entry:
+    id, time = state.id + 1, _now()
+    return Entry(id, time, charge, request_id, next_head(state.head, id, time, charge, request_id))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

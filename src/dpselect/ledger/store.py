@@ -1,0 +1,248 @@
+"""SQLite's and the operating system's errors as ours: every one of them means that nothing is answered.
+
+SQLite connections with every setting confirmed, kept for the next transaction.
+
+A connection is lent to one transaction at a time, so a ledger may be used from many threads. It is used again only in
+the process that opened it, and only while the path still leads to the same file: a ledger that was deleted, moved or
+replaced is opened anew, or found missing. After any error it is closed, which rolls back what was not committed.
+
+The SQLite file under a ledger: how it is created, and how a transaction is opened.
+
+journal_mode=DELETE: after a commit all is in the one file, so a copy of it is a whole copy (a write-ahead log is a
+second file). synchronous=EXTRA: the folder is synced after the journal is deleted; with FULL a power failure could
+bring the journal back, and SQLite would then roll a charge back whose answer was given.
+"""
+
+import os
+import secrets
+import sqlite3
+import sys
+import weakref
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from dpselect.errors import LedgerCorrupt, LedgerError
+
+_NOTHING = "nothing is released without a working ledger"
+_PRIMARY_CODE = 0xFF
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_REASONS = {
+    sqlite3.SQLITE_BUSY: "other processes kept it locked for too long: try again",
+    sqlite3.SQLITE_LOCKED: "other processes kept it locked for too long: try again",
+    sqlite3.SQLITE_FULL: "the disk is full, or the file may not grow: make room",
+    sqlite3.SQLITE_READONLY: "it cannot be written: check the permissions of the file and its folder",
+    sqlite3.SQLITE_PERM: "it cannot be written: check the permissions of the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "it or its journal cannot be opened: check that file and folder are there, and their mode",
+    sqlite3.SQLITE_IOERR: "reading or writing failed: check the disk",
+}
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Raise LedgerError or LedgerCorrupt in place of errors of SQLite and of the operating system."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _fault(path, error) from error
+    except UnicodeError as error:  # Python's sqlite3 on its way to report that a damaged schema is malformed
+        raise corrupt(path, "the file is damaged") from error
+    except OSError as error:
+        reason = error.strerror or "the operating system refused it"
+        if isinstance(error, FileNotFoundError):
+            reason = _REASONS[sqlite3.SQLITE_CANTOPEN]
+        raise LedgerError(f"ledger {path}: {reason}; {_NOTHING}") from error
+
+
+def _fault(path: Path, error: sqlite3.Error) -> LedgerError:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
+    if code in _DAMAGED:
+        return corrupt(path, "the file is damaged, or is no ledger")
+    return LedgerError(f"ledger {path}: {_REASONS.get(code, f'SQLite says {error}')}; {_NOTHING}")
+
+
+def corrupt(path: Path, finding: str) -> LedgerCorrupt:
+    """What a damaged ledger raises."""
+    return LedgerCorrupt(f"ledger {path}: {finding}; {_NOTHING}")
+
+
+_PATIENCE = 60  # seconds to wait for other processes
+# What is set on each connection, and what must be read back: busy_timeout first, so that the others can wait.
+_SETTINGS = (
+    ("busy_timeout", str(1000 * _PATIENCE), 1000 * _PATIENCE),
+    ("journal_mode", "DELETE", "delete"),
+    ("synchronous", "EXTRA", 3),
+    *([("fullfsync", "ON", 1)] if sys.platform == "darwin" else []),  # there fsync alone does not reach the disk
+)
+
+
+class _Kept(NamedTuple):
+    process: int
+    file: tuple[int, int]
+    connection: sqlite3.Connection
+
+
+# SQLite forbids even to close a connection in a forked process: there it is kept for good, and never used.
+_INHERITED: list[_Kept] = []
+
+
+class Connections:
+    """The connections to one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kept: list[_Kept] = []
+        weakref.finalize(self, _close_all, self._kept)
+
+    @contextmanager
+    def lent(self, fresh: bool = False) -> Iterator[sqlite3.Connection]:
+        """A connection for one transaction, which ends before the block does; a fresh one remembers no page."""
+        if fresh:
+            _close_all(self._kept)
+        file = _identity(self._path)
+        kept = self._taken(file)
+        try:
+            yield kept.connection
+        except BaseException:
+            kept.connection.close()
+            raise
+        self._kept.append(kept)
+
+    def _taken(self, file: tuple[int, int]) -> _Kept:
+        while self._kept:
+            try:
+                kept = self._kept.pop()
+            except IndexError:  # another thread was faster
+                break
+            if (kept.process, kept.file) == (os.getpid(), file):
+                return kept
+            _discard(kept)
+        return _Kept(os.getpid(), file, opened(self._path, "rw"))
+
+
+def opened(path: Path, mode: str) -> sqlite3.Connection:
+    """A new connection with all settings confirmed."""
+    uri = f"{path.as_uri()}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        # A damaged text must reach the hash chain, which finds it, instead of failing on its way.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        for name, value, confirmed in _SETTINGS:
+            connection.execute(f"PRAGMA {name} = {value}")
+            if pragma(connection, name) != confirmed:
+                raise LedgerError(f"ledger {path}: SQLite refused {name} = {value}, without which nothing is durable")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def pragma(connection: sqlite3.Connection, name: str) -> object:
+    """The value of a setting."""
+    row = connection.execute(f"PRAGMA {name}").fetchone()
+    return None if row is None else row[0]
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+def _discard(kept: _Kept) -> None:
+    if kept.process == os.getpid():
+        kept.connection.close()
+    else:
+        _INHERITED.append(kept)
+
+
+def _close_all(kept: list[_Kept]) -> None:
+    while kept:
+        with suppress(IndexError):  # another thread was faster
+            _discard(kept.pop())
+
+
+APPLICATION = 0x64705365  # "dpSe": tells a ledger from other SQLite files
+_HEADER = (
+    "CREATE TABLE ledger (id INTEGER PRIMARY KEY CHECK (id = 1), identity TEXT NOT NULL, budget TEXT NOT NULL,"
+    " created TEXT NOT NULL"
+)
+_ENTRIES = (
+    "CREATE TABLE entries (id INTEGER PRIMARY KEY, time TEXT NOT NULL, what TEXT NOT NULL, mechanism TEXT NOT NULL,"
+    " each TEXT NOT NULL, count INTEGER NOT NULL, request_id TEXT, head TEXT NOT NULL)",
+    "CREATE UNIQUE INDEX requests ON entries (request_id) WHERE request_id IS NOT NULL",
+    "CREATE TABLE answers (id INTEGER PRIMARY KEY, answer TEXT NOT NULL, seal TEXT NOT NULL)",
+)
+# The tables of each format.
+SCHEMAS = {
+    1: (f"{_HEADER}, head TEXT NOT NULL)", *_ENTRIES),
+    2: (f"{_HEADER}, unit TEXT, dataset TEXT, head TEXT NOT NULL)", *_ENTRIES),
+}
+_OWNER_ONLY = 0o600
+
+
+class Database:
+    """The file of a ledger."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connections = Connections(path)
+
+    def create(self, format_: int, row: tuple[str | None, ...]) -> None:
+        """Make the file unless there is one.
+
+        It is written under another name and linked to its own when it is complete: everybody who opens it finds a
+        whole ledger, never an empty file, so an empty file is always a damaged one. The link fails if another process
+        was faster, and then its ledger is the one. Only the owner may read it: stored answers come with a hash of the
+        data. SQLite gives a journal the mode of its file.
+        """
+        temporary = self.path.with_name(f".dpselect-{secrets.token_hex(8)}.new")
+        with translated(self.path):
+            try:
+                _write_new(temporary, format_, row)
+                os.link(temporary, self.path)
+            except FileExistsError:
+                pass
+            finally:
+                temporary.unlink(missing_ok=True)
+            _sync_folder(self.path.parent)
+
+    @contextmanager
+    def reading(self, fresh: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction that sees one state of the file; a fresh one reads every page anew."""
+        with translated(self.path), self._connections.lent(fresh) as connection:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that excludes other writers; what was written is on the disk when the block has ended."""
+        with translated(self.path), self._connections.lent() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+
+
+def _write_new(path: Path, format_: int, row: tuple[str | None, ...]) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
+    os.chmod(path, _OWNER_ONLY)  # whatever the umask takes away
+    with closing(opened(path, "rw")) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {format_}")
+        for statement in SCHEMAS[format_]:
+            connection.execute(statement)
+        connection.execute("INSERT INTO ledger VALUES (1, ?, ?, ?, ?, ?, ?)", row)
+        connection.execute("COMMIT")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the file's name durable. Windows has no way to sync a folder, and needs none."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

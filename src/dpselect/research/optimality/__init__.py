@@ -1,0 +1,20 @@
+"""How close to optimal permute-and-flip and the exponential mechanism are: the linear program of the paper, its dual.
+
+Nothing here looks at data: the lattice is the same for everybody.
+"""
+
+from dpselect.research.optimality.dual import THRESHOLD, Certificate, certify
+from dpselect.research.optimality.lattice import MOST_VARIABLES, variable_count
+from dpselect.research.optimality.optimum import Optimum, Ratios, pareto_ratios, solve
+
+__all__ = [
+    "MOST_VARIABLES",
+    "THRESHOLD",
+    "Certificate",
+    "Optimum",
+    "Ratios",
+    "certify",
+    "pareto_ratios",
+    "solve",
+    "variable_count",
+]

@@ -1,0 +1,157 @@
+"""McKenna & Sheldon (2020), Section 5: the bounded 2 sensitivity-lattice, with symmetric score vectors merged.
+
+A score vector of the lattice is a tuple of steps: candidate r is steps[r] * 2 * sensitivity below the best, with steps
+from 0 to k and at least one zero. A symmetric mechanism gives the same probabilities to every ordering of a vector, so
+a class is one ascending tuple, and a variable is a class and one of its distinct steps: the probability of any single
+candidate there.
+"""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect import _validate
+from dpselect._types import Integers
+from dpselect.errors import InvalidValue, ProgramTooLarge
+
+Steps = tuple[int, ...]
+
+MOST_VARIABLES = 50_000
+_MOST_DIGITS = 300  # of the number of vectors: sums over all of them must be floats
+_NONE = -1
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Lattice:
+    """The classes, and arrays with one entry a variable. Variables of a class are neighbours, its best step first."""
+
+    n: int
+    k: int
+    classes: tuple[Steps, ...]  # those with the fewest zeros first
+    first: Integers  # the variable of the best candidates of each class
+    zeros: Integers  # how many candidates of each class are best
+    orderings: npt.NDArray[Any]  # how many score vectors each class stands for; ints of any size where 64 bits are few
+    class_of: Integers  # the class of each variable
+    step: Integers  # the step of each variable
+    multiplicity: Integers  # how many candidates of the class share the step
+    raised: Integers  # the variable after the candidate rises to the best
+    neighbour: Integers  # the variable after the worst change of one person's data; -1 outside the lattice
+
+    def __repr__(self) -> str:
+        return f"Lattice(n={self.n}, k={self.k}, {self.variables:,} variables)"
+
+    @property
+    def variables(self) -> int:
+        """The number of variables."""
+        return self.step.size
+
+    @property
+    def vectors(self) -> int:
+        """The number of score vectors, all orderings counted."""
+        return int((self.k + 1) ** self.n - self.k**self.n)
+
+    @property
+    def levels(self) -> Iterator[tuple[int, slice]]:
+        """The numbers of best candidates, ascending, each with the variables of its classes."""
+        starts = np.append(self.first, self.variables)
+        for zeros in range(1, self.n + 1):
+            low, high = np.searchsorted(self.zeros, [zeros, zeros + 1])
+            yield zeros, slice(int(starts[low]), int(starts[high]))
+
+
+def variable_count(n: int, k: int) -> int:
+    """How many variables the merged program has, without listing them.
+
+    The best step occurs in each class: n - 1 other steps out of k + 1. One of the k other steps leaves n - 2.
+
+    >>> variable_count(4, 8), variable_count(8, 8)
+    (525, 30459)
+    """
+    return math.comb(n - 1 + k, k) + k * math.comb(n - 2 + k, k)
+
+
+def checked_size(n: int, k: int, most_variables: int) -> tuple[int, int]:
+    """The size of a lattice that is worth comparing mechanisms on and not too large to list."""
+    candidates, depth = _validate.count(n=n), _validate.count(k=k)
+    if candidates < 2:
+        raise InvalidValue("n must be >= 2: with one candidate there is no error to compare")
+    if depth < 1:
+        raise InvalidValue("k must be >= 1: with all scores equal there is no error to compare")
+    limit = _validate.count(most_variables=most_variables)
+    # There are more variables than candidates and more than steps; the binomials of huge numbers are never formed.
+    size = variable_count(candidates, depth) if max(candidates, depth) <= limit else None
+    if size is None or size > limit:
+        raise ProgramTooLarge(
+            f"n = {candidates:,}, k = {depth:,} gives {_in_words(size, limit)} variables, more than the limit of"
+            f" {limit:,}: give a smaller n or k, or raise most_variables and have time"
+        )
+    if candidates * math.log10(depth + 1) > _MOST_DIGITS:
+        raise ProgramTooLarge(
+            f"n = {candidates:,}, k = {depth:,} gives more than 10^{_MOST_DIGITS} score vectors, too many for sums of"
+            " floats: give a smaller n or k"
+        )
+    return candidates, depth
+
+
+def _in_words(size: int | None, limit: int) -> str:
+    if size is None:
+        return f"more than {limit:,}"
+    return f"{size:,}" if size < 10**15 else f"about 10^{size.bit_length() * math.log10(2):.0f}"
+
+
+@lru_cache(maxsize=16)
+def bounded_lattice(n: int, k: int) -> Lattice:
+    """The lattice of n candidates at most k steps below the best.
+
+    >>> bounded_lattice(4, 8)
+    Lattice(n=4, k=8, 525 variables)
+    """
+    others = itertools.combinations_with_replacement(range(k + 1), n - 1)
+    classes = sorted(((0, *steps) for steps in others), key=lambda steps: steps.count(0))
+    variables = [(number, step) for number, steps in enumerate(classes) for step in sorted(set(steps))]
+    index = {(classes[number], step): variable for variable, (number, step) in enumerate(variables)}
+    counts = [Counter(steps) for steps in classes]
+    return Lattice(
+        n,
+        k,
+        tuple(classes),
+        first=_array(index[steps, 0] for steps in classes),
+        zeros=_array(count[0] for count in counts),
+        orderings=_orderings(n, k, counts),
+        class_of=_array(number for number, _ in variables),
+        step=_array(step for _, step in variables),
+        multiplicity=_array(counts[number][step] for number, step in variables),
+        raised=_array(index[_moved(classes[number], step, 0), 0] for number, step in variables),
+        neighbour=_array(index.get(_worst_neighbour(classes[number], step), _NONE) for number, step in variables),
+    )
+
+
+def _array(values: Iterator[int]) -> Integers:
+    return np.fromiter(values, np.int64)
+
+
+def _orderings(n: int, k: int, counts: list[Counter[int]]) -> npt.NDArray[Any]:
+    """The multinomial coefficients. In 64 bits where the costs that are made from them fit too."""
+    found = [math.factorial(n) // math.prod(map(math.factorial, count.values())) for count in counts]
+    return np.array(found, np.int64 if 2 * n * k * (k + 1) ** n < 2**63 else object)
+
+
+def _moved(steps: Steps, step: int, target: int) -> Steps:
+    """The class after one candidate moves from a step to another."""
+    left = list(steps)
+    left[left.index(step)] = target
+    return tuple(sorted(left))
+
+
+def _worst_neighbour(steps: Steps, step: int) -> tuple[Steps, int]:
+    """Where the candidate is after it gains 2 sensitivity on all others; the best stays at zero by a shift."""
+    if step:
+        return _moved(steps, step, step - 1), step - 1
+    return (0, *(other + 1 for other in steps[1:])), 0

@@ -1,0 +1,124 @@
+"""McKenna & Sheldon (2020), Section 6: the mode and the median of a histogram as selection problems.
+
+What a figure of the paper is: where it stands, its numbers, and how they are drawn.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpselect._types import Counts
+from dpselect.analysis import epsilon_for, expected_error
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.exponential import ExponentialMechanism
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.research.plotting import EXPONENTIAL, FLIP, Table
+
+KINDS: dict[str, type[MechanismBase]] = {FLIP: PermuteAndFlip, EXPONENTIAL: ExponentialMechanism}
+TASKS = ("mode", "median")
+
+
+def mode_scores(counts: Counts) -> Counts:
+    """Twice the number of people in each bin.
+
+    The paper's way to use that counts are monotonic: exp(-epsilon/2 * 2 gap) is exp(-epsilon gap). An error in these
+    scores is twice the number of people.
+    """
+    return 2 * counts
+
+
+def median_scores(counts: Counts) -> Counts:
+    """Minus the number of people to add or remove so that a bin has the median.
+
+    A bin has the median if neither those below it nor those above it outnumber all others. Adding a person in or above
+    the bin, or removing one below, lowers the excess of those below by one.
+
+    >>> median_scores(np.array([5, 1, 2]))
+    array([ 0, -2, -4])
+    """
+    below = np.cumsum(counts) - counts
+    above = counts.sum() - below - counts
+    scores: Counts = -np.maximum(np.abs(below - above) - counts, 0)
+    return scores
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Experiment:
+    """One task on one data set: errors in units of the paper's scores."""
+
+    data_set: str
+    task: str
+    counts: Counts
+
+    @cached_property
+    def scores(self) -> Counts:
+        """The score of each bin."""
+        return mode_scores(self.counts) if self.task == "mode" else median_scores(self.counts)
+
+    @property
+    def people(self) -> float:
+        """How many people a unit of the scores stands for."""
+        return 0.5 if self.task == "mode" else 1.0
+
+    def error(self, name: str, epsilon: float) -> float:
+        """The expected error of a mechanism."""
+        return expected_error(KINDS[name](epsilon), self.scores)
+
+    def ratio(self, epsilon: float) -> float:
+        """The exponential mechanism's expected error relative to permute-and-flip's."""
+        return self.error(EXPONENTIAL, epsilon) / self.error(FLIP, epsilon)
+
+    def epsilon(self, name: str, error: float) -> float:
+        """The epsilon at which a mechanism has this expected error."""
+        return epsilon_for(KINDS[name], self.scores, expected_error=error)
+
+    def budget(self, epsilon: float) -> float:
+        """How many times the budget the exponential mechanism needs to be as good as permute-and-flip."""
+        return self.epsilon(EXPONENTIAL, self.error(FLIP, epsilon)) / epsilon
+
+
+@dataclass(frozen=True, repr=False)
+class Experiments:
+    """All tasks on all data sets; without data there are none."""
+
+    histograms: Mapping[str, Counts] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.histograms)
+
+    def on(self, data_set: str, task: str) -> Experiment:
+        """One task on one data set."""
+        return Experiment(data_set, task, self.histograms[data_set])
+
+    def of(self, task: str) -> Iterator[Experiment]:
+        """One task on each data set."""
+        return (self.on(data_set, task) for data_set in self.histograms)
+
+
+@dataclass(frozen=True)
+class Material:
+    """What the figures are made from: the epsilons of the linear programs, and the data where they are there."""
+
+    points: int = 250
+    experiments: Experiments = field(default_factory=Experiments)
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The epsilons of the optimality ratios, from 0.01 to 10, evenly on a log axis."""
+        return tuple(np.geomspace(0.01, 10, self.points).tolist())
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One figure: `table` computes its numbers, `draw` puts them on a matplotlib figure."""
+
+    name: str  # of its files
+    number: str  # in the paper
+    caption: str
+    table: Callable[[Material], Table]
+    draw: Callable[[Any, Table], None]
+    size: tuple[float, float] = (4.6, 3.3)  # inches
+    needs_data: bool = False

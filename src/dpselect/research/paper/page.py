@@ -1,0 +1,136 @@
+"""The report: one HTML page that holds its figures and asks no other computer for anything."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from dpselect._version import __version__
+from dpselect.research.datasets import PAGE, SUMS, VARIABLE, file_name
+from dpselect.research.paper.claims import Claim
+from dpselect.research.paper.experiment import Plot
+
+_STYLE = """
+:root { color-scheme: light dark; --text: #1c1e21; --soft: #5b6169; --back: #fbfbfc; --card: #fff; --line: #dfe2e6;
+  --good: #00664b; --bad: #a33b00; --link: #005a8c; }
+@media (prefers-color-scheme: dark) { :root { --text: #e6e8ea; --soft: #a2a9b1; --back: #15171a; --card: #1e2125;
+  --line: #363b41; --good: #5fd3ac; --bad: #ff9a5c; --link: #7cc4f0; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 72rem; padding: 2rem 1.25rem 4rem; background: var(--back); color: var(--text);
+  font: 16px/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .4rem; } h2 { font-size: 1.25rem; margin: 2.6rem 0 .8rem; }
+p { max-width: 46rem; } .soft { color: var(--soft); } a { color: var(--link); }
+.tally { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.4rem 0; }
+.tally div { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .6rem 1.1rem; }
+.tally b { display: block; font-size: 1.5rem; }
+.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .6rem; background: var(--card); }
+table { border-collapse: collapse; width: 100%; font-size: .88rem; }
+th, td { text-align: left; vertical-align: top; padding: .5rem .7rem; border-bottom: 1px solid var(--line); }
+tr:last-child td { border-bottom: 0; } th { color: var(--soft); font-weight: 600; white-space: nowrap; }
+td.where { min-width: 7.5rem; } td.statement { min-width: 14rem; } td.ours { min-width: 11rem; }
+td.remark { min-width: 12rem; color: var(--soft); } td.verdict { white-space: nowrap; font-weight: 600; }
+.pass { color: var(--good); } .fail { color: var(--bad); }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1.1rem; }
+figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; overflow: hidden; }
+figure.wide { grid-column: 1 / -1; }
+figure img { display: block; width: 100%; height: auto; background: #fff; padding: .6rem; }
+figcaption { padding: .6rem .9rem .8rem; font-size: .9rem; } code { font-size: .92em; overflow-wrap: anywhere; }
+"""
+_WIDE = 7.0  # inches
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure and its picture."""
+
+    plot: Plot
+    svg: bytes
+
+
+def page(
+    drawn: Sequence[Drawn], missing: Sequence[Plot], why_missing: str, claims: Sequence[Claim], points: int
+) -> str:
+    """The whole report."""
+    title = "Permute-and-flip, reproduced"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p>Every figure and number of McKenna &amp; Sheldon, <em>Permute-and-Flip: A new mechanism for differentially private
+selection</em> (NeurIPS 2020), computed by dpselect {escape(__version__)} and put beside what the paper prints.
+Only the paper's own column is typed in; all other numbers come from this run, with {points:,} values of ε on each curve
+of the linear programs.</p>
+{_tally(claims)}
+{_missing(missing, why_missing)}
+<h2>The claims</h2>
+<p class="soft">A printed number passes if ours rounds to it. Words such as “close” or “near” have no sharp meaning: the
+remark says what was counted. The values of ε that Section 6 prints are rounded, so its numbers are given at the printed
+ε and at the ε where the paper's error is met. The scores of the mode are twice the number of people: the paper's way to
+use that counts only grow when a person is added.</p>
+{_claims(claims)}
+<h2>The figures</h2>
+<div class="figures">
+{"".join(_figure(one) for one in drawn)}
+</div>
+</body>
+</html>
+"""
+
+
+def _tally(claims: Sequence[Claim]) -> str:
+    names = {True: ("pass", "claims pass"), False: ("fail", "fail"), None: ("soft", "not checked")}
+    cells = []
+    for holds, (style, words) in names.items():
+        number = sum(claim.holds is holds for claim in claims)
+        if number or holds is not None:
+            cells.append(f'<div><b class="{style if number else "soft"}">{number}</b>{words}</div>')
+    return f'<div class="tally">{"".join(cells)}</div>'
+
+
+def _missing(missing: Sequence[Plot], why: str) -> str:
+    if not missing:
+        return ""
+    names = ", ".join(escape(plot.number) for plot in missing)
+    files = ", ".join(f"<code>{escape(file_name(name))}</code>" for name in SUMS)
+    return f"""<h2>What is missing</h2>
+<p>The DPBench data are not here: {escape(why)}. So these figures were not made, nor their claims checked: {names}.</p>
+<p>To get them, download {files} from <a href="{PAGE}">the public dpcomp_core repository</a> into a folder; name it by
+<code>dpselect paper --data FOLDER</code> or by the environment variable <code>{VARIABLE}</code>.</p>
+"""
+
+
+def _claims(claims: Sequence[Claim]) -> str:
+    rows = "".join(_row(claim) for claim in claims)
+    head = "<tr><th>where<th>claim<th>paper<th>ours<th>verdict<th>remark</tr>"
+    return f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def _row(claim: Claim) -> str:
+    style = {True: "pass", False: "fail", None: "soft"}[claim.holds]
+    return (
+        f'<tr><td class="where">{_text(claim.where)}<td class="statement">{_text(claim.statement)}'
+        f'<td>{_text(claim.paper)}<td class="ours">{_text(claim.ours)}'
+        f'<td class="verdict {style}">{_text(claim.verdict)}<td class="remark">{_text(claim.remark)}</tr>\n'
+    )
+
+
+def _text(text: str) -> str:
+    """Text whose equations do not break across lines."""
+    return escape(text).replace(" = ", "&nbsp;=&nbsp;")
+
+
+def _figure(drawn: Drawn) -> str:
+    plot = drawn.plot
+    picture = base64.b64encode(drawn.svg).decode()
+    links = ", ".join(f'<a href="{plot.name}.{ending}">{ending.upper()}</a>' for ending in ("png", "pdf", "csv"))
+    wide = ' class="wide"' if plot.size[0] >= _WIDE else ""
+    return (
+        f'<figure{wide}><img alt="{escape(plot.caption)}" src="data:image/svg+xml;base64,{picture}">'
+        f"<figcaption><b>{escape(plot.number)}.</b> {escape(plot.caption)} <span>{links}</span></figcaption></figure>\n"
+    )

@@ -1,0 +1,146 @@
+"""All figures, in the paper's order.
+
+From nothing but the paper, and the data where they are there, to a folder with every figure and number.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpselect import _validate
+from dpselect.errors import DataNotAvailable, InvalidValue
+from dpselect.research import plotting as style
+from dpselect.research.datasets import histograms
+from dpselect.research.paper import claims_comparison, claims_experiments, claims_optimality
+from dpselect.research.paper.claims import Claim
+from dpselect.research.paper.experiment import Experiments, Material, Plot
+from dpselect.research.paper.figures_of_data import (
+    BOTH_BARS,
+    FIVE_MEDIANS,
+    FIVE_MODES,
+    HEPTH_MEDIAN,
+    HEPTH_MODE,
+    MEDIAN_BARS,
+)
+from dpselect.research.paper.figures_of_optimality import (
+    ALL,
+    OPTIMALITY_BY_K,
+    OPTIMALITY_BY_N,
+    OPTIMALITY_EXPONENTIAL,
+    ratio_curve,
+)
+from dpselect.research.paper.figures_of_two_scores import ERROR_BY_P, NOISY_MAX_BY_GAP, RATIO_BY_P, WORST_CASE_BY_N
+from dpselect.research.paper.page import Drawn, page
+from dpselect.research.plotting import Table
+
+FIGURES: tuple[Plot, ...] = (
+    ERROR_BY_P,
+    RATIO_BY_P,
+    WORST_CASE_BY_N,
+    OPTIMALITY_BY_N,
+    OPTIMALITY_BY_K,
+    OPTIMALITY_EXPONENTIAL,
+    HEPTH_MODE,
+    HEPTH_MEDIAN,
+    MEDIAN_BARS,
+    NOISY_MAX_BY_GAP,
+    FIVE_MODES,
+    FIVE_MEDIANS,
+    BOTH_BARS,
+)
+
+
+Watch = Callable[[list[Any], str], Iterable[Any]]
+
+_CLAIMS = (claims_comparison, claims_optimality, claims_experiments)
+_FEWEST_POINTS = 2
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was made, and what could not be."""
+
+    folder: Path
+    html: Path
+    figures: tuple[Plot, ...]
+    missing: tuple[Plot, ...]
+    why_missing: str
+    claims: tuple[Claim, ...]
+
+    def count(self, holds: bool | None) -> int:
+        """How many claims hold (True), fail (False) or could not be checked (None)."""
+        return sum(claim.holds is holds for claim in self.claims)
+
+
+def _unwatched(items: list[Any], _: str) -> list[Any]:
+    return items
+
+
+def reproduce(
+    out: str | Path, data: str | Path | None = None, *, points: int = 250, watch: Watch = _unwatched
+) -> Report:
+    """Make every figure (PNG, PDF, CSV), check every claim, and write `report.html`; `watch` sees each stage's items.
+
+    `data` is the folder of the DPBench files; without it they are taken from the folder that DPSELECT_DPBENCH names, or
+    fetched. `points` is how many epsilons the curves of the linear programs have.
+    """
+    if _validate.count(points=points) < _FEWEST_POINTS:
+        raise InvalidValue(f"points must be >= {_FEWEST_POINTS}: a curve has two ends")
+    with style.settings():  # refuses a missing matplotlib before anything is computed
+        experiments, why_missing = _experiments(data)
+        folder = _folder(out)
+        material = Material(points, experiments)
+        for n, k in watch(list(ALL), "Linear programs"):
+            ratio_curve(n, k, material.epsilons)
+        made = tuple(plot for plot in FIGURES if experiments or not plot.needs_data)
+        drawn = [_drawn(plot, material, folder) for plot in watch(list(made), "Figures")]
+    claims = tuple(claim for room in watch(list(_CLAIMS), "Claims") for claim in room.claims(material))
+    missing = tuple(plot for plot in FIGURES if plot not in made)
+    _write(folder / "claims.csv", _claim_table(claims).to_csv())
+    html = _write(folder / "report.html", page(drawn, missing, why_missing, claims, points))
+    return Report(folder, html, made, missing, why_missing, claims)
+
+
+def _experiments(data: str | Path | None) -> tuple[Experiments, str]:
+    """The data, or why there are none. Wrong data, or a folder without them, is an error."""
+    try:
+        return Experiments(histograms(data)), ""
+    except DataNotAvailable as error:
+        return Experiments(), str(error)
+
+
+def _folder(out: str | Path) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidValue(f"--out: the folder {str(out)!r} cannot be made ({reason})") from None
+    return folder
+
+
+def _drawn(plot: Plot, material: Material, folder: Path) -> Drawn:
+    """One figure, computed, drawn and written in all formats."""
+    table = plot.table(material)
+    figure = style.blank_figure(*plot.size)
+    plot.draw(figure, table)
+    style.lay_out(figure)
+    _write(folder / f"{plot.name}.csv", table.to_csv())
+    for ending in ("png", "pdf"):
+        _write(folder / f"{plot.name}.{ending}", style.image(figure, ending))
+    return Drawn(plot, style.image(figure, "svg"))
+
+
+def _write(path: Path, content: str | bytes) -> Path:
+    try:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidValue(f"--out: {str(path)!r} cannot be written ({reason})") from None
+    return path
+
+
+def _claim_table(claims: tuple[Claim, ...]) -> Table:
+    columns = ("where", "statement", "paper", "ours", "verdict", "remark")
+    return Table(columns, tuple(tuple(getattr(claim, column) for column in columns) for claim in claims))

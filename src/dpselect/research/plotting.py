@@ -1,0 +1,121 @@
+"""How the figures look: colours that all kinds of colour vision tell apart, dashes and markers that grey print does.
+
+The numbers of a figure, as they are drawn and as they are written to a CSV file.
+"""
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from dpselect._spreadsheet import csv_text
+from dpselect.errors import MissingExtra
+
+# Okabe & Ito (2008), without yellow, which is too pale for lines.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#E69F00")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5, 1, 1.5, 1, 1.5)), "-", "--")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+HATCHES = ("", "///", "...")
+
+FLIP, EXPONENTIAL, NOISY_MAX = "permute-and-flip", "exponential mechanism", "report noisy max"
+_MECHANISMS = {FLIP: 0, EXPONENTIAL: 1, NOISY_MAX: 2}
+_SETTINGS: dict[str, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.handlelength": 2.8,
+    "lines.linewidth": 1.6,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "dpselect",
+    "hatch.linewidth": 0.6,
+}
+# Without dates the same numbers give the same files.
+_NO_DATES: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+
+
+def settings() -> Any:
+    """A context in which matplotlib draws in our style."""
+    try:
+        return import_module("matplotlib").rc_context(_SETTINGS)
+    except ImportError:
+        raise MissingExtra("the figures need matplotlib: pip install 'dpselect[paper]'") from None
+
+
+def lay_out(figure: Any) -> None:
+    """Place everything once; each picture of the figure then has the same places, and no second search for them."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def blank_figure(width: float, height: float) -> Any:
+    """An empty figure, of inches."""
+    return import_module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+
+
+def of_mechanism(name: str) -> dict[str, Any]:
+    """The style of a mechanism's line: the same in all figures."""
+    return of_number(_MECHANISMS[name], marked=False)
+
+
+def of_number(number: int, *, marked: bool = True, every: float = 0.12) -> dict[str, Any]:
+    """The style of the line with this number; markers are spread along it, at different places on each."""
+    style: dict[str, Any] = {"color": COLOURS[number], "linestyle": DASHES[number]}
+    if marked:
+        style |= {"marker": MARKERS[number], "markersize": 4, "markevery": (0.02 + 0.025 * number, every)}
+    return style
+
+
+def of_bar(name: str) -> dict[str, Any]:
+    """The style of a mechanism's bars."""
+    number = _MECHANISMS[name]
+    return {"color": COLOURS[number], "hatch": HATCHES[number], "edgecolor": "white", "label": name}
+
+
+def image(figure: Any, ending: str) -> bytes:
+    """A figure as PNG, PDF or SVG."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format=ending, dpi=200, facecolor="white", metadata=_NO_DATES[ending])
+    return stream.getvalue()
+
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def series(self, label: str, x: str, y: str) -> Iterator[tuple[Any, list[Any], list[Any]]]:
+        """For each distinct label, in the order of the rows: the label, the x and the y values.
+
+        >>> list(Table(("kind", "x", "y"), (("a", 1, 2), ("a", 2, 3), ("b", 1, 5))).series("kind", "x", "y"))
+        [('a', [1, 2], [2, 3]), ('b', [1], [5])]
+        """
+        labels, xs, ys = self.column(label), self.column(x), self.column(y)
+        for wanted in dict.fromkeys(labels):
+            chosen = [index for index, found in enumerate(labels) if found == wanted]
+            yield wanted, [xs[index] for index in chosen], [ys[index] for index in chosen]
+
+    def where(self, **wanted: Any) -> "Table":
+        """The rows that have these values."""
+        places = {self.columns.index(name): value for name, value in wanted.items()}
+        return Table(self.columns, tuple(row for row in self.rows if all(row[i] == v for i, v in places.items())))
+
+    def column(self, name: str) -> list[Any]:
+        """The values of one column."""
+        place = self.columns.index(name)
+        return [row[place] for row in self.rows]
+
+    def to_csv(self) -> str:
+        """The table as CSV, floats with all their digits."""
+        return csv_text(self.columns, self.rows, end="\n")

@@ -1,0 +1,88 @@
+"""What each selection may cost when a whole procedure has a budget, in three currencies.
+
+  pure             epsilon, which adds up;
+  (epsilon, delta) by the accountant of the ledger, with delta = 10**-6;
+  zCDP             the rho that implies the same (epsilon, delta): rho + 2 sqrt(rho log(1/delta)) = epsilon
+                   (Bun & Steinke 2016, Proposition 1.3).
+
+Measurements between the selections get half of the budget, and exactly the same noise whatever mechanism selects: they
+are planned beside permute-and-flip (whose privacy loss is that of Laplace noise), and what then is left buys the
+selections of the exponential mechanism. Under zCDP they have Gaussian noise.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import cache
+
+from dpselect._numbers import float_below
+from dpselect.accounting.totals import approximate
+from dpselect.analysis.planning import largest
+from dpselect.mechanisms.privacy import bounded_range_zcdp, laplace_zcdp
+from dpselect.mechanisms.registry import MechanismName
+
+DELTA = 1e-6
+_FLIP = MechanismName.PERMUTE_AND_FLIP
+_PRECISION = 1e-3
+
+
+class Currency(StrEnum):
+    """In what a budget is counted."""
+
+    PURE = "pure epsilon"
+    APPROXIMATE = "(epsilon, delta)"
+    ZCDP = "zCDP"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The epsilon of each selection, and the standard deviation of each measurement with its kind of noise."""
+
+    epsilon: float
+    deviation: float = 0.0
+    gaussian: bool = False
+
+
+@cache
+def plan(currency: Currency, mechanism: MechanismName, budget: float, selections: int, measured: bool) -> Plan:
+    """What a budget buys: so many selections, each followed by a measurement of sensitivity one or not.
+
+    >>> plan(Currency.PURE, MechanismName.EXPONENTIAL, 1.0, 10, measured=True)
+    Plan(epsilon=0.05, deviation=28.284271247461902, gaussian=False)
+    """
+    if currency == Currency.PURE:
+        each = budget / selections / (2 if measured else 1)
+        return Plan(each, math.sqrt(2) / each if measured else 0.0)
+    if currency == Currency.ZCDP:
+        rho = implied_rho(budget) / selections / (2 if measured else 1)
+        cost = laplace_zcdp if mechanism == _FLIP else bounded_range_zcdp
+        each = float_below(largest(lambda epsilon: cost(epsilon) <= rho, Fraction(budget), _PRECISION))
+        return Plan(each, math.sqrt(1 / (2 * rho)) if measured else 0.0, gaussian=True)
+    beside = _affordable(_FLIP, budget, selections, 0.0 if not measured else None)
+    each = beside if mechanism == _FLIP else _affordable(mechanism, budget, selections, beside if measured else 0.0)
+    return Plan(each, math.sqrt(2) / beside if measured else 0.0)
+
+
+def _affordable(mechanism: MechanismName, budget: float, selections: int, measurement: float | None) -> float:
+    """The largest epsilon of each selection, with Laplace measurements of this epsilon; None is the same epsilon."""
+
+    def fits(epsilon: Fraction) -> bool:
+        releases = Counter({(mechanism.value, epsilon): selections})
+        beside = epsilon if measurement is None else Fraction(measurement)
+        if beside:
+            releases[_FLIP.value, beside] += selections
+        return approximate(releases, DELTA).epsilon <= budget
+
+    return float_below(largest(fits, Fraction(budget / selections), _PRECISION))
+
+
+def implied_rho(epsilon: float, delta: float = DELTA) -> float:
+    """The rho of which rho-zCDP implies (epsilon, delta)-DP.
+
+    >>> round(implied_rho(1.0), 5)
+    0.01747
+    """
+    root = math.sqrt(math.log(1 / delta))
+    return (math.sqrt(root * root + epsilon) - root) ** 2

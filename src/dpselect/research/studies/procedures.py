@@ -1,0 +1,176 @@
+"""One selection in each of many rows of scores, in floats: the argmax of the scores with noise.
+
+Exponential noise gives permute-and-flip (Ding et al. 2021), Gumbel noise the exponential mechanism (Yellott 1977).
+For research only, as `simulate`: nothing here is private.
+
+The k largest bins of a histogram, one selection after the other without those before (Bhaskar et al. 2010).
+
+Stepwise selection of features for a decision table, with private choices (after Smith & Thakurta 2013).
+
+A table of k binary features predicts, in each of its 2**k cells, the label that most rows of the cell have. The score
+of a feature is how many rows the table with it predicts rightly: one row more or less changes it by at most one, and in
+the same direction for all features, so the scores are monotonic with sensitivity one.
+
+Hardt, Ligett & McSherry (2012), "A simple and practical algorithm for differentially private data release": MWEM.
+
+Each round selects the query that the synthetic histogram answers worst, measures it with noise, and updates the
+histogram by multiplicative weights, several times for all measurements so far (as the paper's Section 2.3 does).
+The queries are random intervals of bins; the number of people is taken as known.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect._types import Counts, Floats
+from dpselect.mechanisms.registry import MechanismName
+from dpselect.research.studies.budgets import Plan
+
+Choices = npt.NDArray[np.intp]
+MECHANISMS = (MechanismName.PERMUTE_AND_FLIP, MechanismName.EXPONENTIAL)
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """A mechanism of a rate c = epsilon / (2 sensitivity), or twice that for monotonic scores."""
+
+    mechanism: MechanismName
+    rate: float
+
+    def choose(self, scores: npt.NDArray[Any], generator: np.random.Generator) -> Choices:
+        """The position of an independent selection in each row."""
+        if self.mechanism == MechanismName.PERMUTE_AND_FLIP:
+            noise = generator.standard_exponential(scores.shape)
+        else:
+            noise = generator.gumbel(size=scores.shape)
+        chosen: Choices = (self.rate * scores + noise).argmax(axis=1)
+        return chosen
+
+
+def peeling_errors(counts: Counts, k: int, chooser: Chooser, runs: int, generator: np.random.Generator) -> Floats:
+    """How many people fewer the k chosen bins have than the k largest, over k, for each run."""
+    best = np.sort(counts)[-k:].sum()
+    scores = np.tile(counts.astype(np.float64), (runs, 1))
+    everyone, found = np.arange(runs), np.zeros(runs)
+    for _ in range(k):
+        chosen = chooser.choose(scores, generator)
+        found += counts[chosen]
+        scores[everyone, chosen] = -np.inf
+    errors: Floats = (best - found) / k
+    return errors
+
+
+Bits = npt.NDArray[np.int64]
+CHOSEN = 5
+_ROWS, _FEATURES, _ONES, _NOISE = 2_000, 40, 0.4, 0.1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows:
+    """Rows of binary features with a binary label."""
+
+    features: Bits
+    labels: Bits
+
+
+def synthetic_rows(generator: np.random.Generator) -> Rows:
+    """2,000 rows of 40 features, whose label is a decision list of five of them, wrong in one row of ten.
+
+    The first of the five that is one decides: the label is its number modulo two, and one where all are zero.
+    """
+    features = (generator.random((_ROWS, _FEATURES)) < _ONES).astype(np.int64)
+    deciding = np.concatenate([features[:, :CHOSEN], np.ones((_ROWS, 1), np.int64)], axis=1).argmax(axis=1)
+    labels = deciding % 2
+    return Rows(features, np.where(generator.random(_ROWS) < _NOISE, 1 - labels, labels))
+
+
+def stepwise_errors(rows: Rows, chooser: Chooser | None, runs: int, generator: np.random.Generator) -> Floats:
+    """How many rows fewer the table of each run predicts rightly than that of the exact steps; without chooser zero."""
+    best = _right(rows, None, generator)
+    return np.array([best - _right(rows, chooser, generator) for _ in range(runs)], np.float64)
+
+
+def _right(rows: Rows, chooser: Chooser | None, generator: np.random.Generator) -> float:
+    """How many rows the last table predicts rightly."""
+    cells = np.zeros(len(rows.labels), np.int64)
+    free = np.ones(rows.features.shape[1], np.bool_)
+    scores = np.zeros(free.size)
+    chosen = 0
+    for _ in range(CHOSEN):
+        scores = np.where(free, right_predictions(rows, cells), -np.inf)
+        chosen = int(scores.argmax() if chooser is None else chooser.choose(scores[np.newaxis], generator)[0])
+        cells = 2 * cells + rows.features[:, chosen]
+        free[chosen] = False
+    return float(scores[chosen])
+
+
+def right_predictions(rows: Rows, cells: Bits) -> Floats:
+    """How many rows are predicted rightly when each feature splits all cells."""
+    groups = 2 * cells + rows.labels
+    members = (np.arange(groups.max() + 2)[:, np.newaxis] == groups).astype(np.float64)
+    ones = members @ rows.features.astype(np.float64)  # of each feature, in each cell with each label
+    zeros = members.sum(axis=1, keepdims=True) - ones
+    even = len(ones) // 2 * 2
+    pairs = [part[:even].reshape(-1, 2, part.shape[1]).max(axis=1).sum(axis=0) for part in (ones, zeros)]
+    right: Floats = pairs[0] + pairs[1]
+    return right
+
+
+ROUNDS, QUERIES, _PASSES = 20, 1_000, 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Intervals:
+    """Queries: the number of people in bins start, ..., stop - 1."""
+
+    start: Counts
+    stop: Counts
+
+    def answers(self, histograms: Floats) -> Floats:
+        """The answers on each row."""
+        sums = np.concatenate([np.zeros((len(histograms), 1)), np.cumsum(histograms, axis=1)], axis=1)
+        found: Floats = sums[:, self.stop] - sums[:, self.start]
+        return found
+
+
+def random_intervals(bins: int, count: int, generator: np.random.Generator) -> Intervals:
+    """Intervals with uniform ends, none of them empty."""
+    ends = np.sort(generator.integers(0, bins, (count, 2)), axis=1)
+    return Intervals(ends[:, 0], ends[:, 1] + 1)
+
+
+def mwem_errors(  # noqa: PLR0913, PLR0917 - what a run is made of
+    counts: Counts,
+    queries: Intervals,
+    chooser: Chooser,
+    plan: Plan,
+    runs: int,
+    generator: np.random.Generator,
+    rounds: int = ROUNDS,
+) -> Floats:
+    """The mean absolute error of the queries on the last synthetic histogram of each run, in people."""
+    truth = queries.answers(counts[np.newaxis].astype(np.float64))
+    people = counts.sum()
+    synthetic = np.full((runs, counts.size), people / counts.size)
+    bins, everyone = np.arange(counts.size), np.arange(runs)
+    asked: list[npt.NDArray[np.bool_]] = []
+    told: list[Floats] = []
+    for _ in range(rounds):
+        chosen = chooser.choose(np.abs(queries.answers(synthetic) - truth), generator)
+        asked.append((bins >= queries.start[chosen, np.newaxis]) & (bins < queries.stop[chosen, np.newaxis]))
+        told.append(truth[0, chosen] + _noise(plan, runs, generator))
+        for number in range(_PASSES * len(asked)):
+            inside, answer = asked[number % len(asked)], told[number % len(asked)]
+            gap = answer - np.where(inside, synthetic, 0.0).sum(axis=1)
+            synthetic *= np.where(inside, np.exp(gap / (2 * people))[everyone, np.newaxis], 1.0)
+            synthetic *= people / synthetic.sum(axis=1, keepdims=True)
+    errors: Floats = np.abs(queries.answers(synthetic) - truth).mean(axis=1)
+    return errors
+
+
+def _noise(plan: Plan, runs: int, generator: np.random.Generator) -> Floats:
+    if plan.gaussian:
+        return generator.normal(scale=plan.deviation, size=runs)
+    return generator.laplace(scale=plan.deviation / np.sqrt(2), size=runs)

@@ -1,0 +1,230 @@
+"""Two samples of errors side by side: means with confidence intervals, and which mechanism is better, if that shows.
+
+Intervals are Welch's (1947), at 95 percent, each for itself: of twenty comparisons without any difference one will look
+like one.
+
+The figures of a study: error against budget, a row for each currency and a column for each data set.
+
+From public data to a folder with the comparisons of both mechanisms: a table, a summary and a figure each.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from dpselect import _validate
+from dpselect._types import Floats
+from dpselect.errors import DataNotAvailable, InvalidValue
+from dpselect.mechanisms.registry import MechanismName
+from dpselect.research import plotting as style
+from dpselect.research.datasets import histograms
+from dpselect.research.plotting import Table
+from dpselect.research.studies.cases import Case, cases
+
+FLIP, EXPONENTIAL = MechanismName.PERMUTE_AND_FLIP, MechanismName.EXPONENTIAL
+NO_DIFFERENCE = "no difference seen"
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean error, and the half width of its confidence interval."""
+
+    value: float
+    half_width: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both mechanisms on one case."""
+
+    study: str
+    data_set: str
+    currency: str
+    budget: float
+    unit: str
+    permute_and_flip: Mean
+    exponential: Mean
+    better: str
+
+    @property
+    def ratio(self) -> float:
+        """The exponential mechanism's error over permute-and-flip's; one if both are zero."""
+        theirs, ours = self.exponential.value, self.permute_and_flip.value
+        return theirs / ours if ours else (math.inf if theirs else 1.0)
+
+
+def compared(case: Case, errors: dict[MechanismName, Floats]) -> Comparison:
+    """The comparison of two samples of errors."""
+    flip, soft = errors[FLIP], errors[EXPONENTIAL]
+    task = case.task
+    return Comparison(
+        task.study,
+        task.data_set,
+        case.currency.value,
+        case.budget,
+        task.unit,
+        mean_of(flip),
+        mean_of(soft),
+        better(flip, soft),
+    )
+
+
+def mean_of(errors: Floats) -> Mean:
+    """The mean of a sample, with Student's interval."""
+    spread = float(errors.std(ddof=1)) / math.sqrt(errors.size)
+    return Mean(float(errors.mean()), float(stats.t.ppf((1 + LEVEL) / 2, errors.size - 1)) * spread)
+
+
+def better(flip: Floats, soft: Floats) -> str:
+    """The mechanism with the smaller mean, if the interval of the difference leaves out zero."""
+    parts = [float(errors.var(ddof=1)) / errors.size for errors in (flip, soft)]
+    difference, variance = float(soft.mean() - flip.mean()), sum(parts)
+    if not variance:
+        return NO_DIFFERENCE if not difference else (FLIP if difference > 0 else EXPONENTIAL).value
+    freedom = variance**2 / sum(part**2 / (errors.size - 1) for part, errors in zip(parts, (flip, soft), strict=True))
+    if abs(difference) <= stats.t.ppf((1 + LEVEL) / 2, freedom) * math.sqrt(variance):
+        return NO_DIFFERENCE
+    return (FLIP if difference > 0 else EXPONENTIAL).value
+
+
+_NAMES = {style.FLIP: "permute_and_flip", style.EXPONENTIAL: "exponential"}
+
+
+def draw(comparisons: Sequence[Comparison]) -> Any:
+    """A matplotlib figure of one study."""
+    currencies = list(dict.fromkeys(one.currency for one in comparisons))
+    data_sets = list(dict.fromkeys(one.data_set for one in comparisons))
+    figure = style.blank_figure(2.4 * len(data_sets) + 1.2, 2.1 * len(currencies) + 0.6)
+    grid = figure.subplots(len(currencies), len(data_sets), squeeze=False, sharex=True, sharey="col")
+    for row, currency in zip(grid, currencies, strict=True):
+        for axes, data_set in zip(row, data_sets, strict=True):
+            _panel(axes, [one for one in comparisons if (one.currency, one.data_set) == (currency, data_set)])
+            axes.set_title(f"{data_set}: {currency}", fontsize=8)
+    for axes in grid[-1]:
+        axes.set_xlabel("total budget $\\epsilon$")
+    for row in grid:
+        row[0].set_ylabel(f"error ({comparisons[0].unit})")
+    grid[0][0].legend(fontsize=7)
+    style.lay_out(figure)
+    return figure
+
+
+def _panel(axes: Any, comparisons: Sequence[Comparison]) -> None:
+    """Means with their intervals on logarithmic axes; a mean of zero is not on them, and is left out."""
+    for name, field in _NAMES.items():
+        found = [(one.budget, getattr(one, field)) for one in comparisons if getattr(one, field).value > 0]
+        budgets, means = [budget for budget, _ in found], [mean for _, mean in found]
+        values = [mean.value for mean in means]
+        below = [min(mean.half_width, 0.9 * mean.value) for mean in means]
+        widths = [below, [mean.half_width for mean in means]]
+        axes.errorbar(budgets, values, widths, label=name, capsize=2, **style.of_mechanism(name))
+    axes.set(xscale="log", yscale="log")
+
+
+Watch = Callable[[list[Any], str], Iterable[Any]]
+_MEANS = ("permute_and_flip", "permute_and_flip_half_width", "exponential", "exponential_half_width")
+_COLUMNS = ("study", "data_set", "currency", "budget", "unit", *_MEANS, "ratio", "better")
+_FEWEST_RUNS = 2
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One study in one currency: in how many cases which mechanism was better, and the median ratio of errors."""
+
+    study: str
+    currency: str
+    cases: int
+    permute_and_flip: int
+    exponential: int
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was made, and what could not be."""
+
+    folder: Path
+    runs: int
+    comparisons: tuple[Comparison, ...]
+    summaries: tuple[Summary, ...]
+    why_missing: str
+
+
+def _unwatched(items: list[Any], _: str) -> list[Any]:
+    return items
+
+
+def study(
+    out: str | Path, data: str | Path | None = None, *, runs: int = 100, seed: int = 1, watch: Watch = _unwatched
+) -> Study:
+    """Compare both mechanisms inside of larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
+
+    `data` is the folder of the DPBench files; without it they are taken from the folder that DPSELECT_DPBENCH names, or
+    fetched, and without any of these only what needs no data is done.
+    """
+    if _validate.count(runs=runs) < _FEWEST_RUNS:
+        raise InvalidValue(f"runs must be >= {_FEWEST_RUNS}: one run has no confidence interval")
+    generator = np.random.default_rng(_validate.count(seed=seed))
+    with style.settings():  # refuses a missing matplotlib before anything is computed
+        try:
+            found, why_missing = histograms(data), ""
+        except DataNotAvailable as error:
+            found, why_missing = {}, str(error)
+        folder = Path(out)
+        _made(folder)
+        listed = watch(cases(found, generator), "Cases")
+        comparisons = tuple(compared(case, case.errors(runs, generator)) for case in listed)
+        _write(folder / "study.csv", table(comparisons).to_csv().encode())
+        for name in dict.fromkeys(one.study for one in comparisons):
+            figure = draw([one for one in comparisons if one.study == name])
+            for ending in ("png", "pdf"):
+                _write(folder / f"{name.replace(' ', '-').lower()}.{ending}", style.image(figure, ending))
+    return Study(folder, runs, comparisons, summaries(comparisons), why_missing)
+
+
+def summaries(comparisons: Iterable[Comparison]) -> tuple[Summary, ...]:
+    """A line for each study and currency."""
+    groups: dict[tuple[str, str], list[Comparison]] = {}
+    for one in comparisons:
+        groups.setdefault((one.study, one.currency), []).append(one)
+    found = []
+    for (name, currency), group in groups.items():
+        wins = Counter(one.better for one in group)
+        ratios = [one.ratio for one in group if math.isfinite(one.ratio)]
+        ratio = median(ratios) if ratios else math.inf
+        found.append(Summary(name, currency, len(group), wins[FLIP.value], wins[EXPONENTIAL.value], ratio))
+    return tuple(found)
+
+
+def table(comparisons: Iterable[Comparison]) -> Table:
+    """All numbers."""
+    rows = []
+    for one in comparisons:
+        means = (one.permute_and_flip, one.exponential)
+        numbers = [number for mean in means for number in (mean.value, mean.half_width)]
+        rows.append((one.study, one.data_set, one.currency, one.budget, one.unit, *numbers, one.ratio, one.better))
+    return Table(_COLUMNS, tuple(rows))
+
+
+def _made(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidValue(f"--out: the folder {str(folder)!r} cannot be made ({reason})") from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidValue(f"--out: {str(path)!r} cannot be written ({reason})") from None

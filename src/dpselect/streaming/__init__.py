@@ -1,0 +1,1 @@
+"""Selection from streams and parts: summaries that merge exactly."""

@@ -1,0 +1,178 @@
+"""Summaries as Arrow record batches of one row, exact to the last bit, and back.
+
+All columns are text: Arrow has no integers of any size. Integers are written in base sixteen, which takes linear time
+and has no limit of digits. The schema is the same for every summary, so that batches of many stack into one table.
+The row holds the secrets of the summary: treat it like the data.
+"""
+
+import datetime
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpselect._numbers import LONGEST
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.parameters import MECHANISMS
+from dpselect.sampling.arrival import DEPTH, Arrival
+from dpselect.streaming.labels import Unlabelled
+from dpselect.streaming.summary import Part, Summary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PUBLIC = ("epsilon", "sensitivity", "monotonic", "score_range")
+SECRET = ("maximum", "exponent", "heads", "prefix", "depth", "head", "candidates", "label_kind", "label")
+COLUMNS = (*PUBLIC, *SECRET)
+
+Cells = dict[str, str | None]
+
+
+def _integer(text: str) -> int:
+    number = int(text, 16)
+    if f"{number:x}" != text:  # int also reads 1_0, and digits of other scripts
+        raise ValueError
+    return number
+
+
+def _quotient(number: Fraction) -> str:
+    return f"{number.numerator:x}/{number.denominator:x}"
+
+
+def _fraction(text: str) -> Fraction:
+    numerator, denominator = text.split("/")
+    return Fraction(_integer(numerator), _integer(denominator))
+
+
+def _number(text: str) -> Fraction:
+    """A parameter or a score, which is not too long for arithmetic."""
+    if len(text) > LONGEST:
+        raise ValueError
+    return _fraction(text)
+
+
+def _decimal(text: str) -> Decimal:
+    number = Decimal(text)
+    if str(number) != text:
+        raise ValueError
+    return number
+
+
+def _flag(text: str) -> bool:
+    return {"True": True, "False": False}[text]
+
+
+def _surrogates(text: str) -> str:
+    return bytes.fromhex(text).decode("utf-8", "surrogatepass")
+
+
+def _counted(moment: Any) -> str:
+    """A moment or duration of NumPy: its type with the unit, and how many units."""
+    return f"{moment.dtype.name} {int(moment.view(np.int64)):x}"
+
+
+def _moment(text: str) -> Any:
+    name, count = text.split(" ")
+    dtype = np.dtype(name)
+    if dtype.kind not in "mM":
+        raise ValueError
+    return np.array([_integer(count)], np.int64).view(dtype)[0]
+
+
+# How labels are written and read, by their very type: those of `labels.WRITABLE`. Of two kinds the later is the usual.
+_LABELS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "none": (type(None), lambda _: "", lambda _: None),
+    "surrogates": (str, lambda label: label.encode("utf-8", "surrogatepass").hex(), _surrogates),
+    "text": (str, str, str),
+    "boolean": (bool, str, _flag),
+    "integer": (int, lambda label: f"{label:x}", _integer),
+    "float": (float, float.hex, float.fromhex),
+    "fraction": (Fraction, _quotient, _fraction),
+    "decimal": (Decimal, str, _decimal),
+    "timestamp": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
+    "bytes": (bytes, bytes.hex, bytes.fromhex),
+    "datetime64": (np.datetime64, _counted, _moment),
+    "timedelta64": (np.timedelta64, _counted, _moment),
+}
+_KIND = {type_: kind for kind, (type_, _, _) in _LABELS.items()}
+
+
+_PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    **dict.fromkeys(PUBLIC, (_quotient, _number)),
+    "monotonic": (str, _flag),
+}
+
+
+def cells_of(summary: Summary) -> Cells:
+    """The cells of the row of a summary."""
+    mechanism, part = summary.mechanism, summary._part
+    stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments()}
+    public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
+    if part is None:
+        return {**public, **dict.fromkeys(SECRET)}
+    arrival, (kind, label) = part.arrival, _written(part)
+    counts = {"heads": arrival.size, "prefix": arrival.prefix, "depth": arrival.depth}
+    counts |= {"head": part.head, "candidates": part.candidates}
+    written: Cells = {name: f"{count:x}" for name, count in counts.items()}
+    numbers = {"maximum": _quotient(part.maximum), "exponent": _quotient(arrival.exponent)}
+    return {**public, **written, **numbers, "label_kind": kind, "label": label}
+
+
+def summary_of(cells: Cells) -> Summary:
+    """The summary whose cells these are."""
+    try:
+        stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
+        return Summary(MECHANISMS["permute-and-flip"](**stated), None if cells["exponent"] is None else _part(cells))
+    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):  # which may quote a cell
+        pass
+    raise InvalidValue("the row is not of a summary: give what Summary.to_arrow made")
+
+
+def to_arrow(summary: Summary) -> "pa.RecordBatch":
+    """A record batch of one row."""
+    import pyarrow as pa  # noqa: PLC0415 - imported when used
+
+    cells = cells_of(summary)
+    return pa.record_batch([pa.array([cells[name]], pa.string()) for name in COLUMNS], list(COLUMNS))
+
+
+def from_arrow(batch: Any) -> Summary:
+    """The summary of a record batch (or table) of one row."""
+    if not hasattr(batch, "to_pylist"):
+        raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
+    if batch.num_rows != 1:
+        raise InvalidValue("batch must have one row, as Summary.to_arrow makes it: slice it, and merge the summaries")
+    return summary_of(batch.to_pylist()[0])
+
+
+def _part(cells: Cells) -> Part:
+    heads, prefix, depth, head, candidates = (
+        _integer(cells[name] or "") for name in ("heads", "prefix", "depth", "head", "candidates")
+    )
+    if not (DEPTH <= depth <= LONGEST and 0 <= prefix < 1 << depth and 0 < heads <= candidates and head >= 0):
+        raise ValueError
+    kind, text = cells["label_kind"], cells["label"]
+    label = Unlabelled.POSITION if kind is None else _LABELS[kind][2](text or "")
+    maximum, exponent = (_number(cells[name] or "") for name in ("maximum", "exponent"))
+    return Part(Arrival(exponent, heads, prefix, depth), maximum, head, label, candidates)
+
+
+def _written(part: Part) -> tuple[str | None, str | None]:
+    """The kind and the text of the label. Refused for all labels seen or none, so that it tells nothing of the head."""
+    if not part.writable:
+        raise InvalidType(
+            "labels must be text, numbers, dates or bytes, all of them, to be written to Arrow:"
+            " give such labels (dates of pandas as a NumPy array), or pickle the summary"
+        )
+    if part.label is Unlabelled.POSITION:
+        return None, None
+    kind = "surrogates" if _has_surrogates(part.label) else _KIND[type(part.label)]
+    return kind, _LABELS[kind][1](part.label)
+
+
+def _has_surrogates(label: Any) -> bool:
+    """Whether it is a text that UTF-8 cannot hold, as names of files may be."""
+    return isinstance(label, str) and any("\ud800" <= character <= "\udfff" for character in label)

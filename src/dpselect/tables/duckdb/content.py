@@ -1,0 +1,75 @@
+"""A digest of the data that a question reads, by which a ledger tells a retry from the same request on other data.
+
+Of files, all bytes are read. Of frames and relations, only the columns of the question, the person and the groups: the
+rows are taken as a set with repetitions, so their order does not matter, nor how many threads read them. A row becomes
+one text, in which every field has its length before it. The digest has the number of rows, and the sums of both halves
+of the MD5 of every text. That does not stop somebody who forges rows so that the sums agree; they would gain an answer
+that was released before.
+
+A digest is a function of private data, and as secret as the rows. It goes to the ledger, which keeps a salted hash.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb.source import Source, read
+from dpselect.tables.schema import Column, Kind
+
+
+def of_files(paths: Iterable[Path]) -> str:
+    """The digest of files in any order: their bytes, and folders such as year=2024, which may be read as columns."""
+    return _digest(["files", sorted(_of_file(path) for path in paths)])
+
+
+def _of_file(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return [digest, *(part for part in path.absolute().parts[:-1] if "=" in part)]
+
+
+def of_source(source: Source, connection: duckdb.DuckDBPyConnection, columns: Sequence[Column]) -> str:
+    """The digest of what DuckDB reads."""
+    if source.files:
+        return of_files(source.files)
+    texts = " || ".join(_field(_text(column)) for column in columns)
+    sums = ", ".join(f"CAST(sum(md5_number_{half}(row_text)) AS VARCHAR)" for half in ("lower", "upper"))
+
+    def add_up(reading: Source) -> list[Any]:
+        cursor = connection.cursor()
+        reading.attach(cursor)
+        query = f"SELECT count(*), {sums} FROM (SELECT {texts} AS row_text FROM ({reading.query}))"
+        return cursor.execute(query, reading.parameters).fetchall()
+
+    return of_sums(columns, read(source, [column.name for column in columns], add_up))
+
+
+def of_sums(columns: Sequence[Column], found: Sequence[Sequence[Any]]) -> str:
+    """The digest of rows whose number and sums an engine has found."""
+    [numbers] = found
+    return _digest(["rows", [column.kind.name for column in columns], [str(number) for number in numbers]])
+
+
+def _text(column: Column) -> str:
+    """The expression of DuckDB's SQL for a value as text. It cannot fail on a row, nor depend on a time zone."""
+    if column.kind not in (Kind.TIMESTAMP, Kind.ZONED):
+        return f"TRY_CAST({sql.identifier(column.name)} AS VARCHAR)"
+    moment = sql.compared(column, column.kind)
+    type_ = "TIMESTAMPTZ" if column.kind is Kind.ZONED else "TIMESTAMP"
+    return (
+        f"CASE WHEN isfinite({moment}) THEN CAST(epoch_us({moment}) AS VARCHAR)"
+        f" WHEN {moment} = CAST('infinity' AS {type_}) THEN '+' WHEN {moment} IS NOT NULL THEN '-' END"
+    )
+
+
+def _field(text: str) -> str:
+    return f"CASE WHEN {text} IS NULL THEN '-' ELSE concat(strlen({text}), ':', {text}) END"
+
+
+def _digest(content: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()

@@ -1,0 +1,235 @@
+"""A progress bar on standard error while an engine counts, if somebody is watching.
+
+The statements that count, in steps with names of their own: rows, facts, kept facts, counts.
+
+The user's columns are renamed in the first step, so that no name of theirs meets one of ours. A fact is that an
+individual (in a group) has an item: a candidate, or a place on a grid.
+
+DuckDB counts: one statement for each question, and no row ever reaches Python.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dpselect._types import Counts
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.tables.candidates import Values
+from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb.content import of_source
+from dpselect.tables.duckdb.lists import arrow_list, different_values, listed
+from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
+from dpselect.tables.grid import Grid
+from dpselect.tables.questions import Groups, Individuals, Places, counted, peeled
+from dpselect.tables.schema import Column
+
+_SILENT_SECONDS = 1.0
+_STEP_SECONDS = 0.1
+
+
+@contextmanager
+def shown_progress(percent: Callable[[], float]) -> Iterator[None]:
+    """Show a bar while the body runs, after a second of silence. `percent` tells how far it is, or less than zero."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(percent, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _watch(percent: Callable[[], float], done: threading.Event) -> None:
+    if done.wait(_SILENT_SECONDS):
+        return
+    # rich is slow to import, and rarely needed here.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("Counting", total=None)
+        while not done.wait(_STEP_SECONDS):
+            reached = percent()
+            if reached >= 0:
+                progress.update(task, total=100, completed=reached)
+
+
+CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
+
+
+def counting(source: str, column: Column, candidates: Values, who: Individuals) -> str:
+    """Individuals for each candidate (in each group). A person counts once, however many rows they have."""
+    if who.groups is None:
+        return _counting_of_all(source, column, candidates, who)
+    facts = _facts(
+        source,
+        sql.compared(column, candidates.kind),
+        who,
+        item="candidate.place",
+        join=f"JOIN ({listed(CANDIDATES, candidates, column)}) AS candidate ON item = candidate.value",
+    )
+    counted = "facts" if who.person is None else f"(SELECT DISTINCT grp, person, item FROM {_kept_name(who)})"
+    result = f"SELECT grp, item AS place, count(*) AS individuals FROM {counted} GROUP BY grp, item"
+    return f"WITH {facts}{_kept(who)} {result}"
+
+
+def _counting_of_all(source: str, column: Column, candidates: Values, who: Individuals) -> str:
+    """Count all values, then pick the candidates: DuckDB is faster so than when every row must find its candidate."""
+    person = "" if who.person is None else f", {sql.identifier(who.person.name)} AS person"
+    values = f"SELECT {sql.compared(column, candidates.kind)} AS item{person} FROM ({source})"
+    number = "count(*)" if who.person is None else "count(DISTINCT person)"
+    counted = f"SELECT item, {number} AS individuals FROM ({values}) WHERE item IS NOT NULL GROUP BY item"
+    public = listed(CANDIDATES, candidates, column)
+    return f"SELECT place, individuals FROM ({counted}) JOIN ({public}) AS candidate ON item = candidate.value"
+
+
+def placing(source: str, column: Column, grid: Grid, who: Individuals) -> str:
+    """Individuals for each place of the grid (in each group), in ascending order."""
+    facts = _facts(source, sql.place(column, grid), who, item="item", join="")
+    standing = "facts"
+    if who.person is not None:
+        kept = _kept_name(who)
+        standing = f"(SELECT grp, quantile_disc(item, 0.5) AS item FROM {kept} GROUP BY grp, person)"
+    counted = f"SELECT grp, item, count(*) AS individuals FROM {standing} GROUP BY grp, item"
+    group = "" if who.groups is None else "grp, "
+    # Arrow has no integers of 128 bits, so that those are split here.
+    split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
+    shown = "item" if sql.is_small(column, grid) else split
+    return f"WITH {facts}{_kept(who)} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
+
+
+def _facts(source: str, expression: str, who: Individuals, *, item: str, join: str) -> str:
+    selected = [f"{expression} AS item"]
+    columns, conditions = [f"{item} AS item"], [f"{item} IS NOT NULL"]
+    if who.person is not None:
+        selected.append(f"{sql.identifier(who.person.name)} AS person")
+        columns.append("person")
+        conditions.append("person IS NOT NULL")
+    if who.groups is not None:
+        values, column = who.groups.values, who.groups.column
+        selected.append(f"{sql.compared(column, values.kind)} AS member")
+        columns.append("public_group.place AS grp")
+        join += f" JOIN ({listed(GROUPS, values, column)}) AS public_group ON member = public_group.value"
+    else:
+        columns.append("0 AS grp")
+    facts = (
+        f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(selected)} FROM source_rows) {join}"
+        f" WHERE {' AND '.join(conditions)}"
+    )
+    # With a limit on groups the facts are used twice.
+    return f"source_rows AS ({source}), facts AS {'MATERIALIZED ' if is_limited(who) else ''}({facts})"
+
+
+def is_limited(who: Individuals) -> bool:
+    """Whether people are kept in some of their groups only, by a secret salt that the statement then needs."""
+    return who.person is not None and who.groups is not None
+
+
+def _kept_name(who: Individuals) -> str:
+    return "kept" if is_limited(who) else "facts"
+
+
+def _kept(who: Individuals) -> str:
+    return f", kept AS ({_kept_facts(who.groups)})" if who.groups is not None and is_limited(who) else ""
+
+
+def _kept_facts(groups: Groups) -> str:
+    """The facts of at most so many groups for each person.
+
+    The groups of a person are put in the order of a hash of a secret salt, the group and the person: random, and a
+    matter of this person's own rows, whoever else is in the table. Privacy needs only the latter.
+    """
+    # By the engine's own hash, as not every moment that a column can hold can be written.
+    order = "md5_number(concat($salt, ':', grp, ':', hash(person)))"
+    limit = f"row_number() OVER (PARTITION BY person ORDER BY {order}, grp) <= {groups.most}"
+    chosen = f"SELECT person, grp FROM (SELECT DISTINCT person, grp FROM facts) QUALIFY {limit}"
+    return f"SELECT facts.* FROM facts SEMI JOIN ({chosen}) AS chosen USING (person, grp)"
+
+
+class DuckDBEngine:
+    """Counts with DuckDB, which streams files and uses the disk where memory ends."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source_of(source)
+        self._connection = connect()
+        self.columns = schema(self._source, self._connection)
+
+    def listed(self, values: Any, column: Column) -> Values:
+        """Return a public list of values that are different in the type of their column."""
+        return different_values(values, column, self._connection)
+
+    candidates = listed
+
+    def chosen(
+        self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
+    ) -> list[list[Any]]:
+        """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
+        scores = self.counts(column, candidates, who)
+        return [[candidates.items[position] for position in peeled(vector, k, mechanism)] for vector in scores]
+
+    def counts(self, column: Column, candidates: Values, who: Individuals) -> Sequence[Counts]:
+        """Return how many individuals have each candidate: a vector for each group, or one for all."""
+        lists = {CANDIDATES: arrow_list(candidates, column)}
+        found = self._found(lambda rows: counting(rows, column, candidates, who), column, lists, who)
+        scores = np.zeros((_number_of_groups(who), len(candidates)), np.int64)
+        group = 0 if who.groups is None else found["grp"].to_numpy()
+        scores[group, found["place"].to_numpy()] = found["individuals"].to_numpy()
+        return list(scores)
+
+    def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
+        """Return where the individuals' values are on the grid: for each group, or once for all."""
+        found = self._found(lambda rows: placing(rows, column, grid, who), column, {}, who)
+        place, between = _split(found)
+        individuals = found["individuals"].to_numpy()
+        groups = [] if who.groups is None else found["grp"].to_numpy()
+        ends = [*np.searchsorted(groups, np.arange(_number_of_groups(who))).tolist(), place.size]
+        return [
+            Places(place[start:stop], between[start:stop], individuals[start:stop]) for start, stop in pairwise(ends)
+        ]
+
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
+        return counted(lambda: of_source(self._source, self._connection, columns))
+
+    def _found(
+        self, statement: Callable[[str], str], column: Column, lists: dict[str, pa.Table], who: Individuals
+    ) -> pa.Table:
+        """The result of a statement about rows. What the engine itself says of a failure is withheld."""
+        parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if is_limited(who) else {}
+        if who.groups is not None:
+            lists = {**lists, GROUPS: arrow_list(who.groups.values, who.groups.column)}
+
+        def count(source: Source) -> pa.Table:
+            connection = self._connection.cursor()
+            for name, table in lists.items():
+                connection.register(name, table)
+            source.attach(connection)
+            with shown_progress(connection.query_progress):
+                bound = {**parameters, **source.parameters}
+                return connection.sql(statement(source.query), params=bound).to_arrow_table()
+
+        return counted(lambda: read(self._source, who.names(column), count))
+
+
+def _split(found: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """The number of the candidate at or before each value, and whether the value lies behind it."""
+    if "item" not in found.column_names:
+        return found["place"].to_numpy(), found["behind"].to_numpy() != 0
+    item = found["item"].to_numpy()
+    return (item >> 1).view(np.uint64), (item & 1).astype(bool)
+
+
+def _number_of_groups(who: Individuals) -> int:
+    return 1 if who.groups is None else len(who.groups.values)

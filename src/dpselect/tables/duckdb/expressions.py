@@ -1,0 +1,331 @@
+"""Expressions of DuckDB's SQL for the values of a column. None of them can fail on a row: what does not fit is NULL.
+
+User's strings come in as quoted identifiers only; everything else is bound or registered. An expression that raised an
+error on some rows would tell that they are there.
+
+CSV files, line by line: one line is one row, and what is wrong with a line concerns that line only.
+
+A reader that lets a quotation mark run on into the next lines would let one odd field remove the rows of everybody
+behind it, and no sensitivity could bound that. So a value in quotation marks may hold delimiters and doubled quotation
+marks, but no line break. Lines that are not UTF-8, have another number of fields than the header or a quotation mark
+out of place, or have 65,536 bytes or more, are left out; what follows a unit separator (a control character) in a
+line is not read, and not counted. All columns are text: a type guessed from the rows would depend on them.
+
+A line that is left out should not be seen by the time it takes, either. So its length is tested first, then by one
+automaton that it is well-formed and has as many fields as the header; only then is it taken apart.
+"""
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dpselect.errors import InvalidValue, withheld
+from dpselect.tables.files import shown
+from dpselect.tables.grid import Grid
+from dpselect.tables.schema import Column, Kind
+
+# Digits after the point that are kept of a decimal number that is written as text.
+_TEXT_DIGITS = 9
+_SMALL = 2**62
+
+
+def identifier(name: str) -> str:
+    """A quoted identifier: nothing in the name can end the quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+_WIDE_INTEGERS = ("UBIGINT", "HUGEINT")
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", *_WIDE_INTEGERS)
+_KINDS = {
+    "BOOLEAN": Kind.BOOLEAN,
+    **dict.fromkeys(_INTEGERS, Kind.INTEGER),
+    "FLOAT": Kind.FLOAT,
+    "DOUBLE": Kind.FLOAT,
+    "VARCHAR": Kind.TEXT,
+    "UUID": Kind.TEXT,
+    "DATE": Kind.DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"), Kind.ZONED),
+}
+
+
+def column(name: str, type_: str, untyped: bool = False) -> Column:
+    """The column that DuckDB describes; text is untyped if its source has no types."""
+    decimal = re.fullmatch(r"DECIMAL\([0-9]+,([0-9]+)\)", type_)
+    if decimal is not None:
+        return Column(name, type_, Kind.DECIMAL, int(decimal[1]))
+    if type_.startswith("ENUM(") and type_.endswith(")"):  # and no list of them
+        return Column(name, "ENUM", Kind.TEXT)
+    kind = _KINDS.get(type_, Kind.OTHER)
+    return Column(name, _outer(type_) if kind is Kind.OTHER else type_, kind, untyped=untyped and type_ == "VARCHAR")
+
+
+def _outer(type_: str) -> str:
+    """A type without what it is made of: members of an enum, and names of fields, are data if they were inferred."""
+    if re.fullmatch(r"[A-Z0-9_ ]+(\([0-9]+,[0-9]+\))?(\[[0-9]*\])*", type_):
+        return type_
+    return "LIST" if type_.endswith("]") else type_.partition("(")[0].strip('"')
+
+
+def is_wide(column: Column) -> bool:
+    """Whether 64 bits with a sign do not hold the whole numbers of a column."""
+    return column.type in _WIDE_INTEGERS
+
+
+def compared(column: Column, kind: Kind) -> str:
+    """The column as it is compared with values of a kind; NULL where it holds none."""
+    x = identifier(column.name)
+    if column.kind is Kind.TEXT:
+        return _from_text(column, kind)
+    if column.kind is Kind.INTEGER:
+        return f"TRY_CAST({x} AS HUGEINT)" if is_wide(column) else f"CAST({x} AS BIGINT)"
+    if column.kind is Kind.ZONED:
+        return f"TRY_CAST({x} AS TIMESTAMPTZ)"
+    return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
+
+
+def _from_text(column: Column, kind: Kind) -> str:
+    x = identifier(column.name) if column.type == "VARCHAR" else f"CAST({identifier(column.name)} AS VARCHAR)"
+    if kind is Kind.TEXT:
+        return x
+    if kind is Kind.INTEGER:  # DuckDB would read 12.5 as 13
+        return rf"CASE WHEN regexp_full_match({x}, '\s*[-+]?[0-9]+\s*') THEN TRY_CAST({x} AS HUGEINT) END"
+    types = {Kind.BOOLEAN: "BOOLEAN", Kind.DECIMAL: f"DECIMAL(38,{2 * _TEXT_DIGITS})", Kind.FLOAT: "DOUBLE"}
+    return f"TRY_CAST({x} AS {types.get(kind, kind.name)})"
+
+
+def type_of_candidates(column: Column, kind: Kind) -> str:
+    """The type of the expression of `compared`."""
+    if kind is Kind.INTEGER and column.kind is not Kind.DECIMAL:
+        return "HUGEINT" if column.kind is Kind.TEXT or is_wide(column) else "BIGINT"
+    if Kind.DECIMAL in (kind, column.kind):
+        return column.type if column.kind is Kind.DECIMAL else f"DECIMAL(38,{2 * _TEXT_DIGITS})"
+    # In a column of 32-bit floats the candidate 0.1 is the float of that size that one writes as 0.1.
+    floats = column.type if column.kind is Kind.FLOAT else "DOUBLE"
+    names = {Kind.FLOAT: floats, Kind.TEXT: "VARCHAR", Kind.ZONED: "TIMESTAMPTZ"}
+    return names.get(kind, kind.name)
+
+
+def place(column: Column, grid: Grid) -> str:
+    """Twice the number of the candidate at or before a value, plus one if the value lies behind it; else NULL."""
+    if grid.kind is Kind.FLOAT:
+        return _place_of_float(column, grid)
+    first, last, step = _in_units(column, grid)
+    integer = "BIGINT" if is_small(column, grid) else "HUGEINT"
+    offset = f"(CAST({_units(column, grid, first, last)} AS {integer}) - {_literal(first)})"
+    if step == 1:
+        return f"2 * {offset}"
+    return f"2 * ({offset} // {step}) + CAST({offset} % {step} <> 0 AS {integer})"
+
+
+def is_small(column: Column, grid: Grid) -> bool:
+    """Whether 64 bits are enough for the places of the grid."""
+    first, last, _ = _in_units(column, grid)
+    return grid.kind is Kind.FLOAT or max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL
+
+
+def _in_units(column: Column, grid: Grid) -> tuple[int, int, int]:
+    """First, last and step of the grid in the units in which values of the column are compared."""
+    finer = 10 ** (_digits(column, grid) - grid.digits)
+    return grid.first * finer, grid.last * finer, grid.step * finer
+
+
+def _digits(column: Column, grid: Grid) -> int:
+    """Digits after the point of the units in which a value is compared with the candidates."""
+    if column.kind is Kind.TEXT and grid.kind in (Kind.INTEGER, Kind.DECIMAL):
+        return max(_TEXT_DIGITS, grid.digits)
+    return grid.digits
+
+
+def _literal(units: int) -> str:
+    return f"(CAST('{units}' AS HUGEINT))" if abs(units) >= _SMALL else f"({units})"
+
+
+def _clamped(x: str, low: str, high: str) -> str:
+    """The value between two bounds; NULL stays NULL, which least and greatest would drop."""
+    return f"CASE WHEN {x} IS NOT NULL THEN least(greatest({x}, {low}), {high}) END"
+
+
+def _units(column: Column, grid: Grid, first: int, last: int) -> str:
+    """The value in units, clamped before anything could overflow."""
+    if grid.kind is Kind.DATE:
+        x = identifier(column.name) if column.kind is Kind.DATE else _from_text(column, Kind.DATE)
+        low, high = (f"(DATE '1970-01-01' + ({days}))" for days in (first, last))
+        return f"({_clamped(x, low, high)} - DATE '1970-01-01')"
+    if grid.kind in (Kind.TIMESTAMP, Kind.ZONED):
+        x = _from_text(column, Kind.TIMESTAMP) if column.kind is Kind.TEXT else compared(column, grid.kind)
+        type_ = "TIMESTAMPTZ" if grid.kind is Kind.ZONED else "TIMESTAMP"
+        infinite = f"CASE WHEN {x} = CAST('infinity' AS {type_}) THEN {last} WHEN {x} IS NOT NULL THEN {first} END"
+        return f"CASE WHEN isfinite({x}) THEN {_clamped(f'epoch_us({x})', str(first), str(last))} ELSE {infinite} END"
+    if column.kind is Kind.INTEGER:
+        return _clamped(compared(column, Kind.INTEGER), _literal(first), _literal(last))
+    return _units_of_decimal(column, grid, first, last)
+
+
+def _units_of_decimal(column: Column, grid: Grid, first: int, last: int) -> str:
+    """A decimal, or a text that is read as one; a text with too many digits for that is clamped by its float.
+
+    DuckDB reads no decimal from 1e40, which is too large, nor from 1e-999999999, whose exponent is: that is a zero.
+    """
+    digits = _digits(column, grid)
+    low, high = (f"CAST('{_decimal_text(units, digits)}' AS DECIMAL(38,{digits}))" for units in (first, last))
+    if column.kind is Kind.DECIMAL:
+        return f"{_clamped(identifier(column.name), low, high)} * {10**digits}"
+    decimal = f"TRY_CAST({identifier(column.name)} AS DECIMAL(38,{digits}))"
+    double = f"TRY_CAST({identifier(column.name)} AS DOUBLE)"
+    zero = f"least(greatest(CAST(0 AS DECIMAL(38,{digits})), {low}), {high})"
+    finite = f"CASE WHEN {double} >= 1 THEN {high} WHEN {double} <= -1 THEN {low} ELSE {zero} END"
+    beyond = _if_a_number(double, finite=finite, low=low, high=high)
+    return f"coalesce({_clamped(decimal, low, high)}, {beyond}) * {10**digits}"
+
+
+def _decimal_text(units: int, digits: int) -> str:
+    return f"{units}e-{digits}" if digits else str(units)
+
+
+def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
+    """What a float gives if it is finite, and the bounds for the infinities; NULL for NaN.
+
+    Not by isnan: DuckDB takes that from the statistics of a Parquet file, which leave NaN out.
+    """
+    infinities = f"WHEN {x} = CAST('inf' AS DOUBLE) THEN {high} WHEN {x} = CAST('-inf' AS DOUBLE) THEN {low}"
+    return f"CASE WHEN {x} * 0 = 0 THEN {finite} {infinities} END"
+
+
+def _place_of_float(column: Column, grid: Grid) -> str:
+    """Compare a float with the candidate nearest to it.
+
+    Candidates are c_i = (first + i step) / 10**digits, one rounding of a quotient of two integers that floats hold
+    exactly. Let t = (x - c_0) / d for the true x and d = step / 10**digits. The computed quotient errs by the roundings
+    of c_0, of x - c_0, of d and of the quotient: at most four times 2**-53 times |units| / step <= 2**48, so by less
+    than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between c_(i-1) and c_(i+1), and
+    comparing it with c_i settles where.
+    """
+    x = (
+        _from_text(column, Kind.FLOAT)
+        if column.kind is Kind.TEXT
+        else f"CAST({compared(column, Kind.FLOAT)} AS DOUBLE)"
+    )
+    low, high = (repr(units / 10**grid.digits) for units in (grid.first, grid.last))
+    low, high = (f"CAST({bound} AS DOUBLE)" for bound in (low, high))
+    clamped = f"{_if_a_number(x, finite=_clamped(x, low, high), low=low, high=high)}"
+    index = f"CAST(round(({clamped} - {low}) / CAST({grid.step / 10**grid.digits!r} AS DOUBLE)) AS BIGINT)"
+    nearest = f"(CAST(({grid.first}) + {index} * {grid.step} AS DOUBLE) / CAST({10**grid.digits} AS DOUBLE))"
+    return f"2 * {index} + CASE WHEN {clamped} > {nearest} THEN 1 WHEN {clamped} < {nearest} THEN -1 ELSE 0 END"
+
+
+_DELIMITERS = ",;\t|"
+_LONGEST_HEADER = 1_000_000
+_SEPARATOR = "\x1f"
+LONGEST_LINE = 65_536
+# Where DuckDB gives up a line. It counts the blank lines before a line as part of it, so that this must be far beyond
+# the longest row: else the blank lines of one would hide the row of another.
+LONGEST_READ = 2_000_000
+# RE2, the regular expressions of DuckDB, counts no further.
+_MOST_REPEATS = 1_000
+
+
+def header(path: Path) -> tuple[str, list[str]]:
+    """The delimiter and the column names of a CSV file, both from its first line, which is public."""
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+
+    def first_line() -> str:
+        with opener(path, "rb") as file:
+            return file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
+
+    remedy = "save it as CSV in UTF-8, or as Parquet"
+    unreadable = InvalidValue(f"{shown(path)}: this is not a CSV file in UTF-8: {remedy}")
+    line = withheld(first_line, unreadable, (UnicodeDecodeError, EOFError, OSError, zlib.error))
+    outside = "".join(line.split('"')[::2])  # of quotation marks
+    delimiter = max(_DELIMITERS, key=outside.count)
+    try:
+        names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        names = []
+    _check_names(names, path)
+    return delimiter, names
+
+
+def _check_names(names: Sequence[str], path: Path) -> None:
+    # Names that look like data are not shown: a file without a header would give away its first row.
+    if not all(name.strip() and name.isprintable() for name in names) or not names:
+        raise InvalidValue(f"{shown(path)}: the first line must be a header with a name for each column: add one")
+    if any(_is_number(name) for name in names):
+        raise InvalidValue(f"{shown(path)}: the first line holds numbers, not names of columns: add a header line")
+    if len({name.lower() for name in names}) != len(names):
+        same = "two columns have the same name (upper and lower case are the same)"
+        raise InvalidValue(f"{shown(path)}: {same}: rename one")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def rows(
+    delimiter: str, names: Sequence[str], option: str = "", join: str = "", folders: Mapping[str, str] | None = None
+) -> str:
+    """A query for the rows of CSV files, whose paths are bound to its parameter.
+
+    Names of folders are columns as well (`folders`, by what they are called) if a `join` behind the `option` has them.
+    """
+    # With this new_line, each carriage return and each line feed ends a line, wherever it stands, and what is empty
+    # between two of them is no row. DuckDB's own guess at CRLF would drop the row behind a doubled carriage return.
+    whole = (
+        "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1,"
+        f" delim = '{_SEPARATOR}', quote = '', escape = '', new_line = '\\n',"
+        f" strict_mode = false, ignore_errors = true, hive_partitioning = false, max_line_size = {LONGEST_READ}"
+        f"{option}){join}"
+    )
+    return rows_of(whole, delimiter, names, [*names, *(folders or {})], folders)
+
+
+def rows_of(
+    whole: str, delimiter: str, names: Sequence[str], wanted: Sequence[str], others: Mapping[str, str] | None = None
+) -> str:
+    """A query for some columns of the rows that are in the column `line` of a table.
+
+    The table may have `others`, which are taken as they are: what the user calls them, and what the table does.
+    """
+    carried = others or {}
+    plain = f"WHEN NOT contains(line, '\"') THEN string_split(line, '{delimiter}')"
+    quoted = f"WHEN {_is_well_formed(delimiter, len(names))} THEN {_unquoted(delimiter)}"
+    split = f"CASE WHEN strlen(line) >= {LONGEST_LINE} THEN NULL {plain} {quoted} END"
+    values = {**{name: f"nullif(fields[{i + 1}], '')" for i, name in enumerate(names)}, **carried}
+    columns = ", ".join(f"{values[name]} AS {identifier(name)}" for name in wanted)
+    # A list that is unnested at once. Without it DuckDB pushes conditions below, and splits each line several times.
+    once = ", ".join([f"unnest([{split}]) AS fields", *carried.values()])
+    return f"SELECT {columns} FROM (SELECT {once} FROM {whole}) WHERE len(fields) = {len(names)}"
+
+
+def _is_well_formed(delimiter: str, number: int) -> str:
+    """So many fields, each free of quotation marks, or enclosed in them with those inside doubled."""
+    others = number - 1
+    repeats = f"{{{others}}}" if others <= _MOST_REPEATS else "*"
+    return f"regexp_full_match(line, '{_field(delimiter)}(?:{_escaped(delimiter)}{_field(delimiter)}){repeats}')"
+
+
+def _field(delimiter: str) -> str:
+    # Texts between quotation marks follow each other: the end of one and the start of the next are a doubled mark.
+    return f'(?:(?:"[^"]*")+|[^"{_escaped(delimiter)}]*)'
+
+
+def _escaped(delimiter: str) -> str:
+    return "\\|" if delimiter == "|" else delimiter
+
+
+def _unquoted(delimiter: str) -> str:
+    """The fields of a well-formed line: each is behind a delimiter, once there is one before the first."""
+    # The pattern has no group that must be traced, which makes it fast on long lines.
+    fields = f"regexp_extract_all('{delimiter}' || line, '{_escaped(delimiter)}{_field(delimiter)}')"
+    inside = "replace(field[3:-2], '\"\"', '\"')"
+    return (
+        f"list_transform({fields}, lambda field:"
+        f" CASE WHEN starts_with(field, '{delimiter}\"') THEN {inside} ELSE field[2:] END)"
+    )

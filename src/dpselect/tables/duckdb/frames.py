@@ -1,0 +1,360 @@
+"""Data frames as DuckDB scans them: no value of a row makes it fail, and no type is guessed from the rows.
+
+What cannot be read is a missing value: an object without a text, a text that UTF-8 cannot write, and a moment beyond
+the microseconds of 64 bits. Only the columns that a question needs are converted, and numbers are not copied.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.tables.schema import is_unicode
+
+Array: TypeAlias = Any  # an Arrow array, in one piece or in chunks
+
+# Texts that are converted together: where one is odd, all of them are looked at one by one, so that this costs little.
+_TOGETHER = 4_096
+_TEXT = pa.large_string()
+_PER_SECOND = {"s": 1, "ms": 10**3}
+_LARGEST = 2**63 - 1
+
+
+class FrameColumns(Protocol):
+    """The columns of a data frame."""
+
+    @property
+    def names(self) -> Sequence[Any]:
+        """Return the names, which may be of any type."""
+        ...
+
+    def is_untyped(self, name: str) -> bool:
+        """Return whether the column holds Python objects, which have no common type."""
+        ...
+
+    def scanned(self, names: Sequence[str]) -> Any:
+        """Return what DuckDB scans for these columns."""
+        ...
+
+    def described(self) -> Any:
+        """Return what DuckDB scans for the names and types of all columns; it need not have rows."""
+        ...
+
+
+def columns_of(frame: Any) -> FrameColumns:
+    """The columns of a pandas or polars DataFrame, of Arrow data, or of another object that DuckDB scans."""
+    kinds: dict[tuple[str, str], Callable[[Any], FrameColumns]] = {
+        ("pandas", "DataFrame"): PandasColumns,
+        ("polars", "DataFrame"): PolarsColumns,
+        ("polars", "LazyFrame"): PolarsColumns,
+    }
+    known = ((base.__module__.partition(".")[0], base.__name__) for base in type(frame).__mro__)
+    columns = next((kinds[base] for base in known if base in kinds), ArrowColumns)(frame)
+    _check_names(columns.names)
+    return columns
+
+
+def _check_names(names: Sequence[Any]) -> None:
+    """Refuse names that no question could give. They are not shown: a pivoted frame has data for names."""
+    remedy = "rename the columns first"
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidType(f"source has a column whose name is of type {type(name).__name__}, not text: {remedy}")
+    if not all(name and is_unicode(name) for name in names):
+        raise InvalidValue(f"source has a column whose name is empty or cannot be written in UTF-8: {remedy}")
+    if len({name.lower() for name in names}) != len(names):
+        raise InvalidValue("source has two columns of the same name (upper and lower case are the same): rename one")
+
+
+class PandasColumns:
+    """A pandas DataFrame, column by column: its own common types are not asked for."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame, self.names = frame, list(frame.columns)
+
+    def is_untyped(self, name: str) -> bool:
+        """Return whether this is a column of Python objects."""
+        return str(self._frame.dtypes[name]) == "object"
+
+    def scanned(self, names: Sequence[str]) -> pa.Table:
+        """Return an Arrow table."""
+        return pa.table({name: _from_pandas(self._frame[name]) for name in names})
+
+    def described(self) -> pa.Table:
+        """Return an Arrow table without rows."""
+        return pa.table({name: _from_pandas(self._frame[name].iloc[:0]) for name in self.names})
+
+
+def _from_pandas(series: Any) -> Array:
+    """A pandas Series in the type of Arrow that its dtype says."""
+    dtype = series.dtype
+    kind, readers = (dtype.kind, _NUMPY) if isinstance(dtype, np.dtype) else (type(dtype).__name__, _EXTENSIONS)
+    reader = readers.get(kind)
+    if reader is None:
+        name = dtype.name.partition("[")[0]  # a sparse type names a value, too
+        raise InvalidType(f"source has a column of the pandas type {name}, which cannot be read: drop or cast it")
+    return readable(reader(series))
+
+
+def _as_it_is(series: Any) -> Array:
+    return pa.array(series, from_pandas=True)
+
+
+def _from_objects(series: Any) -> Array:
+    return texts(series.to_numpy(dtype=object))
+
+
+def _from_strings(series: Any) -> Array:
+    return (_from_objects if series.dtype.storage == "python" else _as_it_is)(series)
+
+
+def _from_floats(series: Any) -> Array:
+    """DuckDB has no floats of 16 bits."""
+    wide = np.dtype(np.float32) if series.dtype.itemsize == 2 else series.dtype
+    return pa.array(series.to_numpy(dtype=wide), from_pandas=True)
+
+
+def _from_masked_floats(series: Any) -> Array:
+    """NaN is missing, also where pandas keeps it apart from what is."""
+    return pa.array(series.to_numpy(dtype=series.dtype.numpy_dtype, na_value=np.nan), from_pandas=True)
+
+
+def _from_categories(series: Any) -> Array:
+    """A categorical has the type of its categories, whichever occur."""
+    categories = _from_pandas(series.cat.categories)
+    if isinstance(categories, pa.ChunkedArray):
+        categories = categories.combine_chunks()
+    codes = series.cat.codes.to_numpy()
+    is_known = np.append(categories.is_valid().to_numpy(zero_copy_only=False), False)  # the code -1 is the last
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=~is_known[codes]), categories)
+
+
+# By the kind of NumPy's dtype, and by the name of pandas' own.
+_NUMPY: dict[str, Callable[[Any], Array]] = {
+    "O": _from_objects,
+    "f": _from_floats,
+    **dict.fromkeys("biuMm", _as_it_is),
+}
+_EXTENSIONS: dict[str, Callable[[Any], Array]] = {
+    **dict.fromkeys((f"{sign}Int{bits}Dtype" for sign in ("", "U") for bits in (8, 16, 32, 64)), _as_it_is),
+    **dict.fromkeys(("BooleanDtype", "DatetimeTZDtype", "ArrowDtype"), _as_it_is),
+    **dict.fromkeys(("Float32Dtype", "Float64Dtype"), _from_masked_floats),
+    "StringDtype": _from_strings,
+    "CategoricalDtype": _from_categories,
+}
+
+
+class PolarsColumns:
+    """A polars DataFrame or LazyFrame."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame, self._types = frame, dict(frame.collect_schema())
+        self.names = list(self._types)
+
+    def is_untyped(self, name: str) -> bool:
+        """Return whether this is a column of Python objects."""
+        return str(self._types[name]) == "Object"
+
+    def scanned(self, names: Sequence[str]) -> Any:
+        """Return a part of the frame, or an Arrow table where a column must be converted."""
+        from polars import selectors  # noqa: PLC0415 - imported when used
+
+        part = self._frame.select(selectors.by_name(*names))
+        if not any(self.is_untyped(name) or _is_zoned(self._types[name]) for name in names):
+            return part
+        whole = part.collect() if hasattr(part, "collect") else part
+        return pa.table({name: self._converted(whole.get_column(name)) for name in names})
+
+    def _converted(self, series: Any) -> Array:
+        return texts(series.to_list()) if self.is_untyped(series.name) else readable(series.to_arrow())
+
+    def described(self) -> Any:
+        """Return a frame without rows."""
+        import polars as pl  # noqa: PLC0415 - imported when used
+
+        return pl.DataFrame(schema={name: pl.String if str(t) == "Object" else t for name, t in self._types.items()})
+
+
+def _is_zoned(dtype: Any) -> bool:
+    """Whether DuckDB fails on some values of this type of polars."""
+    return getattr(dtype, "time_unit", None) == "ms" and getattr(dtype, "time_zone", None) is not None
+
+
+class ArrowColumns:
+    """An Arrow table, record batch or dataset, or another object that DuckDB knows how to scan."""
+
+    def __init__(self, frame: Any) -> None:
+        schema = getattr(frame, "schema", None)
+        self._frame, self._schema = frame, schema if isinstance(schema, pa.Schema) else pa.schema([])
+        self.names = self._schema.names
+
+    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
+        """Return False."""
+        return False
+
+    def described(self) -> Any:
+        """Return the frame itself: DuckDB looks at its schema."""
+        return self._frame
+
+    def scanned(self, names: Sequence[str]) -> Any:
+        """Return the frame itself, or a stream of these columns where one must be converted."""
+        if any(_fails(self._schema.field(name).type) for name in names if name in self.names):
+            return stream([self._frame], names)
+        return self._frame
+
+
+class ParquetColumns:
+    """Parquet files as Arrow reads them. DuckDB fails on text that is not UTF-8, and on moments beyond microseconds."""
+
+    def __init__(self, paths: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> None:
+        """Read the schemas; `folders` has the value of each file for every column that names of folders are."""
+        schemas = _schemas_of(paths)
+        self._paths, self._folders = paths, folders
+        self.names = schemas[0].names if schemas else []
+        types = {name: [schema.field(name).type for schema in schemas] for name in self.names}
+        self._alike = {name for name, each in types.items() if all(map(_is_read_alike, each))}
+        self._coarse = {name for name, each in types.items() if any(map(is_coarse, each))}
+
+    def can_read(self, names: Sequence[str]) -> bool:
+        """Return whether Arrow reads the same values of these columns as DuckDB does."""
+        return self._alike.issuperset(set(names) - self._folders.keys())
+
+    def must_read(self, names: Sequence[str]) -> bool:
+        """Return whether DuckDB could fail on moments of these columns."""
+        return not self._coarse.isdisjoint(names)
+
+    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
+        """Return False."""
+        return False
+
+    def described(self) -> Any:
+        """Return a dataset: DuckDB looks at its schema."""
+        return pads.dataset(self._paths[0], format="parquet")
+
+    def scanned(self, names: Sequence[str]) -> pa.RecordBatchReader:
+        """Return a stream of all files."""
+        own = [name for name in names if name not in self._folders]
+        parts = [pads.dataset(path, format="parquet") for path in self._paths]
+        return stream(parts, own, {name: self._folders[name] for name in names if name in self._folders})
+
+
+def _schemas_of(paths: Sequence[Path]) -> list[pa.Schema]:
+    """The schemas of the files; none if Arrow cannot read one of them, or its names are not those of the first."""
+    try:
+        schemas = [pq.read_schema(path) for path in paths]
+    except (pa.ArrowException, OSError):
+        return []
+    same = all(schema.names == schemas[0].names for schema in schemas)
+    return schemas if same and len(set(schemas[0].names)) == len(schemas[0].names) else []
+
+
+def _is_read_alike(type_: pa.DataType) -> bool:
+    """Whether DuckDB reads the same values from a Parquet file and from Arrow's reading of it."""
+    type_ = _unpacked(type_)
+    kinds = ("boolean", "integer", "float32", "float64", "string", "large_string", "decimal128", "date32")
+    fine = pa.types.is_timestamp(type_) and type_.unit != "ns"  # timestamps of 96 bits do not fit nanoseconds
+    return fine or any(getattr(pa.types, f"is_{kind}")(type_) for kind in kinds)
+
+
+def stream(
+    parts: Sequence[Any], names: Sequence[str], others: Mapping[str, Sequence[str | None]] | None = None
+) -> pa.RecordBatchReader:
+    """These columns of Arrow tables, record batches or datasets one after the other; moments in microseconds.
+
+    `others` are columns of text that have one value in each part.
+    """
+    constant = others or {}
+    own = {name: _fine(_unpacked(parts[0].schema.field(name).type)) for name in names}
+    schema = pa.schema({**own, **dict.fromkeys(constant, pa.string())})
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, part in enumerate(parts):
+            for batch in _batches(part, names):
+                columns = [microseconds(batch.column(name)).cast(type_) for name, type_ in own.items()]
+                columns += [pa.repeat(pa.scalar(each[number], pa.string()), len(batch)) for each in constant.values()]
+                yield pa.record_batch(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _batches(part: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    if hasattr(part, "scanner"):
+        return iter(part.scanner(columns={name: pads.field(name) for name in names}).to_batches())
+    return iter([part] if isinstance(part, pa.RecordBatch) else part.select(list(names)).to_batches())
+
+
+def is_coarse(type_: pa.DataType) -> bool:
+    """Whether this is a type of timestamps whose unit is larger than a microsecond."""
+    type_ = _unpacked(type_)
+    return pa.types.is_timestamp(type_) and type_.unit in _PER_SECOND
+
+
+def _fails(type_: pa.DataType) -> bool:
+    """Whether DuckDB fails on some values of this type: it converts them when it scans."""
+    return is_coarse(type_) and _unpacked(type_).tz is not None
+
+
+def _fine(type_: pa.DataType) -> pa.DataType:
+    return pa.timestamp("us", type_.tz) if is_coarse(type_) else type_
+
+
+def _unpacked(type_: pa.DataType) -> pa.DataType:
+    packed = pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_)
+    return _unpacked(type_.value_type) if packed else type_
+
+
+def readable(array: Array) -> Array:
+    """The values in a type on which DuckDB does not fail; the array itself if it has one."""
+    return microseconds(array) if _fails(array.type) else array
+
+
+def microseconds(array: Array) -> Array:
+    """Timestamps of larger units in microseconds, without those beyond 64 bits; other arrays as they are."""
+    if not is_coarse(array.type):
+        return array
+    while array.type != _unpacked(array.type):
+        decode = pc.run_end_decode if pa.types.is_run_end_encoded(array.type) else pc.dictionary_decode
+        array = decode(array)
+    most = _LARGEST // (10**6 // _PER_SECOND[array.type.unit])
+    whole = array.cast(pa.int64())
+    is_near = pc.and_(pc.less_equal(whole, most), pc.greater_equal(whole, -most))
+    near = pc.if_else(is_near, whole, pa.scalar(None, pa.int64()))
+    return near.cast(array.type).cast(_fine(array.type))
+
+
+def texts(values: Sequence[Any] | np.ndarray[Any, Any]) -> pa.ChunkedArray:
+    """The texts of Python objects, as `str` gives them; None, NaN, NA and NaT, and what has none, are missing."""
+    parts = (values[start : start + _TOGETHER] for start in range(0, len(values), _TOGETHER))
+    return pa.chunked_array([_texts_together(part) for part in parts], _TEXT)
+
+
+_PLAIN = {"str", "NoneType", "float", "NAType", "NaTType"}
+_MISSING = {"NoneType", "NAType", "NaTType", "MaskedConstant"}
+
+
+def _texts_together(values: Sequence[Any] | np.ndarray[Any, Any]) -> pa.Array:
+    """Arrow converts texts and missing values by itself. What it refuses, or would read otherwise, is written here."""
+    try:
+        if {kind.__name__ for kind in set(map(type, values))} <= _PLAIN:
+            return pa.array(values, _TEXT, from_pandas=True)
+    except Exception:  # noqa: S110 - a number, a text that UTF-8 cannot write, or a class that has no name
+        pass
+    return pa.array(list(map(_text, values)), _TEXT)
+
+
+def _text(value: Any) -> str | None:
+    """The text of an object; None if it is missing, or if its own methods fail."""
+    try:
+        kind = type(value)
+        if kind.__name__ in _MISSING or (issubclass(kind, float) and math.isnan(value)):
+            return None
+        return str.encode(str(value)).decode()
+    except Exception:
+        return None

@@ -1,0 +1,350 @@
+"""The private folder in which DuckDB keeps the rows that do not fit into memory.
+
+Each process has one folder below the system's temporary folder, which only its user can enter and which is removed when
+the process ends. A process that is killed leaves its folder behind, and the next one removes it: a process holds a lock
+on its folder as long as it lives, so a folder whose lock is free belongs to a dead one. `systemd-tmpfiles` also spares
+folders that are locked.
+
+Where DuckDB reads the rows of a table: files, data frames, Arrow tables, or another DuckDB relation.
+"""
+
+import glob
+import importlib
+import itertools
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.util import Finalize
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
+from dpselect.tables.duckdb import expressions as lines
+from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb.frames import FrameColumns, ParquetColumns, columns_of
+from dpselect.tables.files import Format, Listing, check_once, files_of, shown
+from dpselect.tables.schema import Column
+
+# Windows has no such locks: there the folder of a killed process stays.
+_fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
+_PREFIX = "dpselect-spill-"
+_MADE_BY_US = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
+_MARK = ".dpselect"  # a file in each folder of ours
+
+
+class _Own:
+    """The folder of this process, once there is one."""
+
+    def __init__(self) -> None:
+        self.lock, self.numbers = threading.Lock(), itertools.count()
+        self.folder, self.descriptor = "", -1
+
+    def path(self) -> str:
+        """Return a new path in the folder, or nothing if there is none."""
+        with self.lock, suppress(OSError):
+            if not os.path.isdir(self.folder):
+                self._close()
+                _remove_orphans()
+                self.folder, self.descriptor = _made()
+                # Runs also at the end of a child of `multiprocessing`, and never in a child for its parent.
+                Finalize(None, _remove, (self.folder,), exitpriority=0)
+            return os.path.join(self.folder, str(next(self.numbers)))
+        return ""
+
+    def forget(self) -> None:
+        """Start anew in a forked child, which makes its own folder; the lock stays with the parent."""
+        self._close()
+        self.lock, self.folder = threading.Lock(), ""
+
+    def _close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        self.descriptor = -1
+
+
+_own = _Own()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_own.forget)
+
+
+def spill_path() -> str:
+    """A path for one connection in the folder of this process, at which DuckDB makes a folder when memory ends.
+
+    Where no folder can be made it is empty, and DuckDB then keeps to the memory.
+    """
+    return _own.path()
+
+
+def _made() -> tuple[str, int]:
+    """A new folder and the descriptor that holds its lock."""
+    while True:
+        folder = tempfile.mkdtemp(prefix=_PREFIX)
+        if _fcntl is None:
+            _mark(folder)
+            return folder, -1
+        with suppress(FileNotFoundError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            with suppress(OSError):  # a file system without locks: the folder is removed at the end at least
+                _fcntl.flock(descriptor, _fcntl.LOCK_EX)
+            # Before it was locked, another process may have taken it for an orphan.
+            if os.path.isdir(folder):
+                _mark(folder)
+                return folder, descriptor
+            os.close(descriptor)
+
+
+def _mark(folder: str) -> None:
+    with open(os.path.join(folder, _MARK), "xb"):
+        pass
+
+
+def _remove_orphans() -> None:
+    """Remove the folders of this user whose processes are gone."""
+    if _fcntl is None:
+        return
+    for folder in glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_PREFIX}*")):
+        with suppress(OSError):  # it is in use, or somebody else's
+            _remove_orphan(folder)
+
+
+def _remove_orphan(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        ours = _MADE_BY_US.fullmatch(os.path.basename(folder)) and os.path.lexists(os.path.join(folder, _MARK))
+        if ours and os.fstat(descriptor).st_uid == os.geteuid():
+            _fcntl.flock(descriptor, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+            _remove(folder)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+_Read = TypeVar("_Read")
+
+_FRAME = "dpselect_rows"
+_UNREADABLE = "the table cannot be opened: check that it is what it says it is"
+# DuckDB calls its own cipher unsafe because its keys come from a weak generator. Another one would be an extension that
+# opens the network. The folder's permissions protect the rows; the cipher is for what a killed process leaves behind.
+_ENCRYPTED = {"temp_file_encryption": True, "force_mbedtls_unsafe": True}
+_KINDS = "give a path, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
+
+
+class Source(Protocol):
+    """Rows, as a query with named parameters."""
+
+    query: str
+    parameters: dict[str, Any]
+    files: Sequence[Path]  # empty if the rows are not in files
+
+    def is_untyped(self, column: str) -> bool:
+        """Return whether the source knows no type of this column, and gives it as text."""
+        ...
+
+    def readings(self, names: Sequence[str]) -> "Sequence[Source]":
+        """Return the rows for a question about these columns: ways to read them, each for where the one before fails.
+
+        No value of a row makes the last one fail.
+        """
+        ...
+
+    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
+        """Make the rows reachable for the next statement; only their types if `empty`."""
+        ...
+
+
+def read(source: Source, names: Sequence[str], how: Callable[[Source], _Read]) -> _Read:
+    """What `how` gives for these columns: by the first way of reading them on which DuckDB does not fail."""
+    *others, last = source.readings(names)
+    for reading in others:
+        with suppress(duckdb.InvalidInputException):
+            return how(reading)
+    return how(last)
+
+
+class Files:
+    """CSV or Parquet files with one schema."""
+
+    def __init__(self, listing: Listing) -> None:
+        paths = listing.paths
+        self.files: Sequence[Path] = paths
+        self._untyped = listing.format is Format.CSV
+        self._by_arrow: ParquetColumns | None = None
+        header = common_header(paths) if self._untyped else None
+        names = _parquet_names(paths) if header is None else header[1]
+        self._folders = Folders(listing, names)
+        bound = {"paths": [_literal(path) for path in paths]}
+        self.parameters: dict[str, Any] = bound | self._folders.parameters
+        if header is not None:
+            self.query = lines.rows(*header, self._folders.option, self._folders.join, self._folders.columns)
+        else:
+            scan = f"read_parquet($paths, hive_partitioning = false{self._folders.option}){self._folders.join}"
+            self.query = f"SELECT {self._folders.renamed} FROM {scan}"
+            self._by_arrow = ParquetColumns(paths, listing.folder_columns(names))
+
+    def is_untyped(self, column: str) -> bool:
+        """Return whether the files are CSV, or this is the name of a folder: both hold values in writing."""
+        return self._untyped or column in self._folders.columns
+
+    def readings(self, names: Sequence[str]) -> Sequence[Source]:
+        """Return the files themselves, and what Arrow reads of them where DuckDB fails on values of these types."""
+        if self._by_arrow is None or not self._by_arrow.can_read(names):
+            return [self]
+        by_arrow = Frame(self._by_arrow, names)
+        return [by_arrow] if self._by_arrow.must_read(names) else [self, by_arrow]
+
+    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002
+        """Check that each file still counts once; their paths are bound."""
+        check_once(self.files)
+
+
+class Folders:
+    """The columns that names of folders are, as pieces of a query that joins them with the rows by the files' paths.
+
+    DuckDB's own reading of such names is off: it guesses types from the values, and reads the folders above as well.
+    """
+
+    def __init__(self, listing: Listing, names: Sequence[str]) -> None:
+        values = list(listing.folder_columns(names).items())
+        prefix = "dpselect_"
+        while any(name.lower().startswith(prefix) for name in names):  # no name of ours is one of the user's
+            prefix += "_"
+        self.columns = {key: f"{prefix}{i}" for i, (key, _) in enumerate(values)}
+        self.parameters: dict[str, Any] = {f"folder{i}": column for i, (_, column) in enumerate(values)}
+        self.option, self.join, self.renamed = "", "", "*"
+        if values:
+            file = f"{prefix}file"
+            self.parameters["files"] = [str(path) for path in listing.paths]
+            texts = (f"CAST(unnest($folder{i}) AS VARCHAR) AS {name}" for i, name in enumerate(self.columns.values()))
+            self.option = f", filename = '{file}'"
+            self.join = f" LEFT JOIN (SELECT unnest($files) AS {file}, {', '.join(texts)}) USING ({file})"
+            renamed = (f"{name} AS {sql.identifier(key)}" for key, name in self.columns.items())
+            self.renamed = f"* EXCLUDE ({file}) RENAME ({', '.join(renamed)})"
+
+
+class Frame:
+    """Columns of a data frame, or of something else that Arrow carries."""
+
+    query = f"SELECT * FROM {_FRAME}"
+    files: Sequence[Path] = ()
+
+    def __init__(self, columns: FrameColumns, names: Sequence[str] = ()) -> None:
+        self._columns, self._names = columns, names
+        self.parameters: dict[str, Any] = {}
+
+    def is_untyped(self, column: str) -> bool:
+        """Return whether this is a column of Python objects."""
+        return self._columns.is_untyped(column)
+
+    def readings(self, names: Sequence[str]) -> Sequence[Source]:
+        """Return the frame with no more than these columns converted."""
+        return [Frame(self._columns, names)]
+
+    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
+        """Register the columns of this question, or the types of all."""
+        connection.register(_FRAME, self._columns.described() if empty else self._columns.scanned(self._names))
+
+
+class Relation:
+    """A relation of the user's own connection; its rows stream through Arrow."""
+
+    names: Sequence[Any] = ()
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+
+    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
+        """Return False."""
+        return False
+
+    def described(self) -> Any:
+        """Return an Arrow table without rows."""
+        return self._relation.limit(0).to_arrow_table()
+
+    def scanned(self, names: Sequence[str]) -> Any:  # noqa: ARG002 - all columns
+        """Return a new stream, which can be read once and must be read to its end."""
+        return self._relation.to_arrow_reader()
+
+
+def source_of(source: Any) -> Source:
+    """The rows of whatever the user gave."""
+    if isinstance(source, (str, Path)):
+        return Files(files_of(str(source)))
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return Frame(Relation(source))
+    if isinstance(source, pa.RecordBatchReader):
+        raise InvalidType("source is a stream that can be read only once: read it into a table first")
+    if any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
+        return Frame(withheld(lambda: columns_of(source), EngineFailure(_UNREADABLE)))
+    raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
+
+
+def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
+    """A private connection in memory that never reaches for the network or for variables of the caller.
+
+    Rows that do not fit into memory go to a private folder, unless it `spills` nothing and fails instead.
+    """
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+        # A pandas column of Python objects is text, whatever its first rows hold.
+        "pandas_analyze_sample": 0,
+        "temp_directory": spill_path() if spills else "",
+    }
+    with suppress(duckdb.Error):  # a DuckDB that knows one of these options no more
+        return duckdb.connect(config={**config, **_ENCRYPTED})
+    return duckdb.connect(config=config)
+
+
+def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str, Column]:
+    """The columns with their types, without reading a row."""
+
+    def describe() -> list[Any]:
+        source.attach(connection, empty=True)
+        return connection.execute(f"DESCRIBE {source.query}", source.parameters).fetchall()
+
+    # What the engine or the user's own relation raises may quote a value.
+    described = withheld(describe, EngineFailure(_UNREADABLE))
+    return {name: sql.column(name, type_, source.is_untyped(name)) for name, type_, *_ in described}
+
+
+def _literal(path: Path) -> str:
+    """The path for DuckDB, which reads patterns: a file named t[1].csv is not t1.csv."""
+    return glob.escape(str(path))
+
+
+def common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
+    """The header that all of the CSV files have."""
+    first = lines.header(paths[0])
+    for path in paths[1:]:
+        if lines.header(path) != first:
+            same = "give files with the same columns"
+            raise InvalidValue(f"{shown(path)}: its header is not that of {shown(paths[0])}: {same}")
+    return first
+
+
+def _parquet_names(paths: Sequence[Path]) -> list[str]:
+    """The names of the columns that all of the Parquet files have, in the same types."""
+    connection = connect()
+    first = _parquet_columns(paths[0], connection)
+    for path in paths[1:]:
+        if _parquet_columns(path, connection) != first:
+            same = "give files with the same columns"
+            raise InvalidValue(f"{shown(path)}: its columns are not those of {shown(paths[0])}: {same}")
+    return [name for name, *_ in first]
+
+
+def _parquet_columns(path: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    query = "DESCRIBE SELECT * FROM read_parquet($path, hive_partitioning = false)"
+    cut = InvalidValue(f"{shown(path)}: this is not a complete Parquet file: give a CSV or Parquet file")
+    return withheld(lambda: connection.execute(query, {"path": _literal(path)}).fetchall(), cut, duckdb.Error)

@@ -1,0 +1,139 @@
+"""The kinds of columns that questions can be asked about. A column's kind is part of the public schema."""
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from dpselect._numbers import NotExact, NotFinite, decimal_from_text, rational_from_text
+from dpselect.errors import InvalidValue
+
+
+class Kind(Enum):
+    """What the values of a column are."""
+
+    BOOLEAN = "true or false"
+    INTEGER = "whole numbers"
+    DECIMAL = "decimal numbers"
+    FLOAT = "floating-point numbers"
+    TEXT = "text"
+    DATE = "dates"
+    TIMESTAMP = "timestamps"
+    ZONED = "timestamps with a time zone"
+    OTHER = "something that no question can be asked about"
+
+
+# What the values of a column can be compared with, exactly.
+COMPARABLE: dict[Kind, frozenset[Kind]] = {
+    Kind.BOOLEAN: frozenset({Kind.BOOLEAN}),
+    Kind.INTEGER: frozenset({Kind.INTEGER}),
+    Kind.DECIMAL: frozenset({Kind.INTEGER, Kind.DECIMAL}),
+    Kind.FLOAT: frozenset({Kind.INTEGER, Kind.FLOAT}),
+    Kind.TEXT: frozenset({Kind.TEXT}),
+    Kind.DATE: frozenset({Kind.DATE}),
+    Kind.TIMESTAMP: frozenset({Kind.TIMESTAMP}),
+    Kind.ZONED: frozenset({Kind.ZONED}),
+    Kind.OTHER: frozenset(),
+}
+_IN_WRITING = frozenset(Kind) - {Kind.OTHER, Kind.ZONED}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the public schema: its name, the engine's type, what that holds, and digits after the point.
+
+    A column of text is `untyped` if its source has no types, as a CSV file: then it may hold values of any kind in
+    writing, and the question says of which.
+    """
+
+    name: str
+    type: str
+    kind: Kind
+    digits: int = 0
+    untyped: bool = False
+
+    @property
+    def comparable(self) -> frozenset[Kind]:
+        """Return the kinds of values with which those of the column can be compared."""
+        return _IN_WRITING if self.untyped else COMPARABLE[self.kind]
+
+
+# In this order: a bool is an int, and a timestamp is a date.
+_KINDS_OF_TYPES: tuple[tuple[Any, Kind], ...] = (
+    ((bool, np.bool_), Kind.BOOLEAN),
+    (Integral, Kind.INTEGER),
+    (Decimal, Kind.DECIMAL),
+    ((float, np.floating), Kind.FLOAT),
+    (str, Kind.TEXT),
+    (datetime.datetime, Kind.TIMESTAMP),
+    (datetime.date, Kind.DATE),
+)
+
+
+def kind_of_value(value: Any) -> Kind | None:
+    """The kind of a Python or NumPy scalar; None for what is none of them."""
+    kind = next((kind for types, kind in _KINDS_OF_TYPES if isinstance(value, types)), None)
+    if kind is Kind.TIMESTAMP and value != value:  # noqa: PLR0124 - pandas' NaT is a datetime, and no time
+        return None
+    return Kind.ZONED if kind is Kind.TIMESTAMP and value.tzinfo is not None else kind
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can write a text: it has no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def digits_after_point(number: Decimal) -> int:
+    """How many digits a finite decimal has after the point, without zeros at its end.
+
+    Written with no operation of `decimal` that rounds to the precision of the thread's own context.
+    """
+    _, digits, exponent = number.as_tuple()
+    shown = "".join(map(str, digits))
+    zeros = len(shown) - len(shown.rstrip("0"))
+    return max(0, -int(exponent) - zeros) if number else 0
+
+
+def _boolean_from_text(text: str) -> bool:
+    return {"true": True, "false": False}[text.strip().lower()]
+
+
+def _integer_from_text(text: str) -> int:
+    number = rational_from_text(text)
+    if number.denominator != 1:
+        raise ValueError
+    return int(number)
+
+
+def _zoned_from_text(text: str) -> datetime.datetime:
+    moment = datetime.datetime.fromisoformat(text.strip())
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+
+
+_READERS: dict[Kind, Callable[[str], Any]] = {
+    Kind.BOOLEAN: _boolean_from_text,
+    Kind.INTEGER: _integer_from_text,
+    Kind.DECIMAL: decimal_from_text,
+    Kind.FLOAT: lambda text: float(decimal_from_text(text)),
+    Kind.TEXT: str,
+    Kind.DATE: lambda text: datetime.date.fromisoformat(text.strip()),
+    Kind.TIMESTAMP: lambda text: datetime.datetime.fromisoformat(text.strip()),
+    Kind.ZONED: _zoned_from_text,
+}
+
+
+def value_from_text(text: str, kind: Kind, name: str) -> Any:
+    """A public value of this kind, from how it is written on a command line."""
+    try:
+        return _READERS[kind](text)
+    except (ValueError, ArithmeticError, KeyError, NotExact, NotFinite):
+        raise InvalidValue(f"{name}: {text[:40]!r} does not fit a column of {kind.value}: write it as one") from None

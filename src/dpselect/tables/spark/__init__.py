@@ -1,0 +1,1 @@
+"""Questions counted by Spark."""

@@ -1,0 +1,140 @@
+"""Candidates that are a Spark DataFrame of one column: checked and joined where they are, and never brought here.
+
+Its digest is the sum of the SHA-256 sums of the candidates, in four parts modulo 2**64, hashed again with their number:
+an incremental hash of a set (Bellare & Micciancio 1997), which does not depend on the order of the rows.
+"""
+
+import datetime
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
+from dpselect.tables.candidates import Values
+from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb.lists import key, same_value
+from dpselect.tables.schema import Column, Kind
+from dpselect.tables.spark.queries import called, typed
+from dpselect.tables.spark.source import described_columns
+from dpselect.tables.spark.workers import Reader
+
+_PARTS = 4
+_EPOCH = datetime.datetime(1970, 1, 1)  # of columns without time zone
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_MOMENTS = [(moment - _EPOCH) // _MICROSECOND for moment in (datetime.datetime.min, datetime.datetime.max)]
+
+
+@dataclass(frozen=True)
+class FrameValues(Values):
+    """Different values of one kind that are in Spark: their labels and keys, their number and their digest."""
+
+    frame: DataFrame = field(repr=False, kw_only=True)
+    size: int = field(kw_only=True)
+    digest: str = field(repr=False, kw_only=True)
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def sha256(self) -> str:
+        """Return a digest of the list, by which a ledger knows it again."""
+        return self.digest
+
+    def value(self, label: str) -> Any:
+        """Return the candidate with this label."""
+        return _VALUES[self.kind](label)
+
+
+_VALUES: dict[Kind, Callable[[str], Any]] = {
+    Kind.TEXT: str,
+    Kind.INTEGER: int,
+    Kind.DECIMAL: Decimal,
+    Kind.FLOAT: float,
+    Kind.BOOLEAN: lambda label: label == "true",
+    Kind.DATE: datetime.date.fromisoformat,
+    Kind.TIMESTAMP: lambda label: _EPOCH + int(label) * _MICROSECOND,
+    Kind.ZONED: lambda label: (_EPOCH + int(label) * _MICROSECOND).replace(tzinfo=datetime.UTC),
+}
+# Labels that no candidate may have: NaN and infinities, and dates that Python's own types do not reach.
+_UNFIT = {
+    Kind.FLOAT: "label IN ('nan', '-nan', 'inf', '-inf')",
+    Kind.DATE: "label NOT RLIKE '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'",
+    **dict.fromkeys(
+        (Kind.TIMESTAMP, Kind.ZONED), f"CAST(label AS DECIMAL(38,0)) NOT BETWEEN {_MOMENTS[0]} AND {_MOMENTS[1]}"
+    ),
+}
+
+
+def frame_values(frame: DataFrame, column: Column) -> FrameValues:
+    """The candidates, checked against the kind of their column."""
+    described = list(described_columns(frame.schema).values())
+    if len(described) != 1:
+        raise InvalidValue(f"candidates must be a DataFrame of one column, got {len(described)}: select the candidates")
+    [given] = described
+    if given.kind not in column.comparable - ({Kind.INTEGER} if column.kind is Kind.FLOAT else set()):
+        raise InvalidType(
+            f"candidates are {given.kind.value}, but the column {column.name!r} holds {column.kind.value}:"
+            " cast them to the column's type"
+        )
+    labelled = _labelled(frame, given, column)
+    size, digest = _checked(labelled, given.kind, column)
+    return FrameValues(given.kind, (), frame=labelled, size=size, digest=digest)
+
+
+def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:
+    """The label of every candidate, in its own type, and its key, in the type in which the column is compared."""
+    kind, label, other = given.kind, called(given, "label"), called(given, "key")
+    own = sql.compared(other, kind)
+    cast = f"TRY_CAST({own} AS {sql.type_of_candidates(column, kind)})"
+    same = key(cast, kind)
+    if Kind.DECIMAL in (kind, column.kind):  # one with more digits after the point than the column equals no value
+        same = f"CASE WHEN {cast} = {own} THEN {same} END"
+    reader = Reader(
+        {"label": typed("label", label), "key": typed("key", other)},
+        {"label": key(sql.compared(label, kind), kind), "key": same},
+    )
+    twice = frame.toDF("label").withColumn("key", F.col("label"))
+    sent = twice.select(*(F.col(n).cast("binary").alias(n) for n in twice.columns)) if kind is Kind.TEXT else twice
+    return sent.mapInArrow(reader, "label string, key string")
+
+
+def _unreadable() -> EngineFailure:
+    return EngineFailure("the candidates could not be read: check their DataFrame")
+
+
+def _equal_labels(labelled: DataFrame) -> tuple[str, str]:
+    """Two candidates that have one key: they are one value in the type of the column."""
+    same = labelled.where("key IS NOT NULL").groupBy("key").agg(F.min("label"), F.max("label"), F.count(F.lit(1)))
+    [row] = same.toDF("key", "first", "last", "candidates").where("candidates > 1").limit(1).collect()
+    return row["first"], row["last"]
+
+
+def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, str]:
+    """The number of candidates and their digest. The list is public, and so is what is wrong with it."""
+    hashed = F.sha2("label", 256)
+    width = 64 // _PARTS
+    sums = [
+        F.sum(F.conv(F.substring(hashed, 1 + i * width, width), 16, 10).cast("decimal(20,0)")) for i in range(_PARTS)
+    ]
+    unfit = F.count_if(F.expr(_UNFIT.get(kind, "false")))
+    counted = [F.count(F.lit(1)), F.count("label"), F.count_distinct("label"), unfit]
+    numbers = [*counted, F.count("key"), F.count_distinct("key"), *sums]
+    summed = labelled.agg(*(n.alias(f"n{i}") for i, n in enumerate(numbers)))
+    [row] = withheld(summed.collect, _unreadable())
+    size, known, different, bad, keys, different_keys, *parts = row
+    if not size:
+        raise InvalidValue("candidates must have at least one value: list what may be answered")
+    if known < size or bad:
+        raise InvalidValue("candidates must be finite numbers, text, dates, timestamps or booleans: drop missing ones")
+    if different < size:
+        raise InvalidValue("candidates must be different values: drop the duplicates")
+    if different_keys < keys:
+        first, second = map(_VALUES[kind], withheld(lambda: _equal_labels(labelled), _unreadable()))
+        raise same_value(first, second, column)
+    text = ":".join([str(size), *(str(int(part) % 2**64) for part in parts)])
+    return int(size), hashlib.sha256(text.encode()).hexdigest()

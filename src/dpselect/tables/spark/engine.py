@@ -1,0 +1,124 @@
+"""Spark counts, on as many machines as it has: no row reaches this process, and of a selection three numbers do.
+
+Scores stay where Spark has counted them. Each partition of the candidates becomes a summary on its worker, and the
+summaries are merged here, exactly (`mechanisms.summary`).
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.streaming.summary import Summary
+from dpselect.streaming.summary_arrow import summary_of
+from dpselect.tables.candidates import Values
+from dpselect.tables.duckdb.lists import different_values
+from dpselect.tables.duckdb.source import connect
+from dpselect.tables.grid import Grid
+from dpselect.tables.questions import Individuals, Places, counted
+from dpselect.tables.schema import Column
+from dpselect.tables.spark import queries
+from dpselect.tables.spark.candidates import FrameValues, frame_values
+from dpselect.tables.spark.session import check_workers
+from dpselect.tables.spark.source import rows_of
+from dpselect.tables.spark.workers import SUMMARY_SCHEMA, Chooser
+
+
+class SparkEngine:
+    """Counts with Spark. It uses the DataFrame API only, so that a session of Spark Connect will do."""
+
+    def __init__(self, source: Any) -> None:
+        self._rows = rows_of(source)
+        check_workers(self._rows.spark)
+        self.columns = self._rows.columns
+        self._connection = connect()  # for public lists only
+
+    def listed(self, values: Any, column: Column) -> Values:
+        """Return a public list of values that are different in the type of their column."""
+        return different_values(values, column, self._connection)
+
+    def candidates(self, values: Any, column: Column) -> Values:
+        """Return a public list, or the candidates of a Spark DataFrame of one column, which stay there."""
+        return frame_values(values, column) if isinstance(values, DataFrame) else self.listed(values, column)
+
+    def chosen(
+        self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
+    ) -> list[list[Any]]:
+        """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
+
+        def choose() -> list[list[Any]]:
+            scores = self.scores(column, candidates, who)
+            if k == 1:
+                return [[label] for label in _selected(scores, mechanism, {})]
+            # Several jobs must see the same scores, and Spark should not count them again.
+            kept = scores.persist()
+            try:
+                return _peeled(kept, k, mechanism)
+            finally:
+                kept.unpersist()
+
+        labels = counted(choose)
+        value = candidates.value if isinstance(candidates, FrameValues) else candidates.items.__getitem__
+        return [[value(label) for label in chosen] for chosen in labels]
+
+    def scores(self, column: Column, candidates: Values, who: Individuals) -> DataFrame:
+        """Return the number of individuals of every candidate (in every group): grp, label, individuals."""
+        reading = queries.Reading.as_key(column, candidates.kind, "item")
+        found = queries.facts(self._rows, reading, column, who)
+        if isinstance(candidates, FrameValues):
+            return queries.scores(found, candidates.frame, who)
+        return queries.scores(found, queries.public_keys(self._rows, candidates, column).toDF("label", "key"), who)
+
+    def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
+        """Return where the individuals' values are on the grid: for each group, or once for all."""
+
+        def count() -> pa.Table:
+            found = queries.facts(self._rows, queries.Reading.as_place(column, grid), column, who)
+            return queries.standing(found, who).toArrow()
+
+        found = counted(count).sort_by([("grp", "ascending"), ("item", "ascending")])
+        place, between = _split(found["item"])
+        individuals = found["individuals"].to_numpy()
+        groups = 1 if who.groups is None else len(who.groups.values)
+        ends = [*np.searchsorted(found["grp"].to_numpy(), np.arange(groups)).tolist(), place.size]
+        return [
+            Places(place[start:stop], between[start:stop], individuals[start:stop]) for start, stop in pairwise(ends)
+        ]
+
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
+        return counted(lambda: self._rows.content(columns))
+
+
+def _selected(scores: DataFrame, mechanism: PermuteAndFlip, taken: dict[int, list[Any]]) -> list[Any]:
+    """The label that is chosen in each group, in order of the groups. One job, whose result is drawn and used once."""
+    summaries = scores.mapInArrow(Chooser(mechanism, taken), SUMMARY_SCHEMA).toArrow()
+    merged: dict[int, Summary] = {}
+    for row in summaries.to_pylist():
+        group = row.pop("grp")
+        merged[group] = merged.get(group, mechanism.summary()).merge(summary_of(row))
+    return [merged[group].result() for group in sorted(merged)]
+
+
+def _peeled(scores: DataFrame, k: int, mechanism: PermuteAndFlip) -> list[list[Any]]:
+    """Labels selected one after another in each group, each from those that are left."""
+    taken: dict[int, list[Any]] = {}
+    for _ in range(k):
+        for group, label in enumerate(_selected(scores, mechanism, taken)):
+            taken.setdefault(group, []).append(label)
+    return [taken[group] for group in sorted(taken)]
+
+
+def _split(items: pa.ChunkedArray) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """The number of the candidate at or before each value, and whether the value lies behind it."""
+    if pa.types.is_int64(items.type):
+        item = items.to_numpy()
+        return (item >> 1).astype(np.uint64), (item & 1).astype(bool)
+    wide = [int(item) for item in items.to_pylist() if isinstance(item, Decimal)]
+    return np.array([item >> 1 for item in wide], np.uint64), np.array([item & 1 for item in wide], bool)

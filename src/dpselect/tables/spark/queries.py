@@ -1,0 +1,164 @@
+"""The steps that count in Spark, by its DataFrame API only: rows, facts, kept facts, counts, scores.
+
+A fact is that an individual (in a group) has an item: a key of a candidate, or a place on a grid. Columns are called
+item, member (the key of a group), grp (its number), person, and individuals. No step can fail on a row, and all but the
+last, which chooses, give the same rows whenever Spark computes them again.
+"""
+
+import os
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from dpselect.tables.candidates import Values
+from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb.lists import key, keys_of
+from dpselect.tables.duckdb.source import connect
+from dpselect.tables.grid import Grid
+from dpselect.tables.questions import Groups, Individuals
+from dpselect.tables.schema import Column, Kind
+from dpselect.tables.spark.source import Rows
+from dpselect.tables.spark.workers import Reader
+
+_KEYS_OF_SPARK = (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a column becomes an item or a key: its public description, DuckDB's expression, and the type of that."""
+
+    column: Column
+    expression: str
+    type: str
+    natively: bool = False
+
+    @staticmethod
+    def as_key(column: Column, kind: Kind, name: str) -> "Reading":
+        """Compare with values of a kind. Spark itself writes whole numbers, flags and text as DuckDB does."""
+        local = called(column, name)
+        natively = column.kind in _KEYS_OF_SPARK and kind is column.kind
+        return Reading(local, key(sql.compared(local, kind), kind), "string", natively)
+
+    @staticmethod
+    def as_place(column: Column, grid: Grid) -> "Reading":
+        """Find the place on a grid; a place of more than 64 bits is a decimal."""
+        local = called(column, "item")
+        small = sql.is_small(local, grid)
+        place = f"CAST({sql.place(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
+        return Reading(local, place, "bigint" if small else "decimal(38,0)")
+
+
+def called(column: Column, name: str) -> Column:
+    """The column under another name; text is plain text when it arrives in a worker."""
+    return replace(column, name=name, type="VARCHAR" if column.kind is Kind.TEXT else column.type)
+
+
+def facts(rows: Rows, reading: Reading, question: Column, who: Individuals) -> DataFrame:
+    """Who has what: one row for each individual and item, or (without people) each item with its number of rows."""
+    readings = {"item": reading}
+    if who.groups is not None:
+        column = who.groups.column
+        readings["member"] = Reading.as_key(column, who.groups.values.kind, "member")
+    given = _given(rows, question, who)
+    if who.person is None:  # fewer rows for what follows
+        given = given.groupBy(*readings).agg(F.count(F.lit(1)).alias("individuals"))
+    read = _read(given, readings).where(" AND ".join(f"{name} IS NOT NULL" for name in readings))
+    if who.groups is None:
+        return read.withColumn("grp", F.lit(0).cast("bigint"))
+    listed = F.broadcast(public_keys(rows, who.groups.values, who.groups.column))
+    return read.join(listed.toDF("grp", "member"), "member").drop("member")
+
+
+def _given(rows: Rows, question: Column, who: Individuals) -> DataFrame:
+    """The columns that matter, under our names; rows of nobody are left out."""
+    columns = {"item": question}
+    if who.groups is not None:
+        columns["member"] = who.groups.column
+    if who.person is not None:
+        columns["person"] = who.person
+    named = [column.name for column in columns.values()]
+    given = rows.select(named, people=who.person is not None).toDF(*columns)
+    return given if who.person is None else given.where("person IS NOT NULL")
+
+
+def _read(given: DataFrame, readings: dict[str, Reading]) -> DataFrame:
+    """The columns as items and keys."""
+    if all(reading.natively for reading in readings.values()):
+        return given.select(*(_natively(name) if name in readings else F.col(name) for name in given.columns))
+    texts = {name for name, reading in readings.items() if reading.column.kind is Kind.TEXT}
+    # Spark's text may be no UTF-8, at which Arrow's readers fail.
+    sent = given.select(*(F.col(n).cast("binary").alias(n) if n in texts else F.col(n) for n in given.columns))
+    reader = Reader(
+        {name: typed(name, reading.column) for name, reading in readings.items()},
+        {name: reading.expression for name, reading in readings.items()},
+    )
+    types = {**dict(given.dtypes), **{name: reading.type for name, reading in readings.items()}}
+    return sent.mapInArrow(reader, ", ".join(f"{name} {types[name]}" for name in given.columns))
+
+
+def _natively(name: str) -> Expression:
+    return F.col(name).cast("string").alias(name)
+
+
+def typed(name: str, column: Column) -> str:
+    """The expression that gives a column the type in which DuckDB expects it, behind its way through Spark."""
+    return f"TRY_CAST({name} AS {column.type})" if column.kind is Kind.INTEGER else name
+
+
+def public_keys(rows: Rows, values: Values, column: Column) -> DataFrame:
+    """The place and the key of each item of a public list."""
+    return rows.spark.createDataFrame(keys_of(values, column, connect()), "place bigint, key string")
+
+
+def scores(found: DataFrame, candidates: DataFrame, who: Individuals) -> DataFrame:
+    """The number of individuals of every candidate, zero included (in every group): grp, label, individuals.
+
+    `candidates` has a label and a key, which is missing where no value can equal the candidate.
+    """
+    if who.groups is None:
+        number = F.sum("individuals") if who.person is None else F.count_distinct("person")
+        counted = found.groupBy("item").agg(number.alias("individuals"))
+        every = candidates.withColumn("grp", F.lit(0).cast("bigint"))
+        joined = every.join(counted, every["key"] == counted["item"], "left")
+    else:
+        named = found.join(candidates, found["item"] == candidates["key"]).drop("item", "key")
+        counted = _counted_in_groups(named, who.groups, people=who.person is not None)
+        grid = found.sparkSession.range(len(who.groups.values)).toDF("grp")
+        joined = candidates.crossJoin(F.broadcast(grid)).join(counted, ["grp", "label"], "left")
+    return joined.select("grp", "label", F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"))
+
+
+def _counted_in_groups(named: DataFrame, groups: Groups, *, people: bool) -> DataFrame:
+    if not people:
+        return named.groupBy("grp", "label").agg(F.sum("individuals").alias("individuals"))
+    kept = kept_facts(named, groups).select("grp", "person", "label").distinct()
+    return kept.groupBy("grp", "label").agg(F.count(F.lit(1)).alias("individuals"))
+
+
+def standing(found: DataFrame, who: Individuals) -> DataFrame:
+    """The number of individuals at every place: grp, item, individuals. People stand at their lower median."""
+    if who.person is None:
+        return found.groupBy("grp", "item").agg(F.sum("individuals").alias("individuals"))
+    kept = found if who.groups is None else kept_facts(found, who.groups)
+    own = Window.partitionBy("grp", "person")
+    ranked = kept.select(
+        "grp", "item", F.row_number().over(own.orderBy("item")).alias("rank"), F.count(F.lit(1)).over(own).alias("size")
+    )
+    middle = ranked.where("2 * rank = size OR 2 * rank = size + 1")
+    return middle.groupBy("grp", "item").agg(F.count(F.lit(1)).alias("individuals"))
+
+
+def kept_facts(found: DataFrame, groups: Groups) -> DataFrame:
+    """The facts of at most so many groups for each person.
+
+    The groups of a person are put in the order of a hash of a salt, the group and the person: random, and a matter of
+    this person's own rows, whoever else is in the table. Privacy needs only the latter, so the salt need not be secret;
+    it is a word of the query, so that Spark finds the same order if it computes it again.
+    """
+    salt = F.lit(os.urandom(16).hex())
+    order = Window.partitionBy("person").orderBy(F.xxhash64(salt, "grp", "person"), "grp")
+    ranked = found.select("person", "grp").distinct().withColumn("rank", F.row_number().over(order))
+    chosen = ranked.where(F.col("rank") <= groups.most).select("person", "grp")
+    return found.join(chosen, ["person", "grp"], "left_semi")

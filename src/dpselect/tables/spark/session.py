@@ -1,0 +1,101 @@
+"""The Spark session: the user's own, or a local one; and what to install where it or its workers lack something."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from dpselect._version import __version__
+from dpselect.errors import EngineFailure, MissingExtra
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NO_PYSPARK = "engine 'spark' needs PySpark 4: pip install 'dpselect[spark]'"
+_NO_JAVA = (
+    "engine 'spark' could not start Spark, which needs Java 17 or newer: install it (Debian: apt install"
+    " openjdk-17-jre-headless) or point JAVA_HOME to it; or make a session that reaches your cluster first"
+)
+_REMEDY = (
+    "before the session starts, point PYSPARK_PYTHON to a Python that has dpselect[spark]"
+    " (on this machine: PYSPARK_PYTHON={python}), or ship a packed environment to a cluster (docs/scale.md, Workers)"
+)
+_PROBES = 4
+_checked: set[str] = set()
+
+
+def check_pyspark() -> None:
+    """Refuse to go on without PySpark."""
+    try:
+        import pyspark.sql  # noqa: F401, PLC0415
+    except ImportError:
+        raise MissingExtra(_NO_PYSPARK) from None
+
+
+def session() -> "SparkSession":
+    """The active session; else a new one, which is local unless the environment says where the cluster is."""
+    check_pyspark()
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - imported when used
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    # A local session's workers run this very Python, which has dpselect.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    shown = str(sys.stderr.isatty()).lower()
+    try:
+        return SparkSession.builder.config("spark.ui.showConsoleProgress", shown).getOrCreate()
+    except (PySparkException, OSError):
+        raise MissingExtra(_NO_JAVA) from None
+
+
+def check_workers(session: "SparkSession") -> None:
+    """Refuse to go on if the Python of the workers cannot run this dpselect: found later, that would cost a charge.
+
+    One job without data, once for each session. As it sees no data, what Spark says of a failure may be shown.
+    """
+    from pyspark.errors import PythonException  # noqa: PLC0415 - imported when used
+
+    name = _name(session)
+    if name in _checked:
+        return
+    needed = f"engine 'spark' needs dpselect {__version__} in the Python of Spark's workers"
+    remedy = _REMEDY.format(python=sys.executable)
+    try:
+        found = session.range(0, _PROBES, 1, _PROBES).mapInArrow(_probe(), "version string").toArrow()
+    except PythonException as error:
+        raise MissingExtra(f"{needed}, which cannot run it: {remedy}") from error
+    except Exception as error:
+        raise EngineFailure(f"{needed}, and a first job without data failed there: {remedy}") from error
+    for version in set(found["version"].to_pylist()) - {__version__}:
+        raise MissingExtra(f"{needed}, which has {version or 'none that can be imported'}: {remedy}")
+    _checked.add(name)
+
+
+def _name(session: "SparkSession") -> str:
+    """A session of Connect has a name of its own; the workers of others belong to their application."""
+    own = getattr(session, "session_id", None)
+    return str(session.sparkContext.applicationId if own is None else own)
+
+
+def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What tells the version of dpselect in a worker, or nothing if all that runs there cannot be imported.
+
+    A function inside of another is sent as its code; one of this module would be sent as a name of dpselect.
+    """
+
+    def version(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415 - in the worker
+
+        try:
+            import dpselect.tables.spark.csv_lines  # noqa: PLC0415
+            import dpselect.tables.spark.workers  # noqa: PLC0415
+
+            found = dpselect.__version__  # the worker's, not ours
+        except ImportError:
+            found = ""
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"version": pa.array([found] * batch.num_rows, pa.string())})
+
+    return version

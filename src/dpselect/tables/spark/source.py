@@ -1,0 +1,295 @@
+"""Where Spark finds the rows of a table: its own DataFrames, Parquet and CSV files, or whatever DuckDB can read here.
+
+Columns are described in DuckDB's types, so that schemas, checks and errors are those of the other engine.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import types as spark
+
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
+from dpselect.tables.duckdb import content
+from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb import source as duckdb_source
+from dpselect.tables.files import Format, Listing, check_once, files_of
+from dpselect.tables.schema import Column, Kind
+from dpselect.tables.spark.csv_lines import LineReader, ranges_of
+from dpselect.tables.spark.session import session
+
+_BINARY = "UTF8_BINARY"
+_NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
+# No row can make this fail: one microsecond times a number of 64 bits, added to zero, has 64 bits.
+_IN_UTC = "TIMESTAMP_NTZ '1970-01-01' + make_dt_interval(0, 0, 0, 0.000001) * unix_micros({column})"
+_GLOB = str.maketrans({mark: "\\" + mark for mark in "\\*?[]{}"})
+
+
+class Rows(Protocol):
+    """The rows of a table."""
+
+    spark: SparkSession
+    columns: dict[str, Column]
+
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
+        """Return these columns, named c0, c1, ...: no name of the user's meets one of ours.
+
+        With `people` the last one names them, and no two of its values may become one.
+        """
+        ...
+
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of the rows of these columns, or of the files that they are in."""
+        ...
+
+
+class FrameRows:
+    """A Spark DataFrame."""
+
+    def __init__(
+        self, frame: DataFrame, columns: Mapping[str, Column] | None = None, files: Sequence[Path] = ()
+    ) -> None:
+        self.spark, self._frame, self._files = frame.sparkSession, frame, files
+        described = described_columns(frame.schema)
+        if columns is not None:
+            described = {name: _agreed(column, described.get(name)) for name, column in columns.items()}
+        self.columns, self._places = described, {name: i for i, name in enumerate(frame.columns)}
+
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - exact as they are
+        """Return these columns, renamed."""
+        check_once(self._files)
+        numbered = self._frame.toDF(*(f"p{i}" for i in range(len(self._frame.columns))))
+        return numbered.select(*(self._plain(self._places[name]).alias(f"c{i}") for i, name in enumerate(names)))
+
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of the files, or else of the rows: their number, and sums of parts of their MD5."""
+        if self._files:
+            return content.of_files(self._files)
+        given = self.select([column.name for column in columns])
+        fields = F.concat(*(_field(F.col(name), type_) for name, type_ in given.dtypes))
+        digests = given.select(F.md5(fields.cast("binary")).alias("digest"))
+        # 15 hexadecimal digits are a number of 60 bits, and a sum of decimals has ten digits more than they.
+        parts = (F.conv(F.substring("digest", first, 15), 16, 10).cast("decimal(20,0)") for first in (1, 16))
+        return content.of_sums(columns, digests.agg(F.count(F.lit(1)), *map(F.sum, parts)).collect())
+
+    def _plain(self, place: int) -> Expression:
+        """The column at this place; text is compared byte by byte, whatever the order of its own.
+
+        Moments that are described without a time zone are those of UTC, whatever the time zone of the session.
+        """
+        field = self._frame.schema.fields[place]
+        if isinstance(field.dataType, spark.TimestampType) and self.columns[field.name].kind is Kind.TIMESTAMP:
+            return F.expr(_IN_UTC.format(column=f"p{place}"))
+        column = F.col(f"p{place}")
+        return F.collate(column, _BINARY) if getattr(field.dataType, "collation", _BINARY) != _BINARY else column
+
+
+class LineRows:
+    """CSV files, which every worker must be able to open under the same path."""
+
+    def __init__(self, listing: Listing) -> None:
+        self.spark = session()
+        self._files, self._ranges = listing.paths, tuple(ranges_of(listing.paths))
+        self._delimiter, names = duckdb_source.common_header(listing.paths)
+        self._names, self._folders = tuple(names), listing.folder_columns(names)
+        self.columns = {name: sql.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
+
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - exact as they are
+        """Return these columns, renamed; a task for each range of bytes."""
+        check_once(self._files)
+        reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names), self._folders)
+        numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
+        return numbers.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))
+
+    def content(self, columns: Sequence[Column]) -> str:  # noqa: ARG002 - all or none
+        """Return a digest of the files."""
+        return content.of_files(self._files)
+
+
+class LocalRows:
+    """What DuckDB reads in this process (a data frame, an Arrow table, a relation), sent to Spark for each question."""
+
+    def __init__(self, source: duckdb_source.Source) -> None:
+        self._source, self._connection = source, duckdb_source.connect()
+        self.spark = session()
+        self.columns = dict(duckdb_source.schema(self._source, self._connection))
+
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
+        """Return these columns, renamed, in types that Spark has. It has no nanoseconds: for people they are text."""
+        columns = [self.columns[name] for name in names]
+        if people and columns[-1].type in _NANOSECONDS:
+            columns[-1] = sql.column(columns[-1].name, "VARCHAR")
+        selected = ", ".join(f"{_sent(column)} AS c{i}" for i, column in enumerate(columns))
+
+        def selected_rows(source: duckdb_source.Source) -> pa.Table:
+            connection = self._connection.cursor()
+            source.attach(connection)
+            query = f"SELECT {selected} FROM ({source.query})"
+            return connection.sql(query, params=source.parameters).to_arrow_table()
+
+        rows = duckdb_source.read(self._source, list(dict.fromkeys(names)), selected_rows)
+        fields = [spark.StructField(f"c{i}", _spark_type(column)) for i, column in enumerate(columns)]
+        return self.spark.createDataFrame(rows, spark.StructType(fields))
+
+    def content(self, columns: Sequence[Column]) -> str:
+        """Return a digest of the rows, which DuckDB reads here."""
+        return content.of_source(self._source, self._connection, columns)
+
+
+def rows_of(source: Any) -> Rows:
+    """The rows of whatever the user gave."""
+    if isinstance(source, DataFrame):
+        if source.isStreaming:
+            raise InvalidType("source is a stream, which has no end to count to: write it to a table first")
+        return FrameRows(source)
+    if not isinstance(source, (str, Path)):
+        return LocalRows(duckdb_source.source_of(source))
+    listing = files_of(str(source))
+    return LineRows(listing) if listing.format is Format.CSV else _parquet_rows(listing)
+
+
+def _parquet_rows(listing: Listing) -> Rows:
+    """Parquet files, described by DuckDB, which checks that all have the same columns, and read by Spark."""
+    files = duckdb_source.Files(listing)
+    paths = [str(path.resolve() if ".." in path.parts else path.absolute()) for path in listing.paths]
+    if not all(_is_for_spark(path, has_folders=bool(listing.keys)) for path in listing.public_paths):
+        return LocalRows(files)
+    columns = duckdb_source.schema(files, duckdb_source.connect())
+    reader = session().read.option("mergeSchema", "false")
+    for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may ask for an error at a row before 1900
+        reader = reader.option(old, "CORRECTED")
+    failure = EngineFailure("Spark cannot open these Parquet files: check that it can reach them, and their types")
+    frame = withheld(lambda: _parquet_frame(reader, paths, listing), failure)  # whose words would name paths
+    return FrameRows(frame, columns, listing.paths)
+
+
+def _is_for_spark(path: str, *, has_folders: bool) -> bool:
+    """Whether Spark reads this file: it skips hidden ones, and takes paths for patterns, which fail with a colon.
+
+    Folders that are columns are private and not a part of the path here. They may have a colon or marks of a pattern.
+    """
+    is_colon, is_pattern = ":" in path, path != path.translate(_GLOB)
+    fails = is_colon or is_pattern if has_folders else is_colon and is_pattern
+    return not Path(path).name.startswith((".", "_")) and not fails
+
+
+def _parquet_frame(reader: DataFrameReader, paths: Sequence[str], listing: Listing) -> DataFrame:
+    """The rows of the files. Spark finds no columns in names of folders, because it is given files and not folders."""
+    frame = _read(reader, "parquet", paths)
+    folders = listing.folder_columns(frame.columns)
+    return _with_folders(frame, paths, folders) if folders else frame
+
+
+def _read(reader: DataFrameReader, format_: str, paths: Sequence[str]) -> DataFrame:
+    return reader.format(format_).load([f"file://{path.translate(_GLOB)}" for path in paths])
+
+
+def _with_folders(frame: DataFrame, paths: Sequence[str], folders: Mapping[str, Sequence[str | None]]) -> DataFrame:
+    """The rows beside the values that the names of their files' folders have.
+
+    Spark itself says which of its names belongs to which path.
+    """
+    listed = _read(frame.sparkSession.read, "binaryFile", paths)
+    named = listed.select("path", _file(listed)).toArrow().to_pydict()
+    spark_names = dict(zip(named["path"], named["file"], strict=True))
+    files = [spark_names[f"file:{path}"] for path in paths]
+    texts = {"file": files, **{f"f{i}": column for i, column in enumerate(folders.values())}}
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()})
+    values = frame.sparkSession.createDataFrame(table, ", ".join(f"{name} string" for name in texts))
+    numbered = [f"p{i}" for i in range(len(frame.columns))]
+    rows = frame.select("*", _file(frame)).toDF(*numbered, "file")
+    return rows.join(F.broadcast(values), "file", "left").drop("file").toDF(*frame.columns, *folders)
+
+
+def _file(frame: DataFrame) -> Expression:
+    """What Spark calls the file of a row."""
+    return frame.metadataColumn("_metadata")["file_path"].alias("file")
+
+
+def described_columns(schema: spark.StructType) -> dict[str, Column]:
+    """The public columns of a Spark schema."""
+    names = [field.name.lower() for field in schema.fields]
+    if len(set(names)) != len(names):
+        raise InvalidValue("source has two columns of the same name (upper and lower case are the same): rename one")
+    return {field.name: described_column(field) for field in schema.fields}
+
+
+def described_column(field: spark.StructField) -> Column:
+    """A column of Spark as DuckDB would describe it; about other types no question can be asked."""
+    type_ = field.dataType
+    if isinstance(type_, spark.DecimalType):
+        return sql.column(field.name, f"DECIMAL({type_.precision},{type_.scale})")
+    name = _NAMES.get(type(type_))
+    return _other(field.name, type_.typeName()) if name is None else sql.column(field.name, name)
+
+
+def _other(name: str, type_: str) -> Column:
+    return Column(name, type_, Kind.OTHER)
+
+
+_NAMES: dict[type[spark.DataType], str] = {
+    spark.BooleanType: "BOOLEAN",
+    spark.ByteType: "TINYINT",
+    spark.ShortType: "SMALLINT",
+    spark.IntegerType: "INTEGER",
+    spark.LongType: "BIGINT",
+    spark.FloatType: "FLOAT",
+    spark.DoubleType: "DOUBLE",
+    spark.StringType: "VARCHAR",
+    spark.DateType: "DATE",
+    spark.TimestampType: "TIMESTAMP WITH TIME ZONE",
+    spark.TimestampNTZType: "TIMESTAMP",
+}
+
+
+def _field(column: Expression, type_: str) -> Expression:
+    """A value as text after its length in bytes; a moment must not depend on the session's time zone."""
+    text = (F.unix_micros(column) if type_ == "timestamp" else column).cast("string")
+    return F.coalesce(F.concat(F.octet_length(text).cast("string"), F.lit(":"), text), F.lit("-"))
+
+
+def _agreed(column: Column, read: Column | None) -> Column:
+    """What DuckDB describes, if Spark reads values of this kind.
+
+    Spark has decimals instead of unsigned integers. Timestamps of 96 bits, which Spark writes unless it is told not to,
+    say nothing of a time zone: DuckDB reads the moment in UTC without one, and Spark as a moment.
+    """
+    others = {Kind.INTEGER: Kind.DECIMAL, Kind.TIMESTAMP: Kind.ZONED}
+    if read is None or read.kind not in (column.kind, others.get(column.kind)):
+        return _other(column.name, column.type)
+    return column
+
+
+def _sent(column: Column) -> str:
+    """The expression of DuckDB's SQL for the values of a column in a type that Spark has."""
+    x = sql.identifier(column.name)
+    if column.kind is Kind.OTHER:
+        raise InvalidType(f"column {column.name!r} has the type {column.type}, which Spark is not sent")
+    targets = {Kind.TEXT: "VARCHAR", Kind.TIMESTAMP: "TIMESTAMP", Kind.ZONED: "TIMESTAMPTZ"}
+    if column.kind is Kind.INTEGER:
+        return f"TRY_CAST({x} AS {'DECIMAL(38,0)' if sql.is_wide(column) else 'BIGINT'})"
+    return f"TRY_CAST({x} AS {targets[column.kind]})" if column.kind in targets else x
+
+
+def _spark_type(column: Column) -> spark.DataType:
+    """The type of `_sent` in Spark."""
+    if column.kind is Kind.DECIMAL or (column.kind is Kind.INTEGER and sql.is_wide(column)):
+        precision = int(column.type.partition("(")[2].partition(",")[0]) if column.kind is Kind.DECIMAL else 38
+        return spark.DecimalType(precision, column.digits)
+    if column.kind is Kind.FLOAT:
+        return spark.FloatType() if column.type == "FLOAT" else spark.DoubleType()
+    return _TYPES[column.kind]
+
+
+_TYPES: dict[Kind, spark.DataType] = {
+    Kind.BOOLEAN: spark.BooleanType(),
+    Kind.INTEGER: spark.LongType(),
+    Kind.TEXT: spark.StringType(),
+    Kind.DATE: spark.DateType(),
+    Kind.TIMESTAMP: spark.TimestampNTZType(),
+    Kind.ZONED: spark.TimestampType(),
+}

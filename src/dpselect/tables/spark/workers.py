@@ -1,0 +1,107 @@
+"""What runs in Python on Spark's workers: values become keys, and scores become summaries.
+
+The values are read by the very expressions of the DuckDB engine, in a DuckDB inside of the worker, so that both engines
+read a text, a float or a date alike. The summaries draw from the worker's own operating system: what is sent here holds
+public parameters and no randomness. A failure says nothing of the rows, as Spark writes it into its logs.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpselect.errors import EngineFailure, withheld
+from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.streaming.batches import ROWS, gathered
+from dpselect.streaming.summary import Summary
+from dpselect.streaming.summary_arrow import COLUMNS, cells_of
+from dpselect.tables.spark.csv_lines import connect_in_worker, decoded
+
+_COLUMNS = ["item", "member", "person", "individuals", "grp", "label", "key"]
+_BLOCK = 1 << 17
+SUMMARY_SCHEMA = ", ".join(["grp bigint", *(f"{name} string" for name in COLUMNS)])
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Replaces columns by expressions of DuckDB's SQL, and carries the other columns as they are.
+
+    `typed` gives the columns the types that the expressions expect.
+    """
+
+    typed: Mapping[str, str]
+    expressions: Mapping[str, str]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the batches with the columns in their order."""
+        connection = connect_in_worker()
+        query = f"SELECT {_listed(self.expressions)} FROM (SELECT {_listed(self.typed)} FROM dpselect_batch)"
+        try:
+            for block in _gathered(batches, _BLOCK):
+                connection.register("dpselect_batch", decoded(block.select(list(self.expressions)), connection))
+                found = connection.sql(query).to_arrow_table()
+                yield from _replaced(block, found).to_batches()
+            return
+        except Exception:  # noqa: S110 - raised below, without a context
+            pass
+        raise EngineFailure("a worker could not read its rows")
+
+
+def _listed(expressions: Mapping[str, str]) -> str:
+    return ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
+
+
+def _replaced(block: pa.Table, found: pa.Table) -> pa.Table:
+    names = block.column_names
+    return pa.table([found[name] if name in found.column_names else block[name] for name in names], names)
+
+
+def _gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The rows in larger blocks. A batch without rows may stand for a partition without any."""
+    for block in gathered(batches, _COLUMNS, rows):
+        if block.num_rows:
+            yield block
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Sees the candidates of a partition, and gives one row for each group: its summary."""
+
+    mechanism: PermuteAndFlip
+    taken: Mapping[int, list[Any]] = field(default_factory=dict)  # labels by group that were chosen before
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the summaries; nothing for a partition without candidates."""
+        rows = withheld(lambda: self._rows(batches), EngineFailure("a worker could not choose"))
+        if rows:
+            types = {"grp": pa.int64(), **dict.fromkeys(COLUMNS, pa.string())}
+            yield pa.RecordBatch.from_pylist(rows, pa.schema(types))
+
+    def _rows(self, batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
+        summaries: dict[int, Summary] = {}
+        for block in _gathered(batches, ROWS):
+            for group, labels, scores in _by_group(block):
+                summary = summaries.setdefault(group, self.mechanism.summary(steady=True))
+                self._update(summary, group, labels, scores)
+        return [{"grp": group, **cells_of(summary)} for group, summary in summaries.items()]
+
+    def _update(self, summary: Summary, group: int, labels: pa.ChunkedArray, scores: pa.ChunkedArray) -> None:
+        if group in self.taken:
+            left = pc.invert(pc.is_in(labels, pa.array(self.taken[group], labels.type)))
+            labels, scores = labels.filter(left), scores.filter(left)
+        summary.update(scores.to_numpy(), labels)
+
+
+def _by_group(block: pa.Table) -> Iterator[tuple[int, pa.ChunkedArray, pa.ChunkedArray]]:
+    """The labels and scores of each group of a block."""
+    groups = block["grp"].to_numpy()
+    if groups[0] == groups[-1] and (groups == groups[0]).all():
+        yield int(groups[0]), block["label"], block["individuals"]
+        return
+    order = np.argsort(groups, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+        own = block.take(rows)
+        yield int(groups[rows[0]]), own["label"], own["individuals"]

@@ -1,0 +1,123 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpselect
+from dpselect import ExponentialMechanism, PermuteAndFlip
+from dpselect.analysis import expected_error
+from dpselect.research.optimality import THRESHOLD, Ratios, pareto_ratios, solve
+from dpselect.research.optimality.lattice import bounded_lattice
+from tests.research.optimality.test_lattice import vectors
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, "5/2"])
+@pytest.mark.parametrize(("n", "k"), [(2, 3), (3, 3), (4, 2)])
+def test_the_sums_are_those_of_the_analysis(n: int, k: int, epsilon: float | str) -> None:
+    found = solve(n, k, epsilon)
+    scores = [[-2 * step for step in steps] for steps in vectors(n, k)]
+    for kind, total in [(PermuteAndFlip, found.permute_and_flip), (ExponentialMechanism, found.exponential)]:
+        assert total == pytest.approx(sum(expected_error(kind(epsilon), q) for q in scores), rel=1e-12)
+
+
+@settings(max_examples=25)
+@given(st.integers(2, 4), st.integers(1, 5), st.floats(0.005, 15))
+def test_ratios(n: int, k: int, epsilon: float) -> None:
+    found = solve(n, k, epsilon, always_solve=True)
+    assert 1 - 1e-9 <= found.ratios.permute_and_flip < 1.02
+    assert found.ratios.permute_and_flip - 1e-9 <= found.ratios.exponential < 2
+    assert found.ratios == Ratios(
+        pytest.approx(found.permute_and_flip / found.value), pytest.approx(found.exponential / found.value)
+    )
+    if epsilon >= THRESHOLD:
+        assert found.ratios.permute_and_flip == pytest.approx(1, abs=1e-9)
+        assert found.certificate is not None
+
+
+def test_the_largest_ratio_of_the_paper() -> None:
+    """About 1.01, and below the threshold."""
+    found = {epsilon: solve(4, 8, epsilon) for epsilon in np.geomspace(0.1, 2, 30).tolist()}
+    worst = max(found, key=lambda epsilon: found[epsilon].ratios.permute_and_flip)
+    assert 1.005 < found[worst].ratios.permute_and_flip < 1.015
+    assert worst < THRESHOLD
+    assert found[worst].certificate is None
+    assert found[worst].duality_gap < 1e-9
+
+
+def test_the_optimal_mechanism_is_private_and_has_the_value() -> None:
+    epsilon, n, k = 0.3, 3, 3
+    found = solve(n, k, epsilon)
+    pmf = found.probabilities
+    assert set(pmf) == {tuple(sorted(steps)) for steps in vectors(n, k)}
+    total = 0.0
+    for steps in vectors(n, k):
+        ascending = pmf[tuple(sorted(steps))]
+        assert sum(ascending) == pytest.approx(1, abs=1e-12)
+        total += sum(2 * step * p for step, p in zip(sorted(steps), ascending, strict=True))
+        for step, p in zip(sorted(steps), ascending, strict=True):
+            if step:
+                others = sorted(steps)
+                others.remove(step)
+                raised = tuple(sorted([*others, step - 1]))
+                assert pmf[raised][raised.index(step - 1)] <= p * math.exp(epsilon) * (1 + 1e-8)
+    assert total == pytest.approx(found.value, rel=1e-9)
+    assert total < found.permute_and_flip * (1 - 1e-5)
+
+
+def test_where_it_is_proven_the_mechanism_is_permute_and_flip() -> None:
+    found = solve(3, 4, 2)
+    for steps, pmf in found.probabilities.items():
+        assert PermuteAndFlip(2).pmf([-2 * step for step in steps]) == pytest.approx(pmf, rel=1e-12)
+    assert found.duality_gap < 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 50, 700, 2000, 1e6])
+def test_extreme_epsilons(epsilon: float) -> None:
+    for always_solve in (False, True):
+        found = solve(4, 4, epsilon, always_solve=always_solve)
+        assert found.ratios.permute_and_flip == pytest.approx(1, abs=1e-6)
+        assert 1 - 1e-9 <= found.ratios.exponential < 2
+
+
+@pytest.mark.parametrize(("n", "k"), [(70, 1), (40, 2)])
+def test_more_vectors_than_64_bits_count(n: int, k: int) -> None:
+    lattice = bounded_lattice(n, k)
+    assert lattice.vectors > 2**62
+    assert sum(lattice.orderings.tolist()) == lattice.vectors
+    for always_solve in (False, True):
+        found = solve(n, k, 2, always_solve=always_solve)
+        pairs = zip(lattice.orderings.tolist(), lattice.classes, strict=True)
+        total = sum(count * expected_error(PermuteAndFlip(2), [-2 * s for s in steps]) for count, steps in pairs)
+        assert found.permute_and_flip == pytest.approx(total, rel=1e-11)
+        assert found.value == pytest.approx(total, rel=1e-8)
+        assert found.certificate is not None
+    assert pareto_ratios(n, k, 2).permute_and_flip == pytest.approx(1, abs=1e-6)
+
+
+def test_the_record_is_frozen_and_short() -> None:
+    found = solve(4, 8, 0.5)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.value = 0.0  # type: ignore[misc]
+    assert "variables=525" in repr(found)
+    assert len(repr(found)) < 400
+
+
+def test_it_is_reached_from_the_package() -> None:
+    assert dpselect.research.optimality.solve is solve
+
+
+def test_larger_than_the_paper() -> None:
+    found = solve(8, 8, 1)
+    assert (found.variables, found.ratios.permute_and_flip) == (30_459, 1)
+    assert found.certificate is not None
+
+
+def test_interior_points_and_simplex_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_simplex = solve(5, 5, 0.4)
+    monkeypatch.setattr("dpselect.research.optimality.program._SMALL", 0)
+    by_interior_points = solve(5, 5, 0.4)
+    assert by_interior_points.value == pytest.approx(by_simplex.value, rel=1e-9)
+    assert by_interior_points.duality_gap < 1e-7

@@ -1,0 +1,110 @@
+"""The linear program, against the paper's program written out over all vectors."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from dpselect.errors import NotConverged
+from dpselect.research.optimality import THRESHOLD, solve
+from dpselect.research.optimality.lattice import bounded_lattice
+from dpselect.research.optimality.program import Program, lower_bound, solution
+from dpselect.research.optimality.recurrence import exponential, permute_and_flip
+
+Rows = list[dict[int, float]]
+
+
+def written_out(n: int, k: int, epsilon: float, *, relaxed: bool = False) -> float:
+    """The paper's program with a variable for each vector and candidate, and explicit symmetry constraints."""
+    odds = math.exp(-epsilon)
+    vectors = [q for q in itertools.product(range(k + 1), repeat=n) if min(q) == 0]
+    index = {(q, r): i for i, (q, r) in enumerate(itertools.product(vectors, range(n)))}
+    privacy: Rows = []
+    symmetry: Rows = []
+    for (q, r), own in index.items():
+        if relaxed:
+            other, factor = (*q[:r], 0, *q[r + 1 :]), odds ** q[r]
+        elif q[r]:
+            other, factor = (*q[:r], q[r] - 1, *q[r + 1 :]), odds
+        else:
+            other, factor = tuple(0 if s == r else step + 1 for s, step in enumerate(q)), odds
+        if (other, r) in index and (q[r] or not relaxed):
+            privacy.append({own: -1.0, index[other, r]: factor})
+        for order in itertools.permutations(range(n)):
+            image = index[tuple(q[s] for s in order), order.index(r)]
+            if image > own:
+                symmetry.append({own: 1.0, image: -1.0})
+    sums = [{index[q, r]: 1.0 for r in range(n)} for q in vectors]
+    found = linprog(
+        [2.0 * q[r] for q, r in index],
+        A_ub=matrix(privacy, len(index)),
+        b_ub=np.zeros(len(privacy)),
+        A_eq=matrix(symmetry + sums, len(index)),
+        b_eq=[0.0] * len(symmetry) + [1.0] * len(sums),
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert found.status == 0
+    return float(found.fun)
+
+
+def matrix(rows: Rows, width: int) -> csr_array:
+    entries = [(value, i, j) for i, row in enumerate(rows) for j, value in row.items()]
+    values, i, j = zip(*entries, strict=True)
+    return csr_array((values, (i, j)), shape=(len(rows), width))
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 3), (3, 2), (3, 4), (4, 2)])
+@pytest.mark.parametrize("epsilon", [0.05, 0.4, 1.5])
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_merging_symmetric_variables_changes_nothing(n: int, k: int, epsilon: float, relaxed: bool) -> None:
+    found = solve(n, k, epsilon, relaxed=relaxed, always_solve=True)
+    assert found.value == pytest.approx(written_out(n, k, epsilon, relaxed=relaxed), rel=1e-8)
+
+
+@settings(max_examples=25)
+@given(st.integers(2, 4), st.integers(1, 5), st.floats(0.01, 12))
+def test_the_optimum_is_feasible_and_no_mechanism_of_ours_beats_it(n: int, k: int, epsilon: float) -> None:
+    lattice, odds = bounded_lattice(n, k), math.exp(-epsilon)
+    program = Program(lattice)
+    found = solution(program, odds)
+    cost = program.objective(odds)
+    for shares in (permute_and_flip(lattice, odds), exponential(lattice, odds), found.shares):
+        assert (program.privacy(odds) @ shares).max(initial=0) <= 1e-8
+        assert program.sums(odds) @ shares == pytest.approx(np.ones(len(lattice.classes)), abs=1e-12)
+        assert cost @ shares >= found.bound - (1e-8 if shares is found.shares else 1e-12)
+    assert found.gap <= 1e-8
+
+
+@settings(max_examples=25)
+@given(st.integers(2, 4), st.integers(1, 4), st.floats(0.01, 5), st.randoms(use_true_random=False))
+def test_the_lower_bound_holds_whatever_the_prices(n: int, k: int, epsilon: float, random) -> None:  # type: ignore[no-untyped-def]
+    lattice, odds = bounded_lattice(n, k), math.exp(-epsilon)
+    for relaxed in (False, True):
+        program = Program(lattice, relaxed)
+        sums = np.array([random.uniform(-1, 1) for _ in lattice.classes])
+        privacy = np.array([random.uniform(-1, 0.1) for _ in program.constrained])
+        assert lower_bound(program, odds, sums, privacy) <= solution(program, odds).objective + 1e-9
+
+
+def test_above_the_threshold_all_three_programs_agree() -> None:
+    for epsilon in (THRESHOLD, 1.5, 4):
+        full = solve(4, 4, epsilon, always_solve=True)
+        relaxed = solve(4, 4, epsilon, relaxed=True, always_solve=True)
+        proven = solve(4, 4, epsilon)
+        assert full.value == pytest.approx(proven.value, rel=1e-9)
+        assert relaxed.value == pytest.approx(proven.value, rel=1e-9)
+
+
+def test_the_relaxed_program_is_a_lower_bound() -> None:
+    assert solve(4, 4, 0.3, relaxed=True).value < 0.9 * solve(4, 4, 0.3).value
+
+
+def test_a_gap_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpselect.research.optimality.program.LARGEST_GAP", -1.0)
+    with pytest.raises(NotConverged, match="HiGHS left a duality gap of"):
+        solve(3, 3, 0.5)

@@ -1,0 +1,106 @@
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpselect.research.datasets import histograms
+from dpselect.research.paper import claims_comparison, claims_experiments, claims_optimality
+from dpselect.research.paper.claims import Claim, rounds_to
+from dpselect.research.paper.experiment import Experiments, Material
+from tests.dpbench import FOLDER, needs_data
+
+POINTS = 40
+
+
+@given(st.integers(0, 10**6), st.integers(0, 4))
+def test_a_number_rounds_to_its_own_print(number: int, digits: int) -> None:
+    value = number / 10**digits
+    assert rounds_to(value, f"{value:.{digits}f}")
+    assert not rounds_to(value + 0.6 / 10**digits, f"{value:.{digits}f}")
+
+
+def test_verdicts_in_words() -> None:
+    claim = Claim("here", "it holds", "1", "1", holds=True)
+    assert [dataclasses.replace(claim, holds=holds).verdict for holds in (True, False, None)] == [
+        "pass",
+        "FAIL",
+        "not checked",
+    ]
+
+
+def test_all_claims_that_need_no_data_pass() -> None:
+    material = Material(POINTS)
+    found = [*claims_comparison.claims(material), *claims_optimality.claims(material)]
+    assert len(found) == 22
+    assert [claim for claim in found if claim.holds is not True] == []
+
+
+def test_without_data_nothing_is_claimed_about_them() -> None:
+    found = list(claims_experiments.claims(Material(POINTS)))
+    assert {claim.holds for claim in found} == {None}
+    assert {claim.ours for claim in found} == {"needs the data"}
+    assert [claim.paper for claim in found] == [
+        *("1.84", "5.4", "1.27", "1 to 2", "1.93", "13.7", "1.19", "1 to 2"),
+        *("close to 2", "<= 2"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def experiments() -> list[Claim]:
+    return list(claims_experiments.claims(Material(POINTS, Experiments(histograms(FOLDER)))))
+
+
+@needs_data
+def test_the_numbers_of_section_6(experiments: list[Claim]) -> None:
+    ours = [claim.ours for claim in experiments]
+    assert ours[:3] == [
+        "1.84 at ε = 0.04; 1.838 at ε = 0.03976",
+        "5.323 at ε = 0.04; 5.4 at ε = 0.03976",
+        "1.265 at ε = 0.04; 1.267 at ε = 0.03976",
+    ]
+    assert ours[4:7] == [
+        "1.909 at ε = 0.01; 1.925 at ε = 0.01066",
+        "17.24 at ε = 0.01; 13.7 at ε = 0.01066",
+        "1.196 at ε = 0.01; 1.188 at ε = 0.01066",
+    ]
+    assert "5.4 is 2.7 people" in experiments[1].remark
+    assert all("rounds to the printed one" in claim.remark for claim in experiments[:3] + experiments[4:7])
+
+
+@needs_data
+def test_with_data_all_claims_pass_but_one(experiments: list[Claim]) -> None:
+    """On MEDCOST the improvement is 1.5, which we do not call close to two."""
+    [failed] = [claim for claim in experiments if claim.holds is not True]
+    assert failed.where == "Section 6, Figure 3 (c)"
+    assert "MEDCOST: 1.501" in failed.ours
+    assert failed.remark.endswith("Not so on MEDCOST.")
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("field", "value", "number"),
+    [("ratio", "1.86", 0), ("error", "6.4", 0), ("error", "9.4", 1), ("budget", "1.24", 2), ("epsilon", "0.05", 0)],
+)
+def test_a_wrong_number_would_be_seen(monkeypatch: pytest.MonkeyPatch, field: str, value: str, number: int) -> None:
+    """Power: had the paper printed another number, a claim would fail.
+
+    An error of 6.4 is met at an epsilon that rounds to 0.04 too, but the ratio there is another.
+    """
+    wrong = dataclasses.replace(claims_experiments.PRINTED[0], **{field: value})
+    monkeypatch.setattr(claims_experiments, "PRINTED", (wrong,))
+    found = list(claims_experiments.claims(Material(POINTS, Experiments(histograms(FOLDER)))))
+    assert found[number].holds is False
+
+
+def test_a_worse_mechanism_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power: were permute-and-flip's ratio the exponential mechanism's, the claims of Section 5 would fail."""
+    true_curve = claims_optimality.ratio_curve
+
+    def exchanged(n: int, k: int, epsilons: tuple[float, ...]) -> list[object]:
+        return [ratios._replace(permute_and_flip=ratios.exponential) for ratios in true_curve(n, k, epsilons)]
+
+    monkeypatch.setattr(claims_optimality, "ratio_curve", exchanged)
+    failed = [claim.statement for claim in claims_optimality.claims(Material(POINTS)) if claim.holds is False]
+    assert any("is one above the threshold" in statement for statement in failed)
+    assert any("about 1.01" in statement for statement in failed)

@@ -1,0 +1,137 @@
+import csv
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpselect.errors import InvalidValue, MissingExtra, WrongData
+from dpselect.research.datasets import PAGE, file_name
+from dpselect.research.paper.reproduce import FIGURES, Report, reproduce
+from tests.dpbench import FOLDER, needs_data
+
+POINTS = 3
+
+
+class Page(HTMLParser):
+    """What a browser would have to load, and the text."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.sources: list[str] = []
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(content)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.sources += [value or "" for name, value in attrs if name in {"src", "srcset", "data", "poster"}]
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def check_files(report: Report) -> None:
+    expected = {"report.html", "claims.csv"}
+    expected |= {f"{plot.name}.{ending}" for plot in report.figures for ending in ("png", "pdf", "csv")}
+    assert {path.name for path in report.folder.iterdir()} == expected
+    magic = {".png": b"\x89PNG", ".pdf": b"%PDF", ".csv": b"", ".html": b"<!doctype html>"}
+    assert all(path.read_bytes().startswith(magic[path.suffix]) for path in report.folder.iterdir())
+
+
+def check_page(report: Report) -> Page:
+    """The page is self-contained: pictures are in it, and nothing is loaded from elsewhere."""
+    content = report.html.read_text(encoding="utf-8")
+    page = Page(content)
+    assert len(page.sources) == len(report.figures)
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in page.sources)
+    assert not {"script", "link", "iframe", "object", "embed"} & set(page.tags)
+    assert "url(" not in content
+    assert "@import" not in content
+    assert {link for link in page.links if ":" in link} <= {PAGE}
+    assert all((report.folder / link).is_file() for link in page.links if ":" not in link)
+    assert "prefers-color-scheme: dark" in content
+    for claim in report.claims:
+        assert " ".join(claim.statement.split()) in page.text.replace("\N{NO-BREAK SPACE}", " ")
+    return page
+
+
+@pytest.mark.usefixtures("offline")
+def test_without_data_the_rest_is_made_and_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With three figures only: tests/cli/test_paper_command.py makes all that need no data."""
+    monkeypatch.setattr("dpselect.research.paper.reproduce.FIGURES", FIGURES[5:8])
+    report = reproduce(tmp_path / "new" / "folder", points=POINTS)
+    check_files(report)
+    page = check_page(report)
+    assert [plot.number for plot in report.figures] == ["Figure 2 (c)"]
+    assert [plot.number for plot in report.missing] == ["Figure 3 (a)", "Figure 3 (b)"]
+    assert report.count(None) == 10
+    assert "could not be fetched" in page.text
+    assert "dpselect paper --data FOLDER" in page.text
+    assert file_name("SEARCHLOGS") in page.text
+    assert PAGE in page.links
+
+
+@pytest.mark.usefixtures("offline")
+def test_two_runs_give_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpselect.research.paper.reproduce.FIGURES", FIGURES[:2])
+    first, second = (reproduce(tmp_path / name, points=POINTS) for name in ("first", "second"))
+    assert len(list(first.folder.iterdir())) == 8
+    for path in first.folder.iterdir():
+        assert path.read_bytes() == (second.folder / path.name).read_bytes(), path.name
+
+
+@pytest.mark.slow
+@needs_data
+def test_with_data_everything_is_made(tmp_path: Path) -> None:
+    stages: list[tuple[str, int]] = []
+
+    def watch(items: list[Any], what: str) -> list[Any]:
+        stages.append((what, len(items)))
+        return items
+
+    report = reproduce(tmp_path, FOLDER, points=POINTS, watch=watch)
+    check_files(report)
+    page = check_page(report)
+    assert report.figures == FIGURES
+    assert report.missing == ()
+    assert "What is missing" not in page.text
+    assert report.count(None) == 0
+    assert "5.4 is 2.7 people" in page.text
+    assert stages == [("Linear programs", 7), ("Figures", 13), ("Claims", 3)]
+    with (tmp_path / "claims.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["verdict"] for row in rows] == [claim.verdict for claim in report.claims]
+    with (tmp_path / "figure-2b-optimality-by-k.csv").open(encoding="utf-8", newline="") as file:
+        curve = list(csv.DictReader(file))
+    assert len(curve) == 4 * POINTS
+    assert [float(row["epsilon"]) for row in curve[:POINTS]] == pytest.approx([0.01, 0.31622776, 10])
+
+
+def test_without_matplotlib_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'dpselect\[paper\]'"):
+        reproduce(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_wrong_data_are_refused_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / file_name("HEPTH")).write_bytes(b"wrong")
+    with pytest.raises(WrongData):
+        reproduce(tmp_path / "out", tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidValue, match=r"--out: the folder .*file' cannot be made"):
+        reproduce(tmp_path / "file")
+
+
+def test_too_few_points(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="points must be >= 2"):
+        reproduce(tmp_path, points=1)

@@ -1,0 +1,112 @@
+"""Small Arrow batches are gathered: the same rows in the same order, whatever comes between them."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpselect import PermuteAndFlip
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.streaming.batches import gathered, stream_of
+
+SIZES = st.lists(st.integers(0, 9), max_size=12)
+
+
+WHOLE = pa.int64()
+
+
+def batch(start, size, kind=WHOLE):
+    return pa.record_batch({"score": pa.array(range(start, start + size), kind), "other": ["x"] * size})
+
+
+def batches(sizes, kinds=None):
+    starts = np.cumsum([0, *sizes]).tolist()
+    kinds = kinds or [WHOLE] * len(sizes)
+    return [batch(start, size, kind) for start, size, kind in zip(starts, sizes, kinds, strict=False)]
+
+
+@given(SIZES, st.integers(1, 12))
+def test_rows_keep_their_order_and_all_but_the_last_table_are_large(sizes, rows):
+    tables = list(gathered(batches(sizes), ["score"], rows))
+    assert [row for table in tables for row in table["score"].to_pylist()] == list(range(sum(sizes)))
+    assert all(table.num_rows >= rows for table in tables[:-1])
+    assert all(table.column_names == ["score"] for table in tables)
+
+
+@given(SIZES, st.data())
+def test_a_change_of_type_ends_a_table(sizes, data):
+    kinds = [data.draw(st.sampled_from([WHOLE, pa.float64()])) for _ in sizes]
+    tables = list(gathered(batches(sizes, kinds), ["score"], 10**6))
+    assert [row for table in tables for row in table["score"].to_pylist()] == list(range(sum(sizes)))
+    assert len(tables) == sum(1 for i, kind in enumerate(kinds) if i == 0 or kind != kinds[i - 1])
+
+
+def test_other_blocks_pass_at_once_and_in_their_place():
+    frame = {"score": [7]}
+    stream = gathered([batch(0, 1), frame, batch(1, 1)], ["score"])
+    first, second, third = stream
+    assert (first["score"].to_pylist(), second, third["score"].to_pylist()) == ([0], frame, [1])
+
+
+def test_a_stream_of_small_batches_is_seen_in_few_updates(monkeypatch):
+    summary, sizes = PermuteAndFlip(epsilon=1).summary(), []
+    update = summary.update
+    monkeypatch.setattr(summary, "update", lambda scores, labels: (sizes.append(len(scores)), update(scores, labels)))
+    summary.feed((batch(i * 2048, 2048) for i in range(512)), "score")
+    assert sizes == [2**19, 2**19]
+    assert summary.candidates == 2**20
+
+
+def test_a_missing_column_is_named():
+    with pytest.raises(InvalidValue, match="no column 'mssing'"):
+        PermuteAndFlip(epsilon=1).summary().feed([batch(0, 2)], "mssing")
+
+
+def test_after_a_change_of_type_tables_are_as_large_again():
+    kinds = [WHOLE, pa.float64(), pa.float64(), pa.float64()]
+    tables = list(gathered(batches([1, 2, 1, 1, 1], [*kinds, pa.float64()]), ["score"], 4))
+    assert [table.num_rows for table in tables] == [1, 4, 1]
+
+
+def test_a_table_may_be_larger_than_asked_for():
+    assert [table.num_rows for table in gathered(batches([3, 3, 1]), ["score"], 4)] == [6, 1]
+
+
+def test_after_a_large_table_the_next_is_as_large_again():
+    tables = list(gathered(batches([4, 2, 2, 1]), ["score"], 4))
+    assert [table.num_rows for table in tables] == [4, 4, 1]
+
+
+class RecordBatch(dict):
+    """Of another library."""
+
+
+@pytest.mark.parametrize(
+    "block", [pa.table({"score": [7]}), pa.array([7]), RecordBatch(score=[7])], ids=["T", "A", "R"]
+)
+def test_only_record_batches_of_arrow_wait(block):
+    first, second, third = gathered([batch(0, 1), block, batch(1, 1)], ["score"])
+    assert second is block
+    assert (first["score"].to_pylist(), third["score"].to_pylist()) == ([0], [1])
+
+
+class Reader(list):
+    """Blocks with the names of their columns, which do not make a table of it."""
+
+    columns = ("score",)
+
+
+def test_a_stream_is_no_table_and_a_table_is_one_block():
+    blocks = [{"score": [1]}, {"score": [2]}]
+    assert list(stream_of(Reader(blocks))) == blocks
+    assert list(stream_of(np.array([3, 4]))) == [3, 4]
+    frame = pd.DataFrame({"score": [1, 2]})
+    assert [block is frame for block in stream_of(frame)] == [True]
+    assert [block.num_rows for block in stream_of(pa.table({"score": [1, 2]}))] == [2]
+
+
+def test_what_is_no_stream_is_refused_by_its_type():
+    with pytest.raises(InvalidType, match="batches must be blocks or a table, got int"):
+        stream_of(7)

@@ -1,0 +1,282 @@
+"""Summaries: any split and any order of merges give the distribution of one selection, exactly."""
+
+import itertools
+import pickle
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpselect import PermuteAndFlip
+from dpselect._scores import as_vector
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms import flips, gaps
+from dpselect.mechanisms import flips as hot
+from dpselect.streaming import summary
+from dpselect.streaming.summary import merged, seen
+from tests import reference
+from tests.branching import distribution, heads_probability
+from tests.reference import pmf_by_permutations
+from tests.statistical.goodness import assert_fits, assert_rejected
+
+UNIT = PermuteAndFlip(epsilon=2)  # rate one
+CASES = [[0, 1, 2], [5, 0, 5, 1], [0, 0, 0, 0], [3, 1, 0, 1, 2], [0, 7, 1, 0], [2, 2, 0, 9, 0]]
+
+
+def trees(leaves):
+    """All binary trees over the leaves in this order."""
+    if len(leaves) == 1:
+        yield leaves[0]
+    for cut in range(1, len(leaves)):
+        for left in trees(leaves[:cut]):
+            for right in trees(leaves[cut:]):
+                yield left, right
+
+
+def summarised(tree, scores, draws, kind):
+    """The part of a tree: a leaf is a block of candidates, labelled by themselves."""
+    if isinstance(tree, tuple):
+        return merged(*(summarised(branch, scores, draws, kind) for branch in tree), draws)
+    return seen(None, UNIT, as_vector(kind([scores[i] for i in tree])), list(tree), draws)
+
+
+def as_fractions(scores):
+    return [Fraction(score) / 3**40 * 3**40 for score in scores]
+
+
+def distribution_of(make, size):
+    outcomes = distribution(lambda draws: make(draws).label)
+    return [outcomes.get(candidate, Fraction(0)) for candidate in range(size)]
+
+
+def expected(losses):
+    return pmf_by_permutations([heads_probability(loss) for loss in losses])
+
+
+@pytest.mark.parametrize(
+    "losses", [pytest.param(case, marks=[pytest.mark.slow] if len(case) > 4 else []) for case in CASES], ids=str
+)
+def test_every_merge_tree_is_exact(losses):
+    """Each candidate a leaf, all shapes of the tree, in several orders of the leaves."""
+    scores, truth = [40 - loss for loss in losses], expected(losses)
+    orders = list(itertools.permutations(range(len(losses))))
+    for order in orders if len(losses) < 4 else orders[:: len(orders) // (6 if len(losses) == 4 else 2)]:
+        for tree in trees([(i,) for i in order]):
+            flat = _listed(tree)
+            assert distribution_of(lambda draws, flat=flat: summarised(flat, scores, draws, list), len(losses)) == truth
+
+
+def _listed(tree):
+    """Leaves as lists, so that a tuple is always a fork."""
+    return list(tree) if isinstance(tree[0], int) else tuple(_listed(branch) for branch in tree)
+
+
+@pytest.mark.parametrize("steady", [False, True], ids=["fast", "steady"])
+@pytest.mark.parametrize("kind", [np.array, list, as_fractions], ids=["array", "list", "fractions"])
+@pytest.mark.parametrize("losses", CASES, ids=str)
+def test_every_split_into_blocks_is_exact(losses, kind, steady):
+    """One summary that sees blocks one after another, with rising and falling maxima."""
+    scores, truth, size = [40 - loss for loss in losses], expected(losses), len(losses)
+    for cuts in itertools.chain.from_iterable(itertools.combinations(range(1, size), k) for k in range(size)):
+        ends = [0, *cuts, size]
+
+        def watched(draws, ends=ends):
+            part = None
+            for start, stop in itertools.pairwise(ends):
+                part = seen(part, UNIT, as_vector(kind(scores[start:stop])), list(range(start, stop)), draws, steady)
+            return part
+
+        assert distribution_of(watched, size) == truth
+
+
+def test_long_blocks_are_exact(monkeypatch):
+    for module in (gaps, hot, flips):
+        monkeypatch.setattr(module, "BLOCK", 2)
+    monkeypatch.setattr(summary, "SHORT", 2)
+    losses = [1, 0, 9, 2, 1]
+    scores = np.array([40 - loss for loss in losses])
+
+    def watched(draws):
+        part = seen(None, UNIT, scores[:2], [0, 1], draws)
+        return seen(part, UNIT, scores[2:], [2, 3, 4], draws)
+
+    assert distribution_of(watched, 5) == expected(losses)
+
+
+def test_a_wrong_merge_is_noticed():
+    """The power of the enumeration: a merge that forgets the difference of the best scores has another distribution."""
+    losses = [0, 1, 2]
+
+    def careless(draws):
+        parts = [seen(None, UNIT, np.array([40 - loss]), [i], draws) for i, loss in enumerate(losses)]
+        first, second, third = (replace(part, arrival=draws.arrival(Fraction(-40), 1)) for part in parts)
+        return first.merged(second, draws).merged(third, draws)
+
+    assert distribution_of(careless, 3) != expected(losses)
+
+
+def test_mixed_types_keep_their_exact_value():
+    """An int beyond floats, a float, a Fraction and small ints, in any order of blocks: only the best has a chance."""
+    blocks = [[2**60 + 1], [float(2**60)], [Fraction(2**61, 2) - 50], np.array([-5], np.int8), np.array([7], np.uint64)]
+    for order in itertools.permutations(range(5)):
+        watched = PermuteAndFlip(epsilon=2000).summary()
+        for number in order:
+            watched.update(blocks[number], labels=[number])
+        assert watched.result() == 0
+
+
+@pytest.mark.parametrize("pieces", [1, 5, 16])
+def test_many_parts_fit(pieces):
+    scores = np.random.default_rng(3).poisson(30, 3_000).astype(float)
+    levels, inverse = np.unique(scores, return_inverse=True)
+    mechanism, draws = PermuteAndFlip(epsilon="0.5"), 800
+
+    def select():
+        parts = []
+        for block in np.array_split(scores, pieces):
+            part = mechanism.summary()
+            part.update(block)
+            parts.append(part)
+        while len(parts) > 1:
+            parts = [
+                a.merge(b) for a, b in itertools.zip_longest(parts[::2], parts[1::2], fillvalue=mechanism.summary())
+            ]
+        return parts[0].result()
+
+    counts = np.bincount(inverse[[select() for _ in range(draws)]], minlength=levels.size)
+    by_level = [
+        np.bincount(inverse, weights=reference.permute_and_flip_pmf(scores, rate), minlength=levels.size)
+        for rate in (0.25, 0.5)
+    ]
+    assert_fits(counts, by_level[0])
+    assert_rejected(counts, by_level[1], truth=by_level[0])
+
+
+def test_positions_are_counted_from_the_start():
+    first, second = UNIT.summary(), UNIT.summary()
+    first.update([0, 0])
+    first.update([0])
+    second.update(np.array([0, 0]))
+    second.update([1000, 0])
+    assert first.merge(second).result() == 5
+    assert second.merge(first).result() == 2
+    assert (first.candidates, second.candidates, first.merge(second).candidates) == (3, 4, 7)
+
+
+def test_empty_summaries_are_the_identity():
+    full, empty = UNIT.summary(), UNIT.summary()
+    full.update([1, 2, 900], labels=["a", "b", "c"])
+    for result in (full.merge(empty), empty.merge(full), empty.merge(full).merge(empty)):
+        assert result.result() == "c"
+    empty.update([])
+    empty.update(np.array([]))
+    assert empty.candidates == empty.merge(UNIT.summary()).candidates == 0
+    with pytest.raises(InvalidValue, match="seen no candidate"):
+        empty.result()
+
+
+def test_the_result_is_told_once():
+    watched = PermuteAndFlip(epsilon="0.001").summary()
+    watched.update(np.zeros(1000))
+    assert len({watched.result() for _ in range(20)}) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [PermuteAndFlip(3), PermuteAndFlip(2, 2), PermuteAndFlip(2, monotonic=True), PermuteAndFlip(2, score_range=2)],
+)
+def test_other_parameters_do_not_merge(other):
+    with pytest.raises(InvalidValue, match="same mechanism"):
+        UNIT.summary().merge(other.summary())
+
+
+def test_other_objects_do_not_merge():
+    with pytest.raises(InvalidType, match="must be a Summary, got int"):
+        UNIT.summary().merge(3)
+
+
+def test_pickles_are_small_and_exact():
+    watched = UNIT.summary()
+    watched.update([Fraction(1, 3), Fraction(10**30, 7)], labels=["low", "high"])
+    frozen = pickle.dumps(watched)
+    assert len(frozen) < 1_000
+    thawed = pickle.loads(frozen)  # noqa: S301 - our own
+    assert thawed._part == watched._part
+    assert thawed.merge(UNIT.summary()).result() == "high"
+
+
+def test_nothing_secret_is_shown():
+    watched = UNIT.summary()
+    watched.update([123456789], labels=["canary"])
+    assert repr(watched) == "Summary(PermuteAndFlip(epsilon=2, sensitivity=1, monotonic=False))"
+    assert "123456789" not in repr(watched._part)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["a", "b"],
+        ("a", "b"),
+        np.array(["a", "b"]),
+        pd.Series(["a", "b"], index=[5, 9]),
+        pl.Series(["a", "b"]),
+        pa.array(["a", "b"]),
+    ],
+    ids=lambda labels: type(labels).__module__,
+)
+def test_labels_of_every_kind(labels):
+    watched = UNIT.summary()
+    watched.update([0, 1000], labels=labels)
+    assert watched.result() == "b"
+    assert type(watched.result()) is str
+
+
+def test_streams_of_arrays_and_of_record_batches():
+    table = pa.table({"score": [0.0, 1.0, 2.0, 1000.0, 3.0], "name": list("abcde")})
+    by_column, plain = UNIT.summary(), UNIT.summary()
+    by_column.feed(table.to_batches(max_chunksize=2), "score", "name")
+    plain.feed(np.array_split(np.array([0, 5, 1000, 1]), 2))
+    assert (by_column.result(), plain.result()) == ("d", 2)
+    unlabelled = UNIT.summary()
+    unlabelled.feed(table.to_batches(max_chunksize=2), "score")
+    assert unlabelled.result() == 3
+
+
+def test_bad_blocks():
+    watched = UNIT.summary()
+    with pytest.raises(InvalidValue, match="as many as scores"):
+        watched.update([1, 2], labels=["a"])
+    with pytest.raises(InvalidValue, match="finite"):
+        watched.update([1.0, float("nan")])
+    with pytest.raises(InvalidValue, match="no column 'missing'"):
+        watched.feed(pa.table({"score": [1]}).to_batches(), "missing")
+    with pytest.raises(InvalidValue, match="name the column of the scores"):
+        watched.feed([], labels="name")
+    assert watched.candidates == 0
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False), max_size=4),
+        max_size=6,
+    )
+)
+def test_any_stream_selects_a_candidate(blocks):
+    watched = PermuteAndFlip("0.1").summary()
+    watched.feed(blocks)
+    total = sum(map(len, blocks))
+    assert watched.candidates == total
+    if total:
+        assert 0 <= watched.result() < total
+
+
+@pytest.mark.parametrize(("name", "shown"), [("x" * 40, "x" * 40), ("x" * 39 + "yz", "x" * 39 + "y")])
+def test_a_long_name_is_cut_in_the_message(name, shown):
+    with pytest.raises(InvalidValue, match=f"no column '{shown}': name"):
+        UNIT.summary().feed([{"score": [1]}], name)
