@@ -1,7 +1,4 @@
-"""The privacy unit: which difference between two tables an answer must hide.
-
-What a release costs, and for which question: public parameters only, never a score or a count.
-"""
+"""What a release costs, for which question, and whom it protects: public parameters only, never a score or a count."""
 
 import json
 import math
@@ -17,8 +14,7 @@ from dpselect import _validate
 from dpselect._types import Number
 from dpselect.accounting.run_counts import PREFIX, Repeated, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.registry import KINDS, name_of
+from dpselect.mechanisms.parameters import MECHANISMS, Parameters, name_of
 
 
 class Neighbours(StrEnum):
@@ -117,7 +113,7 @@ class Charge:
         object.__setattr__(self, "count", _count(count))
 
     @classmethod
-    def of(cls, mechanism: MechanismBase, what: Mapping[str, Any], count: int = 1) -> "Charge":
+    def of(cls, mechanism: Parameters, what: Mapping[str, Any], count: int = 1) -> "Charge":
         """The cost of drawing `count` times from this very mechanism; its public parameters join the question.
 
         >>> from dpselect import PermuteAndFlip
@@ -211,7 +207,7 @@ def _plain(value: Any) -> Any:
 
 
 def _mechanism_name(name: Any, each: Fraction) -> str:
-    known = [*(kind.value for kind in KINDS), PURE]
+    known = [*MECHANISMS, PURE]
     runs = repeated(name) if isinstance(name, str) else None
     if runs is not None and each < runs.epsilon:
         raise InvalidValue(

@@ -17,6 +17,8 @@ import typer
 
 from dpselect import _validate
 from dpselect.errors import InvalidValue, withheld
+from dpselect.mechanisms import MECHANISMS
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
 
 
@@ -62,6 +64,13 @@ def claimed(sensitivity: str | None, monotonic: bool, score_range: str | None) -
         if text is not None:
             positive(**{name: text})
     return claim
+
+
+def mechanism_class(name: str) -> type[MechanismBase]:
+    """The mechanism that --mechanism names."""
+    if name not in MECHANISMS:
+        raise InvalidValue(f"--mechanism must be one of {', '.join(MECHANISMS)}, got {name[:40]!r}")
+    return MECHANISMS[name]
 
 
 def whole(*, least: int, most: int, **option: str) -> int:

@@ -17,7 +17,6 @@ from dpselect._types import Number
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.registry import name_of
 from dpselect.release import Answer
 from dpselect.tables.grid import public_grid
 from dpselect.tables.questions import Engine, Groups, Individuals, Neighbours, Quantile, Question, TopK
@@ -113,7 +112,7 @@ class Questions:
         shares = question.rounds * (1 if groups is None else groups.most)
         bound = question.sensitivity(self._neighbours, in_groups=groups is not None)
         mechanism = PermuteAndFlip(total / shares, bound.largest_change, bound.monotonic)
-        empty = Answer(None, name_of(mechanism).value, mechanism.guarantee.times(shares), total)
+        empty = Answer(None, mechanism.name, mechanism.guarantee.times(shares), total)
         if self._ledger is not None:
             from dpselect.release import Steps, answered  # noqa: PLC0415 - SQLite is imported when it is used
 

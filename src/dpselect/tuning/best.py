@@ -16,7 +16,7 @@ from dpselect.accounting.charge import What
 from dpselect.accounting.run_counts import Repeated, Repeats, checked_repeats
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
 from dpselect.ledger import Charge, Ledger, Receipt
-from dpselect.mechanisms.privacy import Guarantee, pure_zcdp
+from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee
 from dpselect.sampling.draws import Draws
 
 Candidate = TypeVar("Candidate")
@@ -80,7 +80,7 @@ def tune(  # noqa: PLR0913 - each is named
         if not callable(function):
             raise InvalidType(f"{name} must be callable, got {type(function).__name__}")
     number, runs = checked_repeats(repeats), None if epsilon is None else Repeated(repeats, epsilon)
-    guarantee = None if runs is None else Guarantee(runs.epsilon, pure_zcdp(runs.epsilon))
+    guarantee = None if runs is None else Guarantee(runs.epsilon, PURE_LOSS.zcdp(runs.epsilon))
     entry = None if ledger is None else _checked(ledger).charge(_charge(runs, what))
     found = best_run(run, listed, score, number, Draws())
     position, candidate, result = (None, None, None) if found is None else (found[0], listed[found[0]], found[1])
