@@ -10,8 +10,9 @@ from hypothesis.extra import numpy as hnp
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors, generalized_scores
 from dpselect.analysis import expected_evaluations, unequal_errors
+from tests.gumbel import GumbelNoisyMax
 
-KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
+KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax, GumbelNoisyMax]
 NUMBERS = (
     st.integers()
     | st.floats(allow_nan=True)

@@ -76,13 +76,14 @@ _END = "END_OF_SCORES"
 
 def python_code(shown: ScoreSet, settings: Settings) -> str:
     """A program that prints the expected error, the error of 95 in 100, and the probabilities."""
-    kind = MECHANISMS[settings.mechanism].__name__
+    made = MECHANISMS[settings.mechanism]
+    kind, home = made.__name__, "dpselect" if made.__module__.startswith("dpselect.") else made.__module__
     exact = [repr(score) for score in shown.exact]
     decimals = "from decimal import Decimal\n\n" if any(isinstance(score, Decimal) for score in shown.exact) else ""
     numbers = fill(", ".join(exact), _WIDTH, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
     parameters = [repr(plain(settings.epsilon)), f"sensitivity={plain(settings.claim.sensitivity)!r}"]
     parameters += ["monotonic=True"] * settings.claim.monotonic
-    return f"""{decimals}from dpselect import {kind}
+    return f"""{decimals}from {home} import {kind}
 from dpselect.analysis import error_quantile, expected_error
 
 scores = [
