@@ -373,7 +373,7 @@ def plan(  # noqa: PLR0913 - what is asked, by keyword
         None if n is None else _moderate(**{key: n}) for key, n in (("epsilon", epsilon), ("error", error))
     )
     claim = stated(sensitivity, monotonic, score_range)
-    _moderate(sensitivity=claim.sensitivity)
+    _moderate(**({"score_range": claim.score_range} if claim.by_range else {"sensitivity": claim.sensitivity}))
     count = _whole(1, _MOST_SELECTIONS, selections=selections)
     doubt = None if delta is None else _validate.fraction_of_one(delta=delta)
     vector = None if scores is None else as_vector(scores)
