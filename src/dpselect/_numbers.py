@@ -37,6 +37,7 @@ import numpy as np
 LARGEST_EXPONENT = 4_000
 # The most bits of a numerator or denominator: 19,728 digits. A float of any size has fewer, also one of 128 bits.
 LONGEST = 2**16
+_DECIMAL_DIGITS = 30
 _FEW_DIGITS = Context(prec=LARGEST_EXPONENT + 1, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Rounded])
 
 _WHOLE = r"[+-]?[0-9]+"
@@ -154,18 +155,30 @@ def has_few_digits(number: Decimal) -> bool:
     return True
 
 
+def exact_text(number: Fraction) -> str:
+    """A text that says exactly this number: a decimal of at most 30 digits where there is one, else a quotient.
+
+    >>> exact_text(Fraction(1, 10)), exact_text(Fraction(1, 3)), exact_text(Fraction(10**40))
+    ('0.1', '1/3', '1e+40')
+    """
+    decimal = rounded_up_text(number, digits=_DECIMAL_DIGITS)
+    return decimal if Fraction(decimal) == number else str(number)
+
+
 def shortest_text(number: Fraction) -> str:
-    """The shortest text that our own parameters read back as exactly this number.
+    """Python's shortest code that our own parameters read back as exactly this number.
+
+    A float stands for its binary value. Any other number is a quoted decimal or quotient.
 
     >>> shortest_text(Fraction(1)), shortest_text(Fraction(0.1)), shortest_text(Fraction(1, 10))
-    ('1', '0.1', "'1/10'")
+    ('1', '0.1', "'0.1'")
     """
     if number.denominator == 1 and abs(number) < 10**15:
         return str(number.numerator)
     nearest = float_near(number)
     if math.isfinite(nearest) and Fraction(nearest) == number:
         return repr(nearest)
-    return f"'{number}'"
+    return f"'{exact_text(number)}'"
 
 
 def rounded_up_text(number: Fraction, digits: int = 6) -> str:

@@ -1,10 +1,5 @@
 """The errors of dpselect. A message names the parameter, the rule and the remedy; never a score."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
-_Result = TypeVar("_Result")
-
 
 class DPSelectError(Exception):
     """The base of all errors of this package."""
@@ -87,22 +82,3 @@ class WrongData(DPSelectError, ValueError):
 
 class DataNotAvailable(DPSelectError, RuntimeError):
     """Data could be neither found nor fetched; the message says how to get them."""
-
-
-def withheld(
-    call: Callable[[], _Result],
-    error: DPSelectError,
-    foreign: type[Exception] | tuple[type[Exception], ...] = Exception,
-) -> _Result:
-    """What a call returns, or this error where it raises a foreign one, which may quote the data.
-
-    An error that is raised while another is handled keeps it as its context, also with `from None`. So this one is
-    raised behind the handler. Errors of this package pass.
-    """
-    try:
-        return call()
-    except DPSelectError:
-        raise
-    except foreign:
-        pass
-    raise error

@@ -15,8 +15,9 @@ import pytest
 
 import dpselect
 from dpselect import PermuteAndFlip, errors
+from dpselect._validate import withheld
 from dpselect.cli.options import imported
-from dpselect.errors import DPSelectError, EngineFailure, InvalidValue, withheld
+from dpselect.errors import DPSelectError, EngineFailure, InvalidValue
 from dpselect.score_files import read_scores
 from dpselect.streaming.summary import Summary
 from dpselect.tables.spark.csv_lines import LineReader, Range

@@ -221,7 +221,7 @@ def test_bad_candidates_are_refused(kind, table):
     candidates, column, error, words = BAD[kind]
     ask = [
         lambda: table.mode(column, candidates=candidates, epsilon=1),
-        lambda: table.group_by(column, candidates=candidates),
+        lambda: table.group_by(column, groups=candidates),
         lambda: table.top_k(column, 1, candidates=candidates, epsilon=1),
     ]
     for question in ask[:1] if kind == "a generator" else ask:
@@ -280,7 +280,7 @@ def test_bad_epsilons_are_refused(epsilon, table):
     for ask in (
         lambda: table.mode("text", candidates=["a"], epsilon=epsilon),
         lambda: table.median("whole", lower=0, upper=9, epsilon=epsilon),
-        lambda: table.group_by("text", candidates=["a"]).mode("text", candidates=["a"], epsilon=epsilon),
+        lambda: table.group_by("text", groups=["a"]).mode("text", candidates=["a"], epsilon=epsilon),
     ):
         with pytest.raises((InvalidValue, InvalidType), match="epsilon must be"):
             ask()

@@ -17,8 +17,7 @@ from dpselect import _validate
 from dpselect._types import Number
 from dpselect.accounting.run_counts import PREFIX, Repeated, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.registry import KINDS, name_of
+from dpselect.mechanisms.parameters import MECHANISMS, Parameters, name_of
 
 
 class Neighbours(StrEnum):
@@ -117,7 +116,7 @@ class Charge:
         object.__setattr__(self, "count", _count(count))
 
     @classmethod
-    def of(cls, mechanism: MechanismBase, what: Mapping[str, Any], count: int = 1) -> "Charge":
+    def of(cls, mechanism: Parameters, what: Mapping[str, Any], count: int = 1) -> "Charge":
         """The cost of drawing `count` times from this very mechanism; its public parameters join the question.
 
         >>> from dpselect import PermuteAndFlip
@@ -211,14 +210,16 @@ def _plain(value: Any) -> Any:
 
 
 def _mechanism_name(name: Any, each: Fraction) -> str:
-    known = [*(kind.value for kind in KINDS), PURE]
+    known = [*MECHANISMS, PURE]
+    if isinstance(name, str) and name in known:
+        return str(name)
     runs = repeated(name) if isinstance(name, str) else None
-    if runs is not None and each < runs.epsilon:
+    if runs is None:
+        raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
+    if each < runs.epsilon:
         raise InvalidValue(
             f"epsilon must be at least that of all runs of {PREFIX}: make the charge with Charge.of_best"
         )
-    if not isinstance(name, str) or (name not in known and runs is None):
-        raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
     return str(name)
 
 

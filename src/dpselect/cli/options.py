@@ -16,7 +16,8 @@ import numpy as np
 import typer
 
 from dpselect import _validate
-from dpselect.errors import InvalidValue, withheld
+from dpselect._validate import withheld
+from dpselect.errors import InvalidValue
 from dpselect.mechanisms.parameters import Claim, stated
 
 

@@ -275,7 +275,7 @@ def _grouped(table: Table, column: str | None, groups: str | None, max_groups: s
     if column is None or groups is None:
         return table
     listed = public_list(groups, known_column(table, column, "--group-by"), "--groups")
-    return table.group_by(column, candidates=listed, max_groups=most)
+    return table.group_by(column, groups=listed, max_groups=most)
 
 
 def _range(table: Table, name: str, lower: str, upper: str, step: str) -> dict[str, Any]:

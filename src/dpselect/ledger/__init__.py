@@ -15,8 +15,9 @@ from dpselect.errors import (
     UnitMismatch,
 )
 from dpselect.ledger import accounting
-from dpselect.ledger.chain import Entry, Receipt
+from dpselect.ledger.chain import Entry
 from dpselect.ledger.ledger import Ledger
+from dpselect.release import Receipt
 
 __all__ = [
     "PURE",

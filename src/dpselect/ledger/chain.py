@@ -22,13 +22,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpselect._numbers import NotExact, NotFinite, rational_from_text
+from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect.accounting.charge import Charge, PrivacyUnit, What, compact_json
-from dpselect.errors import DPSelectError, InvalidValue, LedgerError, RequestConflict, RequestUnanswered
+from dpselect.errors import DPSelectError, LedgerError, RequestConflict, RequestUnanswered
 from dpselect.ledger.store import APPLICATION, SCHEMAS, corrupt, pragma
 
 FORMAT = 2
-_RECEIPT = 1
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry in the types of JSON, with exact numbers as texts."""
-        costs = (str(self.epsilon), str(self.charge.each), self.charge.count)
+        costs = (exact_text(self.epsilon), exact_text(self.charge.each), self.charge.count)
         values = (self.id, self.time, self.what, self.mechanism, *costs, self.request_id, self.head)
         return dict(zip(self.COLUMNS, values, strict=True))
 
@@ -105,37 +104,6 @@ def next_head(previous: str, id: int, time: str, charge: Charge, request_id: str
 def seal(entry_head: str, answer: str) -> str:
     """What ties a stored answer to its entry."""
     return hashed(["answer", entry_head, answer])
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """The head of a ledger's chain after an entry: kept elsewhere, it proves later that nothing before it is missing.
-
-    >>> receipt = Receipt(ledger="00ff", id=3, head="ab12")
-    >>> Receipt.from_json(receipt.to_json()) == receipt
-    True
-    """
-
-    ledger: str
-    id: int
-    head: str
-
-    def to_json(self) -> str:
-        """Return one line of JSON."""
-        content = {"receipt": _RECEIPT, "ledger": self.ledger, "id": self.id, "head": self.head}
-        return json.dumps(content)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Receipt":
-        """The receipt that `to_json` wrote."""
-        try:
-            content = json.loads(text)
-            version, fields = content["receipt"], [content["ledger"], content["id"], content["head"]]
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise InvalidValue("receipt must be the JSON that a receipt of a ledger was written as") from None
-        if version != _RECEIPT or [type(field) for field in fields] != [str, int, str]:
-            raise InvalidValue(f"receipt must have version {_RECEIPT}: use the dpselect that wrote it")
-        return cls(*fields)
 
 
 def hashed(content: list[Any]) -> str:

@@ -28,7 +28,6 @@ from dpselect.ledger import chain as audit
 from dpselect.ledger.chain import (
     Entry,
     Header,
-    Receipt,
     State,
     check_content,
     check_repeated,
@@ -37,6 +36,7 @@ from dpselect.ledger.chain import (
     stored_text,
 )
 from dpselect.ledger.store import Database, corrupt
+from dpselect.release import Receipt
 
 _LONGEST_NAME = 200
 
