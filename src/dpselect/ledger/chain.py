@@ -1,14 +1,11 @@
-"""What a ledger holds, as inert data: its header, its entries, and the receipts that one can keep of them.
+"""The hash chain of a ledger (as in Haber & Stornetta 1991): what the file holds, and how it is read without trust.
 
-The hash chain (as in Haber & Stornetta 1991): the header's hash is the first head; the head after an entry is the hash
-of the head before it and of everything that the entry says. Who changes an entry must change all heads after it.
+The header's hash is the first head; the head after an entry is the hash of the head before it and of everything that
+the entry says. Changing an entry changes all heads after it. Nothing that is read is believed before the chain confirms
+it. An answer is stored with a salted hash of its data, so that only a retry on the same data gets it.
 
 Compatibility: what a format hashes, and what its fields mean, never changes. Format 2 has a privacy unit and a name of
 the data set in its header, each of which may be missing; entries, answers and receipts are those of format 1.
-
-Requests that may be repeated: what a retry gets, and how an answer is stored so that only its own data get it.
-
-Reading a ledger without trusting it: nothing that is read is believed before the hash chain confirms it.
 """
 
 import hashlib
@@ -60,9 +57,15 @@ class Header:
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge. Entries are ordered by `id`, never by the clock.
+    """One charge in a ledger. `Ledger.charge` and `Ledger.entries` return it.
 
-    `answer` is the stored answer of a request, where answers are stored; it is not a part of the chain.
+    Args:
+        id: the number of the entry. Entries are ordered by it, never by the clock.
+        time: when it was charged, in UTC.
+        charge: what was charged.
+        request_id: the request that it answers, if it has one.
+        head: the hash of this entry and all before it.
+        answer: the stored answer of the request, if there is one. It is not a part of the chain.
     """
 
     COLUMNS: ClassVar = ("id", "time", "what", "mechanism", "epsilon", "each", "count", "request_id", "head")
@@ -205,7 +208,7 @@ def read_header(connection: sqlite3.Connection, path: Path) -> Header:
     """The header of a ledger of a format that is known; anything else is refused."""
     tables = connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
     if not tables and pragma(connection, "application_id") == 0:
-        raise corrupt(path, "the file is empty: it is no ledger, or it lost its content")
+        raise corrupt(path, "the file is empty: it is not a ledger, or it lost its content")
     if pragma(connection, "application_id") != APPLICATION:
         raise LedgerError(f"ledger {path}: this is another program's SQLite file, not a ledger")
     version = pragma(connection, "user_version")
