@@ -1,4 +1,9 @@
-"""The errors of dpselect. A message names the parameter, the rule and the remedy; never a score."""
+"""The errors of dpselect. A message names the parameter, the rule and the remedy; never a score.
+
+The command line ends with the exit code of an error's kind: 3 for `BudgetExceeded`, 4 for a `LedgerError`, 5 for
+`MissingExtra`, 6 for `EngineFailure`, and 2 for bad input, which includes a ledger with another budget or
+privacy unit, and a request id that was used for something else.
+"""
 
 
 class DPSelectError(Exception):
@@ -22,7 +27,7 @@ class InvalidType(DPSelectError, TypeError):
 
 
 class NotConverged(DPSelectError, ArithmeticError):
-    """A numerical integral is not as accurate as promised; no number is returned instead."""
+    """A numerical integral missed its promised accuracy. No approximate value is returned."""
 
 
 class MissingExtra(DPSelectError, ImportError):
@@ -41,7 +46,7 @@ class RunFailed(DPSelectError, RuntimeError):
 
 
 class BitsExhausted(DPSelectError, RuntimeError):
-    """A finite source of bits ran dry. It never decides instead of the missing bits."""
+    """A finite source of bits is used up. Nothing is decided without the missing bits."""
 
 
 class LedgerError(DPSelectError, RuntimeError):

@@ -172,8 +172,7 @@ def test_only_the_owner_may_read_a_new_ledger(tmp_path: Path, umask: int, monkey
         connection.set_trace_callback(look)
         return connection
 
-    monkeypatch.setattr("dpselect.ledger.store.opened", watched)
-    monkeypatch.setattr("dpselect.ledger.store.opened", watched)
+    monkeypatch.setattr("dpselect.ledger.store.open_connection", watched)
     before = os.umask(umask)
     try:
         ledger = Ledger(tmp_path / "a.ledger", budget=1)
@@ -195,7 +194,7 @@ def test_the_file_is_closed_to_others_before_anything_is_written(
             seen.append((stat.S_IMODE(path.stat().st_mode), path.stat().st_size))
         return open_connection(path, mode)
 
-    monkeypatch.setattr("dpselect.ledger.store.opened", watched)
+    monkeypatch.setattr("dpselect.ledger.store.open_connection", watched)
     before = os.umask(0)
     try:
         Ledger(tmp_path / "a.ledger", budget=1)

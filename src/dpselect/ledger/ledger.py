@@ -193,11 +193,11 @@ class Ledger:
         """Return the name of the data set, if one was given at creation."""
         return self._header.dataset
 
-    def check_table(self, unit: PrivacyUnit, dataset: str | None) -> None:
+    def check_table(self, unit: PrivacyUnit | None, dataset: str | None) -> None:
         """Check that questions with this privacy unit about this data set may be charged.
 
         Args:
-            unit: the privacy unit of the questions.
+            unit: the privacy unit of the questions; None if they state none.
             dataset: the public name of the data, or None.
 
         Raises:
@@ -209,7 +209,8 @@ class Ledger:
         ...     ledger.check_table(PrivacyUnit("patient"), None)
         """
         check_dataset(self._path, self.dataset, None if dataset is None else name_text(dataset=dataset))
-        check_unit(self._path, self.unit, unit)
+        if unit is not None:
+            check_unit(self._path, self.unit, unit)
 
     def spend(self, epsilon: Number, what: What) -> int:
         """Charge for a release of which only its pure epsilon is known.
