@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.tables import GroupedTable, Table
 from dpselect.tables.questions import Quantile, TopK
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import counts, opened, places
@@ -151,3 +152,34 @@ def test_people_of_every_kind_are_told_apart():
         table = opened({"who": people, **rows}, person="who")
         assert counts(table, "x", [1]) == [2]
         assert sum(map(sum, counts(table.group_by("g", groups=["a", "b"]), "x", [1]))) == 2
+
+
+def test_groups_have_an_old_name_and_their_own_words():
+    table = opened({"g": ["a", "b"], "x": [1, 1]})
+    with pytest.warns(DeprecationWarning, match="groups="):
+        old = table.group_by("g", candidates=["a", "b"])
+    assert old.mode("x", candidates=[1], epsilon=1).value == {"a": 1, "b": 1}
+    with pytest.raises(InvalidValue, match="give groups alone"):
+        table.group_by("g", groups=["a"], candidates=["a"])
+    for wrong, words in (
+        (None, "groups must be given"),
+        ([], "groups must have at least one value"),
+        (["a", "a"], "groups must be different values"),
+        ("ab", "groups must be a list"),
+    ):
+        with pytest.raises((InvalidValue, InvalidType), match=words):
+            table.group_by("g", groups=wrong)
+
+
+def test_a_grouped_table_is_not_grouped_again():
+    table = opened({"g": ["a"], "x": [1]}).group_by("g", groups=["a"])
+    with pytest.raises(InvalidValue, match="grouped already"):
+        table.group_by("x", groups=[1])
+
+
+def test_tables_are_opened_not_constructed():
+    for kind in (Table, GroupedTable):
+        with pytest.raises(InvalidType, match="open_table"):
+            kind()
+    with pytest.raises(TypeError, match=r"Table\.median\(\) got an unexpected keyword argument 'ledger'"):
+        opened({"x": [1]}).median("x", lower=0, upper=1, epsilon=1, ledger="x")
