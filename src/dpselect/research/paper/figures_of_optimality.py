@@ -13,7 +13,7 @@ from typing import Any
 from dpselect.research.optimality import THRESHOLD, Ratios
 from dpselect.research.optimality.lattice import bounded_lattice
 from dpselect.research.optimality.optimum import optimum
-from dpselect.research.optimality.program import Program
+from dpselect.research.optimality.program import paper_program
 from dpselect.research.paper.experiment import Material, Plot
 from dpselect.research.plotting import Table, of_number
 
@@ -27,7 +27,7 @@ ALL: Sizes = tuple(dict.fromkeys(BY_CANDIDATES + BY_DEPTH))
 @lru_cache(maxsize=64)
 def ratio_curve(n: int, k: int, epsilons: tuple[float, ...]) -> tuple[Ratios, ...]:
     """The optimality ratios of both mechanisms at each epsilon. Every program is solved, also where a proof exists."""
-    program = Program(bounded_lattice(n, k))
+    program = paper_program(bounded_lattice(n, k))
     return tuple(optimum(program, epsilon, always_solve=True).ratios for epsilon in epsilons)
 
 
