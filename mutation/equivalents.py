@@ -1,6 +1,6 @@
 """Survivors that are right: mutants that do what the code does, each with the reason, from equivalents.toml.
 
-`python -m mutation.equivalents` fails if the list has lines that are no longer in the code; `make mutants` runs it first.
+`python -m mutation.equivalents` fails if the list has lines that are not in the code. `make mutants` runs it first.
 """
 
 import sys
