@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect.errors import DPSelectError, InvalidValue
 from dpselect.tables import files
-from tests.tables import test_sources
+from tests.tables.duckdb import test_sources
 from tests.tables.looking import counts
 
 CANARY = "canary7310"
