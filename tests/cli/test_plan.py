@@ -74,7 +74,7 @@ def test_an_error_gives_the_epsilon_that_guarantees_it(
 def test_json_has_the_figures_unrounded(run: Run) -> None:
     content = plan(run, "--candidates", "1000", "--epsilon", "1/3", "--sensitivity", "0.5", "--selections", "4")
     assert (content["candidates"], content["selections"]) == (1000, 4)
-    assert (content["epsilon"], content["error"], content["sensitivity"]) == ("1/3", None, "1/2")
+    assert (content["epsilon"], content["error"], content["sensitivity"]) == ("1/3", None, "0.5")
     assert (content["monotonic"], content["better_for_one"]) == (False, "permute-and-flip")
     assert content["proxy"] is None
     for name, row in by_name(content["mechanisms"]).items():
@@ -90,7 +90,7 @@ def test_json_has_the_figures_unrounded(run: Run) -> None:
 
 def test_json_of_an_error(run: Run) -> None:
     content = plan(run, "--candidates", "30", "--error", "2.5", "--monotonic")
-    assert (content["epsilon"], content["error"], content["monotonic"]) == (None, "5/2", True)
+    assert (content["epsilon"], content["error"], content["monotonic"]) == (None, "2.5", True)
     assert content["better_for_many"] is None
     for name, row in by_name(content["mechanisms"]).items():
         average = guaranteed(MECHANISMS[name](row["epsilon"], monotonic=True), 30)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpselect._numbers import exact_text
 from dpselect.accounting.charge import Charge
 from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error
@@ -16,7 +17,7 @@ from dpselect.errors import DPSelectError, InvalidType, InvalidValue, MissingExt
 from dpselect.explore import results as backwards
 from dpselect.explore.results import curve, look
 from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
-from dpselect.explore.sentences import plain, sentence
+from dpselect.explore.sentences import sentence
 from dpselect.explore.settings import settings_of
 from dpselect.mechanisms import MECHANISMS
 from dpselect.score_files import Candidates
@@ -84,8 +85,8 @@ def test_the_sentence_is_that_of_the_readme():
 
 
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=10**6))
-def test_plain_numbers_read_back(number):
-    assert Fraction(plain(number)) == number
+def test_numbers_of_sentences_read_back(number):
+    assert Fraction(exact_text(number)) == number
 
 
 def test_the_curve_is_the_expected_error():

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from dpselect import _validate
-from dpselect._numbers import rounded_up_text, shortest_text
+from dpselect._numbers import exact_text, rounded_up_text, shortest_text
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
 from dpselect.accounting.totals import Approximate, approximate
@@ -260,9 +260,9 @@ class Plan:
         """
         return {
             "candidates": self.candidates,
-            **self.claim.to_dict(),
-            "epsilon": None if self.epsilon is None else str(self.epsilon),
-            "error": None if self.error is None else str(self.error),
+            **self.claim.to_json(),
+            "epsilon": None if self.epsilon is None else exact_text(self.epsilon),
+            "error": None if self.error is None else exact_text(self.error),
             "selections": self.selections,
             "mechanisms": [self._promised(name) for name in self.promises],
             "better_for_one": PermuteAndFlip.name,

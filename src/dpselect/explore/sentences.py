@@ -7,11 +7,10 @@ import csv
 import io
 import shlex
 from decimal import Decimal
-from fractions import Fraction
 from textwrap import fill
 from typing import Any
 
-from dpselect._numbers import DOWN, NEAREST, UP, rounded_up_text, shown
+from dpselect._numbers import DOWN, NEAREST, UP, exact_text, shown
 from dpselect.explore.score_set import ScoreSet
 from dpselect.explore.settings import Settings
 from dpselect.mechanisms import MECHANISMS
@@ -21,23 +20,12 @@ _LITTLE = 0.001
 _EPSILON = "\N{GREEK SMALL LETTER EPSILON}"
 
 
-def plain(number: Fraction) -> str:
-    """An exact number as a person writes it: a decimal where it is one, else a quotient.
-
-    >>> plain(Fraction(1, 10)), plain(Fraction(1, 3)), plain(Fraction(20))
-    ('0.1', '1/3', '20')
-    """
-    if Fraction(rounded_up_text(number, digits=30)) == number:
-        return rounded_up_text(number, digits=30)
-    return str(number)
-
-
 def sentence(settings: Settings, unit: str, figures: dict[str, Any], differ: bool) -> str:
     """What to expect of the chosen mechanism."""
     if not differ:
         return f"All candidates have the same score, so every choice is a best one, at every {_EPSILON}."
     unit = unit or "points"
-    start = f"With {_EPSILON} = {plain(settings.epsilon)} you get the best candidate"
+    start = f"With {_EPSILON} = {exact_text(settings.epsilon)} you get the best candidate"
     mean = figures["expected_error"]
     lost, most = shown(mean, UP, 2) if mean >= _LITTLE else f"less than {_LITTLE}", shown(figures["error_95"], UP, 4)
     return (
@@ -81,7 +69,7 @@ def python_code(shown: ScoreSet, settings: Settings) -> str:
     exact = [repr(score) for score in shown.exact]
     decimals = "from decimal import Decimal\n\n" if any(isinstance(score, Decimal) for score in shown.exact) else ""
     numbers = fill(", ".join(exact), _WIDTH, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
-    parameters = [repr(plain(settings.epsilon)), f"sensitivity={plain(settings.claim.sensitivity)!r}"]
+    parameters = [repr(exact_text(settings.epsilon)), f"sensitivity={exact_text(settings.claim.sensitivity)!r}"]
     parameters += ["monotonic=True"] * settings.claim.monotonic
     return f"""{decimals}from {home} import {kind}
 from dpselect.analysis import error_quantile, expected_error
@@ -105,7 +93,7 @@ def command_line(shown: ScoreSet, settings: Settings) -> str:
         file, start = "scores.csv", f"cat > scores.csv <<'{_END}'\n{scores_csv(shown)}{_END}\n"
     else:
         file, start = shown.file, ""
-    options = f"--epsilon {plain(settings.epsilon)} --sensitivity {plain(settings.claim.sensitivity)}"
+    options = f"--epsilon {exact_text(settings.epsilon)} --sensitivity {exact_text(settings.claim.sensitivity)}"
     options += " --monotonic" * settings.claim.monotonic
     return (
         f"{start}dpselect compare {file} {options}\ndpselect select {file} {options} --mechanism {settings.mechanism}\n"

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from dpselect import _validate
-from dpselect._numbers import shortest_text
+from dpselect._numbers import exact_text, shortest_text
 from dpselect._types import Number
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.gaps import Rate
@@ -55,8 +55,12 @@ class Claim:
         return {"sensitivity": self.sensitivity, "monotonic": self.monotonic}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold: exact numbers as texts."""
+        """Return what ledgers hold for years: exact numbers as whole numbers and quotients."""
         return {name: value if isinstance(value, bool) else str(value) for name, value in self.arguments().items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the command line prints as JSON: exact numbers as decimals where they have some."""
+        return {name: v if isinstance(v, bool) else exact_text(v) for name, v in self.arguments().items()}
 
     def code(self) -> str:
         """Return the arguments as Python reads them."""
@@ -65,8 +69,8 @@ class Claim:
 
     def __str__(self) -> str:
         if self.by_range:
-            return f"score range {self.score_range}"
-        return f"sensitivity {self.sensitivity}{', monotonic' if self.monotonic else ''}"
+            return f"score range {exact_text(self.score_range)}"
+        return f"sensitivity {exact_text(self.sensitivity)}{', monotonic' if self.monotonic else ''}"
 
 
 def stated(sensitivity: Any = None, monotonic: Any = False, score_range: Any = None) -> Claim:
@@ -185,6 +189,11 @@ class Parameters(ABC):
     def guarantee(self) -> Guarantee:
         """Return what one selection guarantees: pure epsilon, and the zCDP of the mechanism's privacy loss."""
         return Guarantee(self.epsilon, self.loss.zcdp(self.epsilon))
+
+    def terms(self) -> dict[str, Any]:
+        """Return what an entry of a ledger states beside name and epsilon: how far neighbours are apart."""
+        name_of(self)  # no subclass, which may draw otherwise
+        return self.claim.to_dict()
 
     @cached_property
     def _rate(self) -> Rate:

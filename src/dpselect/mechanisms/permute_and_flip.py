@@ -77,7 +77,7 @@ class PermuteAndFlip(MechanismBase):
     def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
 
-        The selection is not recorded anywhere. Charge a ledger before you show it to others.
+        The selection is not recorded anywhere. Use `release` to charge a ledger first.
 
         Args:
             scores: one score for each candidate: a list, NumPy array, pandas or polars Series or Arrow array. Secret.

@@ -97,7 +97,7 @@ def test_the_tasks_on_the_real_data():
 def test_bad_input(tmp_path):
     with pytest.raises(InvalidValue, match="runs must be >= 2"):
         study(tmp_path, runs=1)
-    with pytest.raises(InvalidValue, match="is no folder"):
+    with pytest.raises(InvalidValue, match="is not a folder"):
         study(tmp_path, tmp_path / "nowhere", runs=2)
 
 
@@ -105,5 +105,5 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidValue, match=r"--out: the folder .* cannot be made"):
+    with pytest.raises(InvalidValue, match=r"out: the folder .* cannot be made"):
         study(tmp_path / "file" / "below", runs=2)
