@@ -79,7 +79,7 @@ PARAMETERS: dict[str, Take] = {
     "tail": lambda x: error_bounds(PermuteAndFlip(1), 5).tail(x),
     "epsilon of an audit": lambda x: dpselect.audit.audit(np.argmax, x, runs=100),
     "false alarm": lambda x: dpselect.audit.audit(np.argmax, 1, runs=100, false_alarm=x),
-    "epsilon of a lattice": lambda x: dpselect.research.optimality.solve(2, 1, x),
+    "epsilon of a lattice": lambda x: dpselect.optimality.solve(2, 1, x),
     "epsilon of a question": lambda x: table().mode("whole", candidates=[1, 2], epsilon=x),
     "level": lambda x: table().quantile("whole", x, lower=0, upper=9, epsilon=1),
 }

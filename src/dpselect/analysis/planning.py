@@ -365,7 +365,7 @@ def plan(  # noqa: PLR0913 - what is asked, by keyword
     >>> round(planned.promises["permute-and-flip"].average, 2)
     17.06
     >>> plan(1000, error=20, monotonic=True).promises["permute-and-flip"].mechanism.epsilon
-    Fraction(427, 2000)
+    Fraction(2133, 10000)
     """
     if (epsilon is None) == (error is None):
         raise InvalidValue("give either epsilon, to learn the error, or error, to learn the epsilon")

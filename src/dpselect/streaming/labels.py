@@ -91,7 +91,7 @@ def _is_missing(type_: type) -> bool:
 
 def _all_writable(labels: Any) -> bool:
     return all(
-        t in WRITABLE or _is_missing(t) or (issubclass(t, np.generic) and _dtype_writable(np.dtype(t)))
+        t in WRITABLE or _is_missing(t) or (np.generic in t.__mro__ and _dtype_writable(np.dtype(t)))
         for t in set(map(type, labels))
     )
 
