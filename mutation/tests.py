@@ -112,7 +112,7 @@ TESTS = {
         _RECORDS,
         _LABELS,
     ),
-    "mechanisms/registry.py": (_RECORDS,),
+    "mechanisms/worst.py": ("tests/analysis/test_bounds.py",),
     "accounting/run_counts.py": (
         _RECORDS,
         "tests/accounting/test_run_counts.py",

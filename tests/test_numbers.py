@@ -63,7 +63,7 @@ PARAMETERS: dict[str, Take] = {
         for name in ("epsilon", "sensitivity", "score_range")
     },
     "best": lambda x: PermuteAndFlip(1).select_lazily(lambda _: 0, 2, best=x),
-    "upper": lambda x: ExponentialMechanism(1).select_lazily(lambda _: 0, 2, upper=x),
+    "best of the exponential mechanism": lambda x: ExponentialMechanism(1).select_lazily(lambda _: 0, 2, best=x),
     "each of a charge": lambda x: Charge("a", x),
     "epsilon of runs": lambda x: Repeated(Poisson(2), x),
     "mean": Poisson,
@@ -123,7 +123,7 @@ SCORES: dict[str, Take] = {
     "summary": lambda x: PermuteAndFlip(1).summary().update([x, 0]),
     "feed": lambda x: PermuteAndFlip(1).summary().feed([[x, 0]]),
     "lazy flip": lambda x: PermuteAndFlip(1).select_lazily(lambda _: x, 2, best=1),
-    "lazy rejection": lambda x: ExponentialMechanism(1).select_lazily(lambda _: x, 2, upper=1),
+    "lazy rejection": lambda x: ExponentialMechanism(1).select_lazily(lambda _: x, 2, best=1),
     "generalized": lambda x: dpselect.generalized_scores([x, 0], [1, 1], 1),
     "error": lambda x: expected_error(PermuteAndFlip(1), [x, 0]),
 }

@@ -1,13 +1,16 @@
-"""Promises: the errors that hold for all scores."""
+"""Plans and promises: the errors that hold for all scores."""
 
+import json
+from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from dpselect import ExponentialMechanism, ReportNoisyMax
-from dpselect.analysis import error_bounds
+from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error, plan
 from dpselect.analysis.planning import EqualCost, epsilon_promising, equal_cost, promise
-from dpselect.errors import InvalidValue
+from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from tests.cli.plans import MECHANISMS, guaranteed
 
@@ -54,3 +57,77 @@ def test_the_better_one_changes_once_with_epsilon() -> None:
     assert choices[0]
     assert not choices[-1]
     assert sum(a != b for a, b in pairwise(choices)) == 1
+
+
+SCORES = [310, 250, 120.5, 120, 7]
+
+
+@pytest.mark.parametrize("claim", [{}, {"sensitivity": 3, "monotonic": True}, {"score_range": "1/3"}], ids=str)
+def test_a_plan_from_an_epsilon_has_the_promises_of_that_epsilon(claim: dict[str, Any]) -> None:
+    planned = plan(1000, epsilon="0.3", **claim)
+    assert (planned.epsilon, planned.error, planned.selections) == (Fraction(3, 10), None, 1)
+    assert list(planned.promises) == list(MECHANISMS)
+    for name, kind in MECHANISMS.items():
+        assert planned.promises[name] == promise(kind("0.3", **claim), 1000)
+    assert not planned.on_scores
+    assert planned.equal_cost is None
+    assert planned.equal_rounds is None
+
+
+def test_a_plan_from_an_error_has_the_epsilon_that_it_needs() -> None:
+    planned = plan(50, error="0.3", monotonic=True, selections=7)
+    assert (planned.epsilon, planned.error) == (None, Fraction(3, 10))
+    for name, kind in MECHANISMS.items():
+        needed = epsilon_promising(kind, 50, error="0.3", monotonic=True)
+        assert planned.promises[name].mechanism == kind(needed, monotonic=True)
+        assert planned.promises[name].average <= 0.3
+    assert planned.equal_cost is not None
+    assert planned.equal_cost.exponential == planned.promises["exponential"]
+
+
+def test_a_plan_with_scores_has_the_results_of_the_analysis() -> None:
+    planned = plan(epsilon="0.05", scores=SCORES)
+    assert planned.candidates == 5
+    for name, kind in MECHANISMS.items():
+        found = planned.on_scores[name]
+        assert found.expected_error == expected_error(kind("0.05"), SCORES)
+        assert found.error_95 == error_quantile(kind("0.05"), SCORES, 0.95)
+    backwards = plan(20, error=3, scores=SCORES)
+    assert backwards.candidates == 20
+    for name, kind in MECHANISMS.items():
+        assert backwards.on_scores[name].epsilon == epsilon_for(kind, SCORES, expected_error=3)
+
+
+def test_a_plan_shows_what_was_asked_and_no_score() -> None:
+    planned = plan(epsilon="1/3", scores=[731001, 731002, 5], selections=2, delta=1e-6)
+    assert repr(planned) == "Plan(candidates=3, epsilon='1/3', sensitivity=1, monotonic=False, selections=2)"
+    assert "7310" not in json.dumps(planned.to_dict())
+    assert repr(plan(3, error=2, score_range=1)) == "Plan(candidates=3, error=2, score_range=1, selections=1)"
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "words"),
+    [
+        ({}, InvalidValue, "give either epsilon, to learn the error, or error"),
+        ({"epsilon": 1, "error": 1}, InvalidValue, "give either epsilon, to learn the error, or error"),
+        ({"epsilon": 1, "candidates": None}, InvalidValue, "give candidates, how many there are"),
+        ({"epsilon": 1, "candidates": 1}, InvalidValue, "candidates must be a whole number from 2"),
+        ({"epsilon": 1, "candidates": 2**54}, InvalidValue, "candidates must be a whole number from 2"),
+        ({"epsilon": 1, "candidates": 2.5}, InvalidType, "candidates must be an integer"),
+        ({"epsilon": 0}, InvalidValue, "epsilon must be > 0"),
+        ({"epsilon": "1e-60"}, InvalidValue, "epsilon must be between 1e-50 and 1e50"),
+        ({"error": "1e60"}, InvalidValue, "error must be between 1e-50 and 1e50"),
+        ({"error": None, "epsilon": []}, InvalidType, "epsilon must be a number"),
+        ({"epsilon": 1, "sensitivity": "1e60"}, InvalidValue, "sensitivity must be between 1e-50 and 1e50"),
+        ({"epsilon": 1, "score_range": "1e-60"}, InvalidValue, "score_range must be between 1e-50 and 1e50"),
+        ({"epsilon": 1, "sensitivity": 1, "score_range": 1}, InvalidValue, "give either score_range, or"),
+        ({"epsilon": 1, "selections": 0}, InvalidValue, "selections must be a whole number from 1"),
+        ({"epsilon": 1, "selections": "2"}, InvalidType, "selections must be an integer"),
+        ({"epsilon": 1, "delta": 1}, InvalidValue, "delta must be between 0 and 1"),
+        ({"epsilon": 1, "scores": [1, float("nan")]}, InvalidValue, "finite"),
+    ],
+    ids=str,
+)
+def test_bad_questions_are_refused(asked: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        plan(**{"candidates": 10, **asked})

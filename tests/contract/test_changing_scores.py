@@ -67,7 +67,7 @@ CHOICES: dict[str, Ask] = {
     "summary after less": lambda scores: _seen(scores, -100),
     "summary after more": lambda scores: _seen(scores, 10**300),
     "lazy flip": lambda scores: PermuteAndFlip(1).select_lazily(lambda i: scores[i], 7, best=10),
-    "lazy rejection": lambda scores: ExponentialMechanism(1).select_lazily(lambda i: scores[i], 7, upper=10),
+    "lazy rejection": lambda scores: ExponentialMechanism(1).select_lazily(lambda i: scores[i], 7, best=10),
 }
 # What computes from a vector.
 FIGURES: dict[str, Ask] = {

@@ -42,7 +42,6 @@ PUBLIC = {
     ("cli/tables.py", "_file_lines"): "a public list",
     ("cli/ledger.py", "_read_receipt"): "a receipt",
     ("explore/server.py", "bound_socket"): "a port",
-    ("explore/settings.py", "settings_of"): "the parameter `mechanism`",
 }
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from flint import arb, ctx
 
-from dpselect.mechanisms.privacy import Guarantee, bounded_range_zcdp, laplace_zcdp, pure_zcdp
+from dpselect.mechanisms.privacy import BOUNDED_RANGE, LAPLACE, PURE_LOSS, Guarantee
 from tests.reference import ball
 
 EPSILONS = [Fraction(k, 997) for k in (*range(1, 60), *range(60, 3_000, 7))]
@@ -16,9 +16,9 @@ EPSILONS += [Fraction(1, 10**k) for k in range(1, 40)] + [Fraction(7**k) for k i
 @pytest.mark.parametrize(
     ("rho", "exact"),
     [
-        (laplace_zcdp, lambda x: x + (-x).exp() - 1),
-        (bounded_range_zcdp, lambda x: min(x * x / 8, x, key=lambda value: float(value.mid()))),
-        (pure_zcdp, lambda x: min(x * x / 2, x, key=lambda value: float(value.mid()))),
+        (LAPLACE.zcdp, lambda x: x + (-x).exp() - 1),
+        (BOUNDED_RANGE.zcdp, lambda x: min(x * x / 8, x, key=lambda value: float(value.mid()))),
+        (PURE_LOSS.zcdp, lambda x: min(x * x / 2, x, key=lambda value: float(value.mid()))),
     ],
     ids=["Laplace", "bounded range", "pure"],
 )

@@ -8,10 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, accounting, mechanisms, sampling, streaming
-from dpselect.errors import InvalidType
+from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.parameters import claim_of, stated
-from dpselect.mechanisms.registry import KINDS, name_of
+from dpselect.mechanisms.parameters import MECHANISMS, claim_of, name_of, stated
 
 
 def records():
@@ -34,8 +33,8 @@ def test_only_records_of_public_things_show_their_fields():
     assert {record.__name__ for record in records() if record.__dataclass_params__.repr} == public
 
 
-def test_a_mechanism_says_what_it_guarantees_and_how_it_chooses():
-    assert MechanismBase.__abstractmethods__ == {"guarantee", "_choose", "_choose_rows", "_probabilities"}
+def test_a_mechanism_says_how_it_chooses():
+    assert MechanismBase.__abstractmethods__ == {"_choose", "_choose_rows", "_probabilities"}
 
 
 def test_there_are_records():
@@ -66,6 +65,21 @@ def test_a_foreign_mechanism_is_taken_by_its_sensitivity():
 
 
 def test_every_mechanism_has_one_name():
-    assert {name_of(kind(1)): kind for kind in (ExponentialMechanism, PermuteAndFlip, ReportNoisyMax)} == KINDS
+    kinds = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
+    assert [(name_of(kind(1)), kind) for kind in kinds] == list(MECHANISMS.items())
+
+
+class Altered(PermuteAndFlip):
+    """It could draw in another way, and has no name of its own."""
+
+
+@pytest.mark.parametrize("other", [SimpleNamespace(epsilon=1), SimpleNamespace(name="exponential"), Altered(1), None])
+def test_nothing_else_has_the_name_of_a_mechanism(other):
     with pytest.raises(InvalidType, match="mechanism must be"):
-        name_of(SimpleNamespace(epsilon=1))
+        name_of(other)
+
+
+def test_a_name_cannot_be_given_twice():
+    with pytest.raises(InvalidValue, match="there is a mechanism of the name 'exponential' already"):
+        type("Another", (ExponentialMechanism,), {"name": "exponential"})
+    assert MECHANISMS["exponential"] is ExponentialMechanism

@@ -20,8 +20,9 @@ from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip,
 from dpselect.mechanisms import base as record
 from dpselect.mechanisms import permute_and_flip
 from tests.carried import carried
+from tests.gumbel import GumbelNoisyMax
 
-KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
+KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax, GumbelNoisyMax]
 # A winner so far ahead that losing to it has probability below 1e-200, in every container that users have.
 WINNER = {
     "list of ints": [0, 0, 10**4],

@@ -11,8 +11,9 @@ import pytest
 
 import dpselect
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
+from tests.gumbel import GumbelNoisyMax
 
-KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
+KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax, GumbelNoisyMax]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,7 +4,7 @@ import pytest
 
 from dpselect.analysis import error_quantile, expected_error
 from dpselect.explore.score_set import made
-from dpselect.mechanisms.registry import KINDS
+from dpselect.mechanisms import MECHANISMS
 
 CLOSE_RACE = made("close-race", 30).exact
 
@@ -12,7 +12,7 @@ CLOSE_RACE = made("close-race", 30).exact
 def shows(page, scores, epsilon, sensitivity="1", monotonic=True):
     """Whether the table shows the figures of the analysis at these settings."""
     for name, figures in page.figures().items():
-        mechanism = KINDS[name](epsilon, sensitivity, monotonic)
+        mechanism = MECHANISMS[name](epsilon, sensitivity, monotonic)
         probabilities = mechanism.pmf(scores)
         best = sum(p for p, score in zip(probabilities, scores, strict=True) if score == max(scores))
         exact = [best, expected_error(mechanism, scores), error_quantile(mechanism, scores, 0.95)]

@@ -18,7 +18,7 @@ from dpselect.explore.results import curve, look
 from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
 from dpselect.explore.sentences import plain, sentence
 from dpselect.explore.settings import settings_of
-from dpselect.mechanisms.registry import KINDS
+from dpselect.mechanisms import MECHANISMS
 from dpselect.score_files import Candidates
 
 SCORES = st.lists(
@@ -39,7 +39,7 @@ def test_the_figures_are_those_of_the_analysis(scores, epsilon, sensitivity, mon
     asked = settings_of({"epsilon": str(epsilon), "sensitivity": sensitivity, "monotonic": monotonic})
     shown = score_set(scores)
     answer = look(shown, asked, "people")
-    for name, kind in KINDS.items():
+    for name, kind in MECHANISMS.items():
         mechanism, found = kind(str(epsilon), sensitivity, monotonic), answer["mechanisms"][name]
         assert found["probabilities"] == pytest.approx(mechanism.pmf(scores).tolist(), rel=1e-11, abs=1e-300)
         assert found["expected_error"] == pytest.approx(expected_error(mechanism, scores), rel=1e-11, abs=1e-300)
@@ -58,7 +58,7 @@ def test_the_factor_gives_the_exponential_mechanism_the_same_error(shape, epsilo
     factor = look(shown, asked, "people")["factor"]
     assert factor is not None
     assert factor >= 1
-    flip, exponential = KINDS["permute-and-flip"](epsilon), KINDS["exponential"](float(epsilon) * factor)
+    flip, exponential = MECHANISMS["permute-and-flip"](epsilon), MECHANISMS["exponential"](float(epsilon) * factor)
     assert expected_error(exponential, shown.exact) == pytest.approx(expected_error(flip, shown.exact), rel=1e-6)
 
 
@@ -94,7 +94,7 @@ def test_the_curve_is_the_expected_error():
     assert found["complete"]
     assert found["epsilons"][0] == pytest.approx(1e-4, rel=0.25)
     assert found["epsilons"][-1] == pytest.approx(100, rel=0.25)
-    for name, kind in KINDS.items():
+    for name, kind in MECHANISMS.items():
         for epsilon, error in list(zip(found["epsilons"], found["errors"][name], strict=True))[::9]:
             assert error == pytest.approx(expected_error(kind(epsilon, "2.5"), shown.exact), rel=1e-9, abs=1e-300)
 
@@ -108,19 +108,19 @@ def test_the_curve_comes_a_little_at_a_time_and_is_remembered():
     assert curve(shown, settings_of({"epsilon": "3", "mechanism": "noisy-max"}), patience=0)["complete"]
     known = len(shown.curve_points)
     curve(shown, settings_of({"monotonic": True}), patience=60)  # the window moves by a factor of two
-    assert 0 < len(shown.curve_points) - known <= 4 * len(KINDS)
+    assert 0 < len(shown.curve_points) - known <= 4 * len(MECHANISMS)
 
 
 def test_the_epsilon_that_is_needed():
     shown = made("close-race", 30)
     public = {"sensitivity": "2", "monotonic": True}
     rows = backwards.epsilon_needed(shown, settings_of(public), {"error": "3"})["mechanisms"]
-    for name, kind in KINDS.items():
+    for name, kind in MECHANISMS.items():
         exact = epsilon_for(kind, shown.exact, expected_error=3, sensitivity=2, monotonic=True)
         assert exact <= float(rows[name]["epsilon"]) <= exact * 1.001
         assert expected_error(kind(rows[name]["epsilon"], 2, True), shown.exact) <= 3
     tails = backwards.epsilon_needed(shown, settings_of(public), {"error": "3", "times": "5"})["mechanisms"]
-    for name, kind in KINDS.items():
+    for name, kind in MECHANISMS.items():
         assert error_tail(kind(tails[name]["epsilon"], 2, True), shown.exact, 3.0) <= 0.05
     equal = backwards.epsilon_needed(score_set([4, 4]), settings_of({}), {"error": "1e-9"})["mechanisms"]
     assert {row["epsilon"] for row in equal.values()} == {None}
@@ -140,7 +140,7 @@ def test_a_pure_budget_is_divided():
     assert {row["epsilon"] for row in answer["mechanisms"].values()} == {"0.3333"}
     assert answer["better"] == "permute-and-flip"
     error = answer["mechanisms"]["exponential"]["expected_error"]
-    assert error == expected_error(KINDS["exponential"]("0.3333"), shown.scores)
+    assert error == expected_error(MECHANISMS["exponential"]("0.3333"), shown.scores)
 
 
 def test_a_budget_with_delta_is_shared_by_the_accountant():

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dpselect.analysis import epsilon_for, error_tail
-from dpselect.mechanisms.registry import KINDS
+from dpselect.mechanisms import MECHANISMS
 from tests.explore.shown import CLOSE_RACE, shows
 
 browsing = pytest.importorskip("tests.explore.browsing", exc_type=ImportError)
@@ -63,7 +63,7 @@ def test_every_setting_changes_the_numbers(page):
     page.find("#monotonic").send_keys(Keys.SPACE)
     page.until(lambda: shows(page, CLOSE_RACE, "1/3", "2.5", monotonic=False))
     page.find("input[value=permute-and-flip]").send_keys(Keys.ARROW_DOWN)
-    page.until(lambda: page.find("#figures tr.chosen th").text == "Exponential")
+    page.until(lambda: page.find("#figures tr.chosen th").text == "Exponential mechanism")
     page.write("unit", "votes")
     page.until(lambda: " votes on average" in page.text("sentence"))
 
@@ -123,7 +123,7 @@ def test_draws_land_on_the_candidates(page):
     page.press("[data-draws='10000']")
     page.until(lambda: "of 10,000 times" in page.text("drawn"))
     often = int(re.search(r"landed ([\d,]+) of", page.text("drawn"))[1].replace(",", ""))
-    chance = max(KINDS["permute-and-flip"]("0.2", monotonic=True).pmf(CLOSE_RACE))
+    chance = max(MECHANISMS["permute-and-flip"]("0.2", monotonic=True).pmf(CLOSE_RACE))
     assert often == pytest.approx(10_000 * chance, abs=6 * 50)  # six standard deviations, at most 50 each
     page.find("#epsilon-slider").send_keys(Keys.ARROW_RIGHT)
     page.until(lambda: not page.all("#probabilities .landed"))  # other settings, other draws
@@ -154,16 +154,16 @@ def test_an_error_leads_back_to_an_epsilon(page):
     page.press("#needed button")
     page.until(lambda: "Ask for ε = " in page.text("needed-outcome"))
     needed = page.all("#needed-outcome tbody tr")[1].text.split()[1]
-    exact = epsilon_for(KINDS["exponential"], CLOSE_RACE, expected_error=3, monotonic=True)
+    exact = epsilon_for(MECHANISMS["exponential"], CLOSE_RACE, expected_error=3, monotonic=True)
     assert exact <= float(needed) <= exact * 1.001
     page.press("#needed-outcome tbody tr:nth-child(2) button")
     page.until(lambda: shows(page, CLOSE_RACE, needed))
-    assert page.find("#figures tr.chosen th").text == "Exponential"
+    assert page.find("#figures tr.chosen th").text == "Exponential mechanism"
     page.find("input[name=counted][value=times]").send_keys(Keys.SPACE)
     page.press("#needed > button")
     page.until(lambda: page.all("#needed-outcome tbody tr") and needed not in page.text("needed-outcome"))
     strict = page.all("#needed-outcome tbody tr")[0].text.split()[1]
-    assert error_tail(KINDS["permute-and-flip"](strict, monotonic=True), CLOSE_RACE, 3.0) <= 0.05
+    assert error_tail(MECHANISMS["permute-and-flip"](strict, monotonic=True), CLOSE_RACE, 3.0) <= 0.05
 
 
 def test_a_budget_is_shared(page):
@@ -172,7 +172,7 @@ def test_a_budget_is_shared(page):
     page.write("selections", "300")
     page.write("delta", "1e-6")
     page.press("#shares > button")
-    page.until(lambda: "with Exponential" in page.text("shares-outcome"))
+    page.until(lambda: "with Exponential mechanism" in page.text("shares-outcome"))
     page.write("budget", "-1")
     page.press("#shares > button")
     page.until(lambda: "budget must be a number above 0" in page.text("shares-outcome"))
@@ -202,13 +202,13 @@ def test_figures_are_saved_as_csv(page, downloads):
     rows = list(csv.DictReader(io.StringIO(saved(page, downloads, "probabilities", "CSV").read_text())))
     assert len(rows) == 30
     assert [int(row["score"]) for row in rows] == sorted(CLOSE_RACE, reverse=True)
-    for name, kind in KINDS.items():
+    for name, kind in MECHANISMS.items():
         exact = dict(enumerate(kind("0.2", monotonic=True).pmf(CLOSE_RACE)))
         for row in rows:
             assert float(row[name]) == pytest.approx(exact[int(row["candidate"].split()[1])], rel=1e-12)
     tail = list(csv.DictReader(io.StringIO(saved(page, downloads, "tail", "CSV").read_text())))
     for row in tail:
-        exact = error_tail(KINDS["noisy-max"]("0.2", monotonic=True), CLOSE_RACE, float(row["error"]))
+        exact = error_tail(MECHANISMS["noisy-max"]("0.2", monotonic=True), CLOSE_RACE, float(row["error"]))
         assert float(row["noisy-max"]) == pytest.approx(exact, rel=1e-12)
 
 

@@ -31,7 +31,7 @@ from dpselect.errors import (
 )
 from dpselect.ledger import PURE, Charge, Receipt
 from dpselect.ledger import store as connections
-from dpselect.mechanisms.registry import KINDS, name_of
+from dpselect.mechanisms import MECHANISMS
 
 TENTH = Charge({"question": "mode", "column": "diagnosis"}, "0.1")
 
@@ -264,10 +264,10 @@ def test_a_charge_names_the_very_mechanism_that_draws(ledger: Ledger, kind: Any)
     mechanism = kind("1/7", "2.5", monotonic=True)
     entry = ledger.charge(Charge.of(mechanism, {"question": "mode"}))
     assert isinstance(entry.what, dict)
-    rebuilt = KINDS[entry.mechanism](entry.charge.each, entry.what["sensitivity"], entry.what["monotonic"])  # type: ignore[index]
+    rebuilt = MECHANISMS[entry.mechanism](entry.charge.each, entry.what["sensitivity"], entry.what["monotonic"])  # type: ignore[index]
     assert rebuilt == mechanism
     assert type(rebuilt) is kind
-    assert name_of(mechanism) == entry.mechanism
+    assert mechanism.name == entry.mechanism
     with pytest.raises(InvalidType, match="what must be a mapping"):
         Charge.of(mechanism, "mode")  # type: ignore[arg-type]
 
@@ -277,7 +277,7 @@ def test_a_charge_names_a_score_range_as_it_was_stated(ledger: Ledger, kind: Any
     mechanism = kind("1/7", score_range="2.5")
     entry = ledger.charge(Charge.of(mechanism, {"question": "mode"}))
     assert entry.what == {"question": "mode", "score_range": "5/2"}
-    assert KINDS[entry.mechanism](entry.charge.each, score_range=entry.what["score_range"]) == mechanism  # type: ignore[index]
+    assert MECHANISMS[entry.mechanism](entry.charge.each, score_range=entry.what["score_range"]) == mechanism  # type: ignore[index]
 
 
 def test_a_mechanism_that_is_not_ours_has_no_name() -> None:

@@ -19,7 +19,7 @@ from tests.reference import pmf_by_permutations, softmax_pmf
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 CASES = [[0], [0, 0], [0, 1], [3, 0, 3], [0, 7, 1], [2, 0, 1, 0], [1, 0, 2, 1]]
-LAZY = [(PermuteAndFlip, "best"), (ExponentialMechanism, "upper")]
+LAZY = [PermuteAndFlip, ExponentialMechanism]
 
 
 def as_list(outcomes, size):
@@ -115,12 +115,12 @@ SCORES = [9, 8, 8, 5, 12]
 
 
 @pytest.mark.parametrize("bound", [9, 12, 14, 10**6], ids=["cut", "attained", "above", "far above"])
-@pytest.mark.parametrize(("kind", "name"), LAZY)
-def test_the_public_methods_have_the_distribution_of_select(kind, name, bound):
+@pytest.mark.parametrize("kind", LAZY)
+def test_the_public_methods_have_the_distribution_of_select(kind, bound):
     """By the operating system's entropy, with scores above the bound cut to it."""
     mechanism, draws = kind("1.5", sensitivity=2), 1500
     truth = mechanism.pmf([min(score, bound) for score in SCORES])
-    chosen = [mechanism.select_lazily(SCORES.__getitem__, 5, **{name: bound}) for _ in range(draws)]
+    chosen = [mechanism.select_lazily(SCORES.__getitem__, 5, best=bound) for _ in range(draws)]
     counts = np.bincount(chosen, minlength=5)
     assert_fits(counts, truth)
     wrong = kind(3, sensitivity=2).pmf([min(score, bound) for score in SCORES])
@@ -128,7 +128,7 @@ def test_the_public_methods_have_the_distribution_of_select(kind, name, bound):
         assert_rejected(counts, wrong, truth=truth)
 
 
-@pytest.mark.parametrize(("kind", "name"), LAZY)
+@pytest.mark.parametrize("kind", LAZY)
 @given(
     scores=st.lists(st.integers(-9, 9) | st.fractions(-9, 9) | st.floats(-1e300, 1e300), min_size=1, max_size=9),
     bound=st.integers(-20, 20) | st.floats(-1e300, 1e300),
@@ -136,7 +136,7 @@ def test_the_public_methods_have_the_distribution_of_select(kind, name, bound):
     monotonic=st.booleans(),
 )
 @settings(max_examples=60)
-def test_every_score_is_computed_at_most_once(kind, name, scores, bound, epsilon, monotonic):
+def test_every_score_is_computed_at_most_once(kind, scores, bound, epsilon, monotonic):
     asked, told = [], []
 
     def score(candidate):
@@ -144,35 +144,35 @@ def test_every_score_is_computed_at_most_once(kind, name, scores, bound, epsilon
         return scores[candidate]
 
     mechanism = kind(epsilon, monotonic=monotonic)
-    chosen = mechanism.select_lazily(score, len(scores), **{name: bound}, watch=told.append)
+    chosen = mechanism.select_lazily(score, len(scores), best=bound, watch=told.append)
     assert chosen in asked
     assert len(asked) == len(set(asked)) <= len(scores)
     assert told == list(range(1, len(asked) + 1))
 
 
-@pytest.mark.parametrize(("kind", "name"), LAZY)
-def test_few_of_many_candidates_are_asked(kind, name):
+@pytest.mark.parametrize("kind", LAZY)
+def test_few_of_many_candidates_are_asked(kind):
     """Neither time nor memory for 10**15 candidates, a half of which are best."""
     asked = []
-    kind(1).select_lazily(lambda r: asked.append(r) or r % 2, 10**15, **{name: 1})
+    kind(1).select_lazily(lambda r: asked.append(r) or r % 2, 10**15, best=1)
     assert len(asked) < 60
 
 
-@pytest.mark.parametrize(("kind", "name"), LAZY)
-def test_bad_input_is_refused(kind, name):
+@pytest.mark.parametrize("kind", LAZY)
+def test_bad_input_is_refused(kind):
     lazily = kind(1).select_lazily
     refused = {
-        "n must be >= 1": lambda: lazily(abs, 0, **{name: 1}),
-        "n must be >= 0": lambda: lazily(abs, -1, **{name: 1}),
-        "n must be an integer": lambda: lazily(abs, 1.5, **{name: 1}),
-        "score must be callable": lambda: lazily([1, 2], 2, **{name: 1}),
-        "watch must be callable": lambda: lazily(abs, 2, **{name: 1}, watch=3),
-        f"{name} must be a number": lambda: lazily(abs, 2, **{name: None}),
-        f"{name} must be finite": lambda: lazily(abs, 2, **{name: math.inf}),
-        f"{name} must have at most 4000 digits": lambda: lazily(abs, 2, **{name: -(10**5000)}),
-        "score must return finite numbers": lambda: lazily(lambda _: math.nan, 2, **{name: 1}),
-        "score must return a number, got a str": lambda: lazily(lambda _: "77", 2, **{name: 1}),
-        "lazy scores need a sensitivity": lambda: kind(1, score_range=2).select_lazily(abs, 2, **{name: 1}),
+        "n must be >= 1": lambda: lazily(abs, 0, best=1),
+        "n must be >= 0": lambda: lazily(abs, -1, best=1),
+        "n must be an integer": lambda: lazily(abs, 1.5, best=1),
+        "score must be callable": lambda: lazily([1, 2], 2, best=1),
+        "watch must be callable": lambda: lazily(abs, 2, best=1, watch=3),
+        "best must be a number": lambda: lazily(abs, 2, best=None),
+        "best must be finite": lambda: lazily(abs, 2, best=math.inf),
+        "best must have at most 4000 digits": lambda: lazily(abs, 2, best=-(10**5000)),
+        "score must return finite numbers": lambda: lazily(lambda _: math.nan, 2, best=1),
+        "score must return a number, got a str": lambda: lazily(lambda _: "77", 2, best=1),
+        "lazy scores need a sensitivity": lambda: kind(1, score_range=2).select_lazily(abs, 2, best=1),
     }
     for words, call in refused.items():
         with pytest.raises((errors.InvalidValue, errors.InvalidType), match=words) as caught:
@@ -181,8 +181,8 @@ def test_bad_input_is_refused(kind, name):
     with pytest.raises(TypeError):
         lazily(abs, 2)
     with pytest.raises(ZeroDivisionError):  # what score itself raises is passed on
-        lazily(lambda r: 1 / (r * 0), 2, **{name: 1})
-    assert lazily(lambda r: [0, 10**6][r], 2, **{name: "1e6"}) == 1
+        lazily(lambda r: 1 / (r * 0), 2, best=1)
+    assert lazily(lambda r: [0, 10**6][r], 2, best="1e6") == 1
 
 
 def test_clamping_does_not_keep_a_range():
@@ -246,13 +246,13 @@ def test_expected_evaluations_of_many(n, epsilon):
 
 
 @pytest.mark.parametrize("best", [None, 103, 99], ids=["attained", "above", "cut"])
-@pytest.mark.parametrize(("kind", "name"), LAZY)
-def test_as_many_are_computed_as_expected(kind, name, best):
+@pytest.mark.parametrize("kind", LAZY)
+def test_as_many_are_computed_as_expected(kind, best):
     scores = np.random.default_rng(3).integers(80, 101, 60).tolist()
     mechanism, told, runs = kind("0.5"), [], 400
     bound = max(scores) if best is None else best
     for _ in range(runs):
-        mechanism.select_lazily(scores.__getitem__, 60, **{name: bound}, watch=told.append)
+        mechanism.select_lazily(scores.__getitem__, 60, best=bound, watch=told.append)
     expected = expected_evaluations(mechanism, scores, best)
     # The number has a standard deviation below 60 / 2; six of them for the mean of all runs.
     assert abs(len(told) / runs - expected) < 6 * 30 / math.sqrt(runs)
@@ -261,11 +261,25 @@ def test_as_many_are_computed_as_expected(kind, name, best):
 
 def test_expected_evaluations_refuse_bad_input():
     for refused, words in (
-        (lambda: expected_evaluations(ReportNoisyMax(1), [1]), "mechanism must be a PermuteAndFlip or"),
+        (
+            lambda: expected_evaluations(ReportNoisyMax(1), [1]),
+            "mechanism must have a select_lazily: ReportNoisyMax sees all",
+        ),
         (lambda: expected_evaluations(PermuteAndFlip(1), []), "at least one"),
         (lambda: expected_evaluations(PermuteAndFlip(1), [math.nan]), "finite"),
         (lambda: expected_evaluations(PermuteAndFlip(1), [1], best="x"), "best must be a number"),
-        (lambda: expected_evaluations(3, [1]), "mechanism must be a PermuteAndFlip or"),
+        (lambda: expected_evaluations(3, [1]), "mechanism must be one of dpselect's, got int"),
     ):
         with pytest.raises((errors.InvalidValue, errors.InvalidType), match=words):
             refused()
+
+
+def test_the_old_name_of_the_bound_warns_and_selects_as_before():
+    lazily = ExponentialMechanism(1).select_lazily
+    with pytest.warns(DeprecationWarning, match="use best="):
+        assert lazily(lambda r: [0, 10**6][r], 2, upper=10**6) == 1
+    with (
+        pytest.warns(DeprecationWarning, match="use best="),
+        pytest.raises(errors.InvalidValue, match="give best alone"),
+    ):
+        lazily(abs, 2, best=1, upper=1)

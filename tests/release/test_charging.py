@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpselect import BudgetExceeded, Ledger, PermuteAndFlip, open_table
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, LedgerError, RequestConflict
-from dpselect.mechanisms.registry import KINDS, MechanismName
+from dpselect.mechanisms import MECHANISMS
 from dpselect.release import decode_answer, encode_answer
 from dpselect.tables.duckdb.engine import DuckDBEngine
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -173,7 +173,7 @@ def test_the_label_is_the_sampler(name, path, monkeypatch):
         monkeypatch.setattr(PermuteAndFlip, method, watched)
     questions(open_table(ROWS, person="person", ledger=path, budget=10))[name](epsilon=2)
     [entry] = Ledger(path).entries()
-    kind = KINDS[MechanismName(entry.mechanism)]
+    kind = MECHANISMS[entry.mechanism]
     named = kind(entry.charge.each, Fraction(entry.what["sensitivity"]), entry.what["monotonic"])
     assert drew
     assert all(type(one) is kind and one == named for one in drew)
@@ -181,7 +181,7 @@ def test_the_label_is_the_sampler(name, path, monkeypatch):
     counts = np.bincount(drew[0].select_rows(np.broadcast_to(scores, (draws, 3))), minlength=3)
     truth = named.pmf(scores)
     assert_fits(counts, truth)
-    for other in set(KINDS.values()) - {kind}:
+    for other in set(MECHANISMS.values()) - {kind}:
         wrong = other(named.epsilon, named.sensitivity, named.monotonic).pmf(scores)
         assert_rejected(counts, wrong, truth=truth)
 

@@ -1,7 +1,4 @@
-"""The privacy unit: which difference between two tables an answer must hide.
-
-What a release costs, and for which question: public parameters only, never a score or a count.
-"""
+"""What a release costs, for which question, and whom it protects: public parameters only, never a score or a count."""
 
 import json
 import math

@@ -1,5 +1,8 @@
 """Papernot & Steinke (2022): how often a private mechanism is run when the best of its results is to be private too.
 
+This is the accounting of `tune`: the distributions of the number of runs, and the names under which a ledger keeps the
+best of them.
+
 Run an epsilon-DP mechanism K times, K random and secret, and keep the best result. Let f be the probability generating
 function of K. A result of probability p, below which the results have probability s, is the one that is kept with
 probability f(s + p) - f(s), which is p times a mean of f' between s and s + p. Between neighbours p changes by a factor
@@ -11,10 +14,8 @@ of at most e^epsilon; what f' does depends on the distribution of K:
 
 A fixed number of runs has no such bound: K runs cost K epsilon.
 
-The name that a ledger gives to the best of a random number of private runs.
-
-It holds all that an accountant asks for: the distribution of the number of runs and the epsilon of each. A name has one
-form, so equal releases have equal names, and it never changes its meaning.
+A name in a ledger holds all that an accountant needs: the distribution of the number of runs and the epsilon of each
+run. A name has one form, so equal releases have equal names, and it never changes its meaning.
 """
 
 import math
@@ -29,7 +30,7 @@ from dpselect import _validate
 from dpselect._numbers import NotExact, NotFinite, float_near, rational_from_text, shortest_text
 from dpselect._types import Number
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.privacy import Guarantee, pure_zcdp
+from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.enclosure import scaled_exp
 from dpselect.sampling.run_counts import poisson, truncated_negative_binomial
@@ -237,7 +238,7 @@ class Repeated:
     @property
     def guarantee(self) -> Guarantee:
         """Return what all of it guarantees: of the runs only their pure epsilon is known."""
-        return Guarantee(self.epsilon, pure_zcdp(self.epsilon))
+        return Guarantee(self.epsilon, PURE_LOSS.zcdp(self.epsilon))
 
     def terms(self) -> dict[str, Any]:
         """Return nothing: the name says it all."""

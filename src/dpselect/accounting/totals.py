@@ -17,12 +17,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 from dpselect import _validate
 from dpselect._numbers import float_above, rounded_up_text
-from dpselect.accounting.charge import PURE, Charge
-from dpselect.accounting.composition import Releases, loss_epsilon, renyi_epsilon
-from dpselect.accounting.run_counts import repeated
+from dpselect.accounting.charge import Charge
+from dpselect.accounting.composition import Releases, loss_epsilon, loss_of, renyi_epsilon
 from dpselect.errors import InvalidType
-from dpselect.mechanisms.parameters import MECHANISMS
-from dpselect.mechanisms.privacy import pure_zcdp
 
 Method = Literal["pure", "renyi", "loss distribution"]
 
@@ -98,7 +95,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
         delta: the failure probability of (epsilon, delta); without it, only pure epsilon and zCDP are computed.
 
     Returns:
-        The totals, in the three currencies.
+        Pure epsilon exactly, zCDP rounded up, and (epsilon, delta) if it was asked for.
 
     Raises:
         InvalidType: `spent` holds something else.
@@ -113,7 +110,8 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     """
     releases = releases_of(spent.entries() if isinstance(spent, HasEntries) else spent)
     epsilon = sum((each * count for (_, each), count in releases.items()), Fraction(0))
-    zcdp = float_above(sum((Fraction(_zcdp(*kind)) * count for kind, count in releases.items()), Fraction(0)))
+    rhos = (Fraction(loss_of(name).zcdp(each)) * count for (name, each), count in releases.items())
+    zcdp = float_above(sum(rhos, Fraction(0)))
     if delta is None:
         return Total(epsilon, zcdp)
     return Total(epsilon, zcdp, approximate(releases, _validate.fraction_of_one(delta=delta)))
@@ -138,12 +136,6 @@ def approximate(releases: Releases, delta: float) -> Approximate:
         found += [(renyi_epsilon(releases, delta), "renyi"), (loss_epsilon(releases, delta), "loss distribution")]
     epsilon, method = min(found)
     return Approximate(epsilon, delta, method)
-
-
-def _zcdp(mechanism: str, epsilon: Fraction) -> float:
-    if mechanism == PURE or repeated(mechanism) is not None:
-        return pure_zcdp(epsilon)
-    return MECHANISMS[mechanism](epsilon).guarantee.zcdp
 
 
 def _shown(number: Fraction) -> str:

@@ -1,6 +1,6 @@
-"""What accuracy a mechanism has, and what epsilon an accuracy needs: exact figures and data-independent bounds.
+"""What accuracy a mechanism has, and what epsilon an accuracy needs: exact results and data-independent bounds.
 
-Figures computed from scores are as private as the scores: use them on public or synthetic scores, or keep them to
+Results computed from scores are as private as the scores: use public or synthetic scores, or keep the results to
 yourself. Nothing here touches a ledger or releases an answer.
 """
 
@@ -8,6 +8,7 @@ from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.compare import Comparison, compare
 from dpselect.analysis.error import error_quantile, error_tail, expected_error
 from dpselect.analysis.evaluations import expected_evaluations
+from dpselect.analysis.planning import Plan, Promise, plan
 from dpselect.analysis.privacy import check_privacy, search_neighbours
 from dpselect.analysis.unequal import UnequalErrors, unequal_errors
 from dpselect.analysis.worst_case import Bounds, WorstCase, error_bounds, worst_case_error
@@ -15,6 +16,8 @@ from dpselect.analysis.worst_case import Bounds, WorstCase, error_bounds, worst_
 __all__ = [
     "Bounds",
     "Comparison",
+    "Plan",
+    "Promise",
     "UnequalErrors",
     "WorstCase",
     "check_privacy",
@@ -25,6 +28,7 @@ __all__ = [
     "error_tail",
     "expected_error",
     "expected_evaluations",
+    "plan",
     "search_neighbours",
     "unequal_errors",
     "worst_case_error",

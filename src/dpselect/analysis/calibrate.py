@@ -1,6 +1,5 @@
 """The epsilon that an accuracy needs: the inverse of the expected error and of its tails."""
 
-import inspect
 import itertools
 import math
 import operator
@@ -16,7 +15,7 @@ from dpselect._scores import as_vector, losses
 from dpselect._types import Number
 from dpselect.analysis.error import error_tail, expected_error
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.base import Mechanism, MechanismBase
+from dpselect.mechanisms.base import Mechanism, MechanismBase, is_mechanism_class
 from dpselect.mechanisms.parameters import stated
 
 # The range of log(epsilon) that is tried: all positive floats.
@@ -37,30 +36,47 @@ def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
 ) -> float:
     """The smallest epsilon at which a mechanism of this kind is accurate enough on these scores.
 
-    Give either `expected_error`, a bound on the mean error, or `error` and `probability`: the chance of an error of at
-    least `error` may be at most `probability`. The result is rounded to the accurate side, within a relative 1e-10.
+    Give either `expected_error`, or both `error` and `probability`. The result is rounded to the accurate side, within
+    a relative 1e-10, and is as private as the scores.
+
+    Args:
+        kind: a mechanism class, such as `PermuteAndFlip`.
+        scores: one score for each candidate.
+        expected_error: the largest mean error that is acceptable, in units of the scores.
+        error: an error that may occur only rarely: ...
+        probability: ... with at most this probability, it or a larger error.
+        sensitivity: how much one person can change any single score; 1 if not given.
+        monotonic: whether one person moves all scores in the same direction, as in counts of people.
+        score_range: how much one person can change any difference of two scores, instead of the other two.
+
+    Returns:
+        The epsilon.
+
+    Raises:
+        InvalidType: `kind` is not a mechanism class, the scores cannot be read, or a number is not a number.
+        InvalidValue: the target is not stated in one of the two ways, or every epsilon or no epsilon meets it.
 
     >>> from dpselect import PermuteAndFlip
     >>> round(epsilon_for(PermuteAndFlip, [10, 8, 0], expected_error=0.1), 4)
     2.3031
     """
-    if not (isinstance(kind, type) and issubclass(kind, MechanismBase)) or inspect.isabstract(kind):
+    if not is_mechanism_class(kind):
         raise InvalidType("kind must be a mechanism class: give PermuteAndFlip, not PermuteAndFlip(epsilon=1)")
     claim = stated(sensitivity, monotonic, score_range).arguments()
-    figure, target = _figure(scores, expected_error, error, probability)
+    measured, target = _target(scores, expected_error, error, probability)
 
     def excess(log_epsilon: float) -> float:
-        return figure(kind(math.exp(log_epsilon), **claim)) - target
+        return measured(kind(math.exp(log_epsilon), **claim)) - target
 
     if not losses(as_vector(scores)).any():
         raise InvalidValue("every epsilon meets the target: all scores are equal, so there is no error")
     return _smallest(excess)
 
 
-def _figure(
+def _target(
     scores: Any, mean: float | None, error: float | None, probability: float | None
 ) -> tuple[Callable[[Mechanism], float], float]:
-    """The figure to bound, as a function of the mechanism, and its bound."""
+    """What is to be bounded, as a function of the mechanism, and its bound."""
     if mean is not None and error is None and probability is None:
         target = float_near(_validate.exact_positive(expected_error=mean))
         return lambda mechanism: expected_error(mechanism, scores), target

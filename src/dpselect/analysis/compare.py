@@ -1,11 +1,9 @@
-"""Figures of the analysis, with matplotlib.
-
-The three mechanisms side by side over a range of epsilons.
-"""
+"""All mechanisms side by side over a range of epsilons: a table, and a figure of it with matplotlib."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +13,20 @@ from dpselect._scores import as_vector
 from dpselect._types import Number
 from dpselect.analysis.error import error_quantile, expected_error
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
+from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.parameters import stated
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.registry import KINDS
 
 _ENDINGS = (".png", ".svg", ".pdf")
 # Okabe & Ito's colours are told apart by all kinds of colour vision; dashes tell the lines apart in grey.
-_STYLES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"))
+_STYLES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"), ("#CC79A7", "-."))
 
 
 def comparison_figure(records: Sequence["Record"]) -> Any:
     """Expected error against epsilon, one line a mechanism, on logarithmic axes."""
     figure = _matplotlib_figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    for (colour, dashes), name in zip(_STYLES, dict.fromkeys(r.mechanism for r in records), strict=False):
+    for (colour, dashes), name in zip(cycle(_STYLES), dict.fromkeys(r.mechanism for r in records), strict=False):
         points = sorted((r.epsilon, r.expected_error) for r in records if r.mechanism == name and r.expected_error > 0)
         if points:
             axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, marker=".", label=name)
@@ -66,7 +64,7 @@ class Record:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """A table of mechanisms by epsilons."""
+    """A table of mechanisms by epsilons, as `compare` returns it. As private as the scores."""
 
     records: tuple[Record, ...]
 
@@ -74,21 +72,61 @@ class Comparison:
         return f"Comparison({len(self.records)} records)"
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the records as dictionaries."""
+        """Return the records as dictionaries.
+
+        Returns:
+            A dictionary for each record, with its fields.
+
+        >>> compare([10, 8, 0], [1]).to_dicts()[0]["mechanism"]
+        'permute-and-flip'
+        """
         return [asdict(record) for record in self.records]
 
     def to_pandas(self) -> Any:
-        """Return a pandas DataFrame."""
+        """Return a pandas DataFrame with a row for each record.
+
+        Returns:
+            The frame.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+
+        >>> compare([10, 8, 0], [1]).to_pandas()["mechanism"].tolist()
+        ['permute-and-flip', 'exponential', 'noisy-max']
+        """
         return _data_frame("pandas", self.to_dicts())
 
     def to_polars(self) -> Any:
-        """Return a polars DataFrame."""
+        """Return a polars DataFrame with a row for each record.
+
+        Returns:
+            The frame.
+
+        Raises:
+            MissingExtra: polars is not installed.
+
+        >>> compare([10, 8, 0], [1]).to_polars()["mechanism"].to_list()
+        ['permute-and-flip', 'exponential', 'noisy-max']
+        """
         return _data_frame("polars", self.to_dicts())
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Return a matplotlib figure of error against epsilon; saved as PNG, SVG or PDF by the path's ending."""
-        from dpselect.analysis.compare import comparison_figure, save_figure  # noqa: PLC0415 - needs matplotlib
+        """Return a matplotlib figure of error against epsilon.
 
+        Args:
+            path: a file to save it to, which ends in .png, .svg or .pdf.
+
+        Returns:
+            The figure.
+
+        Raises:
+            InvalidValue: the file's name has another ending.
+            MissingExtra: matplotlib is not installed.
+
+        >>> figure = compare([10, 8, 0], [0.1, 1]).plot()
+        >>> len(figure.axes[0].lines)
+        3
+        """
         figure = comparison_figure(self.records)
         if path is not None:
             save_figure(figure, path)
@@ -112,6 +150,22 @@ def compare(
 ) -> Comparison:
     """Expected error and 95 % quantile of each mechanism at each epsilon, on these scores.
 
+    The result is as private as the scores: use public or synthetic ones, or keep it to yourself.
+
+    Args:
+        scores: one score for each candidate.
+        epsilons: the epsilons to compare at.
+        sensitivity: how much one person can change any single score; 1 if not given.
+        monotonic: whether one person moves all scores in the same direction, as in counts of people.
+        score_range: how much one person can change any difference of two scores, instead of the other two.
+
+    Returns:
+        A record for each mechanism at each epsilon; `ratio` is relative to permute-and-flip.
+
+    Raises:
+        InvalidType: the scores cannot be read, or `epsilons` is not a sequence of numbers.
+        InvalidValue: there is no score or no epsilon, or a number is out of range.
+
     >>> for record in compare([10, 8, 0], [1]).records:
     ...     print(record.mechanism, round(record.expected_error, 3), round(record.ratio, 3))
     permute-and-flip 0.397 1.0
@@ -127,11 +181,9 @@ def compare(
     records: list[Record] = []
     for epsilon in exact:
         best = expected_error(PermuteAndFlip(epsilon, **claim), vector)
-        for name, kind in KINDS.items():
+        for name, kind in MECHANISMS.items():
             mechanism = kind(epsilon, **claim)
             error = expected_error(mechanism, vector)
             ratio = error / best if best else float("nan")
-            records.append(
-                Record(name.value, float_near(epsilon), error, error_quantile(mechanism, vector, 0.95), ratio)
-            )
+            records.append(Record(name, float_near(epsilon), error, error_quantile(mechanism, vector, 0.95), ratio))
     return Comparison(tuple(records))

@@ -19,7 +19,20 @@ class HasPmf(Protocol):
 
 
 def expected_error(mechanism: HasPmf, scores: Any) -> float:
-    """The mean of q* - q_M, in units of the scores.
+    """The mean of q* - q_M: how far below the best the choice is on average.
+
+    The result is as private as the scores.
+
+    Args:
+        mechanism: a mechanism, or anything else with a `pmf` method.
+        scores: one score for each candidate.
+
+    Returns:
+        The error, in units of the scores.
+
+    Raises:
+        InvalidType: the scores cannot be read as numbers of one dimension.
+        InvalidValue: there is no score, or a score is not finite.
 
     >>> from dpselect import PermuteAndFlip
     >>> round(expected_error(PermuteAndFlip(epsilon=1), [10, 8, 0]), 4)
@@ -30,7 +43,21 @@ def expected_error(mechanism: HasPmf, scores: Any) -> float:
 
 
 def error_tail(mechanism: HasPmf, scores: Any, t: Any) -> Any:
-    """Pr[q* - q_M >= t], for one t or an array of them.
+    """The probability that the choice is t or more below the best: Pr[q* - q_M >= t].
+
+    The result is as private as the scores.
+
+    Args:
+        mechanism: a mechanism, or anything else with a `pmf` method.
+        scores: one score for each candidate.
+        t: one error or an array of errors, in units of the scores.
+
+    Returns:
+        A float for one t, an array for an array.
+
+    Raises:
+        InvalidType: the scores cannot be read as numbers of one dimension.
+        InvalidValue: there is no score, a score is not finite, or `t` is not a number or an array of numbers.
 
     >>> from dpselect import PermuteAndFlip
     >>> error_tail(PermuteAndFlip(epsilon=1), [10, 8, 0], [0, 1]).round(4)
@@ -57,7 +84,21 @@ def _thresholds(t: Any) -> Floats:
 
 
 def error_quantile(mechanism: HasPmf, scores: Any, level: float) -> float:
-    """The smallest error x with Pr[q* - q_M <= x] >= level.
+    """The error that the choice stays within with this probability: the smallest x with Pr[q* - q_M <= x] >= level.
+
+    The result is as private as the scores.
+
+    Args:
+        mechanism: a mechanism, or anything else with a `pmf` method.
+        scores: one score for each candidate.
+        level: a probability between 0 and 1, such as 0.95.
+
+    Returns:
+        The error, in units of the scores.
+
+    Raises:
+        InvalidType: the scores cannot be read as numbers of one dimension, or `level` is not a number.
+        InvalidValue: there is no score, a score is not finite, or `level` is not between 0 and 1.
 
     >>> from dpselect import PermuteAndFlip
     >>> error_quantile(PermuteAndFlip(epsilon=1), [10, 8, 0], 0.95)

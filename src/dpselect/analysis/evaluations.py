@@ -10,6 +10,7 @@ the sum over r of 1 / (1 + S - p_r). Scores are remembered: these are different 
 average.
 """
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,26 @@ from dpselect import _validate
 from dpselect._numbers import float_near, rational
 from dpselect._scores import as_vector, losses
 from dpselect._types import Floats, Number, Vector
-from dpselect.errors import InvalidType
-from dpselect.mechanisms.exponential import ExponentialMechanism
+from dpselect.mechanisms.base import MechanismBase, checked_mechanism
 from dpselect.mechanisms.gaps import gaps_of
-from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.probability.flip_integral import expected_visits
 
 
-def expected_evaluations(
-    mechanism: PermuteAndFlip | ExponentialMechanism, scores: Any, best: Number | None = None
-) -> float:
+def expected_evaluations(mechanism: MechanismBase, scores: Any, best: Number | None = None) -> float:
     """The expected number of scores that `select_lazily` computes, within a relative 1e-12; linear time.
 
-    `best` is the bound that is given to `select_lazily`; without it, the best of the scores. The figure is as private
-    as the scores.
+    The result is as private as the scores.
+
+    Args:
+        mechanism: a mechanism with `select_lazily`: permute-and-flip or the exponential mechanism.
+        scores: one score for each candidate.
+        best: the bound that is given to `select_lazily`; the best of the scores if not given.
+
+    Returns:
+        The mean number of scores.
+
+    Raises:
+        InvalidType: the mechanism has no `select_lazily`, or a number is not a number.
+        InvalidValue: there is no score, or a score or `best` is not finite.
 
     >>> from dpselect import ExponentialMechanism, PermuteAndFlip
     >>> scores = [100] * 5 + [90] * 95
@@ -40,18 +47,10 @@ def expected_evaluations(
     >>> round(expected_evaluations(ExponentialMechanism(epsilon=1), scores, best=110), 2)
     96.37
     """
-    if not isinstance(mechanism, (PermuteAndFlip, ExponentialMechanism)):
-        raise InvalidType("mechanism must be a PermuteAndFlip or an ExponentialMechanism: the others see all scores")
-    exponents = _exponents(mechanism, as_vector(scores), best)
-    if isinstance(mechanism, PermuteAndFlip):
-        return expected_visits(exponents)
-    with np.errstate(under="ignore"):
-        heads = np.exp(-exponents)
-    # S - p_r is within S * 2**-51, and 1 + S - p_r is at least S: no term loses digits.
-    return float((1 / (1 + (heads.sum() - heads))).sum())
+    return checked_mechanism(mechanism)._expected_evaluations(_exponents(mechanism, as_vector(scores), best))
 
 
-def _exponents(mechanism: Any, vector: Vector, best: Number | None) -> Floats:
+def _exponents(mechanism: MechanismBase, vector: Vector, best: Number | None) -> Floats:
     """The exponents c (b - q), of min(q, b) where scores exceed the bound."""
     losses(vector)  # refuses scores that are not finite
     largest = rational(vector.max()) if isinstance(vector, np.ndarray) else max(vector)
@@ -60,5 +59,6 @@ def _exponents(mechanism: Any, vector: Vector, best: Number | None) -> Floats:
         vector = [min(rational(score), bound) for score in vector]
     gaps = gaps_of(vector, mechanism._rate)
     # Both terms are positive: the sum is rounded once more, and no digit is lost.
-    exponents: Floats = gaps.approximate(gaps.at(slice(None))) + float_near(mechanism.rate * max(bound - largest, 0))
+    beyond = max(bound - largest, Fraction(0))
+    exponents: Floats = gaps.approximate(gaps.at(slice(None))) + float_near(mechanism.rate * beyond)
     return exponents

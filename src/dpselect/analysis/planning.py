@@ -1,36 +1,33 @@
-"""Search for the largest epsilon that still has a property, such as to cost no more than a budget.
+"""What to expect before any data are seen: accuracies and epsilons from the number of candidates alone.
 
-What can be promised before any data are seen: accuracies and epsilons from the number of candidates alone.
-
-With the rate c = epsilon / score_range every figure is that of rate one divided by c.
-
-What many selections cost under (epsilon, delta), by permute-and-flip and by the exponential mechanism.
+`plan` is what `dpselect plan` prints. With the rate c = epsilon / score_range every error is that of rate one divided
+by c, so errors are computed once for each mechanism and number of candidates.
 
 At the same epsilon permute-and-flip is more accurate, and over many selections the exponential mechanism composes
-better. So they are compared at equal error and at equal budget, from public numbers alone.
-
-The figures of `dpselect plan`, as the analysis computes them.
+better. So the two are compared at equal cost: at the same rho of zCDP, and under (epsilon, delta) at the same error and
+at the same total.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from dpselect import _validate
-from dpselect._numbers import rounded_up_text
-from dpselect._scores import losses
+from dpselect._numbers import rounded_up_text, shortest_text
+from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
 from dpselect.accounting.totals import Approximate, approximate
-from dpselect.analysis import epsilon_for, error_quantile, expected_error
-from dpselect.analysis.worst_case import candidates, error_bounds, worst_case_error
+from dpselect.analysis.calibrate import epsilon_for
+from dpselect.analysis.error import error_quantile, expected_error
+from dpselect.analysis.worst_case import checked_count, worst_exponent
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.registry import KINDS, MechanismName, name_of
 
 
 def largest(holds: Callable[[Fraction], bool], start: Fraction, within: float) -> Fraction:
@@ -57,7 +54,7 @@ _ROUNDINGS = Fraction(1, 10**12)
 
 @dataclass(frozen=True)
 class Promise:
-    """What holds for the error of one selection whatever the scores, in units of the scores."""
+    """What holds for the error of one selection on all scores, in units of the scores."""
 
     mechanism: MechanismBase
     average: float  # the expected error is at most this ...
@@ -77,20 +74,18 @@ def promise(mechanism: MechanismBase, n: int) -> Promise:
     (8.53, 19.81)
     """
     rate = float(mechanism.rate)
-    return Promise(mechanism, *(figure / rate for figure in _at_rate_one(type(mechanism), candidates(n))))
+    return Promise(mechanism, *(error / rate for error in _at_rate_one(type(mechanism), checked_count(n))))
 
 
 @cache
 def _at_rate_one(kind: type[MechanismBase], n: int) -> tuple[float, float, float, float]:
     if n == 1:
         return 0.0, 0.0, 0.0, 0.0
-    mechanism = kind(1, score_range=1)
-    bounds = error_bounds(mechanism, n)
-    is_noisy_max = issubclass(kind, ReportNoisyMax)
-    attained = worst_case_error(mechanism, n).error
-    average = bounds.upper if is_noisy_max else attained
-    within_95 = _first(lambda error: bounds.tail(error) <= 0.05)
-    return average, attained, within_95, _first(lambda error: bounds.tail(error) <= 0.01)
+    worst = kind.worst
+    attained = worst_exponent(worst, n)[1]
+    average = attained if worst.is_exact else worst.averages(n)[1]
+    within_95 = _first(lambda x: worst.tail(x, n) <= 0.05)
+    return average, attained, within_95, _first(lambda x: worst.tail(x, n) <= 0.01)
 
 
 def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
@@ -107,7 +102,7 @@ def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
     >>> epsilon_promising(PermuteAndFlip, 1000, error=5)
     Fraction(1707, 1000)
     """
-    if candidates(n) == 1:
+    if checked_count(n) == 1:
         raise InvalidValue("every epsilon meets the target: there is one candidate, so the error is zero")
     unit = Fraction(promise(kind(1, **stated(sensitivity, monotonic, score_range).arguments()), n).average)
     return Fraction(rounded_up_text(unit / _validate.exact_positive(error=error), digits=4))
@@ -123,19 +118,19 @@ class EqualCost:
 
     @property
     def better(self) -> Promise:
-        """The one with the smaller expected error in the worst case."""
+        """Return the one with the smaller expected error in the worst case."""
         return min(self.permute_and_flip, self.exponential, key=lambda promised: promised.average)
 
 
-def equal_cost(exponential: ExponentialMechanism, n: int) -> EqualCost:
+def equal_cost(exponential: MechanismBase, n: int) -> EqualCost:
     """Permute-and-flip at the largest epsilon that costs no more zCDP than this exponential mechanism.
 
     >>> equal = equal_cost(ExponentialMechanism(epsilon=0.5), 1000)
-    >>> round(float(equal.permute_and_flip.mechanism.epsilon), 3), type(equal.better.mechanism).__name__
-    (0.261, 'ExponentialMechanism')
+    >>> round(float(equal.permute_and_flip.mechanism.epsilon), 3), equal.better.mechanism.name
+    (0.261, 'exponential')
     """
     rho = exponential.guarantee.zcdp
-    beyond = _first(lambda epsilon: PermuteAndFlip(epsilon).guarantee.zcdp > rho)
+    beyond = _first(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho)
     affordable = Fraction(beyond) * (1 - _ROUNDINGS)
     other = PermuteAndFlip(affordable, **exponential.claim.arguments())
     return EqualCost(rho, promise(exponential, n), promise(other, n))
@@ -176,23 +171,22 @@ class EqualRounds:
 
     @property
     def better(self) -> Rounds:
-        """The one with the smaller error in the worst case at the same budget."""
+        """Return the one with the smaller error in the worst case at the same budget."""
         return min(self.equal_budget, self.exponential, key=lambda rounds: rounds.each.average)
 
 
-def equal_rounds(exponential: ExponentialMechanism, n: int, count: int, delta: float) -> EqualRounds:
+def equal_rounds(exponential: MechanismBase, n: int, count: int, delta: float) -> EqualRounds:
     """Compare `count` selections among n candidates.
 
     >>> compared = equal_rounds(ExponentialMechanism("0.5"), n=1000, count=20, delta=1e-6)
     >>> round(compared.exponential.total.epsilon, 1), round(compared.equal_error.total.epsilon, 1)
     (5.9, 9.3)
-    >>> type(compared.better.each.mechanism).__name__
-    'ExponentialMechanism'
+    >>> compared.better.each.mechanism.name
+    'exponential'
     """
 
     def rounds(mechanism: MechanismBase) -> Rounds:
-        releases = {(name_of(mechanism).value, mechanism.epsilon): count}
-        return Rounds(promise(mechanism, n), approximate(releases, delta))
+        return Rounds(promise(mechanism, n), approximate({(mechanism.name, mechanism.epsilon): count}, delta))
 
     def flip(epsilon: Fraction) -> PermuteAndFlip:
         return PermuteAndFlip(epsilon, **exponential.claim.arguments())
@@ -201,44 +195,30 @@ def equal_rounds(exponential: ExponentialMechanism, n: int, count: int, delta: f
     # Worst cases are proportional to 1/epsilon.
     ratio = Fraction(promise(flip(exponential.epsilon), n).average) / Fraction(theirs.each.average)
     budget = theirs.total.epsilon
-    affordable = affordable_epsilon(MechanismName.PERMUTE_AND_FLIP, count, budget, delta, exponential.epsilon)
+    affordable = affordable_epsilon(PermuteAndFlip.name, count, budget, delta, exponential.epsilon)
     return EqualRounds(theirs, rounds(flip(exponential.epsilon * ratio)), rounds(flip(affordable)))
 
 
 def affordable_epsilon(
-    mechanism: MechanismName, count: int, budget: float, delta: float, start: Fraction | None = None
+    mechanism: str, count: int, budget: float, delta: float, start: Fraction | None = None
 ) -> Fraction:
     """The largest epsilon of each of `count` selections that cost at most `budget` together, with this delta.
 
-    >>> each = affordable_epsilon(MechanismName.EXPONENTIAL, count=20, budget=1.0, delta=1e-6)
+    >>> each = affordable_epsilon("exponential", count=20, budget=1.0, delta=1e-6)
     >>> round(float(each), 3)
     0.099
     """
     first = Fraction(budget) / count if start is None else start
 
     def fits(epsilon: Fraction) -> bool:
-        return approximate({(mechanism.value, epsilon): count}, delta).epsilon <= budget
+        return approximate({(mechanism, epsilon): count}, delta).epsilon <= budget
 
     return largest(fits, first, _PRECISION)
 
 
-@dataclass(frozen=True, repr=False)
-class Question:
-    """What the options ask, once checked: either an epsilon or an error is given."""
-
-    candidates: int
-    epsilon: Fraction | None
-    error: Fraction | None
-    claim: Claim
-    selections: int
-    delta: float | None
-    file: str | None
-    scores: Vector | None
-
-
 @dataclass(frozen=True)
-class Proxy:
-    """A mechanism on the public scores: its errors at the given epsilon, or the epsilon that the given error needs."""
+class OnScores:
+    """A mechanism on public scores: its errors at the given epsilon, or the epsilon that the given error needs."""
 
     expected_error: float | None = None
     error_95: float | None = None
@@ -246,42 +226,210 @@ class Proxy:
 
 
 @dataclass(frozen=True, repr=False)
-class Figures:
-    """The answer: for each mechanism, and for many selections."""
+class Plan:
+    """What to expect of each mechanism, by its name, and what many selections cost together.
 
-    promises: dict[MechanismName, Promise]
-    proxies: dict[MechanismName, Proxy]
-    equal: EqualCost | None
-    rounds: EqualRounds | None
+    `promises` and the comparisons follow from public numbers alone. `on_scores` is as private as the scores that were
+    given, and empty without them.
+    """
+
+    candidates: int
+    claim: Claim
+    epsilon: Fraction | None  # of each selection, if it was given ...
+    error: Fraction | None  # ... or the expected error that was asked for
+    selections: int
+    delta: float | None
+    promises: Mapping[str, Promise]
+    on_scores: Mapping[str, OnScores]
+    equal_cost: EqualCost | None  # for more than one selection
+    equal_rounds: EqualRounds | None  # with a delta
+
+    def __repr__(self) -> str:
+        given = {"epsilon": self.epsilon, "error": self.error}
+        [asked] = (f"{name}={shortest_text(number)}" for name, number in given.items() if number is not None)
+        return f"Plan(candidates={self.candidates}, {asked}, {self.claim.code()}, selections={self.selections})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold: what was asked as exact texts, and the results as floats, not rounded.
+
+        Returns:
+            What `dpselect plan --json` prints.
+
+        >>> plan(1000, epsilon="0.5").to_dict()["mechanisms"][1]["mechanism"]
+        'exponential'
+        """
+        return {
+            "candidates": self.candidates,
+            **self.claim.to_dict(),
+            "epsilon": None if self.epsilon is None else str(self.epsilon),
+            "error": None if self.error is None else str(self.error),
+            "selections": self.selections,
+            "mechanisms": [self._promised(name) for name in self.promises],
+            "better_for_one": PermuteAndFlip.name,
+            "better_for_many": None if self.equal_cost is None else self._at_equal_cost(self.equal_cost),
+            "approximate": None if self.equal_rounds is None else _approximate(self.equal_rounds),
+            "proxy": {"mechanisms": [self._on_scores(name) for name in self.on_scores]} if self.on_scores else None,
+        }
+
+    def _promised(self, name: str) -> dict[str, Any]:
+        promised = self.promises[name]
+        guarantee = promised.mechanism.guarantee
+        return {
+            "mechanism": name,
+            "epsilon": float(guarantee.epsilon),
+            "expected_error_at_most": promised.average,
+            "expected_error_attained": promised.attained,
+            "error_95": promised.within_95,
+            "error_99": promised.within_99,
+            "total_epsilon": float(guarantee.epsilon * self.selections),
+            "total_zcdp": guarantee.zcdp * self.selections,
+        }
+
+    def _at_equal_cost(self, equal: EqualCost) -> dict[str, Any]:
+        return {
+            "pure": PermuteAndFlip.name,
+            "zcdp": equal.better.mechanism.name,
+            "at_total_zcdp": equal.rho * self.selections,
+            **{
+                one.mechanism.name: {"epsilon": float(one.mechanism.epsilon), "expected_error_at_most": one.average}
+                for one in (equal.exponential, equal.permute_and_flip)
+            },
+        }
+
+    def _on_scores(self, name: str) -> dict[str, Any]:
+        found, shown = self.on_scores[name], ("epsilon",) if self.epsilon is None else ("expected_error", "error_95")
+        return {"mechanism": name, **{key: getattr(found, key) for key in shown}}
 
 
-def figures(question: Question) -> Figures:
-    """All figures that the question asks for."""
-    mechanisms = {name: _mechanism(kind, question) for name, kind in KINDS.items()}
-    promises = {name: promise(mechanism, question.candidates) for name, mechanism in mechanisms.items()}
-    scores = question.scores
-    proxies = {} if scores is None else {name: _proxy(m, scores, question.error) for name, m in mechanisms.items()}
-    epsilon, n, times = mechanisms[MechanismName.EXPONENTIAL].epsilon, question.candidates, question.selections
-    exponential = ExponentialMechanism(epsilon, **question.claim.arguments())
-    equal = None if times == 1 else equal_cost(exponential, n)
-    rounds = None if question.delta is None else equal_rounds(exponential, n, times, question.delta)
-    return Figures(promises, proxies, equal, rounds)
+def _approximate(compared: EqualRounds) -> dict[str, Any]:
+    return {
+        "delta": compared.exponential.total.delta,
+        "better": compared.better.each.mechanism.name,
+        "exponential": _rounds(compared.exponential),
+        "permute-and-flip at equal error": _rounds(compared.equal_error),
+        "permute-and-flip at equal budget": _rounds(compared.equal_budget),
+    }
 
 
-def _mechanism(kind: type[MechanismBase], question: Question) -> MechanismBase:
-    epsilon, claim = question.epsilon, question.claim.arguments()
-    if question.error is not None:
-        n, error = question.candidates, question.error
-        epsilon = epsilon_promising(kind, n, error=error, **claim)
+def _rounds(rounds: Rounds) -> dict[str, Any]:
+    return {
+        "epsilon": float(rounds.each.mechanism.epsilon),
+        "expected_error_at_most": rounds.each.average,
+        "total_epsilon": rounds.total.epsilon,
+        "method": rounds.total.method,
+    }
+
+
+_MOST_SELECTIONS = 10**9
+# Results are floats: this is far beyond every use, and far from where a square of a float overflows.
+_FARTHEST = Fraction(10**50)
+
+
+def plan(  # noqa: PLR0913 - what is asked, by keyword
+    candidates: int | None = None,
+    *,
+    epsilon: Number | None = None,
+    error: Number | None = None,
+    sensitivity: Number | None = None,
+    monotonic: bool = False,
+    score_range: Number | None = None,
+    selections: int = 1,
+    delta: Number | None = None,
+    scores: Any = None,
+) -> Plan:
+    """What accuracy to expect of an epsilon, or what epsilon an accuracy needs, before any data are seen.
+
+    Give either `epsilon` or `error`. All promises hold for all scores, and follow from public numbers alone. With
+    `scores`, which should be public or synthetic, the plan also has exact results on these scores.
+
+    Args:
+        candidates: how many candidates there are; as many as in `scores` if not given.
+        epsilon: the privacy of each selection, to learn its error.
+        error: how far below the best the choice may be on average, in units of the scores, to learn its epsilon.
+        sensitivity: how much one person can change any single score; 1 if not given.
+        monotonic: whether one person moves all scores in the same direction, as in counts of people.
+        score_range: how much one person can change any difference of two scores, instead of the other two.
+        selections: how many selections share one privacy budget.
+        delta: also compare what they cost together as (epsilon, delta). Needs dp-accounting.
+        scores: public or synthetic scores, one for each candidate.
+
+    Returns:
+        The promises of each mechanism by its name, and for many selections which of two mechanisms is the better one.
+
+    Raises:
+        InvalidType: a number is not a number.
+        InvalidValue: both or none of `epsilon` and `error` are given, or a number is out of range.
+        MissingExtra: `delta` is given, and dp-accounting is not installed.
+
+    >>> planned = plan(1000, epsilon="0.5")
+    >>> round(planned.promises["permute-and-flip"].average, 2)
+    17.06
+    >>> plan(1000, error=20, monotonic=True).promises["permute-and-flip"].mechanism.epsilon
+    Fraction(427, 2000)
+    """
+    if (epsilon is None) == (error is None):
+        raise InvalidValue("give either epsilon, to learn the error, or error, to learn the epsilon")
+    spent, wanted = (
+        None if n is None else _moderate(**{key: n}) for key, n in (("epsilon", epsilon), ("error", error))
+    )
+    claim = stated(sensitivity, monotonic, score_range)
+    _moderate(**({"score_range": claim.score_range} if claim.by_range else {"sensitivity": claim.sensitivity}))
+    count = _whole(1, _MOST_SELECTIONS, selections=selections)
+    doubt = None if delta is None else _validate.fraction_of_one(delta=delta)
+    vector = None if scores is None else as_vector(scores)
+    n = _size(candidates, vector)
+    mechanisms = {name: _mechanism(kind, n, spent, wanted, claim) for name, kind in MECHANISMS.items()}
+    exponential = mechanisms[ExponentialMechanism.name]
+    return Plan(
+        n,
+        claim,
+        spent,
+        wanted,
+        count,
+        doubt,
+        {name: promise(mechanism, n) for name, mechanism in mechanisms.items()},
+        {} if vector is None else {name: _on_scores(one, vector, wanted) for name, one in mechanisms.items()},
+        None if count == 1 else equal_cost(exponential, n),
+        None if doubt is None else equal_rounds(exponential, n, count, doubt),
+    )
+
+
+def _size(candidates: int | None, vector: Vector | None) -> int:
+    if candidates is None and vector is None:
+        raise InvalidValue("give candidates, how many there are to choose from, or public scores")
+    return _whole(2, 2**53, candidates=len(vector) if candidates is None and vector is not None else candidates)
+
+
+def _whole(least: int, most: int, **parameter: Any) -> int:
+    [(name, _)] = parameter.items()
+    number = _validate.count(**parameter)
+    if not least <= number <= most:
+        raise InvalidValue(f"{name} must be a whole number from {least:,} to {most:,}, got {number}")
+    return number
+
+
+def _moderate(**parameter: Any) -> Fraction:
+    """A positive number that floats can be computed with."""
+    [(name, _)] = parameter.items()
+    number = _validate.exact_positive(**parameter)
+    if not 1 / _FARTHEST <= number <= _FARTHEST:
+        raise InvalidValue(f"{name} must be between 1e-50 and 1e50: give it in another unit")
+    return number
+
+
+def _mechanism(
+    kind: type[MechanismBase], n: int, epsilon: Fraction | None, error: Fraction | None, claim: Claim
+) -> MechanismBase:
+    if error is not None:
+        epsilon = epsilon_promising(kind, n, error=error, **claim.arguments())
     assert epsilon is not None
-    return kind(epsilon, **claim)
+    return kind(epsilon, **claim.arguments())
 
 
-def _proxy(mechanism: MechanismBase, scores: Vector, error: Fraction | None) -> Proxy:
+def _on_scores(mechanism: MechanismBase, scores: Vector, error: Fraction | None) -> OnScores:
     if error is None:
-        return Proxy(expected_error(mechanism, scores), error_quantile(mechanism, scores, 0.95))
+        return OnScores(expected_error(mechanism, scores), error_quantile(mechanism, scores, 0.95))
     target = float(error)
     if losses(scores).mean() <= target:  # the error of a uniform choice, which every mechanism stays below
-        return Proxy()
-    needed = epsilon_for(type(mechanism), scores, expected_error=target, **mechanism.claim.arguments())
-    return Proxy(epsilon=needed)
+        return OnScores()
+    return OnScores(epsilon=epsilon_for(type(mechanism), scores, expected_error=target, **mechanism.claim.arguments()))

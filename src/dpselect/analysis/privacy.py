@@ -47,6 +47,17 @@ def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
     For each r the neighbours q + d e_r and q - d e_r are compared at r, with d the score range: twice the sensitivity,
     or the sensitivity for monotonic scores. Infinite where one probability is zero and the other is not.
 
+    Args:
+        mechanism: a mechanism, or anything else with `pmf`, `sensitivity` and `monotonic`, or a `score_range`.
+        scores: one score for each candidate. The result is as private as they are.
+
+    Returns:
+        The largest log-ratio.
+
+    Raises:
+        InvalidType: the scores cannot be read as numbers of one dimension.
+        InvalidValue: there is no score, or a score is not finite.
+
     >>> from dpselect import PermuteAndFlip
     >>> round(check_privacy(PermuteAndFlip(epsilon=1), [10, 8, 0]), 9)
     1.0
@@ -67,7 +78,23 @@ def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) 
 
     The box is [-sensitivity, sensitivity]^n, with `steps` values a side; for monotonic scores the two boxes
     [0, sensitivity]^n and [-sensitivity, 0]^n; for a stated score range both and the box that is centred, which it
-    allows with any shift besides. So it also catches mechanisms that are not regular, where they show on the grid.
+    allows with any shift too. So it also catches mechanisms that are not regular, where they show on the grid.
+
+    Args:
+        mechanism: a mechanism, or anything else with `pmf`, `sensitivity` and `monotonic`, or a `score_range`.
+        scores: one score for each of at most eight candidates. The result is as private as they are.
+        steps: how many values each score takes on a side of the box; at least two.
+
+    Returns:
+        The largest log-ratio that was found; at most epsilon if the mechanism is private.
+
+    Raises:
+        InvalidType: the scores cannot be read, or `steps` is not an integer.
+        InvalidValue: there is no score, there are too many, a score is not finite, or `steps` is below two.
+
+    >>> from dpselect import ExponentialMechanism
+    >>> search_neighbours(ExponentialMechanism(epsilon=1), [10, 8, 0]) <= 1 + 1e-9
+    True
     """
     exact = _exact(scores)
     if len(exact) > _LARGEST_SEARCH:

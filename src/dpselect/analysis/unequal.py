@@ -10,10 +10,10 @@ choice is judged by the sensitivity of each rival, not by the largest of all. Pe
 mechanism choose such an i with probability 1 - failure for t = 2 log(n / failure) / epsilon.
 
 -g_i is the steepest slope from the point (-s_i, r_i) to a point (s_j, r_j), all of which lie to its right: a tangent to
-their upper hull. It is found by bisection, because along the hull the slope rises up to the tangent and falls behind
+their upper hull. It is found by bisection, because along the hull the slope rises up to the tangent and falls after
 it. Floats guess where; exact comparisons of the two edges there decide. So n log n instead of n**2.
 
-Raskhodnikova & Smith (2016): what generalized scores gain or lose against the largest sensitivity for all.
+`unequal_errors` compares this with the simple way, to take the largest sensitivity for all scores.
 """
 
 import math
@@ -30,7 +30,7 @@ from dpselect._numbers import rational, rounded_up_text
 from dpselect._scores import as_vector, copied, losses
 from dpselect._types import Floats, Number, Vector
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.base import MechanismBase, is_mechanism_class
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 
 # Beyond this many bits a common denominator costs more than it saves.
@@ -51,6 +51,13 @@ def generalized_scores(scores: Any, sensitivities: Any, epsilon: Number, failure
         sensitivities: by how much one person can change each score. Public.
         epsilon: that of the selection to come. It and `failure` set t, and have no effect on privacy here.
         failure: how often the bound may fail.
+
+    Returns:
+        One exact score for each candidate.
+
+    Raises:
+        InvalidType: the scores, the sensitivities or a number cannot be read.
+        InvalidValue: there is no score, a number is out of range, or there are not as many sensitivities as scores.
 
     >>> generalized_scores([10, 12], [1, 9], epsilon=4)
     [Fraction(0, 1), Fraction(-39861, 31250)]
@@ -219,11 +226,25 @@ def unequal_errors(
 ) -> UnequalErrors:
     """The expected error of both ways to choose among scores of unequal sensitivities, on these scores.
 
+    Args:
+        scores: one for each candidate. The result is as private as they are.
+        sensitivities: by how much one person can change each score.
+        epsilon: the privacy of the selection.
+        failure: how often the bound of `generalized_scores` may fail.
+        kind: the mechanism class that selects.
+
+    Returns:
+        The error with the largest sensitivity for all scores, and that with generalized scores.
+
+    Raises:
+        InvalidType: `kind` is not a mechanism class, or the scores, the sensitivities or a number cannot be read.
+        InvalidValue: there is no score, a number is out of range, or there are not as many sensitivities as scores.
+
     >>> unequal = unequal_errors([1000, 900, 500, 0], [1, 1, 1, 1000], epsilon=1)
     >>> round(unequal.common), round(unequal.generalized)
     (307, 4)
     """
-    if not (isinstance(kind, type) and issubclass(kind, MechanismBase)):
+    if not is_mechanism_class(kind):
         raise InvalidType("kind must be a mechanism class: give PermuteAndFlip, not PermuteAndFlip(epsilon=1)")
     spent = _validate.exact_positive(epsilon=epsilon)
     equalized = generalized_scores(scores, sensitivities, spent, failure)

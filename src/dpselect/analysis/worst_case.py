@@ -1,14 +1,10 @@
-"""McKenna & Sheldon (2020), Proposition 4: the largest expected error, which is attained on scores (c, ..., c, 0).
+"""McKenna & Sheldon (2020), Propositions 1, 4 and 5: the largest errors over all scores of n candidates.
 
-The proposition covers permute-and-flip and the exponential mechanism. For report noisy max the same family of scores
-is searched, which gives a lower bound of its worst case.
-
-McKenna & Sheldon (2020), Propositions 1 and 5 and Corollary 1: bounds on the error that hold for all scores.
+Each mechanism knows its own `worst` errors at rate one (see `mechanisms.worst`); here they get the units of the scores.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -16,12 +12,9 @@ from scipy.optimize import minimize_scalar
 
 from dpselect import _validate
 from dpselect._numbers import float_near
-from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.noisy_max import ReportNoisyMax
-from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.probability.noise_integral import noisy_max_by_level
+from dpselect.errors import InvalidValue
+from dpselect.mechanisms.base import MechanismBase, checked_mechanism
+from dpselect.mechanisms.worst import WorstErrors
 
 _GRID = 40
 _MOST_CANDIDATES = 2**53
@@ -36,31 +29,51 @@ class WorstCase:
 
 
 def worst_case_error(mechanism: MechanismBase, n: int) -> WorstCase:
-    """The worst case over all scores of n candidates.
+    """The largest expected error over all scores of n candidates.
 
+    For permute-and-flip and the exponential mechanism it is exact (Proposition 4). For report noisy max only scores
+    (c, ..., c, 0) are searched, which gives a lower bound of its worst case.
+
+    Args:
+        mechanism: a mechanism with its public parameters.
+        n: how many candidates there are.
+
+    Returns:
+        The error, and the gap between the best candidate and the others at which it occurs, in units of the scores.
+
+    Raises:
+        InvalidType: `mechanism` is not one of dpselect's, or `n` is not an integer.
+        InvalidValue: `n` is not between 1 and 2**53.
+
+    >>> from dpselect import PermuteAndFlip
     >>> worst = worst_case_error(PermuteAndFlip(epsilon=1), 2)
     >>> round(worst.error, 6), round(worst.gap, 6)
     (0.367879, 2.0)
     """
-    size = candidates(n)
-    loses = losing(mechanism)
+    worst, size = checked_mechanism(mechanism).worst, checked_count(n)
+    exponent, error = worst_exponent(worst, size)
     unit = float_near(1 / mechanism.rate)
-    if size == 1:
-        return WorstCase(0.0, 0.0)
+    return WorstCase(error * unit, exponent * unit)
+
+
+def worst_exponent(worst: WorstErrors, n: int) -> tuple[float, float]:
+    """The x at which x Pr[lose] is largest on scores (-x, ..., -x, 0) at rate one, and that product."""
+    if n == 1:
+        return 0.0, 0.0
 
     def negated(log_exponent: float) -> float:
         exponent = math.exp(log_exponent)
-        return -exponent * loses(exponent, size)
+        return -exponent * worst.loss_probability(exponent, n)
 
     # The product x * Pr[lose] rises from zero, has one top near x = log n, and falls like x n exp(-x).
-    grid = np.linspace(math.log(0.01), math.log(math.log(size) + 50), _GRID)
+    grid = np.linspace(math.log(0.01), math.log(math.log(n) + 50), _GRID)
     top = int(np.argmin([negated(point) for point in grid]))
     bounds = grid[max(top - 1, 0)], grid[min(top + 1, _GRID - 1)]
     found = minimize_scalar(negated, bounds=bounds, method="bounded", options={"xatol": 1e-10})
-    return WorstCase(-float(found.fun) * unit, math.exp(float(found.x)) * unit)
+    return math.exp(float(found.x)), -float(found.fun)
 
 
-def candidates(n: int) -> int:
+def checked_count(n: int) -> int:
     """The number of candidates, at least one."""
     size = _validate.count(n=n)
     if size < 1:
@@ -68,39 +81,6 @@ def candidates(n: int) -> int:
     if size > _MOST_CANDIDATES:
         raise InvalidValue("n must be at most 2**53: floats count no further")
     return size
-
-
-def losing(mechanism: MechanismBase) -> Callable[[float, int], float]:
-    """Pr[the best candidate loses] on (c, ..., c, 0), as a function of the exponent and n."""
-    kinds = {
-        PermuteAndFlip: _permute_and_flip_loses,
-        ExponentialMechanism: _exponential_loses,
-        ReportNoisyMax: _noisy_max_loses,
-    }
-    for kind, loses in kinds.items():
-        if isinstance(mechanism, kind):
-            return loses
-    raise InvalidType("mechanism must be a PermuteAndFlip, ExponentialMechanism or ReportNoisyMax")
-
-
-def _exponential_loses(exponent: float, n: int) -> float:
-    others = (n - 1) * math.exp(-exponent)
-    return others / (1 + others)
-
-
-def _permute_and_flip_loses(exponent: float, n: int) -> float:
-    """1 - (1 - (1 - p)**n) / (n p), which cancels where n p is small: there by its series in p."""
-    heads = math.exp(-exponent)
-    if n * heads < 1e-2:
-        return math.fsum(-math.comb(n, k + 1) * (-heads) ** k / n for k in range(1, min(n, 8)))
-    if heads == 1:
-        return 1 - 1 / n
-    return 1 + math.expm1(n * math.log1p(-heads)) / (n * heads)
-
-
-def _noisy_max_loses(exponent: float, n: int) -> float:
-    others = noisy_max_by_level(np.array([-exponent, 0.0]), np.array([n - 1.0, 1.0]))[0]
-    return (n - 1) * float(others)
 
 
 @dataclass(frozen=True)
@@ -111,54 +91,56 @@ class Bounds:
     upper: float
     n: int
     rate: Fraction
-    is_noisy_max: bool = False
+    worst: WorstErrors = field(repr=False)
 
     def tail(self, error: float) -> float:
-        """An upper bound of Pr[error >= t], whatever the scores.
+        """Return an upper bound of Pr[error >= t] that holds for all scores.
 
-        For the exponential mechanism and permute-and-flip n exp(-c t), the paper's bound with t = (log n + s) / c. For
-        report noisy max a union bound: a candidate that is t worse wins only if the difference of two Laplace noises
-        is at least c t, which has probability (1/2 + c t / 4) exp(-c t).
+        For the exponential mechanism and permute-and-flip it is n exp(-c t), the paper's bound with
+        t = (log n + s) / c. For report noisy max it is a union bound: a candidate that is t worse wins only if the
+        difference of two Laplace noises is at least c t, which has probability (1/2 + c t / 4) exp(-c t).
+
+        Args:
+            error: t, in units of the scores.
+
+        Returns:
+            A number from 0 to 1.
+
+        Raises:
+            InvalidType: `error` is not a number.
+            InvalidValue: `error` is not positive and finite.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> round(error_bounds(PermuteAndFlip(epsilon=1), 1000).tail(20), 4)
+        0.0454
         """
-        scaled = float_near(self.rate * _validate.exact_positive(error=error))
-        if self.is_noisy_max:
-            return min(1.0, (self.n - 1) * (0.5 + min(scaled, 1e6) / 4) * math.exp(-scaled))
-        return min(1.0, math.exp(math.log(self.n) - scaled)) if self.n > 1 else 0.0
+        return self.worst.tail(float_near(self.rate * _validate.exact_positive(error=error)), self.n)
 
 
 def error_bounds(mechanism: MechanismBase, n: int) -> Bounds:
-    """Bounds from n and the mechanism's public parameters alone.
+    """Bounds of the expected error and of its tails, from n and the mechanism's public parameters alone.
 
-    The upper bound is log(n) / c with c = epsilon / (2 sensitivity), the lower one a quarter of it (Proposition 5). For
-    report noisy max the error is at most the largest noise minus the best candidate's own, so the upper bound is the
-    mean of the largest of n noises; the lower one is attained on (x, ..., x, 0) with x = -log(n) / c.
+    For permute-and-flip and the exponential mechanism the upper bound is log(n) / c with c = epsilon / score_range, and
+    the lower one a quarter of it (Proposition 5). For report noisy max the error is at most the largest noise minus the
+    best candidate's own, so the upper bound is the mean of the largest of n noises; the lower one is attained on
+    (x, ..., x, 0) with x = -log(n) / c.
+
+    Args:
+        mechanism: a mechanism with its public parameters.
+        n: how many candidates there are.
+
+    Returns:
+        The bounds, in units of the scores.
+
+    Raises:
+        InvalidType: `mechanism` is not one of dpselect's, or `n` is not an integer.
+        InvalidValue: `n` is not between 1 and 2**53.
 
     >>> from dpselect import PermuteAndFlip
     >>> error_bounds(PermuteAndFlip(epsilon=1), 1000).upper
     13.815510557964274
     """
-    loses = losing(mechanism)
-    size, rate, unit = candidates(n), mechanism.rate, float_near(1 / mechanism.rate)
-    if isinstance(mechanism, ReportNoisyMax):
-        exponent = math.log(size)
-        lower = exponent * loses(exponent, size) * unit if size > 1 else 0.0
-        return Bounds(lower, _largest_laplace(size) * unit, size, rate, is_noisy_max=True)
-    return Bounds(math.log(size) / 4 * unit, math.log(size) * unit, size, rate)
-
-
-def _largest_laplace(n: int) -> float:
-    """An upper bound of the mean of the largest of n Laplace variables of scale one, tight to 1e-15.
-
-    It is the integral of 1 - F**n over x > 0 minus that of F**n over x < 0; with u = F(x) the first is the integral of
-    (1 - u**n) / (1 - u) over [1/2, 1], which is the sum of (1 - 2**-k) / k for k = 1..n, and the second is 2**-n / n.
-    """
-    if n <= 60:
-        return math.fsum((1 - 2.0**-k) / k for k in range(1, n + 1)) - 2.0**-n / n
-    return _harmonic(n) - math.fsum(2.0**-k / k for k in range(1, 61))
-
-
-def _harmonic(n: int) -> float:
-    """An upper bound of 1 + 1/2 + ... + 1/n: the sum itself for small n, log n + gamma + 1/(2n) beyond."""
-    if n <= 1000:
-        return math.fsum(1 / k for k in range(1, n + 1))
-    return math.log(n) + 0.5772156649015329 + 1 / (2 * n)
+    worst, size = checked_mechanism(mechanism).worst, checked_count(n)
+    unit = float_near(1 / mechanism.rate)
+    lower, upper = worst.averages(size)
+    return Bounds(lower * unit, upper * unit, size, mechanism.rate, worst)

@@ -19,17 +19,26 @@ from dpselect.cli.console import (
     print_table,
     progress_bar,
 )
-from dpselect.cli.options import Epsilon, Json, Monotonic, ScoreRange, Sensitivity, claimed, imported, positive, whole
+from dpselect.cli.options import (
+    Epsilon,
+    Json,
+    Monotonic,
+    ScoreRange,
+    Sensitivity,
+    claimed,
+    imported,
+    mechanism_class,
+    positive,
+    whole,
+)
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.parameters import Claim
-from dpselect.mechanisms.registry import KINDS, MechanismName
 
 if TYPE_CHECKING:
     from dpselect.audit import Audit, PmfAudit
 
-_Mechanism = Annotated[
-    MechanismName | None, typer.Option(metavar="M", help="One of ours: permute-and-flip, exponential or noisy-max.")
-]
+_Mechanism = Annotated[str | None, typer.Option(metavar="M", help=f"One of ours: {', '.join(MECHANISMS)}.")]
 _Callable = Annotated[
     str | None,
     typer.Option(
@@ -119,11 +128,11 @@ def _neighbours(inputs: str | None, epsilon: Fraction, claim: Claim, longest: in
     return {**claim.arguments(), "pairs": pairs}
 
 
-def _audited(mechanism: MechanismName | None, function: str | None, epsilon: Fraction, claim: Claim) -> Any:
+def _audited(mechanism: str | None, function: str | None, epsilon: Fraction, claim: Claim) -> Any:
     if (mechanism is None) == (function is None):
         raise InvalidValue("give either --mechanism, one of ours, or --callable MODULE:NAME, one of yours")
     if mechanism is not None:
-        return KINDS[mechanism](epsilon, **claim.arguments())
+        return mechanism_class(mechanism)(epsilon, **claim.arguments())
     return imported(str(function), "--callable")
 
 

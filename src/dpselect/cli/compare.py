@@ -1,8 +1,6 @@
-"""The file of a plot: refused before anything is computed, if it cannot be written.
+"""`dpselect compare`: the mechanisms on public scores, over a range of epsilons.
 
-What `dpselect compare` prints.
-
-`dpselect compare`: the three mechanisms on public scores, over a range of epsilons.
+The file of a plot is refused before anything is computed, if it cannot be written.
 """
 
 import json
@@ -10,6 +8,7 @@ from fractions import Fraction
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +19,7 @@ from dpselect._types import Vector
 from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table, progress_bar
 from dpselect.cli.options import Column, File, Json, Label, Monotonic, ScoreRange, Sensitivity, claimed, epsilons
 from dpselect.errors import InvalidValue, MissingExtra
+from dpselect.mechanisms import MECHANISMS, PermuteAndFlip
 from dpselect.mechanisms.parameters import Claim
 from dpselect.score_files import PRIVACY, read_public_scores
 
@@ -50,27 +50,44 @@ def save_plot(comparison: "Comparison", path: str) -> None:
         raise InvalidValue(f"--plot {path!r}: the file cannot be written ({reason})") from None
 
 
-_COLUMNS = (
-    "permute-\nand-flip\naverage",
-    "\n\n95 %",
-    "expo-\nnential\naverage",
-    "\n\n95 %",
-    "\n\nratio",
-    "noisy-\nmax\naverage",
-    "\n\n95 %",
-    "\n\nratio",
-)
+_NARROW = 8  # letters in a line of a column's head, so that three mechanisms fit into eighty columns
+
+
+def _heads() -> list[str]:
+    """The heads of the columns: average and tail of each mechanism, and its ratio to permute-and-flip."""
+    names = {name: _lines(name) for name in MECHANISMS}
+    tallest = max(map(len, names.values()))
+
+    def head(*lines: str) -> str:
+        return "\n".join([""] * (tallest + 1 - len(lines)) + list(lines))
+
+    heads = [head("epsilon")]
+    for name, lines in names.items():
+        heads += [head(*lines, "average"), head("95 %")]
+        heads += [] if name == PermuteAndFlip.name else [head("ratio")]
+    return heads
+
+
+def _lines(name: str) -> list[str]:
+    """The name in narrow lines, broken at its hyphens, or with one.
+
+    >>> _lines("permute-and-flip"), _lines("exponential")
+    (['permute-', 'and-flip'], ['expo-', 'nential'])
+    """
+    lines = wrap(name, _NARROW, break_long_words=False)
+    halves = ([line[: 1 - _NARROW] + "-", line[1 - _NARROW :]] if len(line) > _NARROW else [line] for line in lines)
+    return [half for pair in halves for half in pair]
 
 
 def print_text(comparison: "Comparison", candidates: int, plot: str | None) -> None:
     """Print a table with one row an epsilon, and how to read it."""
     print_paragraph(f"{candidates:,} candidates:", "how far the choice is below the best, in units of the scores")
-    table = figure_table("\n\nepsilon", *_COLUMNS)
+    table = figure_table(*_heads())
     for epsilon, records in groupby(comparison.records, key=lambda record: record.epsilon):
         cells: list[str] = []
         for record in records:
             cells += [shown(record.expected_error), shown(record.error_95)]
-            if record.mechanism != "permute-and-flip":
+            if record.mechanism != PermuteAndFlip.name:
                 cells.append(shown(record.ratio, NEAREST))
         table.add_row(shown(epsilon, NEAREST), *cells)
     print_table(table)
@@ -117,7 +134,7 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
     plot: _Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Compare the errors of the three mechanisms on public or synthetic scores.
+    """Compare the errors of the mechanisms on public or synthetic scores.
 
     SCORES.csv has one column of scores, or two: label, score. A header is fine.
     Figures computed from private scores are themselves private: do not show them to others.

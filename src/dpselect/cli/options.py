@@ -16,6 +16,8 @@ import typer
 from dpselect import _validate
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms import MECHANISMS
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
 
 if TYPE_CHECKING:
@@ -83,6 +85,13 @@ def claimed(sensitivity: str | None, monotonic: bool, score_range: str | None) -
         if text is not None:
             positive(**{name: text})
     return claim
+
+
+def mechanism_class(name: str) -> type[MechanismBase]:
+    """The mechanism that --mechanism names."""
+    if name not in MECHANISMS:
+        raise InvalidValue(f"--mechanism must be one of {', '.join(MECHANISMS)}, got {name[:40]!r}")
+    return MECHANISMS[name]
 
 
 def whole(*, least: int, most: int, **option: str) -> int:

@@ -1,12 +1,10 @@
-"""What `dpselect plan --json` prints.
+"""`dpselect plan`: what accuracy to expect and what epsilon to ask for, before any data are touched.
 
-What `dpselect plan` prints on a terminal: tables, and what they say in plain words.
-
-`dpselect plan`: what accuracy to expect and what epsilon to ask for, before any data are touched.
+`analysis.plan` computes it; here it is printed, as tables with what they say in plain words, or as JSON.
 """
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,110 +14,41 @@ from dpselect._validate import fraction_of_one
 from dpselect.cli.console import busy, clean_errors, figure_table, print_line, print_paragraph, print_table
 from dpselect.cli.options import Column, Json, Label, Monotonic, ScoreRange, Sensitivity, claimed, positive, whole
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.registry import MechanismName, name_of
+from dpselect.mechanisms import PermuteAndFlip
 from dpselect.score_files import PRIVACY, read_public_scores, shown_path
 
 if TYPE_CHECKING:
-    from dpselect.analysis.planning import EqualCost, EqualRounds, Figures, Promise, Proxy, Question, Rounds
+    from dpselect.analysis.planning import EqualCost, EqualRounds, Plan, Promise
 
 
-def print_json(question: "Question", answer: "Figures") -> None:
-    """Print one JSON object: the question with exact numbers, and the figures as floats, not rounded."""
-    content = {
-        "candidates": question.candidates,
-        **question.claim.to_dict(),
-        "epsilon": None if question.epsilon is None else str(question.epsilon),
-        "error": None if question.error is None else str(question.error),
-        "selections": question.selections,
-        "mechanisms": [_promise(name, promised, question.selections) for name, promised in answer.promises.items()],
-        "better_for_one": MechanismName.PERMUTE_AND_FLIP.value,
-        "better_for_many": None if answer.equal is None else _many(answer.equal, question.selections),
-        "approximate": None if answer.rounds is None else _approximate(answer.rounds),
-        "proxy": None if question.scores is None else _proxies(question, answer.proxies),
-    }
+def print_json(planned: "Plan", file: str | None) -> None:
+    """Print one JSON object: the question with exact numbers, and the results as floats, not rounded."""
+    content = planned.to_dict()
+    if content["proxy"] is not None:
+        content["proxy"] = {"file": file, **content["proxy"]}
     typer.echo(json.dumps(content))
-
-
-def _promise(name: MechanismName, promised: "Promise", times: int) -> dict[str, Any]:
-    guarantee = promised.mechanism.guarantee
-    return {
-        "mechanism": name.value,
-        "epsilon": float(guarantee.epsilon),
-        "expected_error_at_most": promised.average,
-        "expected_error_attained": promised.attained,
-        "error_95": promised.within_95,
-        "error_99": promised.within_99,
-        "total_epsilon": float(guarantee.epsilon * times),
-        "total_zcdp": guarantee.zcdp * times,
-    }
-
-
-def _many(equal: "EqualCost", times: int) -> dict[str, Any]:
-    better = MechanismName.EXPONENTIAL if equal.better is equal.exponential else MechanismName.PERMUTE_AND_FLIP
-    same = {
-        MechanismName.EXPONENTIAL.value: equal.exponential,
-        MechanismName.PERMUTE_AND_FLIP.value: equal.permute_and_flip,
-    }
-    return {
-        "pure": MechanismName.PERMUTE_AND_FLIP.value,
-        "zcdp": better.value,
-        "at_total_zcdp": equal.rho * times,
-        **{
-            name: {"epsilon": float(promised.mechanism.epsilon), "expected_error_at_most": promised.average}
-            for name, promised in same.items()
-        },
-    }
-
-
-def _approximate(compared: "EqualRounds") -> dict[str, Any]:
-    return {
-        "delta": compared.exponential.total.delta,
-        "better": name_of(compared.better.each.mechanism).value,
-        "exponential": _rounds(compared.exponential),
-        "permute-and-flip at equal error": _rounds(compared.equal_error),
-        "permute-and-flip at equal budget": _rounds(compared.equal_budget),
-    }
-
-
-def _rounds(rounds: "Rounds") -> dict[str, Any]:
-    return {
-        "epsilon": float(rounds.each.mechanism.epsilon),
-        "expected_error_at_most": rounds.each.average,
-        "total_epsilon": rounds.total.epsilon,
-        "method": rounds.total.method,
-    }
-
-
-def _proxies(question: "Question", proxies: "dict[MechanismName, Proxy]") -> dict[str, Any]:
-    shown = ("epsilon",) if question.epsilon is None else ("expected_error", "error_95")
-    return {
-        "file": question.file,
-        "mechanisms": [
-            {"mechanism": name.value, **{key: getattr(proxy, key) for key in shown}} for name, proxy in proxies.items()
-        ],
-    }
 
 
 _FIXED = "This holds if the epsilons and the number of selections do not depend on the answers."
 
 
-def print_text(question: "Question", answer: "Figures") -> None:
-    """Print the figures and their meaning."""
-    title = f"Choosing one of {question.candidates:,} candidates, {question.claim}:"
+def print_text(planned: "Plan", file: str | None, size: int) -> None:
+    """Print the results and their meaning; `size` is the number of scores in the file."""
+    title = f"Choosing one of {planned.candidates:,} candidates, {planned.claim}:"
     print_paragraph(title, "how far the choice can be below the best, whatever the data, in units of the scores")
-    _print_promises(question.selections, answer.promises)
-    print_paragraph("In words:", _words(question, answer.promises[MechanismName.PERMUTE_AND_FLIP]))
+    _print_promises(planned)
+    print_paragraph("In words:", _words(planned, planned.promises[PermuteAndFlip.name]))
     print_paragraph(
         "For one selection permute-and-flip is the better mechanism:",
         "at the same epsilon it is never worse than the exponential mechanism, on any data, neither on average nor in"
         " any tail.",
     )
-    if answer.equal is not None:
-        _print_many(question.selections, answer.equal)
-    if answer.rounds is not None:
-        _print_rounds(question.selections, answer.rounds)
-    if question.scores is not None:
-        _print_proxies(question, len(question.scores), answer.proxies)
+    if planned.equal_cost is not None:
+        _print_many(planned.selections, planned.equal_cost)
+    if planned.equal_rounds is not None:
+        _print_rounds(planned.selections, planned.equal_rounds)
+    if file is not None:
+        _print_on_scores(planned, file, size)
     print_paragraph(
         "Privacy:",
         f"what is guaranteed follows from public numbers alone and tells nothing about data, but {PRIVACY}: give"
@@ -127,33 +56,36 @@ def print_text(question: "Question", answer: "Figures") -> None:
     )
 
 
-def _print_promises(times: int, promises: "dict[MechanismName, Promise]") -> None:
+def _print_promises(planned: "Plan") -> None:
+    times = planned.selections
     totals = [f"{times:,} times\nepsilon", f"{times:,} times\nrho"] if times > 1 else []
     columns = ("\nepsilon", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow")
     table = figure_table("\nmechanism", *columns, *totals)
-    for name, promised in promises.items():
+    for name, promised in planned.promises.items():
         mark = "*" if promised.attained < promised.average else ""
         cells = [_epsilon(promised), *map(shown, (promised.average, promised.within_95, promised.within_99))]
         if times > 1:
             guarantee = promised.mechanism.guarantee
             cells += [shown(float(guarantee.epsilon * times), digits=6), shown(guarantee.zcdp * times)]
-        table.add_row(name.value + mark, *cells)
+        table.add_row(name + mark, *cells)
     print_table(table)
-    attained = promises[MechanismName.NOISY_MAX].attained
-    note = f"the exact worst case of noisy-max is not known. On some data its average is {shown(attained, DOWN)}."
-    print_paragraph("* A proven bound:", note)
+    for name, promised in planned.promises.items():
+        if promised.attained < promised.average:
+            attained = shown(promised.attained, DOWN)
+            note = f"the exact worst case of {name} is not known. On some data its average is {attained}."
+            print_paragraph("* A proven bound:", note)
 
 
-def _words(question: "Question", best: "Promise") -> str:
-    n, epsilon = f"{question.candidates:,}", _epsilon(best)
-    if question.error is None:
+def _words(planned: "Plan", best: "Promise") -> str:
+    n, epsilon = f"{planned.candidates:,}", _epsilon(best)
+    if planned.error is None:
         told = f"with epsilon {epsilon} and {n} candidates the one that permute-and-flip chooses is on average at most"
         told += f" {shown(best.average)} below the best, whatever the data."
     else:
         told = (
             f"epsilon {epsilon} guarantees that the one of {n} candidates that permute-and-flip chooses is on average"
         )
-        told += f" at most {shown(float(question.error), digits=6)} below the best, whatever the data."
+        told += f" at most {shown(float(planned.error), digits=6)} below the best, whatever the data."
     tails = f"95 of 100 choices are less than {shown(best.within_95)} below it, 99 of 100 less than"
     return f"{told} {tails} {shown(best.within_99)}."
 
@@ -164,10 +96,9 @@ def _print_many(times: int, equal: "EqualCost") -> None:
         "epsilons add up, and at the same epsilon it is never worse than the exponential mechanism.",
     )
     exponential, other = equal.exponential, equal.permute_and_flip
-    better = MechanismName.EXPONENTIAL if equal.better is exponential else MechanismName.PERMUTE_AND_FLIP
     rho, epsilon = shown(equal.rho * times), shown(float(other.mechanism.epsilon), DOWN)
     print_paragraph(
-        f"For {times:,} selections that share a budget of zCDP the better one is {better.value}:",
+        f"For {times:,} selections that share a budget of zCDP the better one is {equal.better.mechanism.name}:",
         f"{times:,} exponential selections at epsilon {_epsilon(exponential)} cost rho {rho}, and are on average at"
         f" most {shown(exponential.average)} below the best. For the same rho permute-and-flip has epsilon {epsilon}"
         f" each, and is on average at most {shown(other.average)} below the best. {_FIXED}",
@@ -188,28 +119,28 @@ def _print_rounds(times: int, compared: "EqualRounds") -> None:
         cells = (rounds.each.mechanism.epsilon, rounds.each.average, rounds.total.epsilon)
         table.add_row(name, *(shown(float(cell)) for cell in cells))
     print_table(table)
-    better, error, total = name_of(compared.better.each.mechanism), compared.equal_error, compared.equal_budget
+    better, error, total = compared.better.each.mechanism, compared.equal_error, compared.equal_budget
     print_paragraph(
-        f"For a budget of (epsilon, {delta}) the better one is {better.value}:",
+        f"For a budget of (epsilon, {delta}) the better one is {better.name}:",
         f"for the same error permute-and-flip costs {shown(error.total.epsilon)} instead of"
         f" {shown(compared.exponential.total.epsilon)}, and for the same total its choice is on average at most"
         f" {shown(total.each.average)} below the best instead of {shown(compared.exponential.each.average)}. {_FIXED}",
     )
 
 
-def _print_proxies(question: "Question", size: int, proxies: "dict[MechanismName, Proxy]") -> None:
-    source = f"on the {size:,} scores of {shown_path(question.file or '')}"
-    if question.error is None:
+def _print_on_scores(planned: "Plan", file: str, size: int) -> None:
+    source = f"on the {size:,} scores of {shown_path(file)}"
+    if planned.error is None:
         print_line(f"Exactly, {source} (other data have other figures):", "bold")
         table = figure_table("\nmechanism", "\naverage", "95 of 100\nwithin")
-        for name, proxy in proxies.items():
-            table.add_row(name.value, shown(proxy.expected_error), shown(proxy.error_95))
+        for name, found in planned.on_scores.items():
+            table.add_row(name, shown(found.expected_error), shown(found.error_95))
     else:
-        wanted = f"an average of {shown(float(question.error), digits=6)}"
+        wanted = f"an average of {shown(float(planned.error), digits=6)}"
         print_line(f"The epsilon for {wanted} {source} (other data may need more):", "bold")
         table = figure_table("mechanism", "epsilon")
-        for name, proxy in proxies.items():
-            table.add_row(name.value, "any" if proxy.epsilon is None else shown(proxy.epsilon))
+        for name, found in planned.on_scores.items():
+            table.add_row(name, "any" if found.epsilon is None else shown(found.epsilon))
     print_table(table)
 
 
@@ -270,7 +201,7 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan --scores public.csv --epsilon 0.5
     """
     # SciPy takes longer to import than all the rest of the command line.
-    from dpselect.analysis.planning import Question, figures  # noqa: PLC0415
+    from dpselect import analysis  # noqa: PLC0415
 
     with clean_errors():
         if (epsilon is None) == (error is None):
@@ -281,10 +212,20 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
         claim = claimed(sensitivity, monotonic, score_range)
         failure = None if delta is None else fraction_of_one(delta=delta)
         number, vector = _candidates(candidates, scores, column, label)
-        question = Question(number, given, wanted, claim, times, failure, scores, vector)
         with busy("Planning ..."):
-            answer = figures(question)
-    (print_json if as_json else print_text)(question, answer)
+            planned = analysis.plan(
+                number,
+                epsilon=given,
+                error=wanted,
+                **claim.arguments(),
+                selections=times,
+                delta=failure,
+                scores=vector,
+            )
+    if as_json:
+        print_json(planned, scores)
+    else:
+        print_text(planned, scores, 0 if vector is None else len(vector))
 
 
 def _candidates(

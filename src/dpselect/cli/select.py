@@ -21,15 +21,15 @@ from dpselect.cli.options import (
     ScoreRange,
     Sensitivity,
     check_ledger_options,
+    mechanism_class,
     open_ledger,
 )
-from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.registry import KINDS, MechanismName
+from dpselect.mechanisms import MECHANISMS, MechanismBase, PermuteAndFlip
 from dpselect.release import Answer
 from dpselect.score_files import Candidates, read_scores
 
 _Name = Annotated[
-    MechanismName, typer.Option(metavar="M", help="permute-and-flip (recommended), exponential or noisy-max.")
+    str, typer.Option(metavar="M", help=f"One of {', '.join(MECHANISMS)}. Recommended: {PermuteAndFlip.name}.")
 ]
 
 
@@ -40,7 +40,7 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     sensitivity: Sensitivity = None,
     monotonic: Monotonic = False,
     score_range: ScoreRange = None,
-    mechanism: _Name = MechanismName.PERMUTE_AND_FLIP,
+    mechanism: _Name = PermuteAndFlip.name,
     column: Column = None,
     label: Label = None,
     ledger: LedgerFile = None,
@@ -62,7 +62,7 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     """
     with clean_errors():
         check_ledger_options(ledger, budget=budget, dataset=dataset, request_id=request_id)
-        chooser = KINDS[mechanism](epsilon, sensitivity, monotonic, score_range=score_range)
+        chooser = mechanism_class(mechanism)(epsilon, sensitivity, monotonic, score_range=score_range)
         candidates = read_scores(file, column=column, label=label)
         what = {"question": "select", **({} if column is None else {"column": column})}
         paid = None if ledger is None else open_ledger(ledger, budget, dataset)

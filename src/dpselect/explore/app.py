@@ -1,4 +1,4 @@
-"""What the page can ask: scores in, figures out. Scores stay in memory, and no request is written anywhere."""
+"""What the page can ask: scores in, results out. Scores stay in memory, and no request is written anywhere."""
 
 import json
 import secrets
@@ -24,6 +24,7 @@ from dpselect.explore.results import curve, epsilon_needed, look, shares
 from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
 from dpselect.explore.sentences import command_line, python_code, scores_csv
 from dpselect.explore.settings import settings_of, text, whole
+from dpselect.mechanisms import MECHANISMS
 from dpselect.score_files import Names, candidates_of, check_columns
 
 MOST_BYTES = 2**20
@@ -74,6 +75,7 @@ class Explorer:
         """What the page begins with."""
         return {
             "version": __version__,
+            "mechanisms": [{"name": name, "title": kind.title} for name, kind in MECHANISMS.items()],
             "shapes": [{"name": shape.name, "title": shape.title} for shape in SHAPES.values()],
             "accounting": find_spec("dp_accounting") is not None,
             "most_candidates": MOST_CANDIDATES,
@@ -116,7 +118,7 @@ class Explorer:
         shown, draws = self._set(asked), text(asked, "draws")
         if draws not in _DRAWS:
             raise InvalidValue(f"draws must be one of {', '.join(_DRAWS)}")
-        chosen = settings_of(asked).record().simulate(shown.scores, int(draws))
+        chosen = settings_of(asked).mechanism_for().simulate(shown.scores, int(draws))
         return {"counts": np.bincount(chosen, minlength=len(shown.exact)).tolist()}
 
     def code(self, asked: Asked) -> Asked:

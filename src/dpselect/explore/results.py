@@ -1,11 +1,10 @@
-"""What the page shows at one epsilon: probabilities, errors and tails of the three mechanisms, by the analysis.
+"""What the page shows, computed by the analysis.
 
-Expected error against epsilon: computed once for each set of scores, a little at a time.
-
-The error depends on the rate c = epsilon / range alone. So it is computed at fixed rates, 10^(i/12), and another
-sensitivity only moves the curve along the axis.
-
-Questions backwards: the epsilon for an error, and the epsilon of each of k selections from one budget.
+`look` is what all mechanisms do at one epsilon: probabilities, errors and tails. `curve` is expected error against
+epsilon, computed once for each set of scores, a little at a time: the error depends on the rate c = epsilon / range
+alone, so it is computed at fixed rates, 10^(i/12), and another sensitivity only moves the curve along the axis.
+`epsilon_needed` and `shares` answer questions backwards: the epsilon for an error, and the epsilon of each of k
+selections from one budget.
 """
 
 import math
@@ -26,8 +25,7 @@ from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.explore.score_set import Known, ScoreSet
 from dpselect.explore.sentences import factor_sentence, sentence
 from dpselect.explore.settings import LARGEST, SMALLEST, Settings, positive, text, whole
-from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.registry import KINDS, MechanismName
+from dpselect.mechanisms import MECHANISMS, ExponentialMechanism, PermuteAndFlip
 
 _MOST_STEPS = 240
 _FAR = 0.9995  # the tails are drawn up to here
@@ -36,23 +34,23 @@ _BLIND = 1 - 1e-6
 
 
 def look(shown: ScoreSet, settings: Settings, unit: str) -> dict[str, Any]:
-    """All figures at these settings."""
-    known = {name: shown.known(name, settings.rate) for name in KINDS}
-    figures = {name: _figures(shown, one) for name, one in known.items()}
+    """All results at these settings."""
+    known = {name: shown.known(name, settings.rate) for name in MECHANISMS}
+    results = {name: _results(shown, one) for name, one in known.items()}
     thresholds = _thresholds(shown, known)
     for name, one in known.items():
-        figures[name]["tail"] = error_tail(one, shown.scores, thresholds).tolist()
+        results[name]["tail"] = error_tail(one, shown.scores, thresholds).tolist()
     return {
-        "mechanisms": figures,
+        "mechanisms": results,
         "thresholds": thresholds.tolist(),
-        "sentence": sentence(settings, unit, figures[settings.mechanism], bool(shown.losses.any())),
+        "sentence": sentence(settings, unit, results[settings.mechanism], bool(shown.losses.any())),
         "factor": (factor := exponential_factor(shown, settings)),
         "factor_sentence": factor_sentence(settings, factor),
-        "guarantee": str(settings.record().guarantee),
+        "guarantee": str(settings.mechanism_for().guarantee),
     }
 
 
-def _figures(shown: ScoreSet, known: Known) -> dict[str, Any]:
+def _results(shown: ScoreSet, known: Known) -> dict[str, Any]:
     return {
         "probabilities": known.probabilities.tolist(),
         "best": min(1.0, float(known.probabilities[shown.losses == 0].sum())),
@@ -61,7 +59,7 @@ def _figures(shown: ScoreSet, known: Known) -> dict[str, Any]:
     }
 
 
-def _thresholds(shown: ScoreSet, known: dict[MechanismName, Known]) -> Floats:
+def _thresholds(shown: ScoreSet, known: dict[str, Known]) -> Floats:
     """The errors at which the tails step, or a grid of them where there are many."""
     far = max(error_quantile(one, shown.scores, _FAR) for one in known.values())
     errors = np.unique(shown.losses)
@@ -74,7 +72,7 @@ def exponential_factor(shown: ScoreSet, settings: Settings) -> float | None:
 
     None where all scores are equal, where the error is zero in floats, and where both choose almost blindly.
     """
-    target = expected_error(shown.known(MechanismName.PERMUTE_AND_FLIP, settings.rate), shown.scores)
+    target = expected_error(shown.known(PermuteAndFlip.name, settings.rate), shown.scores)
     if not 1e-290 < target < _BLIND * float(shown.losses.mean()):
         return None
     try:
@@ -95,14 +93,14 @@ def curve(shown: ScoreSet, settings: Settings, patience: float = PATIENCE) -> di
     places = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
     points, deadline = shown.curve_points, time.monotonic() + patience
     for name, place in _missing(shown, places):
-        mechanism = KINDS[name](rate_at(place), score_range=1)
+        mechanism = MECHANISMS[name](rate_at(place), score_range=1)
         points[name, place] = expected_error(mechanism, shown.scores)
         if time.monotonic() > deadline:
             break
     return {
         "epsilons": [float(rate_at(place) * settings.claim.score_range) for place in places],
-        "errors": {name: [points.get((name, place)) for place in places] for name in KINDS},
-        "complete": all((name, place) in points for name in KINDS for place in places),
+        "errors": {name: [points.get((name, place)) for place in places] for name in MECHANISMS},
+        "complete": all((name, place) in points for name in MECHANISMS for place in places),
     }
 
 
@@ -111,9 +109,9 @@ def rate_at(place: int) -> Fraction:
     return Fraction(10.0 ** (place / _PER_DECADE))
 
 
-def _missing(shown: ScoreSet, places: range) -> Iterator[tuple[MechanismName, int]]:
+def _missing(shown: ScoreSet, places: range) -> Iterator[tuple[str, int]]:
     """The slow mechanism last, and coarse before fine, so that every line is soon there as a whole."""
-    for name in KINDS:
+    for name in MECHANISMS:
         for stride in (8, 4, 2, 1):
             for place in places:
                 if place % stride == 0 and (name, place) not in shown.curve_points:
@@ -140,7 +138,7 @@ def epsilon_needed(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]
         target = {"expected_error": error}
         is_met = expected_error(blind, shown.scores) <= error
     rows = {}
-    for name, kind in KINDS.items():
+    for name, kind in MECHANISMS.items():
         needed = None
         if not is_met:
             found = epsilon_for(kind, shown.scores, **target, **settings.claim.arguments())
@@ -170,10 +168,10 @@ def shares(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dic
     delta = _validate.fraction_of_one(delta=text(asked, "delta")) if text(asked, "delta", "") else None
     if delta is not None and find_spec("dp_accounting") is None:
         raise MissingExtra("budgets with a delta need dp-accounting: pip install 'dpselect[accounting]'")
-    rows: dict[MechanismName, dict[str, Any]] = {}
-    for name in KINDS:
+    rows: dict[str, dict[str, Any]] = {}
+    for name in MECHANISMS:
         each = rounded_down_text(_share(name, count, budget, delta), _DIGITS)
-        error = expected_error(settings.record(name, Fraction(each)), shown.scores)
+        error = expected_error(settings.mechanism_for(name, Fraction(each)), shown.scores)
         usable = SMALLEST <= Fraction(each) <= LARGEST
         rows[name] = {"epsilon": each, "expected_error": error, "usable": usable}
     # Permute-and-flip comes first: where another is better by less than a thousandth, it is still the one to take.
@@ -182,6 +180,6 @@ def shares(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dic
     return {"mechanisms": rows, "better": better, "accounting": "pure" if delta is None else "(epsilon, delta)"}
 
 
-def _share(name: MechanismName, count: int, budget: Fraction, delta: float | None) -> Fraction:
+def _share(name: str, count: int, budget: Fraction, delta: float | None) -> Fraction:
     pure = budget / count
     return pure if delta is None or count == 1 else affordable_epsilon(name, count, float(budget), delta)

@@ -1,6 +1,6 @@
-"""The scores that the page shows, and the probabilities that were computed from them.
+"""The scores that the page shows, with the probabilities that were computed from them so far.
 
-Built-in shapes of scores, made up and public: what counts and distances often look like.
+They come from a file, or from a built-in shape: made up and public, as counts and distances often look like.
 """
 
 import threading
@@ -16,7 +16,7 @@ import numpy as np
 from dpselect._scores import as_vector, losses
 from dpselect._types import Floats, Integers
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.registry import KINDS, MechanismName
+from dpselect.mechanisms import MECHANISMS
 from dpselect.score_files import Candidates, Score
 
 MOST_CANDIDATES = 10_000
@@ -46,9 +46,9 @@ class ScoreSet:
         self.name, self.unit, self.shape, self.file = name, unit, shape, file
         self.exact: Sequence[Score] = candidates.scores
         self.given_labels = None if candidates.labels is None else [_printable(label) for label in candidates.labels]
-        self._known: OrderedDict[tuple[MechanismName, Fraction], Known] = OrderedDict()
+        self._known: OrderedDict[tuple[str, Fraction], Known] = OrderedDict()
         self._lock = threading.Lock()
-        self.curve_points: dict[tuple[MechanismName, int], float] = {}
+        self.curve_points: dict[tuple[str, int], float] = {}
         if not np.isfinite(self.losses).all():
             raise InvalidValue("the scores differ by more than a float can hold: give them in another unit")
 
@@ -72,14 +72,14 @@ class ScoreSet:
         vector = as_vector(list(self.exact))
         return vector if isinstance(vector, np.ndarray) else -self.losses
 
-    def known(self, name: MechanismName, rate: Fraction) -> Known:
+    def known(self, name: str, rate: Fraction) -> Known:
         """Return the probabilities of a mechanism, which depend on its rate alone."""
         key = (name, rate)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        found = Known(KINDS[name](rate, score_range=1).pmf(self.scores))
+        found = Known(MECHANISMS[name](rate, score_range=1).pmf(self.scores))
         with self._lock:
             self._known[key] = found
             while len(self._known) > _REMEMBERED:

@@ -1,6 +1,6 @@
-"""The figures in plain words. Numbers are rounded to the safe side: errors up, probabilities down.
+"""What the page says: its results in plain words, and its settings as code that computes the same numbers.
 
-The settings of the page as code: a Python program and commands that give the same numbers.
+Numbers in sentences are rounded to the safe side: errors up, probabilities down.
 """
 
 import csv
@@ -14,7 +14,7 @@ from typing import Any
 from dpselect._numbers import DOWN, NEAREST, UP, rounded_up_text, shown
 from dpselect.explore.score_set import ScoreSet
 from dpselect.explore.settings import Settings
-from dpselect.mechanisms.registry import KINDS
+from dpselect.mechanisms import MECHANISMS
 
 _ALMOST = 0.9999
 _LITTLE = 0.001
@@ -76,13 +76,14 @@ _END = "END_OF_SCORES"
 
 def python_code(shown: ScoreSet, settings: Settings) -> str:
     """A program that prints the expected error, the error of 95 in 100, and the probabilities."""
-    kind = KINDS[settings.mechanism].__name__
+    made = MECHANISMS[settings.mechanism]
+    kind, home = made.__name__, "dpselect" if made.__module__.startswith("dpselect.") else made.__module__
     exact = [repr(score) for score in shown.exact]
     decimals = "from decimal import Decimal\n\n" if any(isinstance(score, Decimal) for score in shown.exact) else ""
     numbers = fill(", ".join(exact), _WIDTH, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
     parameters = [repr(plain(settings.epsilon)), f"sensitivity={plain(settings.claim.sensitivity)!r}"]
     parameters += ["monotonic=True"] * settings.claim.monotonic
-    return f"""{decimals}from dpselect import {kind}
+    return f"""{decimals}from {home} import {kind}
 from dpselect.analysis import error_quantile, expected_error
 
 scores = [
@@ -99,7 +100,7 @@ print("probabilities:", mechanism.pmf(scores).tolist())
 
 
 def command_line(shown: ScoreSet, settings: Settings) -> str:
-    """Commands for a shell: the errors of the three mechanisms, and one private selection."""
+    """Commands for a shell: the errors of all mechanisms, and one private selection."""
     if shown.file is None:
         file, start = "scores.csv", f"cat > scores.csv <<'{_END}'\n{scores_csv(shown)}{_END}\n"
     else:
@@ -107,8 +108,7 @@ def command_line(shown: ScoreSet, settings: Settings) -> str:
     options = f"--epsilon {plain(settings.epsilon)} --sensitivity {plain(settings.claim.sensitivity)}"
     options += " --monotonic" * settings.claim.monotonic
     return (
-        f"{start}dpselect compare {file} {options}\n"
-        f"dpselect select {file} {options} --mechanism {settings.mechanism.value}\n"
+        f"{start}dpselect compare {file} {options}\ndpselect select {file} {options} --mechanism {settings.mechanism}\n"
     )
 
 

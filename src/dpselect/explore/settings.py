@@ -1,4 +1,4 @@
-"""What the page asks with: numbers at their exact value, and errors that name the field."""
+"""The fields of a request from the page: numbers at their exact value, and errors that name the field."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,9 +7,8 @@ from typing import Any
 
 from dpselect import _validate
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms import MECHANISMS, MechanismBase, PermuteAndFlip
 from dpselect.mechanisms.parameters import Claim, stated
-from dpselect.mechanisms.registry import KINDS, MechanismName
 
 SMALLEST, LARGEST = Fraction(1, 10_000), Fraction(100)  # the ends of the page's slider
 _FARTHEST = Fraction(10**50)  # far from where a square of a float overflows
@@ -21,16 +20,16 @@ class Settings:
 
     epsilon: Fraction
     claim: Claim
-    mechanism: MechanismName
+    mechanism: str  # its name
 
     @property
     def rate(self) -> Fraction:
         """Return the factor c of exp(-c (q* - q))."""
         return self.claim.rate(self.epsilon)
 
-    def record(self, name: MechanismName | None = None, epsilon: Fraction | None = None) -> MechanismBase:
+    def mechanism_for(self, name: str | None = None, epsilon: Fraction | None = None) -> MechanismBase:
         """Return the mechanism, or another one at these settings."""
-        kind = KINDS[self.mechanism if name is None else name]
+        kind = MECHANISMS[self.mechanism if name is None else name]
         return kind(self.epsilon if epsilon is None else epsilon, **self.claim.arguments())
 
 
@@ -43,10 +42,9 @@ def settings_of(asked: Mapping[str, Any]) -> Settings:
     epsilon = positive(asked, "epsilon", "1")
     if not SMALLEST <= epsilon <= LARGEST:
         raise InvalidValue("epsilon must be between 0.0001 and 100 here")
-    try:
-        mechanism = MechanismName(text(asked, "mechanism", MechanismName.PERMUTE_AND_FLIP))
-    except ValueError:
-        raise InvalidValue(f"mechanism must be one of {', '.join(KINDS)}") from None
+    mechanism = text(asked, "mechanism", PermuteAndFlip.name)
+    if mechanism not in MECHANISMS:
+        raise InvalidValue(f"mechanism must be one of {', '.join(MECHANISMS)}")
     claim = stated(positive(asked, "sensitivity", "1"), asked.get("monotonic", False))
     return Settings(epsilon, claim, mechanism)
 

@@ -1,13 +1,16 @@
 """What every selection mechanism offers, and the one way from scores to a selection.
 
-Public parameters are fields; scores are arguments.
+A mechanism knows everything about itself: its `name` and `title`, how it selects, its probabilities, its privacy `loss`
+and its `worst` errors. Public parameters are fields; scores are arguments. To add a mechanism, derive a class from
+`MechanismBase`, give it these four facts, and define `_choose`, `_choose_rows` and `_probabilities`.
 """
 
-from abc import abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from inspect import isabstract
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +23,7 @@ from dpselect.errors import InvalidType, InvalidValue, NotConverged
 from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.parameters import Parameters
 from dpselect.mechanisms.privacy import Guarantee
+from dpselect.mechanisms.worst import WorstErrors
 from dpselect.release import Answer, Payer, Release, scores_digest
 from dpselect.sampling.draws import Draws
 
@@ -73,10 +77,27 @@ _SUM_TOLERANCE = 1e-12
 class MechanismBase(Parameters):
     """A mechanism that selects by the gaps between the scores and the best one."""
 
+    worst: ClassVar[WorstErrors]  # how large its errors can be, for any scores
+
     def select(self, scores: Any, *, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
 
-        Only permute-and-flip can be `steady`, that is, take a time that does not depend on the scores.
+        The selection is not recorded anywhere. Charge a ledger before you show it to others.
+
+        Args:
+            scores: one score for each candidate: a list, NumPy array, pandas or polars Series or Arrow array. Secret.
+            steady: must be False. Only `PermuteAndFlip` has a schedule that does not depend on the scores.
+
+        Returns:
+            The position of the selected candidate, counted from 0.
+
+        Raises:
+            InvalidType: the scores cannot be read as numbers of one dimension.
+            InvalidValue: there is no score, a score is not finite, or `steady` is set.
+
+        >>> from dpselect import ExponentialMechanism
+        >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
+        2
         """
         if _validate.boolean(steady=steady):
             raise InvalidValue(f"{type(self).__name__} has no steady schedule: use PermuteAndFlip, or leave steady out")
@@ -132,7 +153,25 @@ class MechanismBase(Parameters):
         return answer if names is None else replace(answer, value=names[answer.value])
 
     def select_rows(self, scores: Any) -> Selections:
-        """Return the index of an independent selection for each row of a matrix."""
+        """Return the index of an independent selection for each row of a matrix.
+
+        Each row is a selection of its own, and costs epsilon. What all of them cost one person depends on how many rows
+        that person can influence.
+
+        Args:
+            scores: a row of scores for each selection: a two-dimensional array, or a list of rows. Secret.
+
+        Returns:
+            The position of the selected candidate of each row, as int64.
+
+        Raises:
+            InvalidType: the scores cannot be read as numbers of two dimensions.
+            InvalidValue: a row has no score, or a score is not finite.
+
+        >>> from dpselect import ExponentialMechanism
+        >>> ExponentialMechanism(epsilon=1).select_rows([[0, 1000], [1000, 0]]).tolist()
+        [1, 0]
+        """
         return self._selected_rows(scores, self._choose, self._choose_rows)
 
     def _selected_rows(
@@ -158,6 +197,22 @@ class MechanismBase(Parameters):
 
         For research on public or synthetic scores only. Never release an answer of `simulate`: its floats and its
         generator carry no privacy guarantee.
+
+        Args:
+            scores: one score for each candidate.
+            draws: how many selections to draw.
+            seed: a non-negative integer that makes the draws repeatable; None for other draws each time.
+
+        Returns:
+            The position of the selected candidate of each draw, as int64.
+
+        Raises:
+            InvalidType: the scores cannot be read, or `draws` or `seed` is not an integer.
+            InvalidValue: there is no score, a score is not finite, or `draws` or `seed` is negative.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> PermuteAndFlip(epsilon=1).simulate([0, 0, 1000], draws=3, seed=1).tolist()
+        [2, 2, 2]
         """
         count, generator = _validate.count(draws=draws), _generator(seed)
         probabilities = self.pmf(scores)
@@ -166,9 +221,24 @@ class MechanismBase(Parameters):
         return generator.permutation(np.repeat(np.arange(often.size), often))
 
     def pmf(self, scores: Any) -> Floats:
-        """Return the probability of selecting each candidate, in float64, within a relative 1e-12.
+        """Return the probability of selecting each candidate, in float64.
 
         The probabilities of private scores are themselves private: for public, synthetic or the owner's own scores.
+
+        Args:
+            scores: one score for each candidate.
+
+        Returns:
+            One probability for each candidate, within a relative 1e-12; they sum to one.
+
+        Raises:
+            InvalidType: the scores cannot be read as numbers of one dimension.
+            InvalidValue: there is no score, or a score is not finite.
+            NotConverged: an integral missed its accuracy.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> PermuteAndFlip(epsilon=1).pmf([2, 0]).round(4)
+        array([0.8161, 0.1839])
         """
         gaps = gaps_of(copied(as_vector(scores)), self._rate)
         probabilities = self._probabilities(gaps.approximate(gaps.at(slice(None))))
@@ -187,6 +257,46 @@ class MechanismBase(Parameters):
     @abstractmethod
     def _probabilities(self, exponents: Floats) -> Floats:
         """The probability of each candidate from its exponent c (q* - q)."""
+
+    def _expected_evaluations(self, exponents: Floats) -> float:  # noqa: ARG002 - for those that select lazily
+        """How many scores `select_lazily` computes on average, from the exponents c (b - q) below its bound b."""
+        raise InvalidType(f"mechanism must have a select_lazily: {type(self).__name__} sees all scores")
+
+    @staticmethod
+    def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:  # noqa: ARG004 - for those that have it
+        """Draw noise whose sum with c q is largest at the selection. For simulations in floats only.
+
+        Args:
+            generator: where the noise comes from; it carries no privacy guarantee.
+            shape: how much of it to draw.
+
+        Returns:
+            An array of that shape.
+
+        Raises:
+            InvalidType: no such noise is known for this mechanism.
+        """
+        raise InvalidType("mechanism must be known to be an argmax of noisy scores: give PermuteAndFlip")
+
+
+def is_mechanism_class(kind: Any) -> bool:
+    """Whether this is a class of mechanisms from which records can be made.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> is_mechanism_class(PermuteAndFlip), is_mechanism_class(PermuteAndFlip(1)), is_mechanism_class(MechanismBase)
+    (True, False, False)
+    """
+    return isinstance(kind, ABCMeta) and MechanismBase in kind.__mro__ and not isabstract(kind)
+
+
+def checked_mechanism(mechanism: Any) -> MechanismBase:
+    """The mechanism, if it is one of this package or derived from its base."""
+    if not isinstance(mechanism, MechanismBase):
+        raise InvalidType(
+            f"mechanism must be one of dpselect's, got {type(mechanism).__name__}: give for instance"
+            " PermuteAndFlip(epsilon=1)"
+        )
+    return mechanism
 
 
 def _labels(labels: Any, count: int) -> list[Any]:

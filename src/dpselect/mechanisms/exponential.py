@@ -4,25 +4,37 @@ It is the coin of permute-and-flip drawn with replacement (McKenna & Sheldon 202
 candidate, accept it with probability exp(-c (q* - q_r)), repeat. Where few candidates are hot, nearly all proposals
 would be refused, so a proposal comes from an envelope: weight 1 on hot candidates and crowds, 2**-8 on the others,
 which are accepted with probability 2**8 exp(-c (q* - q_r)).
+
+The log-ratios of its probabilities span a range of at most epsilon (Durfee & Rogers 2019).
 """
 
+import math
+import warnings
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from dpselect._types import Flags, Floats, Number, Positions, Selections
+from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.flips import ZEROS, Hot, find_hot, flip
 from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
-from dpselect.mechanisms.privacy import Guarantee, bounded_range_zcdp
+from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
+from dpselect.mechanisms.worst import WorstErrors, logarithmic_averages, logarithmic_tail
 from dpselect.probability.softmax import softmax
 from dpselect.sampling.draws import Draws
 
 _FIRST_BATCH, _LARGEST_BATCH = 256, 65536
 _MOST_TRIES = 64
 _LEAST_PATIENCE = 1 << 20
+
+
+def _loss_probability(exponent: float, n: int) -> float:
+    """The odds of the n - 1 rivals against the best candidate, as a probability."""
+    others = (n - 1) * math.exp(-exponent)
+    return others / (1 + others)
 
 
 class ExponentialMechanism(MechanismBase):
@@ -34,37 +46,68 @@ class ExponentialMechanism(MechanismBase):
       * it is epsilon-differentially private, and its privacy loss spans a range of at most epsilon, so that it is
         (epsilon**2 / 8)-zCDP: over many selections it may compose better than permute-and-flip.
 
+    Args:
+        epsilon: the privacy of one selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
+            kept exactly.
+        sensitivity: how much one person can change any single score; 1 if not given.
+        monotonic: whether one person moves all scores in the same direction, as in counts of people.
+        score_range: how much one person can change any difference of two scores, instead of the other two.
+
+    Raises:
+        InvalidType: a number is not a number, or `monotonic` is not True or False.
+        InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
+
     >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
     2
     """
 
     name: ClassVar[str] = "exponential"
+    title: ClassVar[str] = "exponential mechanism"
+    loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
+    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Return pure epsilon, and the zCDP of a mechanism of bounded range."""
-        return Guarantee(self.epsilon, bounded_range_zcdp(self.epsilon))
-
-    def select_lazily(self, score: Score, n: int, *, upper: Number, watch: Watch | None = None) -> int:
+    def select_lazily(
+        self,
+        score: Score,
+        n: int,
+        *,
+        best: Number | None = None,
+        watch: Watch | None = None,
+        upper: Number | None = None,
+    ) -> int:
         """Return the selected index of n candidates, computing scores only until the choice is made.
 
-        The output has exactly the distribution of `select` for every public `upper` bound: if some scores exceed it,
-        that of `select` on min(score, upper). The closer the bound, the fewer scores are computed, on average
+        The output has exactly the distribution of `select` for every public `best`: if some scores exceed it, that
+        of `select` on min(score, best). The closer the bound, the fewer scores are computed, on average
         `analysis.expected_evaluations` of them.
 
-        How many scores were computed, and how long it took, tells of the scores, and is not protected: use it only
+        How many scores were computed, and how long that took, depends on the scores, and is not protected: use it only
         where nobody can see that.
 
         Args:
             score: computes the score of a candidate from its index; called at most once for each.
             n: how many candidates there are. Public.
-            upper: a bound of the scores. Public: it must not be taken from the data.
-            watch: is told how many scores are computed after each; it sees what is not protected.
+            best: the largest score, or a bound of it. Public: it must not be taken from the data.
+            watch: is called with the number of scores computed so far after each; it sees what is not protected.
+            upper: the old name of `best`. Deprecated.
 
-        >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, upper=1000)
+        Returns:
+            The index of the selected candidate.
+
+        Raises:
+            InvalidType: `score` or `watch` is not callable, a score is not a number, `n` is not an integer, or `best`
+                is missing.
+            InvalidValue: `n` is not positive, a score is not finite, or the mechanism was made with a score range.
+
+        >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
         """
-        scores, count = lazy_scores(score, n, self.claim, self.rate, watch, upper=upper)
+        if upper is not None:
+            warnings.warn("select_lazily(upper=) is deprecated: use best=", DeprecationWarning, stacklevel=2)
+            if best is not None:
+                raise InvalidValue("give best alone: upper is its old name")
+            best = upper
+        scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
         return reject_lazily(scores.exponent, count, Draws(), choose_by_exponents)
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
@@ -75,6 +118,17 @@ class ExponentialMechanism(MechanismBase):
 
     def _probabilities(self, exponents: Floats) -> Floats:
         return softmax(exponents)
+
+    def _expected_evaluations(self, exponents: Floats) -> float:
+        with np.errstate(under="ignore"):
+            heads = np.exp(-exponents)
+        # S - p_r is within S * 2**-51, and 1 + S - p_r is at least S: no term loses digits.
+        return float((1 / (1 + (heads.sum() - heads))).sum())
+
+    @staticmethod
+    def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        """Gumbel noise (Yellott 1977). For simulations in floats only."""
+        return generator.gumbel(size=shape)
 
 
 def choose_by_exponents(exponents: list[Fraction], draws: Draws) -> int:

@@ -1,11 +1,11 @@
-"""Scores on demand: what `select_lazily` of permute-and-flip and of the exponential mechanism share.
+"""Selections from scores that are computed only when they are needed: the cores of `select_lazily`.
 
-McKenna & Sheldon (2020), Algorithm 1, with scores that are computed only when they are needed.
+b is a public bound of the scores, and p_r = exp(-c (b - q_r)) the probability of heads of candidate r.
 
-Walk through the candidates in random order, flip a coin with probability of heads exp(-c (b - q_r)) for each, where b
-is a public bound of the scores, and stop at the first head. If b is the best score, that is permute-and-flip.
+Permute-and-flip (McKenna & Sheldon 2020, Algorithm 1). Walk through the candidates in random order, flip the coin of
+each, and stop at the first head. If b is the best score, that is permute-and-flip.
 
-If it is not attained there may be no head, and none of the simple remedies is private: to start over, to return any
+If b is not attained there may be no head, and none of the simple remedies is private: to start over, to return any
 candidate or to return none makes some answers more likely than exp(epsilon) allows. Instead, the walk goes on with the
 very same coins. Permute-and-flip returns the largest q_r + E_r, with exponential E_r of rate c (Ding et al. 2021).
 
@@ -17,12 +17,10 @@ very same coins. Permute-and-flip returns the largest q_r + E_r, with exponentia
 
 So every public bound gives exactly permute-and-flip on the scores, or on min(q_r, b) where some exceed it.
 
-McSherry & Talwar (2007), the exponential mechanism, with scores that are computed only when they are needed.
-
-Propose a uniform candidate, accept it with probability exp(-c (b - q_r)), where b is a public bound of the scores,
-repeat (McKenna & Sheldon 2020, Algorithm 2). What is accepted is proportional to exp(c q_r), whatever b is and however
-often proposals were refused before. So scores are remembered, and once all of them are known, the rest of the work is
-left to the mechanism that sees all scores: a bound far above the scores costs evaluations, never eternity.
+The exponential mechanism (McSherry & Talwar 2007; McKenna & Sheldon 2020, Algorithm 2). Propose a uniform candidate,
+accept it if its coin is heads, repeat. What is accepted is proportional to exp(c q_r), for every b and however often
+proposals were refused before. So scores are remembered, and once all of them are known, the rest of the work is left to
+the mechanism that sees all scores. A bound far above the scores costs evaluations, but the walk always ends.
 """
 
 from collections.abc import Callable
@@ -94,7 +92,7 @@ def flip_lazily(exponent: Exponent, n: int, draws: Draws) -> int:
             return candidate
         tails[candidate] = gap
     unreached = min(tails.values())  # c (b - m); positive, because a coin with exponent zero is heads
-    # The order of the walk tells nothing of the coins, and so serves again.
+    # The order of the walk is independent of the coins, and so serves again.
     return next(candidate for candidate, gap in tails.items() if draws.flip_between(gap - unreached, unreached))
 
 

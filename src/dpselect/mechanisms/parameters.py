@@ -11,7 +11,7 @@ In the other direction, scores of a range can be shifted alike so that none move
 ways to state how far neighbours are apart name the same neighbours, up to a shift of all scores that no selection sees.
 """
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +22,7 @@ from dpselect._numbers import exact_text, shortest_text
 from dpselect._types import Number
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.gaps import Rate
-from dpselect.mechanisms.privacy import Guarantee
+from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,21 @@ def claim_of(mechanism: Any) -> Claim:
     return stated(mechanism.sensitivity, mechanism.monotonic)
 
 
-# The mechanisms by their names, in the order in which they are shown.
+# The mechanisms by their names, in the order in which they are shown: that in which they are defined.
 MECHANISMS: dict[str, type["Parameters"]] = {}
+
+
+def name_of(mechanism: Any) -> str:
+    """The name of the mechanism that this record draws from. A subclass may draw in another way: it has none.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> name_of(PermuteAndFlip(epsilon=1))
+    'permute-and-flip'
+    """
+    name = getattr(mechanism, "name", None)
+    if not isinstance(name, str) or MECHANISMS.get(name) is not type(mechanism):
+        raise InvalidType(f"mechanism must be one of dpselect's, got {type(mechanism).__name__}: give a PermuteAndFlip")
+    return name
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -104,10 +117,12 @@ class Parameters(ABC):
     Two records are equal if they state the same. A score range of two draws as a sensitivity of one does, and is
     another statement about the data.
 
-    A mechanism has a `name`, by which ledgers know it for years: it never changes its meaning.
+    A class with a `name` is a mechanism: ledgers, accountants, plans and the command line find it by that name.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # ledgers keep it for years: it never changes its meaning
+    title: ClassVar[str]  # for readers of tables and figures
+    loss: ClassVar[PrivacyLoss] = PURE_LOSS  # how its privacy composes
 
     epsilon: Fraction
     claim: Claim
@@ -115,8 +130,8 @@ class Parameters(ABC):
     def __init_subclass__(cls) -> None:
         """Know the mechanism by its name."""
         super().__init_subclass__()
-        if "name" in vars(cls):
-            MECHANISMS[cls.name] = cls
+        if "name" in vars(cls) and MECHANISMS.setdefault(cls.name, cls) is not cls:
+            raise InvalidValue(f"there is a mechanism of the name {cls.name!r} already: give another name")
 
     def __init__(
         self,
@@ -128,7 +143,18 @@ class Parameters(ABC):
     ) -> None:
         """State epsilon, and how far neighbours are apart.
 
-        Give either `score_range`, or `sensitivity` (1 if not given) and `monotonic`.
+        Give either `score_range`, or `sensitivity` and `monotonic`. Numbers are kept exactly, as an int, float,
+        Fraction, Decimal or a decimal string states them.
+
+        Args:
+            epsilon: the privacy of one selection; smaller is safer.
+            sensitivity: how much one person can change any single score; 1 if not given.
+            monotonic: whether one person moves all scores in the same direction, as in counts of people.
+            score_range: how much one person can change any difference of two scores, instead of the other two.
+
+        Raises:
+            InvalidType: a number is not a number, or `monotonic` is not True or False.
+            InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
         """
         object.__setattr__(self, "epsilon", _validate.exact_positive(epsilon=epsilon))
         object.__setattr__(self, "claim", stated(sensitivity, monotonic, score_range))
@@ -156,9 +182,9 @@ class Parameters(ABC):
         return self.claim.score_range
 
     @property
-    @abstractmethod
     def guarantee(self) -> Guarantee:
-        """Return what one selection guarantees."""
+        """Return what one selection guarantees: pure epsilon, and the zCDP of the mechanism's privacy loss."""
+        return Guarantee(self.epsilon, self.loss.zcdp(self.epsilon))
 
     def terms(self) -> dict[str, Any]:
         """Return what an entry of a ledger states beside name and epsilon: how far neighbours are apart."""
@@ -173,14 +199,6 @@ class Parameters(ABC):
     def rate(self) -> Fraction:
         """Return the factor c of exp(-c (q* - q)): epsilon / score_range."""
         return self._rate.exact
-
-
-def name_of(mechanism: Parameters) -> str:
-    """The name of the mechanism that this very record draws from; a subclass may draw otherwise."""
-    name = getattr(mechanism, "name", "")
-    if MECHANISMS.get(name) is not type(mechanism):
-        raise InvalidType("mechanism must be a PermuteAndFlip, ExponentialMechanism or ReportNoisyMax")
-    return name
 
 
 def _made(kind: type[Parameters], epsilon: Fraction, arguments: dict[str, Any]) -> Parameters:

@@ -1,6 +1,7 @@
-"""How the figures look: colours that all kinds of colour vision tell apart, dashes and markers that grey print does.
+"""What the figures of the paper and of the studies share: their style, and tables of their numbers.
 
-The numbers of a figure, as they are drawn and as they are written to a CSV file.
+Colours differ for all kinds of colour vision, dashes and markers in grey print. A mechanism has the same style in all
+figures, by its place among the mechanisms, and is called by its title.
 """
 
 import io
@@ -11,15 +12,15 @@ from typing import Any
 
 from dpselect._spreadsheet import csv_text
 from dpselect.errors import MissingExtra
+from dpselect.mechanisms import MECHANISMS, ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 
 # Okabe & Ito (2008), without yellow, which is too pale for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#E69F00")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5, 1, 1.5, 1, 1.5)), "-", "--")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-HATCHES = ("", "///", "...")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++")
 
-FLIP, EXPONENTIAL, NOISY_MAX = "permute-and-flip", "exponential mechanism", "report noisy max"
-_MECHANISMS = {FLIP: 0, EXPONENTIAL: 1, NOISY_MAX: 2}
+FLIP, EXPONENTIAL, NOISY_MAX = (kind.title for kind in (PermuteAndFlip, ExponentialMechanism, ReportNoisyMax))
 _SETTINGS: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 9.5,
@@ -59,9 +60,13 @@ def blank_figure(width: float, height: float) -> Any:
     return import_module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
 
 
-def of_mechanism(name: str) -> dict[str, Any]:
+def of_mechanism(title: str) -> dict[str, Any]:
     """The style of a mechanism's line: the same in all figures."""
-    return of_number(_MECHANISMS[name], marked=False)
+    return of_number(_place(title), marked=False)
+
+
+def _place(title: str) -> int:
+    return [kind.title for kind in MECHANISMS.values()].index(title)
 
 
 def of_number(number: int, *, marked: bool = True, every: float = 0.12) -> dict[str, Any]:
@@ -72,10 +77,10 @@ def of_number(number: int, *, marked: bool = True, every: float = 0.12) -> dict[
     return style
 
 
-def of_bar(name: str) -> dict[str, Any]:
+def of_bar(title: str) -> dict[str, Any]:
     """The style of a mechanism's bars."""
-    number = _MECHANISMS[name]
-    return {"color": COLOURS[number], "hatch": HATCHES[number], "edgecolor": "white", "label": name}
+    number = _place(title)
+    return {"color": COLOURS[number], "hatch": HATCHES[number], "edgecolor": "white", "label": title}
 
 
 def image(figure: Any, ending: str) -> bytes:

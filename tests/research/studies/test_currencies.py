@@ -8,18 +8,14 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.accounting.totals import approximate
-from dpselect.mechanisms.registry import KINDS, MechanismName
-from dpselect.research.studies.budgets import DELTA, Currency, implied_rho, plan
-from dpselect.research.studies.procedures import MECHANISMS
-
-FLIP, EXPONENTIAL = MECHANISMS
+from dpselect.research.studies.budgets import COMPARED, DELTA, Currency, implied_rho, plan
 
 
 @pytest.mark.parametrize("budget", [0.1, 1.0])
 def test_pure_budgets_add_up(budget):
-    for name in MECHANISMS:
-        assert plan(Currency.PURE, name, budget, 10, measured=False).epsilon == pytest.approx(budget / 10)
-        bought = plan(Currency.PURE, name, budget, 10, measured=True)
+    for kind in COMPARED:
+        assert plan(Currency.PURE, kind, budget, 10, measured=False).epsilon == pytest.approx(budget / 10)
+        bought = plan(Currency.PURE, kind, budget, 10, measured=True)
         laplace = math.sqrt(2) / bought.deviation
         assert 10 * (bought.epsilon + laplace) == pytest.approx(budget)
 
@@ -28,14 +24,14 @@ def test_pure_budgets_add_up(budget):
 @pytest.mark.parametrize("measured", [False, True])
 def test_approximate_budgets_are_spent_and_not_exceeded(budget, measured):
     deviations = set()
-    for name in MECHANISMS:
-        bought = plan(Currency.APPROXIMATE, name, budget, 20, measured)
+    for kind in COMPARED:
+        bought = plan(Currency.APPROXIMATE, kind, budget, 20, measured)
         deviations.add(bought.deviation)
 
-        def total(epsilon, bought=bought, name=name):
-            releases = Counter({(name.value, Fraction(epsilon)): 20})
+        def total(epsilon, bought=bought, kind=kind):
+            releases = Counter({(kind.name, Fraction(epsilon)): 20})
             if measured:
-                releases[FLIP.value, Fraction(math.sqrt(2) / bought.deviation)] += 20
+                releases[PermuteAndFlip.name, Fraction(math.sqrt(2) / bought.deviation)] += 20
             return approximate(releases, DELTA).epsilon
 
         assert total(bought.epsilon) <= budget * (1 + 1e-9)
@@ -48,17 +44,15 @@ def test_approximate_budgets_are_spent_and_not_exceeded(budget, measured):
 def test_rho_is_spent_and_implies_the_budget(budget):
     rho = implied_rho(budget)
     assert rho + 2 * math.sqrt(rho * math.log(1 / DELTA)) == pytest.approx(budget)
-    for name in MECHANISMS:
-        each = KINDS[name](plan(Currency.ZCDP, name, budget, 10, measured=False).epsilon).guarantee.zcdp
+    for kind in COMPARED:
+        each = kind(plan(Currency.ZCDP, kind, budget, 10, measured=False).epsilon).guarantee.zcdp
         assert 0.99 * rho < 10 * each <= rho * (1 + 1e-9)
-        bought = plan(Currency.ZCDP, name, budget, 10, measured=True)
+        bought = plan(Currency.ZCDP, kind, budget, 10, measured=True)
         assert bought.gaussian
         assert 10 / (2 * bought.deviation**2) == pytest.approx(rho / 2)
 
 
 def test_under_zcdp_the_exponential_mechanism_gets_twice_the_epsilon():
-    flip, soft = (plan(Currency.ZCDP, name, 0.1, 10, measured=False).epsilon for name in MECHANISMS)
+    flip, soft = (plan(Currency.ZCDP, kind, 0.1, 10, measured=False).epsilon for kind in COMPARED)
     assert soft / flip == pytest.approx(2, rel=0.02)
-    assert MechanismName.PERMUTE_AND_FLIP == FLIP
-    assert KINDS[FLIP] is PermuteAndFlip
-    assert KINDS[EXPONENTIAL] is ExponentialMechanism
+    assert (PermuteAndFlip, ExponentialMechanism) == COMPARED

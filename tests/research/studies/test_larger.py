@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpselect.mechanisms.registry import MechanismName
+from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.research.studies.budgets import Plan
 from dpselect.research.studies.procedures import (
     CHOSEN,
@@ -18,8 +18,8 @@ from dpselect.research.studies.procedures import (
     synthetic_rows,
 )
 
-NEARLY_EXACT = Chooser(MechanismName.PERMUTE_AND_FLIP, 1e9)
-UNIFORM = Chooser(MechanismName.EXPONENTIAL, 1e-12)
+NEARLY_EXACT = Chooser(PermuteAndFlip, 1e9)
+UNIFORM = Chooser(ExponentialMechanism, 1e-12)
 COUNTS = np.array([5, 100, 0, 70, 3, 90, 8, 8])
 
 

@@ -7,15 +7,15 @@ import sys
 import numpy as np
 import pytest
 
+from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.registry import MechanismName
 from dpselect.research.datasets import VARIABLE, histograms
 from dpselect.research.studies import cases as cases_room
 from dpselect.research.studies.cases import cases
 from dpselect.research.studies.study import NO_DIFFERENCE, Comparison, Mean, better, mean_of, study, summaries
 from tests.dpbench import FOLDER, needs_data
 
-FLIP, EXPONENTIAL = MechanismName.PERMUTE_AND_FLIP.value, MechanismName.EXPONENTIAL.value
+FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
 
 
 def test_intervals_cover_and_verdicts_are_mostly_right():

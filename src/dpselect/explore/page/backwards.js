@@ -1,7 +1,7 @@
 // Questions backwards: the epsilon for an error, and the epsilon of each of many selections.
 
 import { ask } from "./api.js";
-import { byId, element, NAMES, short, table } from "./draw.js";
+import { byId, element, TITLES, short, table } from "./draw.js";
 import { settings, state } from "./state.js";
 
 export function addQuestions(chooseEpsilon) {
@@ -25,25 +25,25 @@ export function addQuestions(chooseEpsilon) {
 
   function use(name, { epsilon, usable }) {
     if (!usable) return "–";
-    const button = element("button", { type: "button", "aria-label": `Use epsilon ${epsilon} with ${NAMES[name]}` }, "Use");
+    const button = element("button", { type: "button", "aria-label": `Use epsilon ${epsilon} with ${TITLES[name]}` }, "Use");
     button.addEventListener("click", () => chooseEpsilon(epsilon, name));
     return button;
   }
 
   function needed({ mechanisms }) {
     const { epsilon } = mechanisms[state.mechanism];
-    const text = epsilon === null ? `Every ε is accurate enough for ${NAMES[state.mechanism]}.` : `Ask for ε = ${epsilon} with ${NAMES[state.mechanism]}.`;
-    const rows = Object.entries(mechanisms).map(([name, row]) => [NAMES[name], row.epsilon ?? "any", use(name, row)]);
+    const text = epsilon === null ? `Every ε is accurate enough for ${TITLES[state.mechanism]}.` : `Ask for ε = ${epsilon} with ${TITLES[state.mechanism]}.`;
+    const rows = Object.entries(mechanisms).map(([name, row]) => [TITLES[name], row.epsilon ?? "any", use(name, row)]);
     return [element("p", {}, element("strong", {}, text)), table(["Mechanism", "ε needed", "Use it"], rows)];
   }
 
   function shared({ mechanisms, better, accounting }) {
     const { epsilon, expected_error: error } = mechanisms[better];
     const kind = accounting === "pure" ? "pure ε" : "an (ε, δ) budget";
-    const text = `Take ε = ${epsilon} for each selection, with ${NAMES[better]}.`;
+    const text = `Take ε = ${epsilon} for each selection, with ${TITLES[better]}.`;
     const why = ` Under ${kind} it loses least on these scores: ${short(error)} ${state.unit} on average.`;
     const fixed = accounting === "pure" ? "" : " This holds if k and the epsilons do not depend on the answers.";
-    const rows = Object.entries(mechanisms).map(([name, row]) => [NAMES[name], row.epsilon, short(row.expected_error), use(name, row)]);
+    const rows = Object.entries(mechanisms).map(([name, row]) => [TITLES[name], row.epsilon, short(row.expected_error), use(name, row)]);
     return [element("p", {}, element("strong", {}, text), why + fixed), table(["Mechanism", "ε each", "Average error", "Use it"], rows)];
   }
 }

@@ -1,7 +1,7 @@
 // Expected error against epsilon on logarithmic axes, with the current point.
 
 import { decades, Frame, logarithmic } from "./axes.js";
-import { CLASSES, NAMES, quotient, short } from "./draw.js";
+import { CLASSES, TITLES, quotient, short } from "./draw.js";
 
 const DEEPEST = 1e-4; // of the largest error: below it nobody cares, and the rest would be flat
 
@@ -10,7 +10,7 @@ export function drawCurve(place, readout, state, choose) {
   const known = Object.values(curve.errors).flat().filter((error) => error > 0);
   const frame = new Frame(place, {
     height: 300, title: "Average error against epsilon",
-    description: `${NAMES[mechanism]} loses ${short(look.mechanisms[mechanism].expected_error)} ${state.unit} on average at epsilon ${epsilon}. Arrow keys read the points of the curve, Enter takes the epsilon.`,
+    description: `${TITLES[mechanism]} loses ${short(look.mechanisms[mechanism].expected_error)} ${state.unit} on average at epsilon ${epsilon}. Arrow keys read the points of the curve, Enter takes the epsilon.`,
   });
   if (!known.length) return void frame.text(frame.width / 2, 140, "No error: all scores are equal.", { "text-anchor": "middle" });
   const high = Math.max(...known) * 1.6, low = Math.max(Math.min(...known), high * DEEPEST);
@@ -43,6 +43,6 @@ function above(points, low) {
 }
 
 function told(index, { epsilons, errors }) {
-  const parts = Object.keys(errors).map((name) => `${NAMES[name]} ${short(errors[name][index])}`);
+  const parts = Object.keys(errors).map((name) => `${TITLES[name]} ${short(errors[name][index])}`);
   return `ε = ${short(epsilons[index], 3)}: ${parts.join(", ")}`;
 }

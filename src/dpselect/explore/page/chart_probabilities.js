@@ -1,13 +1,12 @@
 // The probability of each candidate, best first, and where simulated selections landed.
 
 import { chartWidth, Frame, linear, roundTicks } from "./axes.js";
-import { CLASSES, NAMES, short } from "./draw.js";
+import { CLASSES, TITLES, short } from "./draw.js";
 import { cut, textWidth } from "./texts.js";
 
 const FEW = 20; // up to here bars and labels, beyond lines
 const SIDES = { left: 56, right: 12 };
 const SLANTED = 92; // the length of a slanted label, for which there are 86 pixels below the chart
-const BAR = 0.8 / Object.keys(NAMES).length; // of the place of a candidate
 
 export function drawProbabilities(place, readout, state) {
   const { look, drawn } = state;
@@ -18,7 +17,7 @@ export function drawProbabilities(place, readout, state) {
   const flat = few && (room >= SLANTED || order.every((index) => textWidth(state.labels[index]) <= room));
   const frame = new Frame(place, {
     ...SIDES, height: few && !flat ? 320 : 290, bottom: few && !flat ? 86 : 44, title: "Probability of each candidate",
-    description: `${NAMES[state.mechanism]} chooses ${state.labels[order[0]]} with probability ${short(look.mechanisms[state.mechanism].probabilities[order[0]])}. Arrow keys read one candidate after another.`,
+    description: `${TITLES[state.mechanism]} chooses ${state.labels[order[0]]} with probability ${short(look.mechanisms[state.mechanism].probabilities[order[0]])}. Arrow keys read one candidate after another.`,
   });
   const y = linear(0, top * 1.05, frame.floor, frame.top);
   const x = linear(0, order.length, frame.left, frame.end);
@@ -36,8 +35,8 @@ const frequency = (drawn, order) => (drawn ? highest(order, drawn.counts) / draw
 
 // From where to where the bar of a mechanism reaches, in the place of a candidate from 0 to 1.
 function barOf(mechanism) {
-  const start = 0.1 + BAR * Object.keys(NAMES).indexOf(mechanism);
-  return [start, start + BAR];
+  const names = Object.keys(TITLES), wide = 0.8 / names.length, start = 0.1 + wide * names.indexOf(mechanism);
+  return [start, start + wide];
 }
 
 function bars(frame, order, x, y, { look, mechanism }) {
@@ -87,7 +86,7 @@ function balls(frame, order, x, y, { counts, total, fresh }, [start, end]) {
 }
 
 function told(index, { labels, scores, look, drawn }) {
-  const parts = Object.entries(look.mechanisms).map(([name, { probabilities }]) => `${NAMES[name]} ${short(probabilities[index])}`);
+  const parts = Object.entries(look.mechanisms).map(([name, { probabilities }]) => `${TITLES[name]} ${short(probabilities[index])}`);
   const often = drawn ? `; drawn ${drawn.counts[index].toLocaleString("en")} of ${drawn.total.toLocaleString("en")}` : "";
   return `${labels[index]}, score ${scores[index]}: ${parts.join(", ")}${often}`;
 }

@@ -1,7 +1,7 @@
 // The error's tail: how often the error is at least t.
 
 import { decades, Frame, linear, logarithmic, roundTicks } from "./axes.js";
-import { CLASSES, NAMES, short } from "./draw.js";
+import { CLASSES, TITLES, short } from "./draw.js";
 
 const RAREST = 1e-3;
 
@@ -11,7 +11,7 @@ export function drawTail(place, readout, state) {
   const far = thresholds.at(-1) || 1;
   const frame = new Frame(place, {
     height: 300, title: "How often the error is at least t",
-    description: `95 times in 100 ${NAMES[mechanism]} loses at most ${short(look.mechanisms[mechanism].error_95)} ${unit}. Arrow keys read the tail.`,
+    description: `95 times in 100 ${TITLES[mechanism]} loses at most ${short(look.mechanisms[mechanism].error_95)} ${unit}. Arrow keys read the tail.`,
   });
   const x = linear(0, far, frame.left, frame.end), y = logarithmic(RAREST, 1, frame.floor, frame.top);
   frame.horizontalTicks(roundTicks(far, frame.width > 380 ? 5 : 3), x, (tick) => short(tick));
@@ -35,6 +35,6 @@ function stepped(thresholds, tail, x, y) {
 }
 
 function told(index, { thresholds, mechanisms }, unit) {
-  const parts = Object.entries(mechanisms).map(([name, { tail }]) => `${NAMES[name]} ${short(tail[index], 3)}`);
+  const parts = Object.entries(mechanisms).map(([name, { tail }]) => `${TITLES[name]} ${short(tail[index], 3)}`);
   return `At least ${short(thresholds[index])} ${unit}: ${parts.join(", ")}`;
 }

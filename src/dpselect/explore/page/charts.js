@@ -3,7 +3,7 @@
 import { drawCurve } from "./chart_curve.js";
 import { drawProbabilities } from "./chart_probabilities.js";
 import { drawTail } from "./chart_tail.js";
-import { byId, element, NAMES, short, table } from "./draw.js";
+import { byId, element, TITLES, short, table } from "./draw.js";
 import { saveCsv, savePng, saveSvg } from "./export.js";
 import { state } from "./state.js";
 
@@ -31,7 +31,7 @@ const CHARTS = {
   },
 };
 
-const names = () => Object.keys(NAMES);
+const names = () => Object.keys(TITLES);
 
 export function addTools(chooseEpsilon) {
   for (const [id, chart] of Object.entries(CHARTS)) {
@@ -60,7 +60,7 @@ function fill(chart) {
   const holder = chart.table.querySelector(".scroll");
   if (!chart.table.open || !chart.ready()) return holder.replaceChildren();
   const cells = chart.rows().map((row) => row.map((cell) => (typeof cell === "number" || cell === null ? short(cell) : cell)));
-  holder.replaceChildren(table(chart.heads().map((head) => NAMES[head] ?? head), cells));
+  holder.replaceChildren(table(chart.heads().map((head) => TITLES[head] ?? head), cells));
 }
 
 export function drawOne(id) {

@@ -1,7 +1,16 @@
 // Small helpers to build elements. Texts are always set as text, never as markup.
 
-export const NAMES = { "permute-and-flip": "Permute-and-flip", exponential: "Exponential", "noisy-max": "Report noisy max" };
-export const CLASSES = { "permute-and-flip": "pf", exponential: "em", "noisy-max": "nm" };
+// The mechanisms in the order in which they are shown: their titles, and their style classes.
+export const TITLES = {};
+export const CLASSES = {};
+const STYLES = 4; // as many as style.css has; then they repeat
+
+export function setMechanisms(mechanisms) {
+  mechanisms.forEach(({ name, title }, index) => {
+    TITLES[name] = title[0].toUpperCase() + title.slice(1);
+    CLASSES[name] = `style-${index % STYLES}`;
+  });
+}
 
 export const byId = (id) => document.getElementById(id);
 

@@ -3,7 +3,7 @@
 import { ask, Line, load } from "./api.js";
 import { addQuestions } from "./backwards.js";
 import { addTools, drawAll, drawOne } from "./charts.js";
-import { byId, CLASSES, element, NAMES, quotient, short } from "./draw.js";
+import { byId, CLASSES, element, quotient, setMechanisms, short, TITLES } from "./draw.js";
 import { setScores, settings, state } from "./state.js";
 
 const line = new Line("look", "code", "curve");
@@ -70,7 +70,7 @@ function showAnswer() {
   byId("factor").textContent = figures.factor_sentence;
   byId("guarantee").textContent = figures.guarantee;
   const rows = Object.entries(figures.mechanisms).map(([name, row]) => element("tr", name === mechanism ? { class: "chosen" } : {},
-    element("th", { scope: "row" }, element("i", { class: `swatch ${CLASSES[name]}`, "aria-hidden": "true" }), NAMES[name]),
+    element("th", { scope: "row" }, element("i", { class: `swatch ${CLASSES[name]}`, "aria-hidden": "true" }), TITLES[name]),
     ...[row.best, row.expected_error, row.error_95].map((number) => element("td", { "data-value": number }, short(number)))));
   byId("figures").tBodies[0].replaceChildren(...rows);
   // A screen reader hears the sentence when the slider rests, not at every step.
@@ -184,12 +184,23 @@ function listen() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 }
 
+// What the page begins with: the mechanisms are a choice, and a legend of the colours.
+function showMechanisms(mechanisms) {
+  setMechanisms(mechanisms);
+  const swatch = (name) => element("i", { class: `swatch ${CLASSES[name]}`, "aria-hidden": "true" });
+  byId("mechanism").append(...Object.entries(TITLES).map(([name, title], index) =>
+    element("label", { class: "choice" }, element("input", { type: "radio", name: "mechanism", value: name, ...(index ? {} : { checked: "" }) }), swatch(name), title)));
+  byId("drawn-legend").before(...Object.entries(TITLES).map(([name, title]) => element("span", {}, swatch(name), title)));
+  state.mechanism = settings().mechanism;
+}
+
 async function start() {
   listen();
   addTools(chooseEpsilon);
   addQuestions(chooseEpsilon);
   try {
-    const { version, shapes, accounting, scores } = await ask("start", {});
+    const { version, mechanisms, shapes, accounting, scores } = await ask("start", {});
+    showMechanisms(mechanisms);
     byId("version").textContent = version;
     byId("shape").append(...shapes.map(({ name, title }) => element("option", { value: name }, title)));
     byId("accounting-hint").hidden = accounting;

@@ -4,7 +4,7 @@ import { byId } from "./draw.js";
 
 export const state = {
   id: "", name: "", shape: "", count: "30", labels: [], scores: [], losses: [], order: [], csv: "",
-  look: null, curve: null, curveKey: "", drawn: null, mechanism: "permute-and-flip", epsilon: "0.2", unit: "people", shownCount: 10,
+  look: null, curve: null, curveKey: "", drawn: null, mechanism: "", epsilon: "0.2", unit: "people", shownCount: 10,
 };
 
 export function setScores({ id, name, unit, shape, monotonic, labels, scores, losses, csv }) {
@@ -18,7 +18,7 @@ export function setScores({ id, name, unit, shape, monotonic, labels, scores, lo
 
 // The settings as they stand in the fields.
 export function settings() {
-  state.mechanism = document.querySelector("input[name=mechanism]:checked").value;
+  state.mechanism = document.querySelector("input[name=mechanism]:checked")?.value ?? "";
   state.unit = byId("unit").value.trim() || "points";
   const shown = byId("shown").value;
   state.shownCount = shown === "all" ? state.labels.length : Number(shown);

@@ -1,6 +1,6 @@
 """McKenna & Sheldon (2020), Section 6: the mode and the median of a histogram as selection problems.
 
-What a figure of the paper is: where it stands, its numbers, and how they are drawn.
+`Experiment` is one task on one data set; `Plot` is a figure of the paper, with its numbers and how they are drawn.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,8 @@ from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.research.plotting import EXPONENTIAL, FLIP, Table
 
-KINDS: dict[str, type[MechanismBase]] = {FLIP: PermuteAndFlip, EXPONENTIAL: ExponentialMechanism}
+# The mechanisms of the paper's experiments, by their titles.
+KINDS: dict[str, type[MechanismBase]] = {kind.title: kind for kind in (PermuteAndFlip, ExponentialMechanism)}
 TASKS = ("mode", "median")
 
 

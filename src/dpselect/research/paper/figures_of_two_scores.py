@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from dpselect.analysis import error_bounds, expected_error, worst_case_error
-from dpselect.analysis.worst_case import losing
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
@@ -66,8 +65,10 @@ def ratio(p: float, n: int) -> float:
     >>> round(ratio(0.5, 2), 6)
     1.333333
     """
-    lose_exponential, lose_flip = losing(ExponentialMechanism(1)), losing(PermuteAndFlip(1))
-    return lose_exponential(-math.log(p), n) / lose_flip(-math.log(p), n)
+    exponential, flip = (
+        kind.worst.loss_probability(-math.log(p), n) for kind in (ExponentialMechanism, PermuteAndFlip)
+    )
+    return exponential / flip
 
 
 def ratio_by_p_table(_: Material) -> Table:

@@ -20,11 +20,12 @@ from functools import cache
 from dpselect._numbers import float_below
 from dpselect.accounting.totals import approximate
 from dpselect.analysis.planning import largest
-from dpselect.mechanisms.privacy import bounded_range_zcdp, laplace_zcdp
-from dpselect.mechanisms.registry import MechanismName
+from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
+from dpselect.mechanisms.privacy import LAPLACE
 
+# What is compared: two mechanisms, by their classes.
+COMPARED: tuple[type[MechanismBase], ...] = (PermuteAndFlip, ExponentialMechanism)
 DELTA = 1e-6
-_FLIP = MechanismName.PERMUTE_AND_FLIP
 _PRECISION = 1e-3
 
 
@@ -46,10 +47,10 @@ class Plan:
 
 
 @cache
-def plan(currency: Currency, mechanism: MechanismName, budget: float, selections: int, measured: bool) -> Plan:
-    """What a budget buys: so many selections, each followed by a measurement of sensitivity one or not.
+def plan(currency: Currency, kind: type[MechanismBase], budget: float, selections: int, measured: bool) -> Plan:
+    """What a budget buys: this many selections, each followed by a measurement of sensitivity one or not.
 
-    >>> plan(Currency.PURE, MechanismName.EXPONENTIAL, 1.0, 10, measured=True)
+    >>> plan(Currency.PURE, ExponentialMechanism, 1.0, 10, measured=True)
     Plan(epsilon=0.05, deviation=28.284271247461902, gaussian=False)
     """
     if currency == Currency.PURE:
@@ -57,22 +58,22 @@ def plan(currency: Currency, mechanism: MechanismName, budget: float, selections
         return Plan(each, math.sqrt(2) / each if measured else 0.0)
     if currency == Currency.ZCDP:
         rho = implied_rho(budget) / selections / (2 if measured else 1)
-        cost = laplace_zcdp if mechanism == _FLIP else bounded_range_zcdp
-        each = float_below(largest(lambda epsilon: cost(epsilon) <= rho, Fraction(budget), _PRECISION))
+        each = float_below(largest(lambda epsilon: kind.loss.zcdp(epsilon) <= rho, Fraction(budget), _PRECISION))
         return Plan(each, math.sqrt(1 / (2 * rho)) if measured else 0.0, gaussian=True)
-    beside = _affordable(_FLIP, budget, selections, 0.0 if not measured else None)
-    each = beside if mechanism == _FLIP else _affordable(mechanism, budget, selections, beside if measured else 0.0)
+    beside = _affordable(PermuteAndFlip, budget, selections, 0.0 if not measured else None)
+    is_alike = kind.loss is LAPLACE
+    each = beside if is_alike else _affordable(kind, budget, selections, beside if measured else 0.0)
     return Plan(each, math.sqrt(2) / beside if measured else 0.0)
 
 
-def _affordable(mechanism: MechanismName, budget: float, selections: int, measurement: float | None) -> float:
+def _affordable(kind: type[MechanismBase], budget: float, selections: int, measurement: float | None) -> float:
     """The largest epsilon of each selection, with Laplace measurements of this epsilon; None is the same epsilon."""
 
     def fits(epsilon: Fraction) -> bool:
-        releases = Counter({(mechanism.value, epsilon): selections})
+        releases = Counter({(kind.name, epsilon): selections})
         beside = epsilon if measurement is None else Fraction(measurement)
         if beside:
-            releases[_FLIP.value, beside] += selections
+            releases[PermuteAndFlip.name, beside] += selections  # which has the privacy loss of Laplace noise
         return approximate(releases, DELTA).epsilon <= budget
 
     return float_below(largest(fits, Fraction(budget / selections), _PRECISION))

@@ -7,11 +7,10 @@ from functools import partial
 import numpy as np
 
 from dpselect._types import Counts, Floats
-from dpselect.mechanisms.registry import MechanismName
-from dpselect.research.studies.budgets import Currency, Plan, plan
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.research.studies.budgets import COMPARED, Currency, Plan, plan
 from dpselect.research.studies.procedures import (
     CHOSEN,
-    MECHANISMS,
     QUERIES,
     ROUNDS,
     Chooser,
@@ -41,11 +40,11 @@ class Task:
     unit: str
 
     def errors(
-        self, mechanism: MechanismName, currency: Currency, budget: float, runs: int, generator: np.random.Generator
+        self, kind: type[MechanismBase], currency: Currency, budget: float, runs: int, generator: np.random.Generator
     ) -> Floats:
         """The error of each run with selections by this mechanism."""
-        bought = plan(currency, mechanism, budget, self.selections, self.measured)
-        chooser = Chooser(mechanism, bought.epsilon if self.monotonic else bought.epsilon / 2)
+        bought = plan(currency, kind, budget, self.selections, self.measured)
+        chooser = Chooser(kind, bought.epsilon if self.monotonic else bought.epsilon / 2)
         return self.run(chooser, bought, runs, generator)
 
 
@@ -57,9 +56,9 @@ class Case:
     currency: Currency
     budget: float
 
-    def errors(self, runs: int, generator: np.random.Generator) -> dict[MechanismName, Floats]:
-        """The errors of both mechanisms."""
-        return {name: self.task.errors(name, self.currency, self.budget, runs, generator) for name in MECHANISMS}
+    def errors(self, runs: int, generator: np.random.Generator) -> dict[str, Floats]:
+        """The errors of both mechanisms, by name."""
+        return {kind.name: self.task.errors(kind, self.currency, self.budget, runs, generator) for kind in COMPARED}
 
 
 def tasks(histograms: Mapping[str, Counts], generator: np.random.Generator) -> Iterator[Task]:

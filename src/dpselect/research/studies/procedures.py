@@ -1,21 +1,18 @@
-"""One selection in each of many rows of scores, in floats: the argmax of the scores with noise.
+"""Larger mechanisms that are made of selections: peeling, stepwise selection and MWEM. For research only, in floats.
 
-Exponential noise gives permute-and-flip (Ding et al. 2021), Gumbel noise the exponential mechanism (Yellott 1977).
-For research only, as `simulate`: nothing here is private.
+A `Chooser` makes one selection in each of many rows of scores, as the argmax of the scores with the mechanism's noise.
+It is as little private as `simulate`.
 
-The k largest bins of a histogram, one selection after the other without those before (Bhaskar et al. 2010).
+Peeling (Bhaskar et al. 2010): the k largest bins of a histogram, one selection after the other without those before.
 
-Stepwise selection of features for a decision table, with private choices (after Smith & Thakurta 2013).
+Stepwise selection of features for a decision table (after Smith & Thakurta 2013). A table of k binary features
+predicts, in each of its 2**k cells, the label that most rows of the cell have. The score of a feature is how many rows
+the table with it predicts rightly: one row more or less changes it by at most one, and in the same direction for all
+features, so the scores are monotonic with sensitivity one.
 
-A table of k binary features predicts, in each of its 2**k cells, the label that most rows of the cell have. The score
-of a feature is how many rows the table with it predicts rightly: one row more or less changes it by at most one, and in
-the same direction for all features, so the scores are monotonic with sensitivity one.
-
-Hardt, Ligett & McSherry (2012), "A simple and practical algorithm for differentially private data release": MWEM.
-
-Each round selects the query that the synthetic histogram answers worst, measures it with noise, and updates the
-histogram by multiplicative weights, several times for all measurements so far (as the paper's Section 2.3 does).
-The queries are random intervals of bins; the number of people is taken as known.
+MWEM (Hardt, Ligett & McSherry 2012). Each round selects the query that the synthetic histogram answers worst, measures
+it with noise, and updates the histogram by multiplicative weights, several times for all measurements so far (as the
+paper's Section 2.3 does). The queries are random intervals of bins; the number of people is taken as known.
 """
 
 from dataclasses import dataclass
@@ -25,27 +22,22 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Counts, Floats
-from dpselect.mechanisms.registry import MechanismName
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.research.studies.budgets import Plan
 
 Choices = npt.NDArray[np.intp]
-MECHANISMS = (MechanismName.PERMUTE_AND_FLIP, MechanismName.EXPONENTIAL)
 
 
 @dataclass(frozen=True)
 class Chooser:
     """A mechanism of a rate c = epsilon / (2 sensitivity), or twice that for monotonic scores."""
 
-    mechanism: MechanismName
+    kind: type[MechanismBase]
     rate: float
 
     def choose(self, scores: npt.NDArray[Any], generator: np.random.Generator) -> Choices:
         """The position of an independent selection in each row."""
-        if self.mechanism == MechanismName.PERMUTE_AND_FLIP:
-            noise = generator.standard_exponential(scores.shape)
-        else:
-            noise = generator.gumbel(size=scores.shape)
-        chosen: Choices = (self.rate * scores + noise).argmax(axis=1)
+        chosen: Choices = (self.rate * scores + self.kind.noise(generator, scores.shape)).argmax(axis=1)
         return chosen
 
 

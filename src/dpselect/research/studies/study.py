@@ -1,11 +1,8 @@
-"""Two samples of errors side by side: means with confidence intervals, and which mechanism is better, if that shows.
+"""From public data to a folder with the comparisons of both mechanisms: a table, a summary, and a figure a study.
 
-Intervals are Welch's (1947), at 95 percent, each for itself: of twenty comparisons without any difference one will look
-like one.
-
-The figures of a study: error against budget, a row for each currency and a column for each data set.
-
-From public data to a folder with the comparisons of both mechanisms: a table, a summary and a figure each.
+Two samples of errors are compared by their means, with Welch's (1947) confidence intervals at 95 percent, each for
+itself: of twenty comparisons without any difference one will look like one. A figure shows error against budget, with a
+row for each currency and a column for each data set.
 """
 
 import math
@@ -22,13 +19,13 @@ from scipy import stats
 from dpselect import _validate
 from dpselect._types import Floats
 from dpselect.errors import DataNotAvailable, InvalidValue
-from dpselect.mechanisms.registry import MechanismName
+from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting as style
 from dpselect.research.datasets import histograms
 from dpselect.research.plotting import Table
 from dpselect.research.studies.cases import Case, cases
 
-FLIP, EXPONENTIAL = MechanismName.PERMUTE_AND_FLIP, MechanismName.EXPONENTIAL
+FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
 NO_DIFFERENCE = "no difference seen"
 LEVEL = 0.95
 
@@ -61,7 +58,7 @@ class Comparison:
         return theirs / ours if ours else (math.inf if theirs else 1.0)
 
 
-def compared(case: Case, errors: dict[MechanismName, Floats]) -> Comparison:
+def compared(case: Case, errors: dict[str, Floats]) -> Comparison:
     """The comparison of two samples of errors."""
     flip, soft = errors[FLIP], errors[EXPONENTIAL]
     task = case.task
@@ -88,14 +85,14 @@ def better(flip: Floats, soft: Floats) -> str:
     parts = [float(errors.var(ddof=1)) / errors.size for errors in (flip, soft)]
     difference, variance = float(soft.mean() - flip.mean()), sum(parts)
     if not variance:
-        return NO_DIFFERENCE if not difference else (FLIP if difference > 0 else EXPONENTIAL).value
+        return NO_DIFFERENCE if not difference else FLIP if difference > 0 else EXPONENTIAL
     freedom = variance**2 / sum(part**2 / (errors.size - 1) for part, errors in zip(parts, (flip, soft), strict=True))
     if abs(difference) <= stats.t.ppf((1 + LEVEL) / 2, freedom) * math.sqrt(variance):
         return NO_DIFFERENCE
-    return (FLIP if difference > 0 else EXPONENTIAL).value
+    return FLIP if difference > 0 else EXPONENTIAL
 
 
-_NAMES = {style.FLIP: "permute_and_flip", style.EXPONENTIAL: "exponential"}
+_TITLES = {PermuteAndFlip.title: "permute_and_flip", ExponentialMechanism.title: "exponential"}
 
 
 def draw(comparisons: Sequence[Comparison]) -> Any:
@@ -119,13 +116,13 @@ def draw(comparisons: Sequence[Comparison]) -> Any:
 
 def _panel(axes: Any, comparisons: Sequence[Comparison]) -> None:
     """Means with their intervals on logarithmic axes; a mean of zero is not on them, and is left out."""
-    for name, field in _NAMES.items():
+    for title, field in _TITLES.items():
         found = [(one.budget, getattr(one, field)) for one in comparisons if getattr(one, field).value > 0]
         budgets, means = [budget for budget, _ in found], [mean for _, mean in found]
         values = [mean.value for mean in means]
         below = [min(mean.half_width, 0.9 * mean.value) for mean in means]
         widths = [below, [mean.half_width for mean in means]]
-        axes.errorbar(budgets, values, widths, label=name, capsize=2, **style.of_mechanism(name))
+        axes.errorbar(budgets, values, widths, label=title, capsize=2, **style.of_mechanism(title))
     axes.set(xscale="log", yscale="log")
 
 
@@ -165,7 +162,7 @@ def _unwatched(items: list[Any], _: str) -> list[Any]:
 def study(
     out: str | Path, data: str | Path | None = None, *, runs: int = 100, seed: int = 1, watch: Watch = _unwatched
 ) -> Study:
-    """Compare both mechanisms inside of larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
+    """Compare both mechanisms inside larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
 
     `data` is the folder of the DPBench files; without it they are taken from the folder that DPSELECT_DPBENCH names, or
     fetched, and without any of these only what needs no data is done.
@@ -200,7 +197,7 @@ def summaries(comparisons: Iterable[Comparison]) -> tuple[Summary, ...]:
         wins = Counter(one.better for one in group)
         ratios = [one.ratio for one in group if math.isfinite(one.ratio)]
         ratio = median(ratios) if ratios else math.inf
-        found.append(Summary(name, currency, len(group), wins[FLIP.value], wins[EXPONENTIAL.value], ratio))
+        found.append(Summary(name, currency, len(group), wins[FLIP], wins[EXPONENTIAL], ratio))
     return tuple(found)
 
 
