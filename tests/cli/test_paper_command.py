@@ -75,7 +75,7 @@ def test_the_environment_is_refused_by_its_name(run: Run, tmp_path: Path, monkey
 @pytest.mark.usefixtures("offline")
 def test_an_out_that_is_a_file_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "report").write_text("")
-    assert is_refused(run("paper", "--out", tmp_path / "report", *POINTS), "--out: the folder")
+    assert is_refused(run("paper", "--out", tmp_path / "report", *POINTS), "out: the folder")
 
 
 def test_without_matplotlib_the_error_says_what_to_install(

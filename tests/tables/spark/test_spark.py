@@ -22,7 +22,8 @@ from dpselect.tables.spark import session as spark_session
 from dpselect.tables.spark import source as spark_source
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables import test_files, test_leaks, test_sources
+from tests.tables import test_files, test_leaks
+from tests.tables.duckdb import test_sources
 from tests.tables.looking import counts, in_writing, opened, places, repeated
 from tests.tables.test_groups import GROUPS
 
