@@ -159,7 +159,7 @@ def _median_part(visits: Visits) -> list[Any]:
 
 
 def _county_part(visits: Visits) -> list[Any]:
-    grouped = _open(visits).group_by("county", candidates=list(COUNTIES))
+    grouped = _open(visits).group_by("county", groups=list(COUNTIES))
     answers = grouped.mode("diagnosis", candidates=_CODES, epsilon="0.1").value
     shown = Box(title="The most common diagnosis of each county, epsilon 0.1 for all counties together")
     shown.add_column("county")
