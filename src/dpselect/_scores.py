@@ -208,6 +208,13 @@ def as_lengths(lengths: Any, count: int) -> npt.NDArray[np.uint64]:
     return vector.astype(np.uint64, copy=False)
 
 
+def exact_scores(scores: Any) -> list[Fraction]:
+    """The scores at their exact values; refuses what is not finite."""
+    vector = as_vector(scores)
+    losses(vector)  # refuses scores that are not finite
+    return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]
+
+
 def losses(scores: Vector) -> npt.NDArray[np.float64]:
     """How far each score is below the best, in float64, each rounded once; infinite beyond the largest float."""
     if isinstance(scores, list):
