@@ -52,7 +52,7 @@ def _guarded(read: Callable[[Any], _Read], scores: Any) -> _Read:
         return read(scores)
     except (DPSelectError, MemoryError):
         raise
-    except Exception:  # noqa: S110 - told below, where it is no context
+    except Exception:  # noqa: S110 - raised below, without a context
         pass
     raise InvalidType(f"scores of type {type(scores).__name__} cannot be read: {_KINDS}")
 

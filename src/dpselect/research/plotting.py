@@ -1,6 +1,6 @@
-"""How the figures look: colours that all kinds of colour vision tell apart, dashes and markers that grey print does.
+"""How figures look, and the table of numbers that a figure draws and a CSV file holds.
 
-The numbers of a figure, as they are drawn and as they are written to a CSV file.
+All kinds of colour vision can tell the colours apart, and the dashes and markers differ in grey print too.
 """
 
 import io
