@@ -6,7 +6,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpselect._numbers import float_above, shortest_text
+from dpselect._numbers import finite, float_above, shortest_text
 from dpselect.audit.bound import noticeable_epsilon
 from dpselect.audit.outputs import json_of
 from dpselect.mechanisms.parameters import Claim
@@ -158,11 +158,7 @@ class PmfAudit:
             "violates": self.violates,
             "epsilon": str(self.epsilon),
             **self.claim.to_dict(),
-            "log_ratio": _finite(self.log_ratio),
+            "log_ratio": finite(self.log_ratio),
             "slack": self.slack,
-            "log_ratios": {name: _finite(ratio) for name, ratio in self.log_ratios},
+            "log_ratios": {name: finite(ratio) for name, ratio in self.log_ratios},
         }
-
-
-def _finite(ratio: float) -> float | None:
-    return ratio if math.isfinite(ratio) else None

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from dpselect._numbers import rational
-from dpselect._scores import as_vector, losses
-from dpselect._types import Vector
+from dpselect._scores import exact_scores
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Claim
 
@@ -116,10 +112,3 @@ def _check(pair: Pair, claim: Claim) -> None:
 
 def _no_neighbours(pair: Pair, rule: str, remedy: str) -> InvalidValue:
     return InvalidValue(f"pairs: the vectors of {pair.name!r} are no neighbours, {rule}: {remedy}")
-
-
-def exact_scores(scores: Any) -> list[Fraction]:
-    """The scores at their exact value; refuses what is not finite."""
-    vector: Vector = as_vector(scores)
-    losses(vector)
-    return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]

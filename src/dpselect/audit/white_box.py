@@ -5,11 +5,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpselect import _validate
+from dpselect._scores import exact_scores
 from dpselect._types import Number
 from dpselect.analysis.privacy import HasProbabilities, check_privacy, search_neighbours
 from dpselect.audit.findings import PmfAudit
 from dpselect.audit.hard_pairs import hard_pairs
-from dpselect.audit.neighbours import exact_scores
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import claim_of
 
