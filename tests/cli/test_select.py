@@ -207,7 +207,10 @@ def test_a_path_that_cannot_be_opened(run: Run, tmp_path: Path) -> None:
         (("--epsilon", "1/0"), "error: epsilon must be a number"),
         (("--epsilon", "1", "--sensitivity", "0"), "error: sensitivity must be > 0"),
         (("--epsilon", "1", "--label", "a"), "error: --label needs --column"),
-        (("--epsilon", "1", "--column", "a", "--label", " a"), "error: --label and --column must name different columns"),
+        (
+            ("--epsilon", "1", "--column", "a", "--label", " a"),
+            "error: --label and --column must name different columns",
+        ),
         (("--epsilon", "1", "--mechanism", "best"), "--mechanism"),
         ((), "--epsilon"),
     ],
