@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpselect import errors
+from dpselect import _old_homes, errors
 from dpselect._version import __version__ as __version__
 from dpselect.errors import BudgetExceeded, LedgerCorrupt
 from dpselect.mechanisms.base import Mechanism
@@ -47,6 +47,8 @@ __all__ = [
     "tune",
     "tuning",
 ]
+
+_old_homes.install()
 
 # What is imported when it is first used: SciPy, SQLite and DuckDB take longer to import than all the rest.
 _ROOMS = ("accounting", "analysis", "audit", "ledger", "optimality", "tables", "tuning")

@@ -1,0 +1,46 @@
+"""Modules that were documented and have moved: their old names still work, with a DeprecationWarning."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_NEW_HOMES = {
+    "dpselect.explore.shapes": "dpselect.explore.score_set",
+    "dpselect.mechanisms.summary": "dpselect.streaming.summary",
+    "dpselect.paper": "dpselect.research.paper",
+    "dpselect.paper.reproduce": "dpselect.research.paper.reproduce",
+    "dpselect.studies": "dpselect.research.studies",
+    "dpselect.studies.study": "dpselect.research.studies.study",
+}
+
+
+class _OldHomes(MetaPathFinder, Loader):
+    """Fills a module of the old name with the names of the new one."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002 - part of the protocol
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        """Return how to load a module that has moved; None for any other."""
+        if fullname not in _NEW_HOMES:
+            return None
+        return ModuleSpec(fullname, self, is_package=any(name.startswith(f"{fullname}.") for name in _NEW_HOMES))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Copy the names."""
+        home = _NEW_HOMES[module.__name__]
+        warnings.warn(f"{module.__name__} is now {home}", DeprecationWarning, stacklevel=2)
+        names = vars(import_module(home))
+        vars(module).update({name: value for name, value in names.items() if not name.startswith("__")})
+
+
+def install() -> None:
+    """Let Python find the old names. Calling it again changes nothing."""
+    if not any(isinstance(finder, _OldHomes) for finder in sys.meta_path):
+        sys.meta_path.append(_OldHomes())
