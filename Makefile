@@ -9,7 +9,7 @@ MUTANTS ?= 200
 # How long `make neighbours` looks for a question that charges too little.
 NEIGHBOURS_SECONDS ?= 600
 
-.PHONY: help demo test test-slow bench docs pictures test-oldest fuzz mutants neighbours clean
+.PHONY: help demo test test-slow bench docs pictures test-oldest fuzz mutants listed-mutants neighbours clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run the tests"
@@ -87,11 +87,15 @@ fuzz: .venv/installed-fuzz
 
 # A session goes on where it stopped, unless the code or the tests have changed since.
 build/mutants.sqlite: .venv/installed-mutants $(wildcard src/dpselect/sampling/*.py src/dpselect/mechanisms/*.py \
-    tests/sampling/*.py tests/mechanisms/*.py tests/contract/*.py)
+    src/dpselect/streaming/*.py tests/sampling/*.py tests/mechanisms/*.py tests/streaming/*.py tests/contract/*.py)
 	mkdir -p build && rm -f $@
 	$(BIN)/cosmic-ray init mutation/cosmic-ray.toml $@
 
-mutants: build/mutants.sqlite
+# The list of mutants that are right to survive must name lines that exist: that is checked before anything is tried.
+listed-mutants: .venv/installed
+	$(BIN)/python -m mutation.equivalents
+
+mutants: listed-mutants build/mutants.sqlite
 	$(BIN)/python -m mutation $(MUTANTS)
 
 # The seed is printed first; `python -m tests.attacks.neighbouring SECONDS SEED` repeats a search.

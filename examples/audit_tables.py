@@ -49,7 +49,7 @@ def cost_of_nine_in_ten(table: Table) -> int:
 
 def mode_of_each_ward(table: Table) -> dict[str, Any]:
     """The most common diagnosis in each ward."""
-    wards = table.group_by("ward", candidates=WARDS)
+    wards = table.group_by("ward", groups=WARDS)
     found: dict[str, Any] = wards.mode("diagnosis", candidates=DIAGNOSES, epsilon=EPSILON).value
     return found
 

@@ -23,7 +23,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkResult
 
-from mutation.equivalents import reason_of, stale
+from mutation.equivalents import reason_of
 from mutation.places import idle_places, is_inside_function, reason_at
 from mutation.runner import Outcome, Run, Tests
 from mutation.session import SESSION, Mutant, mutants, table
@@ -40,8 +40,6 @@ def main() -> None:
             for file in sorted({mutant.file for mutant in left}, key=_rank):
                 _try([mutant for mutant in left if mutant.file == file], file, database, quick)
     print(table())
-    for line in stale():
-        print(f"equivalents.toml lists a line that is gone: {line}")
 
 
 def _sample(found: list[Mutant], count: str) -> list[Mutant]:

@@ -1,5 +1,9 @@
-"""Survivors that are right: mutants that do what the code does, each with the reason, from equivalents.toml."""
+"""Survivors that are right: mutants that do what the code does, each with the reason, from equivalents.toml.
 
+`python -m mutation.equivalents` fails if the list has lines that are not in the code. `make mutants` runs it first.
+"""
+
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -24,7 +28,8 @@ def stale() -> list[str]:
     """Lines that are listed but no longer in the code."""
     found = []
     for entry in _entries():
-        code = {line.strip() for line in (Path("src/dpselect") / entry["file"]).read_text().splitlines()}
+        path = Path("src/dpselect") / entry["file"]
+        code = {line.strip() for line in path.read_text().splitlines()} if path.exists() else set()
         found += [f"{entry['file']}: {line}" for line in entry["lines"] if line not in code]
     return found
 
@@ -32,3 +37,16 @@ def stale() -> list[str]:
 @cache
 def _entries() -> list[dict[str, Any]]:
     return list(tomllib.loads(_LIST.read_text())["equivalent"])
+
+
+def main() -> None:
+    """Print the lines that are gone, and fail if there are any."""
+    gone = stale()
+    for line in gone:
+        print(f"not in the code: {line}")
+    if gone:
+        sys.exit(f"{_LIST.name} lists {len(gone)} lines that changed: update or remove them, and run this again")
+
+
+if __name__ == "__main__":
+    main()

@@ -23,18 +23,10 @@ _ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
 TESTS = {
     "sampling/arrival.py": (
         _RECORDS,
-        "tests/sampling/test_arrivals.py",
         "tests/sampling/test_arrival.py",
     ),
-    "sampling/bits.py": (
-        "tests/sampling/test_bits.py",
-        "tests/sampling/test_index.py",
-        "tests/sampling/test_order.py",
-    ),
-    "sampling/coin.py": (
-        "tests/sampling/test_between.py",
-        "tests/sampling/test_coin.py",
-    ),
+    "sampling/bits.py": ("tests/sampling/test_bits.py",),
+    "sampling/coin.py": ("tests/sampling/test_coin.py",),
     "sampling/draws.py": (
         _VISITS,
         _SETTLING,

@@ -26,7 +26,7 @@ from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error
 from dpselect.errors import DPSelectError, InvalidValue
 from dpselect.explore.settings import settings_of, whole
-from dpselect.release import value_of
+from dpselect.release import decode_answer
 from dpselect.score_files import parse_score
 from dpselect.streaming.summary import Summary
 from dpselect.tables.schema import Kind, value_from_text
@@ -87,7 +87,7 @@ PARAMETERS: dict[str, Take] = {
 VALUES: dict[str, Take] = {
     **{f"candidates of {name}": lambda x, name=name: _mode(name, [x, 1]) for name in ("whole", "cents", "float")},
     **{f"top of {name}": lambda x, name=name: _top(name, [x, 1]) for name in ("whole", "cents", "float")},
-    **{f"groups of {name}": lambda x, name=name: table().group_by(name, candidates=[x]) for name in ("whole", "cents")},
+    **{f"groups of {name}": lambda x, name=name: table().group_by(name, groups=[x]) for name in ("whole", "cents")},
     **{
         f"{end} of {name}": lambda x, end=end, name=name: _median(name, **{"lower": 0, "upper": 9, "step": 1, end: x})
         for name in ("whole", "cents", "float")
@@ -96,7 +96,7 @@ VALUES: dict[str, Take] = {
     "step of days": lambda x: _median("day", **DAYS, step=x),
     "step of moments": lambda x: _median("moment", **MOMENTS, step=x),
     "k": lambda x: table().top_k("whole", x, candidates=[1, 2], epsilon=1),
-    "max_groups": lambda x: table().group_by("whole", candidates=[1], max_groups=x),
+    "max_groups": lambda x: table().group_by("whole", groups=[1], max_groups=x),
     "count": lambda x: Charge("a", 1, count=x),
     "what": lambda x: Charge({"a": x}, 1),
     "what, within": lambda x: Charge({"a": [{"b": x}]}, 1),
@@ -237,9 +237,9 @@ def test_a_long_number_in_a_row_of_a_summary_is_refused_at_once(column: str) -> 
 
 
 def test_a_stored_answer_is_read_in_our_own_notation_only() -> None:
-    assert value_of('{"decimal": "1.50"}') == Decimal("1.50")
+    assert decode_answer('{"decimal": "1.50"}') == Decimal("1.50")
     with pytest.raises(NotExact):
-        value_of('{"decimal": "1_0"}')
+        decode_answer('{"decimal": "1_0"}')
 
 
 DECIMALS = st.from_regex(r"[+-]?([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?", fullmatch=True)

@@ -1,4 +1,4 @@
-"""Numbers as exact rationals: what a float, a Decimal or a decimal string says, to the last bit.
+"""Numbers as exact rationals and as text: what a float, a Decimal or a decimal string says, to the last bit.
 
 A number in writing is read here and nowhere else. With white space around it stripped, it is
 
@@ -10,7 +10,8 @@ Python's own readers take more: they skip underscores and know the digits of eve
 Length is limited, and checked before any work that grows with its square: a number of a million digits would take
 minutes to convert.
 
-Numbers as reports show them: a few digits, rounded to the safe side.
+A number is written exactly (`exact_text`, and as Python code `shortest_text`), or with a few digits that are rounded to
+the safe side (`rounded_up_text`, `rounded_down_text`, `shown`).
 """
 
 import math
@@ -37,6 +38,8 @@ import numpy as np
 LARGEST_EXPONENT = 4_000
 # The most bits of a numerator or denominator: 19,728 digits. A float of any size has fewer, also one of 128 bits.
 LONGEST = 2**16
+_DECIMAL_DIGITS = 30
+_LARGEST_PLAIN = 10**15  # a whole number below this is written in digits
 _FEW_DIGITS = Context(prec=LARGEST_EXPONENT + 1, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Rounded])
 
 _WHOLE = r"[+-]?[0-9]+"
@@ -154,22 +157,36 @@ def has_few_digits(number: Decimal) -> bool:
     return True
 
 
+def exact_text(number: Fraction) -> str:
+    """A text that says exactly this number: a decimal of at most 30 digits where there is one, else a quotient.
+
+    >>> exact_text(Fraction(1, 10)), exact_text(Fraction(1, 3)), exact_text(Fraction(10**40))
+    ('0.1', '1/3', '1e+40')
+    """
+    if number.denominator == 1 and abs(number) < _LARGEST_PLAIN:
+        return str(number)
+    decimal = rounded_up_text(number, digits=_DECIMAL_DIGITS)
+    return decimal if Fraction(decimal) == number else str(number)
+
+
 def shortest_text(number: Fraction) -> str:
-    """The shortest text that our own parameters read back as exactly this number.
+    """Python's shortest code that our own parameters read back as exactly this number.
+
+    A float stands for its binary value. Any other number is a quoted decimal or quotient.
 
     >>> shortest_text(Fraction(1)), shortest_text(Fraction(0.1)), shortest_text(Fraction(1, 10))
-    ('1', '0.1', "'1/10'")
+    ('1', '0.1', "'0.1'")
     """
-    if number.denominator == 1 and abs(number) < 10**15:
+    if number.denominator == 1 and abs(number) < _LARGEST_PLAIN:
         return str(number.numerator)
     nearest = float_near(number)
     if math.isfinite(nearest) and Fraction(nearest) == number:
         return repr(nearest)
-    return f"'{number}'"
+    return f"'{exact_text(number)}'"
 
 
 def rounded_up_text(number: Fraction, digits: int = 6) -> str:
-    """A decimal text of so many digits that is not below the number.
+    """A decimal text of at most `digits` digits that is not below the number.
 
     >>> rounded_up_text(Fraction(1, 3)), rounded_up_text(Fraction(1, 8))
     ('0.333334', '0.125')
@@ -178,7 +195,7 @@ def rounded_up_text(number: Fraction, digits: int = 6) -> str:
 
 
 def rounded_down_text(number: Fraction, digits: int = 6) -> str:
-    """A decimal text of so many digits that is not above the number.
+    """A decimal text of at most `digits` digits that is not above the number.
 
     >>> rounded_down_text(Fraction(1, 3)), rounded_down_text(Fraction(1, 8))
     ('0.333333', '0.125')
@@ -217,7 +234,7 @@ NONE = "-"
 
 
 def shown(number: float | None, rounding: str = UP, digits: int = 4) -> str:
-    """The number with so many digits; rounded up unless told otherwise. What is no finite number is a dash.
+    """The number with at most `digits` digits, rounded up by default; a dash for what is not a finite number.
 
     >>> shown(27.6310211), shown(27.6310211, DOWN), shown(0.1), shown(123456.7), shown(None)
     ('27.64', '27.63', '0.1', '123,500', '-')

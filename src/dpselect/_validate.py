@@ -1,13 +1,19 @@
-"""Checks of public parameters, by keyword: the keyword is the name that the message shows."""
+"""Checks at the door: public parameters by keyword, which is the name that a message shows, and foreign calls.
 
+A foreign call is one of a user's or an engine's code, whose errors may quote the data (`withheld`).
+"""
+
+from collections.abc import Callable
 from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpselect._numbers import LARGEST_EXPONENT, NotExact, NotFinite, TooLong, rational, rational_from_text
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import DPSelectError, InvalidType, InvalidValue
+
+_Result = TypeVar("_Result")
 
 _LARGEST = 10**LARGEST_EXPONENT
 
@@ -44,7 +50,7 @@ def _number(name: str, value: Any, wanted: str) -> Fraction:
 
 
 def _as_text(wrong: str) -> str:
-    """How to write what was written in another way. Whether 1,000 means 1 or 1000 is not for us to guess."""
+    """A hint how to write the number. We do not guess whether '1,000' means 1 or 1000."""
     with_comma = "write 0.1, with a point, and thousands without a separator"
     return with_comma if "," in wrong else "write it as 0.1, 1e-3 or 1/3"
 
@@ -110,3 +116,31 @@ def count(**parameter: Any) -> int:
     if number < 0:
         raise InvalidValue(f"{name} must be >= 0, got {_short(value)}")
     return number
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can write a text: it has no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def withheld(
+    call: Callable[[], _Result],
+    error: DPSelectError,
+    foreign: type[Exception] | tuple[type[Exception], ...] = Exception,
+) -> _Result:
+    """What a call returns, or this error where it raises a foreign one, which may quote the data.
+
+    An error that is raised while another is handled keeps it as its context, also with `from None`. So this one is
+    raised after the handler. Errors of this package pass.
+    """
+    try:
+        return call()
+    except DPSelectError:
+        raise
+    except foreign:
+        pass
+    raise error

@@ -1,9 +1,9 @@
-"""The errors of dpselect. A message names the parameter, the rule and the remedy; never a score."""
+"""The errors of dpselect. A message names the parameter, the rule and the remedy; never a score.
 
-from collections.abc import Callable
-from typing import TypeVar
-
-_Result = TypeVar("_Result")
+The command line ends with the exit code of an error's kind: 3 for `BudgetExceeded`, 4 for a `LedgerError`, 5 for
+`MissingExtra`, 6 for `EngineFailure`, and 2 for bad input, which includes a ledger with another budget or
+privacy unit, and a request id that was used for something else.
+"""
 
 
 class DPSelectError(Exception):
@@ -27,7 +27,7 @@ class InvalidType(DPSelectError, TypeError):
 
 
 class NotConverged(DPSelectError, ArithmeticError):
-    """A numerical integral is not as accurate as promised; no number is returned instead."""
+    """A numerical integral missed its promised accuracy. No approximate value is returned."""
 
 
 class MissingExtra(DPSelectError, ImportError):
@@ -46,7 +46,7 @@ class RunFailed(DPSelectError, RuntimeError):
 
 
 class BitsExhausted(DPSelectError, RuntimeError):
-    """A finite source of bits ran dry. It never decides instead of the missing bits."""
+    """A finite source of bits is used up. Nothing is decided without the missing bits."""
 
 
 class LedgerError(DPSelectError, RuntimeError):
@@ -87,22 +87,3 @@ class WrongData(DPSelectError, ValueError):
 
 class DataNotAvailable(DPSelectError, RuntimeError):
     """Data could be neither found nor fetched; the message says how to get them."""
-
-
-def withheld(
-    call: Callable[[], _Result],
-    error: DPSelectError,
-    foreign: type[Exception] | tuple[type[Exception], ...] = Exception,
-) -> _Result:
-    """What a call returns, or this error where it raises a foreign one, which may quote the data.
-
-    An error that is raised while another is handled keeps it as its context, also with `from None`. So this one is
-    raised behind the handler. Errors of this package pass.
-    """
-    try:
-        return call()
-    except DPSelectError:
-        raise
-    except foreign:
-        pass
-    raise error

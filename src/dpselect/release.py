@@ -1,33 +1,126 @@
-"""What a question releases, and nothing else.
+"""The one way out: a release is checked, charged durably, drawn, and, if it is a request, stored.
 
-Answers as text and back, so that a ledger can repeat one: types and exact values are kept.
+A `Release` says in public terms what is asked, which mechanism draws and how often one person is exposed. It is inert.
+`Release.draw` is the only function of the package that charges a ledger and draws, in this order:
 
-The one way to an answer that a ledger pays for: charge durably, then draw, then (for a request) store.
+  1. check: the question and the mechanism make a valid `Charge`; nothing is read yet;
+  2. charge: the ledger records the charge on disk, or refuses it, and then nothing is drawn;
+  3. draw: `sample` reads the private data and returns the answer's value. If it fails, the charge stays;
+  4. store: with a `request_id`, the value goes to the ledger, and a retry on the same data gets it without a charge.
+
+Tables, `tune` and `release` of a mechanism differ only in what they ask and in their `sample`. `select` draws without
+a release, and no ledger sees it.
 """
 
 import datetime
+import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
-from dpselect._numbers import decimal_from_text, shortest_text
-from dpselect.accounting.charge import Charge
-from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+import numpy as np
+
+from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, shortest_text
+from dpselect._types import Floats, Vector
+from dpselect.accounting.charge import Charge, What
+from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import Guarantee
 
-if TYPE_CHECKING:
-    from dpselect.ledger import Ledger, Receipt
+_RECEIPT = 1
+_SAFE_INTEGER = 2**53
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The head of a ledger's hash chain after an entry. Kept elsewhere, it proves later that no entry is missing.
+
+    `Ledger.receipt` and `Ledger.verify` return one, and so does every answer that a ledger paid for.
+
+    Args:
+        ledger: the identity of the ledger, a random number that was drawn when it was created.
+        id: the number of the last entry that the receipt covers.
+        head: the hash of everything up to that entry.
+
+    >>> receipt = Receipt(ledger="00ff", id=3, head="ab12")
+    >>> Receipt.from_json(receipt.to_json()) == receipt
+    True
+    """
+
+    ledger: str
+    id: int
+    head: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the receipt in the types of JSON.
+
+        Returns:
+            A dict with the version of the form (`receipt`) and the three fields.
+
+        >>> Receipt("00ff", 3, "ab12").to_dict()
+        {'receipt': 1, 'ledger': '00ff', 'id': 3, 'head': 'ab12'}
+        """
+        return {"receipt": _RECEIPT, "ledger": self.ledger, "id": self.id, "head": self.head}
+
+    def to_json(self) -> str:
+        """Return the receipt as one line of JSON, for a file that is kept away from the ledger.
+
+        Returns:
+            What `from_json` reads.
+
+        >>> Receipt("00ff", 3, "ab12").to_json()
+        '{"receipt": 1, "ledger": "00ff", "id": 3, "head": "ab12"}'
+        """
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> "Receipt":
+        """Return the receipt that `to_json` wrote.
+
+        Args:
+            text: the line of JSON.
+
+        Returns:
+            The receipt.
+
+        Raises:
+            InvalidValue: the text is not a receipt, or was written by a later version.
+
+        >>> Receipt.from_json('{"receipt": 1, "ledger": "00ff", "id": 3, "head": "ab12"}').id
+        3
+        """
+        try:
+            content = json.loads(text)
+            version, fields = content["receipt"], [content["ledger"], content["id"], content["head"]]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise InvalidValue("receipt must be the JSON that a receipt of a ledger was written as") from None
+        if version != _RECEIPT or [type(field) for field in fields] != [str, int, str]:
+            raise InvalidValue(f"receipt must have version {_RECEIPT}: use the dpselect that wrote it")
+        return cls(*fields)
 
 
 @dataclass(frozen=True, repr=False)
 class Answer:
-    """A private answer with what it cost. It holds nothing that is derived from scores but the choice itself.
+    """A private answer and what it cost. It holds nothing derived from scores except the choice itself.
 
-    `value` is a candidate, the list of them in order of selection for `top_k`, or a dict with an answer for each group.
-    `receipt` proves later that the ledger still holds the charge: keep it away from the ledger.
+    Args:
+        value: what was chosen: a candidate, a list of candidates in the order of selection for `top_k`, or a dict with
+            one answer per group for a grouped table. It is the only private result; the rest is public.
+        mechanism: the name of the mechanism that drew.
+        guarantee: what the whole answer guarantees.
+        epsilon: the pure epsilon of the whole answer, exactly.
+        ledger_id: the entry that paid for it; None without a ledger.
+        receipt: proof of that entry; keep it away from the ledger. None without a ledger.
+
+    >>> import dpselect
+    >>> answer = dpselect.PermuteAndFlip("0.1").release([0, 10**6], labels=["flu", "asthma"])
+    >>> answer.value, answer.epsilon
+    ('asthma', Fraction(1, 10))
+    >>> answer
+    Answer(value='asthma', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00483742-zCDP', epsilon='0.1', \
+ledger_id=None)
     """
 
     value: Any
@@ -35,7 +128,7 @@ class Answer:
     guarantee: Guarantee
     epsilon: Fraction
     ledger_id: int | None = None
-    receipt: "Receipt | None" = None
+    receipt: Receipt | None = None
 
     def __repr__(self) -> str:
         epsilon = shortest_text(self.epsilon)
@@ -43,18 +136,202 @@ class Answer:
         return f"Answer(value={self.value!r}, {parts}, ledger_id={self.ledger_id})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold; decimals, dates and timestamps as text.
+        """Return the answer in the types of JSON.
 
-        Groups are a list of pairs, because the name of a group need not be text.
+        Returns:
+            A dict. Decimals, dates, timestamps and exact epsilons are texts. The answers of groups are a list of pairs,
+            because the name of a group need not be text. The guarantee and the receipt are objects.
+
+        >>> import dpselect
+        >>> answer = dpselect.ExponentialMechanism("0.2").release([0, 10**6])
+        >>> answer.to_dict()["guarantee"]["epsilon"]
+        '0.2'
         """
         return {
             "value": _plain(self.value),
             "mechanism": self.mechanism,
-            "guarantee": str(self.guarantee),
-            "epsilon": str(self.epsilon),
+            "guarantee": {"epsilon": exact_text(self.guarantee.epsilon), "zcdp": finite(self.guarantee.zcdp)},
+            "epsilon": exact_text(self.epsilon),
             "ledger_id": self.ledger_id,
-            "receipt": None if self.receipt is None else self.receipt.to_json(),
+            "receipt": None if self.receipt is None else self.receipt.to_dict(),
         }
+
+
+class Priced(Protocol):
+    """What draws, as far as its cost is concerned: a mechanism, or the best of many private runs."""
+
+    @property
+    def name(self) -> str:
+        """Return the name under which ledgers keep it."""
+        ...
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Return the pure epsilon of one draw."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what one draw guarantees."""
+        ...
+
+    def terms(self) -> Mapping[str, Any]:
+        """Return the public parameters that an entry of a ledger states in addition to name and epsilon."""
+        ...
+
+
+class Charged(Protocol):
+    """What a release needs of an entry."""
+
+    @property
+    def id(self) -> int:
+        """Return the number of the entry."""
+        ...
+
+    @property
+    def answer(self) -> str | None:
+        """Return the stored answer of an earlier, equal request."""
+        ...
+
+
+@runtime_checkable
+class Payer(Protocol):
+    """What a release needs of a ledger."""
+
+    def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Charged:
+        """Record a charge durably; or return the earlier entry of an equal request on the same data."""
+        ...
+
+    def receipt(self, entry: Any) -> Receipt:
+        """Return proof of an entry."""
+        ...
+
+    def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
+        """Store the answer of an entry durably, for retries on the same data."""
+        ...
+
+
+@dataclass(frozen=True)
+class Release:
+    """A question, the mechanism that answers it, and how often one person is exposed. Public and inert.
+
+    Args:
+        what: the question for the ledger, a text or a mapping of public parameters. Never put a score or a count here.
+        mechanism: what draws.
+        count: the number of draws that one person can influence: k for the rounds of a top-k choice, and for each
+            group that a person may be in.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> release = Release("favourite colour", PermuteAndFlip("0.1"), count=3)
+    >>> print(release.guarantee)
+    0.3-DP (pure), 0.0145123-zCDP
+    >>> release.charge.epsilon, release.charge.what["question"]
+    (Fraction(3, 10), 'favourite colour')
+    """
+
+    what: What
+    mechanism: Priced
+    count: int = 1
+
+    @property
+    def charge(self) -> Charge:
+        """Return the cost, which names the very mechanism that draws; its public parameters join the question."""
+        what, terms = self.what, self.mechanism.terms()
+        if terms:
+            what = {**({"question": what} if isinstance(what, str) else _mapping(what)), **terms}
+        return Charge(what, self.mechanism.epsilon, self.mechanism.name, self.count)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what all draws together guarantee."""
+        return self.mechanism.guarantee.times(self.count)
+
+    def draw(
+        self,
+        sample: Callable[[], Any],
+        *,
+        ledger: Payer | None = None,
+        request_id: str | None = None,
+        content: Callable[[], str] | None = None,
+    ) -> Answer:
+        """Check, charge durably, draw, store.
+
+        Args:
+            sample: draws with the mechanism, `count` times as far as one person is concerned, and returns the value.
+            ledger: is charged before `sample` is called. None charges nobody: adding up is then the caller's duty.
+            request_id: makes a retry safe: the same id, question and data return the stored answer and cost nothing.
+            content: returns a digest of what `sample` reads, by which the ledger recognises the same data. It is as
+                secret as the data. The ledger keeps a salted hash of it.
+
+        Returns:
+            The answer, with the entry and a receipt if there is a ledger.
+
+        Raises:
+            BudgetExceeded: the budget is too small; nothing was drawn.
+            RequestConflict: the request id was used for another question, or on other data.
+            RequestUnanswered: the request was charged before, and its answer was not stored.
+            LedgerError: the ledger cannot be used; nothing was drawn.
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> mechanism = PermuteAndFlip("0.1")
+        >>> Release("favourite", mechanism).draw(lambda: mechanism.select([0, 10**6])).value
+        1
+        """
+        charge = self.charge
+        if ledger is None:
+            if request_id is not None:
+                raise InvalidValue("request_id needs a ledger, which remembers it: give the ledger too")
+            return self._answer(sample(), None, None)
+        if not isinstance(ledger, Payer):
+            raise InvalidType(f"ledger must be a Ledger, got {type(ledger).__name__}: open it with Ledger(path)")
+        before = None if request_id is None else self._digest(content)
+        entry = ledger.charge(charge, request_id=request_id, content=before)
+        receipt = ledger.receipt(entry)
+        if entry.answer is not None:
+            return self._answer(decode_answer(entry.answer), entry.id, receipt)
+        value = sample()
+        # If the data changed meanwhile, the answer is of neither state, and is not repeated.
+        if request_id is not None and self._digest(content) == before:
+            ledger.store_answer(entry.id, encode_answer(value), content=before)
+        return self._answer(value, entry.id, receipt)
+
+    def _digest(self, content: Callable[[], str] | None) -> str | None:
+        """What a request must have in common with an earlier one. Epsilons that the ledger rounds alike differ."""
+        return None if content is None else f"{self.mechanism.epsilon} {content()}"
+
+    def _answer(self, value: Any, ledger_id: int | None, receipt: Receipt | None) -> Answer:
+        epsilon = self.mechanism.epsilon * self.count
+        return Answer(value, self.mechanism.name, self.guarantee, epsilon, ledger_id, receipt)
+
+
+def _mapping(what: Any) -> Mapping[str, Any]:
+    if not isinstance(what, Mapping):
+        raise InvalidType(f"what must be a text or a mapping of public parameters, got {type(what).__name__}")
+    return what
+
+
+def scores_digest(scores: Vector) -> str:
+    """The digest of scores in their order, for `content`. Equal scores have equal digests, whatever their types are."""
+    floats = _exact_floats(scores)
+    if floats is None:
+        items = scores.tolist() if isinstance(scores, np.ndarray) else scores
+        form, body = "rationals", ",".join(str(Fraction(item)) for item in items).encode("ascii")
+    else:
+        form, body = "floats", (floats + 0.0).astype("<f8").tobytes()  # zero has two signs, and loses one here
+    return hashlib.sha256(f"scores {form}:".encode("ascii") + body).hexdigest()
+
+
+def _exact_floats(scores: Vector) -> Floats | None:
+    """The scores as float64, if that rounds none of them."""
+    if not isinstance(scores, np.ndarray):
+        floats = [float_near(score) for score in scores]
+        equal = all(np.isfinite(near) and Fraction(near) == score for near, score in zip(floats, scores, strict=True))
+        return np.array(floats) if equal else None
+    if np.can_cast(scores.dtype, np.float64, "safe") and scores.dtype.kind == "f":
+        return scores.astype(np.float64)
+    small = int(scores.min()) >= -_SAFE_INTEGER and int(scores.max()) <= _SAFE_INTEGER
+    return scores.astype(np.float64) if scores.dtype.kind in "iub" and small else None
 
 
 def _plain(value: Any) -> Any:
@@ -67,6 +344,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
 
 
+# Answers as text and back, so that a ledger can repeat one: types and exact values are kept.
 _READERS: dict[str, Callable[[str], Any]] = {
     "decimal": decimal_from_text,
     "date": datetime.date.fromisoformat,
@@ -74,19 +352,19 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def text_of(value: Any) -> str:
+def encode_answer(value: Any) -> str:
     """The answer's value as JSON.
 
-    >>> text_of([datetime.date(2026, 1, 31), "flu"])
+    >>> encode_answer([datetime.date(2026, 1, 31), "flu"])
     '[{"date": "2026-01-31"}, "flu"]'
     """
     return json.dumps(_written(value))
 
 
-def value_of(text: str) -> Any:
-    """The value that `text_of` wrote.
+def decode_answer(text: str) -> Any:
+    """The value that `encode_answer` wrote.
 
-    >>> value_of('[{"date": "2026-01-31"}, "flu"]')
+    >>> decode_answer('[{"date": "2026-01-31"}, "flu"]')
     [datetime.date(2026, 1, 31), 'flu']
     """
     return _read(json.loads(text))
@@ -113,41 +391,3 @@ def _read(value: Any) -> Any:
     if kind == "groups":
         return {_read(group): _read(answer) for group, answer in content}
     return _READERS[kind](content)
-
-
-@dataclass(frozen=True)
-class Steps:
-    """What touches the private rows: a digest of what the question reads, and the draw."""
-
-    content: Callable[[], str]
-    draw: Callable[[], Any]
-
-
-def answered(  # noqa: PLR0913, PLR0917 - each step of the way
-    ledger: "Ledger",
-    empty: Answer,
-    mechanism: PermuteAndFlip,
-    what: Mapping[str, Any],
-    request_id: str | None,
-    steps: Steps,
-) -> Answer:
-    """The answer, drawn after its charge is on the disk; or the stored answer of the same request on the same data.
-
-    The charge names the very mechanism that draws. If drawing fails, the charge stays: nothing is ever refunded.
-    """
-    count = int(empty.epsilon / mechanism.epsilon)
-    content = None if request_id is None else _content(mechanism, steps)
-    entry = ledger.charge(Charge.of(mechanism, what, count), request_id=request_id, content=content)
-    paid = replace(empty, ledger_id=entry.id, receipt=ledger.receipt(entry))
-    if entry.answer is not None:
-        return replace(paid, value=value_of(entry.answer))
-    value = steps.draw()
-    # If the data changed meanwhile, the answer is of neither state, and is not repeated.
-    if request_id is not None and _content(mechanism, steps) == content:
-        ledger.store_answer(entry.id, text_of(value), content=content)
-    return replace(paid, value=value)
-
-
-def _content(mechanism: PermuteAndFlip, steps: Steps) -> str:
-    """What a request must have in common with the one before. Epsilons that the ledger rounds alike are different."""
-    return f"{mechanism.epsilon} {steps.content()}"

@@ -25,7 +25,7 @@ from dpselect.tables.duckdb.lists import arrow_list, key
 from dpselect.tables.questions import Neighbours, Sensitivity
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries as spark_queries
-from dpselect.tables.table import Questions
+from dpselect.tables.table import Table
 from tests import spark
 from tests.attacks.neighbouring.cases import WHO, Wanted
 from tests.attacks.neighbouring.check import Tally, described, exact_loss, loss_bound, search, shrunk
@@ -82,7 +82,7 @@ def equal_groups_allowed(monkeypatch):
 
     for engine in (duckdb_engine, spark_engine):
         monkeypatch.setattr(
-            engine, "different_values", lambda values, column, connection: public_values(values, column)
+            engine, "different_values", lambda values, column, _, name: public_values(values, column, name)
         )
     monkeypatch.setattr(duckdb_queries, "listed", duckdb_queries.cast_list)
     monkeypatch.setattr(spark_queries, "keys_of", every_key)
@@ -130,7 +130,7 @@ def one_direction_under_replace(monkeypatch):
 
 def shares_not_divided_by_groups(monkeypatch):
     """Every group gets the whole epsilon, and people are kept in as many groups as before."""
-    right = Questions._ask
+    right = Table._ask
 
     def ask(self, question, epsilon, request_id):
         if self._who.groups is None:
@@ -139,7 +139,7 @@ def shares_not_divided_by_groups(monkeypatch):
         object.__setattr__(single, "_drawn", self._drawn)
         return right(single, question, epsilon, request_id)
 
-    monkeypatch.setattr(Questions, "_ask", ask)
+    monkeypatch.setattr(Table, "_ask", ask)
 
 
 def people_kept_in_all_groups(monkeypatch):

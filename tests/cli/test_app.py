@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 import dpselect
+from dpselect import errors
+from dpselect.cli.console import clean_errors
 from tests.cli.conftest import Run
 
 PRIVATE = "48151623"
@@ -22,6 +25,33 @@ def process(*command: str, **environment: str) -> "subprocess.CompletedProcess[b
 def test_version(run: Run) -> None:
     result = run("--version")
     assert (result.code, result.out) == (0, f"dpselect {dpselect.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.InvalidValue, 2),
+        (errors.BudgetMismatch, 2),
+        (errors.UnitMismatch, 2),
+        (errors.RequestConflict, 2),
+        (errors.BudgetExceeded, 3),
+        (errors.LedgerError, 4),
+        (errors.LedgerCorrupt, 4),
+        (errors.RequestUnanswered, 4),
+        (errors.MissingExtra, 5),
+        (errors.EngineFailure, 6),
+    ],
+)
+def test_each_kind_of_failure_has_an_exit_code(error: type[errors.DPSelectError], code: int) -> None:
+    with pytest.raises(typer.Exit) as ended, clean_errors():
+        raise error("no")
+    assert ended.value.exit_code == code
+
+
+def test_help_lists_the_exit_codes(run: Run) -> None:
+    text = " ".join(run("--help").out.split())
+    assert "Exit codes: 0 success" in text
+    assert "3 not enough budget left" in text
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",)])

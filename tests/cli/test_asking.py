@@ -64,7 +64,7 @@ def test_top_is_in_order(run: Run, file: str) -> None:
     assert json.loads(run("top", file, "-k", "2", *rest, "--json").out) == {
         "value": ["asthma, severe", "flu"],
         "mechanism": "permute-and-flip",
-        "guarantee": "4-DP (pure), 2.27068-zCDP",
+        "guarantee": {"epsilon": "4", "zcdp": pytest.approx(2.2706705665)},
         "epsilon": "4",
         "ledger_id": None,
         "receipt": None,
@@ -125,6 +125,7 @@ def test_a_ledger_is_bound_to_its_unit_and_name(run: Run, file: str, tmp_path: P
         assert (refused.code, refused.out) == (2, "")
         assert words in refused.err
         assert "nothing was spent" in refused.err
+        assert "dataset=" not in refused.err
         assert len(refused.err.splitlines()) == 1
     assert Ledger(ledger).spent == Fraction(1, 5)
 
@@ -139,7 +140,7 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
     assert (refused.code, refused.out) == (3, "")
     assert "exceeds what is left of the budget, 0.4 of 1" in refused.err
     told = json.loads(run(*ask, "--epsilon", "0.4", "--json", "--request-id", "again").out)
-    assert told["ledger_id"] == json.loads(told["receipt"])["id"] == 2
+    assert told["ledger_id"] == told["receipt"]["id"] == 2
     assert json.loads(run(*ask, "--epsilon", "0.4", "--json", "--request-id", "again").out) == told
     assert run(*ask, "--epsilon", "0.4", "--budget", "2").code == 2
     assert run(*ask[:-2], "--epsilon", "0.4", "--budget", "2").code == 2
@@ -155,8 +156,14 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
         ),
         ("mode FILE --column ward --candidates 1,2 --epsilon 0", "epsilon must be > 0"),
         ("mode FILE --column ward --candidates 1 --epsilon 1 --person who", "person 'who' is not in the table"),
-        ("mode FILE --column ward --candidates ./codes_typo.txt --epsilon 1", "one value is no choice"),
+        ("mode FILE --column ward --candidates ./codes_typo.txt --epsilon 1", "one value leaves no choice"),
         ("mode FILE --column ward --candidates 1,1 --epsilon 1", "candidates must be different values"),
+        (
+            "mode FILE --column ward --candidates 1,2 --epsilon 1 --group-by ward --groups 1,1",
+            "groups must be different values",
+        ),
+        ("mode FILE --column ward --candidates 1,2 --epsilon 1 --request-id x", "--request-id belongs to a ledger"),
+        ("mode FILE --column ward --candidates 1,2 --epsilon 1 --ledger no.ledger", "give --budget to create it"),
         ("mode FILE --column ward --candidates 1 --epsilon 1 --neighbours none", "neighbours must be"),
         ("mode FILE --column ward --candidates 1 --epsilon 1 --engine excel", "engine must be"),
         ("top FILE -k 3 --column ward --candidates 1,2 --epsilon 1", "k must be from 1 to the number of candidates"),

@@ -46,9 +46,9 @@ def records(run: Run, *options: object) -> list[dict[str, Any]]:
     return found
 
 
-def is_refused(result: Result, message: str) -> bool:
+def is_refused(result: Result, message: str, code: int = 2) -> bool:
     one_line = len(result.err.splitlines()) == 1
-    return result.code == 2 and result.out == "" and one_line and result.err.startswith(f"error: {message}")
+    return result.code == code and result.out == "" and one_line and result.err.startswith(f"error: {message}")
 
 
 @pytest.mark.parametrize("options", [(), ("--sensitivity", "3", "--monotonic")])
@@ -161,7 +161,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
     """Before the file is read: it does not exist."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("compare", tmp_path / "none.csv", "--epsilon", "1", "--plot", tmp_path / "a.png")
-    assert is_refused(result, "--plot needs matplotlib: pip install 'dpselect[plot]'")
+    assert is_refused(result, "--plot needs matplotlib: pip install 'dpselect[plot]'", code=5)
 
 
 def test_without_matplotlib_the_table_is_printed(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ COMMANDS = {
     "quantile groups": f"quantile {ASKED} --level 0.5 --lower 0 --upper 9 --group-by d --groups {NAME}bad.txt",
     "quantile ledger": f"quantile {ASKED} --level 0.5 --lower 0 --upper 9 --ledger {NAME}bad.txt --budget 1",
     "select file": f"select {NAME}none.csv --epsilon 1",
+    "select ledger": f"select {SCORES} --epsilon 1 --ledger {NAME}bad.txt --budget 1",
     "plan scores": f"plan --scores {SCORES} --epsilon 1",
     "compare file": f"compare {NAME}none.csv --epsilon 1",
     "compare plot": f"compare {SCORES} --epsilon 1,2 --plot {NAME}.png",

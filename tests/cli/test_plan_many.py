@@ -105,5 +105,5 @@ def test_delta_with_a_wanted_error_starts_from_the_epsilon_that_it_needs(run: Ru
 def test_without_dp_accounting_delta_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     result = run("plan", "--candidates", "10", "--epsilon", "1", "--delta", "1e-6")
-    assert (result.code, result.out) == (2, "")
+    assert (result.code, result.out) == (5, "")
     assert result.err == "error: (epsilon, delta) needs dp-accounting: pip install 'dpselect[accounting]'\n"

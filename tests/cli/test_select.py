@@ -1,10 +1,11 @@
 import json
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax
 from dpselect.errors import BitsExhausted
 from tests.cli.conftest import Run
 
@@ -47,11 +48,53 @@ def test_json_has_the_answer_and_the_exact_parameters(run: Run, file: Path, mech
         "candidate": "ä [b]",
         "index": 1,
         "mechanism": mechanism,
-        "epsilon": "1/10",
+        "epsilon": "0.1",
         "sensitivity": "1/3",
         "monotonic": True,
-        "guarantee": str(MECHANISMS[mechanism]("0.1").guarantee),
+        "guarantee": {"epsilon": "0.1", "zcdp": MECHANISMS[mechanism]("0.1").guarantee.zcdp},
+        "ledger_id": None,
+        "receipt": None,
     }
+
+
+def test_a_ledger_is_charged_before_the_choice(run: Run, file: Path, tmp_path: Path) -> None:
+    file.write_text("label,score\nx,0\nwinner,1000000000\n")
+    ledger = tmp_path / "a.ledger"
+    ask = ("select", file, "--mechanism", "exponential", "--monotonic", "--ledger", ledger)
+    first = run(*ask, "--epsilon", "0.6", "--budget", "1")
+    assert (first.code, first.err) == (0, "")
+    assert first.out.splitlines()[0] == "winner"
+    assert first.out.endswith("; ledger entry 1\n")
+    [entry] = Ledger(ledger).entries()
+    assert (entry.mechanism, entry.epsilon) == ("exponential", Fraction(3, 5))
+    assert entry.what == {"question": "select", "candidates": 2, "sensitivity": "1", "monotonic": True}
+    refused = run(*ask, "--epsilon", "0.6")
+    assert (refused.code, refused.out) == (3, "")
+    assert Ledger(ledger).spent == Fraction(3, 5)
+
+
+def test_a_request_is_repeated_on_the_same_scores_only(run: Run, file: Path, tmp_path: Path) -> None:
+    file.write_text("\n".join(["1"] * 50))
+    ask = ("select", file, "--epsilon", "0.1", "--ledger", tmp_path / "a.ledger", "--request-id", "r", "--json")
+    first = run(*ask, "--budget", "1")
+    assert json.loads(first.out)["receipt"]["id"] == 1
+    assert {run(*ask).out for _ in range(5)} == {first.out}
+    file.write_text("\n".join(["1"] * 49 + ["2"]))
+    refused = run(*ask)
+    assert (refused.code, refused.out) == (2, "")
+    assert "on other data" in refused.err
+    assert Ledger(tmp_path / "a.ledger").spent == Fraction(1, 10)
+
+
+def test_a_ledger_of_another_data_set_is_refused(run: Run, file: Path, tmp_path: Path) -> None:
+    file.write_text("1\n2\n")
+    ask = ("select", file, "--epsilon", "0.1", "--ledger", tmp_path / "a.ledger")
+    assert run(*ask, "--budget", "1", "--dataset", "survey").code == 0
+    assert run(*ask, "--dataset", "survey").code == 0
+    for other in ((), ("--dataset", "x")):
+        refused = run(*ask, *other)
+        assert (refused.code, refused.out) == (2, "")
+        assert "belongs to the data set 'survey'" in refused.err
 
 
 def test_json_without_labels(run: Run, file: Path) -> None:
@@ -211,6 +254,10 @@ def test_a_path_that_cannot_be_opened(run: Run, tmp_path: Path) -> None:
             ("--epsilon", "1", "--column", "a", "--label", " a"),
             "error: --label and --column must name different columns",
         ),
+        (("--epsilon", "1", "--budget", "1"), "error: --budget belongs to a ledger: name its file with --ledger"),
+        (("--epsilon", "1", "--request-id", "r"), "error: --request-id belongs to a ledger"),
+        (("--epsilon", "1", "--dataset", "d"), "error: --dataset belongs to a ledger"),
+        (("--epsilon", "1", "--ledger", "no.ledger"), "error: there is no ledger no.ledger: give --budget to create"),
         (("--epsilon", "1", "--mechanism", "best"), "--mechanism"),
         ((), "--epsilon"),
     ],

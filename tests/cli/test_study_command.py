@@ -37,7 +37,7 @@ def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypa
     [
         (("--runs", "1"), "runs must be a whole number from 2"),
         (("--seed", "x"), "seed must be a number"),
-        (("--data", "/no/such/folder"), "--data: '/no/such/folder' is no folder"),
+        (("--data", "/no/such/folder"), "data: '/no/such/folder' is not a folder"),
     ],
 )
 def test_bad_options_are_refused(run: Run, tmp_path: Path, options: tuple[str, ...], message: str) -> None:

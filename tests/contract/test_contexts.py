@@ -15,8 +15,9 @@ import pytest
 
 import dpselect
 from dpselect import PermuteAndFlip, errors
+from dpselect._validate import withheld
 from dpselect.cli.options import imported
-from dpselect.errors import DPSelectError, EngineFailure, InvalidValue, withheld
+from dpselect.errors import DPSelectError, EngineFailure, InvalidValue
 from dpselect.score_files import read_scores
 from dpselect.streaming.summary import Summary
 from dpselect.tables.spark.csv_lines import LineReader, Range
@@ -25,7 +26,7 @@ from tests.carried import carried
 
 SOURCE = Path(dpselect.__file__).parent
 ROOMS = ("tables", "audit", "tuning", "cli", "mechanisms", "streaming", "explore")
-FILES = ("_scores.py", "score_files.py", "_column_names.py", "errors.py", "release.py")
+FILES = ("_scores.py", "score_files.py", "_column_names.py", "errors.py", "_validate.py", "release.py")
 
 # Errors of this package say nothing of the data, by their own tests; of the system's, only a path or a module's name.
 OURS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"NotExact", "NotFinite", "TooLong"}
@@ -36,6 +37,7 @@ PUBLIC = {
     ("tables/schema.py", "value_from_text"): "a candidate of the command line",
     ("tables/spark/session.py", "session"): "before there is a table",
     ("tables/spark/session.py", "check_workers"): "a job without data",
+    ("release.py", "from_json"): "a receipt",
     ("cli/tables.py", "_items"): "a public list",
     ("cli/tables.py", "_file_lines"): "a public list",
     ("cli/ledger.py", "_read_receipt"): "a receipt",

@@ -13,7 +13,7 @@ import pytest
 from dpselect import Ledger, PrivacyUnit
 from dpselect.errors import BudgetMismatch, InvalidType, InvalidValue, LedgerError, UnitMismatch
 from dpselect.ledger import Charge
-from dpselect.ledger.store import opened
+from dpselect.ledger.store import open_connection
 
 UNITS = [
     PrivacyUnit(person, neighbours) for person in (None, "patient", "visit") for neighbours in ("add-remove", "replace")
@@ -168,12 +168,11 @@ def test_only_the_owner_may_read_a_new_ledger(tmp_path: Path, umask: int, monkey
             seen.add((file.name.rsplit(".", 1)[-1], stat.S_IMODE(file.stat().st_mode)))
 
     def watched(path: Path, mode: str) -> sqlite3.Connection:
-        connection = opened(path, mode)
+        connection = open_connection(path, mode)
         connection.set_trace_callback(look)
         return connection
 
-    monkeypatch.setattr("dpselect.ledger.store.opened", watched)
-    monkeypatch.setattr("dpselect.ledger.store.opened", watched)
+    monkeypatch.setattr("dpselect.ledger.store.open_connection", watched)
     before = os.umask(umask)
     try:
         ledger = Ledger(tmp_path / "a.ledger", budget=1)
@@ -193,9 +192,9 @@ def test_the_file_is_closed_to_others_before_anything_is_written(
     def watched(path: Path, mode: str) -> sqlite3.Connection:
         if path.name.endswith(".new"):
             seen.append((stat.S_IMODE(path.stat().st_mode), path.stat().st_size))
-        return opened(path, mode)
+        return open_connection(path, mode)
 
-    monkeypatch.setattr("dpselect.ledger.store.opened", watched)
+    monkeypatch.setattr("dpselect.ledger.store.open_connection", watched)
     before = os.umask(0)
     try:
         Ledger(tmp_path / "a.ledger", budget=1)

@@ -13,10 +13,10 @@ from dpselect.mechanisms import flips, gaps
 from dpselect.mechanisms import flips as hot
 from dpselect.mechanisms.flips import OpenCoins, find_hot, flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, block_maxima, gaps_of
-from dpselect.sampling.bits import ScriptedBits
 from dpselect.sampling.draws import Draws
 from tests.branching import distribution
 from tests.reference import ball
+from tests.scripted import ScriptedBits
 
 UNIT = Rate(Fraction(1))
 

@@ -8,9 +8,9 @@ import pytest
 from dpselect.mechanisms import noisy_max
 from dpselect.mechanisms.gaps import Rate, RowGaps, gaps_of
 from dpselect.mechanisms.noisy_max import choose_noisy_max, choose_noisy_max_in_rows
-from dpselect.sampling.bits import ScriptedBits
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.noise import HUGE, WIDTH, upper_bounds
+from tests.scripted import ScriptedBits
 
 UNIT = Rate(Fraction(1))
 

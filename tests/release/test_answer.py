@@ -35,7 +35,7 @@ def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
     items = candidates.tolist()[:1] if hasattr(candidates, "tolist") else candidates[:1]
     table = opened({"x": items if kind != "whole" else [1], "g": ["p"]})
     k = len(plain)
-    groups = table.group_by("x", candidates=candidates)
+    groups = table.group_by("x", groups=candidates)
     for answer in (
         table.mode("x", candidates=candidates, epsilon="0.1"),
         table.top_k("x", k, candidates=candidates, epsilon=1),
@@ -68,10 +68,10 @@ def test_an_answer_holds_what_is_public_and_the_choice():
         "receipt",
     ]
     assert repr(answer) == (
-        "Answer(value='a', mechanism='permute-and-flip', guarantee='1/10-DP (pure), 0.00483742-zCDP',"
-        " epsilon='1/10', ledger_id=None)"
+        "Answer(value='a', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00483742-zCDP',"
+        " epsilon='0.1', ledger_id=None)"
     )
-    assert "731" not in repr(table) + repr(table.group_by("x", candidates=["a"])) + repr(vars(answer))
+    assert "731" not in repr(table) + repr(table.group_by("x", groups=["a"])) + repr(vars(answer))
     with pytest.raises(AttributeError):
         answer.value = "b"
 
@@ -88,7 +88,7 @@ def test_the_guarantee_of_top_k_adds_up(k):
 def test_the_guarantee_of_groups_counts_those_of_one_person():
     table = opened({"x": [1], "g": [1], "who": [1]}, person="who")
     each = dpselect.PermuteAndFlip(1)
-    one = table.group_by("g", candidates=range(9)).median("x", lower=0, upper=9, epsilon=1)
+    one = table.group_by("g", groups=range(9)).median("x", lower=0, upper=9, epsilon=1)
     assert one.guarantee == each.guarantee
-    three = table.group_by("g", candidates=range(9), max_groups=3).median("x", lower=0, upper=9, epsilon=3)
+    three = table.group_by("g", groups=range(9), max_groups=3).median("x", lower=0, upper=9, epsilon=3)
     assert three.guarantee == each.guarantee.times(3)

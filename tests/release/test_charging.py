@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpselect import BudgetExceeded, Ledger, PermuteAndFlip, open_table
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, LedgerError, RequestConflict
 from dpselect.mechanisms.registry import KINDS, MechanismName
-from dpselect.release import text_of, value_of
+from dpselect.release import decode_answer, encode_answer
 from dpselect.tables.duckdb.engine import DuckDBEngine
 from tests.statistical.goodness import assert_fits, assert_rejected
 
@@ -39,7 +39,7 @@ def questions(table):
     """Every question, as a function of epsilon and request id."""
     money = {"lower": 0, "upper": 10, "step": Decimal("0.25")}
     days = {"lower": datetime.date(2026, 1, 1), "upper": datetime.date(2026, 12, 31)}
-    grouped = table.group_by("county", candidates=["n", "s"], max_groups=2)
+    grouped = table.group_by("county", groups=["n", "s"], max_groups=2)
     return {
         "mode": lambda **ask: table.mode("code", candidates=CODES, **ask),
         "top_k": lambda **ask: table.top_k("code", 2, candidates=CODES, **ask),
@@ -200,6 +200,6 @@ scalars = (
 
 @given(scalars | st.lists(scalars) | st.dictionaries(scalars, scalars | st.lists(scalars)))
 def test_stored_values_come_back_as_they_were(value):
-    back = value_of(text_of(value))
+    back = decode_answer(encode_answer(value))
     assert back == value
     assert type(back) is type(value)

@@ -82,9 +82,7 @@ QUESTIONS = {
     "mode": lambda table, **ask: table.mode("code", candidates=CODES, **ask),
     "top_k": lambda table, **ask: table.top_k("code", 2, candidates=CODES, **ask),
     "median": lambda table, **ask: table.median("cost", lower=0, upper=9, **ask),
-    "groups": lambda table, **ask: table.group_by("county", candidates=["n", "s"]).mode(
-        "code", candidates=CODES, **ask
-    ),
+    "groups": lambda table, **ask: table.group_by("county", groups=["n", "s"]).mode("code", candidates=CODES, **ask),
 }
 READ = {
     "mode": ("who", "code"),

@@ -20,7 +20,8 @@ from dpselect.sampling.arrival import (
     earliest,
     float_bounds,
 )
-from dpselect.sampling.bits import ScriptedBits, SystemEntropy
+from dpselect.sampling.bits import SystemEntropy
+from tests.scripted import ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 SIZES = [1, 2, 3, 1000, 2**32 + 1, 2**53 + 1, 2**63, 2**64 - 1]
@@ -47,7 +48,7 @@ def ball(number: float | Fraction) -> arb:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("prefix", PREFIXES)
-@pytest.mark.parametrize("deeper", [0, 1])
+@pytest.mark.parametrize("deeper", [0, 1, 3])
 def test_brackets_enclose_the_truth(prefix, size, deeper):
     for exponent in EXPONENTS:
         arrival = Arrival(exponent, size, prefix)
@@ -107,12 +108,15 @@ def test_overflowed_exponents_claim_no_upper_bound():
     assert low[0] == pytest.approx(1.7e308)
     assert low[2] == -math.inf
     assert math.isfinite(high[1])
+    _, high = float_bounds(np.array([5.0, 5.0]), np.array([2.0**100, 2.0**101]), np.ones(2))
+    assert np.isfinite(high).tolist() == [True, False]
 
 
 def test_prefixes_are_the_first_bits():
     zeros = np.array([0, 8, 0], np.uint8)
     script = ["1" * 64, "1" * 64, "0" * 52 + "1" + "1" * 11]
     assert draw_prefixes(zeros, ScriptedBits("".join(script))).tolist() == [2.0**53 - 1, 2.0**45 - 1, 1.0]
+    assert draw_prefixes(np.array([53], np.uint8), ScriptedBits("1" * 64)).tolist() == [0.0]
     assert draw_prefixes(np.array([8, 0], np.uint8), ScriptedBits("0" * 128)).tolist() == [0.0, 0.0]
     assert draw_prefixes(np.array([], np.uint8), ScriptedBits("")).tolist() == []
 
@@ -185,6 +189,7 @@ def test_clear_contests_need_no_bits():
     }
     assert earliest(arrivals, ScriptedBits("")) == 1
     assert earliest({7: Arrival(Fraction(1), 1, 0)}, ScriptedBits("")) == 7
+    assert earliest({0: Arrival(Fraction(0), 1, 2**52), 1: Arrival(Fraction(0), 2**30, 2**52)}, ScriptedBits("")) == 1
 
 
 def test_huge_exponents_are_decided_exactly():
@@ -254,3 +259,29 @@ def test_each_comes_first_with_its_chance(gap, sizes):
     assert_fits(counts, [chance(p), 1 - chance(p)])
     wrong = chance(p * math.exp(-0.3) if gap else 0.8)
     assert_rejected(counts, [wrong, 1 - wrong], truth=[chance(p), 1 - chance(p)])
+
+
+def test_the_ends_of_v():
+    """Only zeros so far: no lower bound. Only ones: the upper bound is that of V = 1, the exponent itself."""
+    low, high = float_bounds(np.array([0.0, 2.0**53 - 1]), np.array([3.0, 3.0]), np.array([5.0, 5.0]))
+    assert np.isneginf(low[0])
+    assert 3 < high[1] < 3 + 1e-9
+
+
+def test_brackets_at_the_ends_of_v():
+    exponent = Fraction(1, 3)
+    assert Arrival(exponent, 7, 0).bracket()[0] is None
+    low, high = Arrival(exponent, 7, 2**DEPTH - 1).bracket()
+    assert high == exponent
+    assert low < exponent
+
+
+def test_more_bits_are_put_behind():
+    finer = Arrival(Fraction(1), 3, 5).refined(ScriptedBits("0" * 63 + "1"))
+    assert finer == Arrival(Fraction(1), 3, 5 * 2**64 + 1, DEPTH + 64)
+
+
+def test_v_of_zeros_loses_no_contest_before_its_time():
+    arrivals = {0: Arrival(Fraction(50), 1, 0), 1: Arrival(Fraction(0), 1, 2**52)}
+    assert earliest(arrivals, ScriptedBits("0" * 63 + "1" + "0" * 64)) == 0
+    assert earliest(arrivals, ScriptedBits("1" * 64 + "0" * 64)) == 1

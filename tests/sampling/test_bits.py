@@ -1,5 +1,9 @@
-"""Sources of bits."""
+"""Sources of bits, and the uniform indices and orders that are made of them."""
 
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
 from functools import reduce
 from operator import or_
 
@@ -7,7 +11,9 @@ import numpy as np
 import pytest
 
 from dpselect.errors import BitsExhausted
-from dpselect.sampling.bits import ScriptedBits, SystemEntropy
+from dpselect.sampling.bits import SystemEntropy, index, indices, indices_below, random_order
+from tests.branching import distribution
+from tests.scripted import ScriptedBits
 from tests.statistical.goodness import assert_fits
 
 
@@ -45,3 +51,77 @@ def test_system_bits_are_fair():
     for _ in range(20_000):
         counts[SystemEntropy().bits(3)] += 1
     assert_fits(counts, np.full(8, 1 / 8))
+
+
+@pytest.mark.parametrize("bound", range(1, 18))
+def test_index_is_uniform_over_all_scripts(bound):
+    width = (bound - 1).bit_length()
+    outcomes = Counter()
+    for script in itertools.product("01", repeat=width):
+        try:
+            outcomes[index(bound, ScriptedBits(script))] += 1
+        except BitsExhausted:
+            outcomes["refused"] += 1
+    assert all(outcomes[candidate] == 1 for candidate in range(bound))
+    assert outcomes["refused"] == 2**width - bound
+
+
+def test_index_draws_again_after_a_refusal():
+    assert index(5, ScriptedBits("111" + "110" + "100")) == 4
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 8, 200])
+def test_indices_below_keep_the_leading_bits_that_fit(bound):
+    width = (bound - 1).bit_length()
+    for value in range(2**width):
+        word = f"{value:0{width}b}" if width else ""
+        drawn = indices_below(bound, 1, ScriptedBits(word + "1" * (32 - width)))
+        assert drawn.tolist() == ([value] if value < bound else [])
+
+
+def test_indices_below_uses_long_words_for_long_bounds():
+    for width in (33, 40, 62):
+        assert indices_below(2**width, 1, ScriptedBits("1" * width + "0" * (64 - width))).tolist() == [2**width - 1]
+    assert indices_below(2**32, 1, ScriptedBits("1" * 32)).tolist() == [2**32 - 1]
+
+
+@pytest.mark.parametrize("bounds", [[1], [2], [3, 1, 7], [2**32, 5], [65, 64, 63]])
+def test_indices_refuse_and_repeat_one_by_one(bounds):
+    """Each bound reads the leading bits of its own word; those refused read a further word."""
+    values = [bound - 1 for bound in bounds]
+    opened = [(bound, value) for bound, value in zip(bounds, values, strict=True) if bound > 1]
+    refused = [bound for bound, _ in opened if bound & (bound - 1)]
+    script = "1" * 32 * len(opened)
+    for bound in refused:
+        width = (bound - 1).bit_length()
+        script += f"{bound - 1:0{width}b}".ljust(32, "0")
+    assert indices(np.array(bounds), ScriptedBits(script)).tolist() == values
+
+
+@pytest.mark.parametrize("count", range(5))
+def test_orders_are_uniform(count):
+    found = distribution(lambda draws: tuple(random_order(count, draws.index)))
+    orders = list(itertools.permutations(range(count)))
+    assert found == dict.fromkeys(orders, Fraction(1, len(orders)))
+
+
+def test_an_order_is_drawn_as_it_is_walked():
+    """The first numbers of an order of 10**18 cost as many draws, and no memory."""
+    asked = []
+    order = random_order(10**18, lambda bound: asked.append(bound) or bound // 3)
+    first = list(itertools.islice(order, 4))
+    assert asked == [10**18, 10**18 - 1, 10**18 - 2, 10**18 - 3]
+    assert Counter(first).most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize("count", range(6))
+def test_every_sequence_of_draws_gives_an_order_of_its_own(count):
+    bounds = list(range(count, 0, -1))
+    orders = set()
+    for draws in itertools.product(*map(range, bounds)):
+        asked = []
+        drawn = iter(draws)
+        orders.add(tuple(random_order(count, lambda bound: asked.append(bound) or next(drawn))))  # noqa: B023
+        assert asked == bounds
+    assert orders == set(itertools.permutations(range(count)))
+    assert len(orders) == math.factorial(count)

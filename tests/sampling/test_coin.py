@@ -1,5 +1,6 @@
 """The coin by its bits: what is decided when, against flint's balls, and with a filter that is made to doubt."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -9,9 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect.errors import BitsExhausted
-from dpselect.sampling.bits import ScriptedBits
-from dpselect.sampling.coin import MARGIN, coin, coins
+from dpselect.sampling import coin as coin_module
+from dpselect.sampling.coin import MARGIN, coin, coin_between, coins
+from dpselect.sampling.draws import Draws
+from tests.branching import BranchingDraws, Refused, distribution, heads_probability
 from tests.sampling.test_enclosure import true_floor
+from tests.scripted import ScriptedBits
+from tests.statistical.goodness import assert_fits
 
 EXPONENTS = [
     Fraction(1, 2**1074),
@@ -184,3 +189,51 @@ def test_numpys_exp_is_far_inside_the_margin():
 
 def test_the_margin_covers_the_errors_that_its_comment_adds_up():
     assert MARGIN >= 64 * 2.0**-50.9 + 256 * 2.0**-52
+
+
+@pytest.mark.parametrize(("near", "further"), list(itertools.product([0, 1, 2, 5], [1, 2, 6])))
+def test_a_race_has_the_conditional_probability(near, further, monkeypatch):
+    """A round that starts over is left out, as `Refused` does: what it then does is what it did before."""
+
+    def one_round(draws):
+        flips = iter([near, further])
+
+        def coin(exponent, _):
+            wanted = next(flips, None)
+            if wanted is None:
+                raise Refused
+            assert exponent == wanted
+            return draws.coin(heads_probability(exponent))
+
+        monkeypatch.setattr(coin_module, "coin", coin)
+        return coin_between(Fraction(near), Fraction(further), draws.source)
+
+    a, ab = heads_probability(near), heads_probability(near + further)
+    found = distribution(one_round)
+    assert found.get(True, 0) == (a - ab) / (1 - ab)
+    assert (near == 0) == (found.get(True, 0) == 1), "the best is always a head"
+
+
+def test_the_race_reads_bits():
+    ones, zeros = "1" * 32, "0" * 32
+    quarter = Fraction(14, 10)  # exp(-1.4) is about 0.2466: heads is a U below it
+    assert coin_between(quarter, quarter, ScriptedBits(ones)) is False
+    assert coin_between(quarter, quarter, ScriptedBits(zeros + ones)) is True
+    assert coin_between(quarter, quarter, ScriptedBits(zeros + zeros + zeros + ones)) is True, "after a second round"
+    assert coin_between(Fraction(0), quarter, ScriptedBits(zeros + zeros + ones)) is True
+
+
+def test_the_race_of_the_operating_system():
+    draws = Draws()
+    near, further = Fraction(1, 2), Fraction(1, 3)
+    heads = sum(draws.flip_between(near, further) for _ in range(4000))
+    probability = (2.718281828459045**-0.5 - 2.718281828459045 ** -(5 / 6)) / (1 - 2.718281828459045 ** -(5 / 6))
+    assert_fits([heads, 4000 - heads], [probability, 1 - probability])
+    flips = sum(draws.flip(near) for _ in range(4000))
+    assert_fits([flips, 4000 - flips], [2.718281828459045**-0.5, 1 - 2.718281828459045**-0.5])
+
+
+def test_branching_draws_have_all_draws():
+    """The tests' draws stand in for each that the lazy mechanisms ask for."""
+    for name in ("flip", "flip_between", "index"):
+        assert getattr(BranchingDraws, name) is not getattr(Draws, name)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dpselect.errors import BitsExhausted
-from dpselect.sampling.bits import ScriptedBits, SystemEntropy
+from dpselect.sampling.bits import SystemEntropy
 from dpselect.sampling.geometric import MARGIN, geometric, geometrics, successes
+from tests.scripted import ScriptedBits
 from tests.statistical.goodness import assert_fits
 
 

@@ -7,7 +7,7 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from dpselect.errors import BitsExhausted
-from dpselect.sampling.bits import ScriptedBits, SystemEntropy
+from dpselect.sampling.bits import SystemEntropy
 from dpselect.sampling.noise import (
     MARGIN,
     WIDTH,
@@ -18,6 +18,7 @@ from dpselect.sampling.noise import (
     largest,
     upper_bounds,
 )
+from tests.scripted import ScriptedBits
 
 
 def size(numerator: int, depth: int) -> arb:

@@ -120,6 +120,15 @@ def test_flags_come_back_as_they_were(label, monotonic):
         Summary.from_arrow(pa.Table.from_pylist([{**row, "label": "true"}]))
 
 
+@pytest.mark.parametrize(("label", "text"), [("a", "['a']"), ("a", "1"), (7, "0x7"), (None, "()"), (Decimal(1), "1_0")])
+def test_a_label_of_another_type_or_text_is_refused(label, text):
+    watched = UNIT.summary()
+    watched.update([1], labels=[label])
+    row = watched.to_arrow().to_pylist()[0]
+    with pytest.raises(InvalidValue, match="not of a summary"):
+        Summary.from_arrow(pa.Table.from_pylist([{**row, "label": text}]))
+
+
 @pytest.mark.parametrize(
     "column", ["epsilon", "monotonic", "maximum", "exponent", "heads", "prefix", "depth", "label_kind"]
 )

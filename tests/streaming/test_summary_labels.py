@@ -138,7 +138,7 @@ def test_writability_is_merged_whichever_head_stays(chosen, foreign_first):
 
 
 def test_every_writable_type_is_written():
-    assert {type_ for type_, _, _ in _LABELS.values()} == WRITABLE
+    assert set(_LABELS) == WRITABLE
 
 
 def test_lone_surrogates_are_written():
@@ -191,6 +191,7 @@ LABELS = {
     "categories": (pd.Series(["a", "b"], dtype="category"), "b"),
     "pandas, Arrow": (pd.Series(["a", "b"], dtype="string[pyarrow]"), "b"),
     "polars categories": (pl.Series(["a", "b"], dtype=pl.Categorical), "b"),
+    "polars, 128 bits": (pl.Series([1, 2**100], dtype=pl.Int128), 2**100),
     "numbers": (np.array([1, 2], np.float16), 2.0),
     "Arrow, microseconds": (pa.array([1, 2], pa.timestamp("us")), datetime.datetime(1970, 1, 1, 0, 0, 0, 2)),
     "Arrow, milliseconds and zoned": (
@@ -240,6 +241,11 @@ def test_many_labels_are_as_many_as_scores():
     made = CERTAIN.summary()
     made.update([*range(299), 10_000], [f"label{i}" for i in range(300)])
     assert made.result() == "label299"
+
+
+def test_a_label_may_be_any_object():
+    assert watched(pd.MultiIndex.from_tuples([(1, 2), (3, 4)])).result() == (3, 4)
+    assert watched(pl.Series([int, str], dtype=pl.Object)).result() is str
 
 
 @pytest.mark.parametrize("kind", [list, pd.Series, lambda labels: np.array(labels, object)])

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 import dpselect
 from dpselect.tables import questions as ranks
-from dpselect.tables.candidates import public_values
-from dpselect.tables.grid import public_grid
+from dpselect.tables.candidates import public_grid, public_values
 from dpselect.tables.schema import Kind
 
 
@@ -58,7 +57,7 @@ def quantile_scores(table, column, level, *, lower, upper, step=1):
     found = table.columns[column]
     grid = public_grid(lower, upper, step, found)
     data = table._engine.places(found, grid, table._who)
-    lists = [expanded(*ranks.runs(d, grid.size, Fraction(level))) for d in data]
+    lists = [expanded(*ranks.quantile_score_runs(d, grid.size, Fraction(level))) for d in data]
     return lists[0] if table._who.groups is None else lists
 
 
@@ -71,5 +70,5 @@ def repeated(rows, times, **options):
     size = len(next(iter(rows.values())))
     copies = {name: values * times for name, values in rows.items()}
     return opened({**copies, "copy": np.repeat(np.arange(times), size)}, **options).group_by(
-        "copy", candidates=range(times)
+        "copy", groups=range(times)
     )

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect.errors import DPSelectError, InvalidValue
 from dpselect.tables import files
-from tests.tables import test_sources
+from tests.tables.duckdb import test_sources
 from tests.tables.looking import counts
 
 CANARY = "canary7310"
@@ -362,7 +362,7 @@ def test_the_values_of_folders_are_read_as_the_question_needs(tmp_path):
     assert list(table.columns) == [*test_sources.ROWS, "year", "month"]
     assert counts(table, "year", [2023, 2024, 2025]) == [3, 3, 0]
     assert counts(table, "month", ["1", "01"]) == [0, 3]
-    grouped = table.group_by("year", candidates=[2023, 2024], max_groups=2)
+    grouped = table.group_by("year", groups=[2023, 2024], max_groups=2)
     assert counts(grouped, "code", ["I10"]) == [[2], [2]]
     assert counts(dpselect.open_table(tmp_path, person="month"), "code", ["I10"]) == [2]
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.tables import GroupedTable, Table
 from dpselect.tables.questions import Quantile, TopK
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import counts, opened, places
@@ -18,7 +19,7 @@ def kept_groups(people, most):
     """In which groups each of so many people, who are in all of them, is kept in one call."""
     rows = {"who": np.repeat(np.arange(people), 4), "place": GROUPS * people}
     table = opened(rows | {"x": rows["who"]}, person="who")
-    found = np.array(counts(table.group_by("place", candidates=GROUPS, max_groups=most), "x", range(people)))
+    found = np.array(counts(table.group_by("place", groups=GROUPS, max_groups=most), "x", range(people)))
     return [tuple(np.flatnonzero(column).tolist()) for column in found.T]
 
 
@@ -48,23 +49,23 @@ def test_only_public_groups_and_candidates_use_up_the_limit():
     """Rows outside of the groups, without a candidate or missing do not push out those that count."""
     rows = {"who": [1] * 6, "g": ["a", "z", None, "b", "b", "c"], "x": [5, 5, 5, 9, None, None]}
     for _ in range(8):
-        table = opened(rows, person="who").group_by("g", candidates=["a", "b", "c"])
+        table = opened(rows, person="who").group_by("g", groups=["a", "b", "c"])
         assert counts(table, "x", [5]) == [[1], [0], [0]]
-    table = opened(rows, person="who").group_by("g", candidates=["b", "c", "z"], max_groups=2)
+    table = opened(rows, person="who").group_by("g", groups=["b", "c", "z"], max_groups=2)
     assert places(table, "x", 0, 10) == [[(9, False, 1)], [], [(5, False, 1)]]
 
 
 def test_a_person_counts_once_in_a_group_and_candidate():
     rows = {"who": [1, 1, 1, 2, None], "g": ["a"] * 5, "x": [5, 5, 6, 5, 5]}
-    table = opened(rows, person="who").group_by("g", candidates=["a", "b"])
+    table = opened(rows, person="who").group_by("g", groups=["a", "b"])
     assert counts(table, "x", [5, 6]) == [[2, 1], [0, 0]]
     assert places(table, "x", 0, 9) == [[(5, False, 2)], []]
-    alone = opened(rows).group_by("g", candidates=["a", "b"])
+    alone = opened(rows).group_by("g", groups=["a", "b"])
     assert counts(alone, "x", [5, 6]) == [[4, 1], [0, 0]]
 
 
 def test_every_public_group_gets_an_answer():
-    table = opened({"g": ["a", "a"], "x": [5, 5]}).group_by("g", candidates=["c", "a", "b"])
+    table = opened({"g": ["a", "a"], "x": [5, 5]}).group_by("g", groups=["c", "a", "b"])
     for answer in (
         table.mode("x", candidates=[5, 6], epsilon=100),
         table.top_k("x", 2, candidates=[5, 6], epsilon=100),
@@ -82,7 +83,7 @@ def test_groups_of_every_kind(person):
     values = {"flag": [True, False], "number": [1.5, 2.0], "text": ["a", "b"], "whole": [2**40, 2**41]}
     table = opened({"who": [1, 2], **values}, person=person)
     for name, groups in values.items():
-        grouped = table.group_by(name, candidates=groups)
+        grouped = table.group_by(name, groups=groups)
         assert counts(grouped, name, groups) == [[1, 0], [0, 1]]
         assert counts(grouped, "who", [1, 2]) == [[1, 0], [0, 1]]
 
@@ -91,12 +92,12 @@ def test_groups_of_every_kind(person):
 def mechanism_of(monkeypatch):
     seen = []
 
-    def answers(_, engine, who, mechanism):
+    def answer(_, engine, who, mechanism):
         seen.append(mechanism)
-        return [None] * (1 if who.groups is None else len(who.groups.values))
+        return who.by_group([None] * (1 if who.groups is None else len(who.groups.values)))
 
     for question in (TopK, Quantile):
-        monkeypatch.setattr(question, "answers", answers)
+        monkeypatch.setattr(question, "answer", answer)
 
     def get(ask):
         return ask(), seen.pop()
@@ -111,7 +112,7 @@ def test_epsilon_is_the_total_of_the_call(neighbours, most, k, mechanism_of):
     """It is shared by the rounds and by the groups in which a person may be, of which there are four."""
     table = opened({"who": [1], "g": ["a"], "x": [1]}, person="who", neighbours=neighbours)
     if most is not None:
-        table = table.group_by("g", candidates=["a", "b", "c", "d"], max_groups=most)
+        table = table.group_by("g", groups=["a", "b", "c", "d"], max_groups=most)
     shares = min(most or 1, 4) * (k or 1)
     asked = {"candidates": range(5), "epsilon": "0.7"}
     answer, mechanism = mechanism_of(lambda: table.top_k("x", k, **asked) if k else table.mode("x", **asked))
@@ -136,12 +137,12 @@ def test_epsilon_is_the_total_of_the_call(neighbours, most, k, mechanism_of):
 )
 def test_bad_limits_are_refused(most, error, words):
     with pytest.raises(error, match=words):
-        opened({"who": [1], "g": [1]}, person="who").group_by("g", candidates=[1], max_groups=most)
+        opened({"who": [1], "g": [1]}, person="who").group_by("g", groups=[1], max_groups=most)
 
 
 def test_a_row_is_in_one_group():
     with pytest.raises(InvalidValue, match="max_groups must be 1 without a person column"):
-        opened({"g": [1]}).group_by("g", candidates=[1], max_groups=2)
+        opened({"g": [1]}).group_by("g", groups=[1], max_groups=2)
 
 
 def test_people_of_every_kind_are_told_apart():
@@ -150,4 +151,35 @@ def test_people_of_every_kind_are_told_apart():
     for people in ([1.0, 1.0, -0.0, 0.0], ["1", "1", "01", "01"], [True, True, False, False]):
         table = opened({"who": people, **rows}, person="who")
         assert counts(table, "x", [1]) == [2]
-        assert sum(map(sum, counts(table.group_by("g", candidates=["a", "b"]), "x", [1]))) == 2
+        assert sum(map(sum, counts(table.group_by("g", groups=["a", "b"]), "x", [1]))) == 2
+
+
+def test_groups_have_an_old_name_and_their_own_words():
+    table = opened({"g": ["a", "b"], "x": [1, 1]})
+    with pytest.warns(DeprecationWarning, match="groups="):
+        old = table.group_by("g", candidates=["a", "b"])
+    assert old.mode("x", candidates=[1], epsilon=1).value == {"a": 1, "b": 1}
+    with pytest.raises(InvalidValue, match="give groups alone"):
+        table.group_by("g", groups=["a"], candidates=["a"])
+    for wrong, words in (
+        (None, "groups must be given"),
+        ([], "groups must have at least one value"),
+        (["a", "a"], "groups must be different values"),
+        ("ab", "groups must be a list"),
+    ):
+        with pytest.raises((InvalidValue, InvalidType), match=words):
+            table.group_by("g", groups=wrong)
+
+
+def test_a_grouped_table_is_not_grouped_again():
+    table = opened({"g": ["a"], "x": [1]}).group_by("g", groups=["a"])
+    with pytest.raises(InvalidValue, match="grouped already"):
+        table.group_by("x", groups=[1])
+
+
+def test_tables_are_opened_not_constructed():
+    for kind in (Table, GroupedTable):
+        with pytest.raises(InvalidType, match="open_table"):
+            kind()
+    with pytest.raises(TypeError, match=r"Table\.median\(\) got an unexpected keyword argument 'ledger'"):
+        opened({"x": [1]}).median("x", lower=0, upper=1, epsilon=1, ledger="x")

@@ -182,7 +182,7 @@ def table_with(column, values):
 def views(source):
     """All rows, and groups of people."""
     people = in_writing(dpselect.open_table(source, person="who"))
-    return [in_writing(dpselect.open_table(source)), people.group_by("g", candidates=["p", "q"], max_groups=2)]
+    return [in_writing(dpselect.open_table(source)), people.group_by("g", groups=["p", "q"], max_groups=2)]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_people_may_be_called_anything(name):
     column, values = LAYOUTS.get(name, (name, POISON.get(name)))
     people = dpselect.open_table(pa.table({column: values, "x": ["p"] * len(values)}), person=column)
     assert 1 <= counts(people, "x", ["p"])[0] <= len(values)
-    grouped = people.group_by("x", candidates=["p", "q"], max_groups=2)
+    grouped = people.group_by("x", groups=["p", "q"], max_groups=2)
     for ask in questions(column):
         assert outcome(lambda ask=ask: ask(grouped)).startswith("an answer") or column == "text"
 
@@ -247,7 +247,7 @@ def test_broken_text_in_parquet_counts_nowhere_and_stays_apart(dictionary, tmp_p
         assert outcome(lambda ask=ask: ask(opened)).startswith("an answer")
     people = dpselect.open_table(tmp_path / "t.parquet", person="text")
     assert counts(people, "x", ["p"]) == [10]
-    grouped = people.group_by("x", candidates=["p", "q"], max_groups=2)
+    grouped = people.group_by("x", groups=["p", "q"], max_groups=2)
     assert counts(grouped, "text", ["a"]) == [[1], [0]]
 
 
@@ -263,8 +263,8 @@ def test_far_moments_in_parquet_take_nothing_with_them(tmp_path):
         table = dpselect.open_table(files, person="who")
         assert counts(table, "t", [moment]) == [expected]
         assert counts(dpselect.open_table(files), "t", [moment]) == [expected]
-        assert counts(table.group_by("g", candidates=["p", "q"]), "t", [moment]) == [[expected], [0]]
-        assert counts(table.group_by("t", candidates=[moment]), "g", ["p", "q"]) == [[expected, 0]]
+        assert counts(table.group_by("g", groups=["p", "q"]), "t", [moment]) == [[expected], [0]]
+        assert counts(table.group_by("t", groups=[moment]), "g", ["p", "q"]) == [[expected, 0]]
         late = places(dpselect.open_table(files), "t", moment, moment.replace(year=2025), 3600)
         assert late[0] == (0, False, expected)
 
@@ -324,8 +324,8 @@ def test_no_error_shows_a_value(tmp_path):
         lambda: table.mode("text", candidates=["x"], epsilon=0),
         lambda: table.median("text", lower="a", upper="b", epsilon=1),
         lambda: table.median("text", lower=3, upper=1, epsilon=1),
-        lambda: table.group_by("list", candidates=["x"]),
-        lambda: table.group_by("text", candidates=["x"], max_groups=0),
+        lambda: table.group_by("list", groups=["x"]),
+        lambda: table.group_by("text", groups=["x"], max_groups=0),
         lambda: dpselect.open_table(pd.DataFrame({"x": [CANARY]}), person="who"),
         lambda: dpselect.open_table([CANARY]),
     ]
@@ -381,7 +381,7 @@ def test_no_content_makes_a_question_raise(data, size):
     }
     table = in_writing(dpselect.open_table(pa.table(rows, schema), person=data.draw(st.sampled_from([None, "who"]))))
     if data.draw(st.booleans()):
-        table = table.group_by("g", candidates=["p", "q"])
+        table = table.group_by("g", groups=["p", "q"])
     for column in data.draw(st.lists(st.sampled_from(list(CONTENT)), min_size=3, max_size=3, unique=True)):
         ask = data.draw(st.sampled_from(list(questions(column))))
         assert outcome(lambda ask=ask: ask(table)).startswith("an answer")

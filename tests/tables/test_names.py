@@ -32,7 +32,7 @@ def check(table, name):
     """The column as one of text, of numbers, and of groups."""
     assert counts(table, name, ["1", "2", "7"]) == [2, 1, 0]
     assert places(table, name, 0, 9) == [(1, False, 2), (2, False, 1), (5, False, 1)]
-    groups = table.group_by(name, candidates=["1", "2"])
+    groups = table.group_by(name, groups=["1", "2"])
     assert counts(groups, name, ["1", "2"]) == [[2, 0], [0, 1]]
     assert counts(groups, "other", ["a", "b"]) == [[1, 1], [1, 0]]
 
@@ -43,7 +43,7 @@ def test_any_name_works(name, tmp_path):
     check(opened(rows), name)
     table = opened(rows, person=name)
     assert counts(table, "other", ["a", "b"]) == [2, 2]
-    grouped = table.group_by("other", candidates=["a", "b"], max_groups=2)
+    grouped = table.group_by("other", groups=["a", "b"], max_groups=2)
     assert counts(grouped, name, ["1", "2", "5"]) == [[1, 1, 0], [1, 0, 1]]
     with (tmp_path / "t.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL).writerows([rows, *zip(*rows.values(), strict=True)])
@@ -55,6 +55,6 @@ def test_our_own_names_all_at_once():
     rows = {"item": [1, 1, 2], "person": ["a", "b", "a"], "member": ["u", "v", "u"], "grp": ["q", "q", "r"]}
     table = opened(rows, person="item")
     assert counts(table, "person", ["a", "b"]) == [2, 1]
-    grouped = table.group_by("person", candidates=["a", "b"], max_groups=2)
+    grouped = table.group_by("person", groups=["a", "b"], max_groups=2)
     assert counts(grouped, "member", ["u", "v"]) == [[2, 0], [0, 1]]
     assert counts(grouped, "grp", ["q", "r"]) == [[1, 1], [1, 0]]

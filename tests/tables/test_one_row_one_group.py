@@ -26,7 +26,7 @@ from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb.lists import cast_list
 from dpselect.tables.questions import Groups
 from dpselect.tables.schema import Column, Kind
-from dpselect.tables.table import GroupedTable
+from dpselect.tables.table import GroupedTable, _made
 from tests import spark
 from tests.tables.looking import counted, in_writing, opened
 
@@ -136,7 +136,7 @@ def unchecked(table, values, most=1):
     """The grouped table that the first wall would refuse: the statement alone must keep a row from counting twice."""
     column = table.columns["g"]
     groups = Groups(column, public_values(values, column), most)
-    return GroupedTable(table._engine, replace(table._who, groups=groups), table._neighbours)
+    return _made(GroupedTable, table._engine, replace(table._who, groups=groups), table._neighbours, None)
 
 
 def numbers_of_groups(grouped, rows):
@@ -151,7 +151,7 @@ def accepted(table, values):
     passed = []
     for value in values:
         try:
-            table.group_by("g", candidates=[*passed, value])
+            table.group_by("g", groups=[*passed, value])
         except (InvalidType, InvalidValue):
             continue
         passed.append(value)
@@ -171,7 +171,7 @@ def check_rows(name, values, engine="duckdb"):
     found = numbers_of_groups(unchecked(table, values), len(values))
     assert max(found) <= 1
     passed = accepted(table, values)
-    again = numbers_of_groups(table.group_by("g", candidates=passed), len(values))
+    again = numbers_of_groups(table.group_by("g", groups=passed), len(values))
     assert max(again) <= 1
     return Counter(counted=sum(found), refused=len(values) - len(passed), accepted=len(passed))
 
@@ -234,7 +234,7 @@ def test_a_refusal_names_both_values_and_charges_nothing(engine, tmp_path):
     table = opened(rows, engine, ledger=tmp_path / "l", budget=1)
     near = [float(np.float32(0.1)), 0.5, math.nextafter(float(np.float32(0.1)), 1)]
     with pytest.raises(InvalidValue, match=rf"{near[0]} and {near[2]} are equal when .* the column 'g' .*FLOAT"):
-        table.group_by("g", candidates=near)
+        table.group_by("g", groups=near)
     for question in (table.mode, lambda *_, **options: table.top_k("g", 1, **options)):
         with pytest.raises(InvalidValue, match=f"{near[0]} and {near[2]} are equal when"):
             question("g", candidates=near, epsilon=1)

@@ -16,7 +16,7 @@ import pytest
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables import questions as ranks
-from dpselect.tables.grid import public_grid
+from dpselect.tables.candidates import public_grid
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, places, quantile_scores, repeated
 
@@ -125,7 +125,7 @@ def test_runs_have_the_scores_of_the_definition(name):
     rows = [(trial, value) for trial, values in enumerate(tables) for value in values]
     written = [None if value is None else case.written(value) for _, value in rows]
     table = opened({"trial": [trial for trial, _ in rows], "x": written}, types={"x": case.type})
-    groups = table.group_by("trial", candidates=range(TRIALS))
+    groups = table.group_by("trial", groups=range(TRIALS))
     for level in LEVELS:
         found = quantile_scores(groups, "x", level, lower=lower, upper=upper, step=step)
         assert found == [plain_scores(values, case.candidates, lower, upper, level) for values in tables]
@@ -179,7 +179,7 @@ def test_large_domains(type_, lower, upper, step):
     [data] = table._engine.places(table.columns["x"], grid, table._who)
     known = [value for value in values if value is not None]
     for level in LEVELS:
-        scores, lengths = ranks.runs(data, grid.size, level)
+        scores, lengths = ranks.quantile_score_runs(data, grid.size, level)
         assert sum(map(int, lengths)) == grid.size
         near = [int((value - lower) // step) for value in known]
         looked = {i + d for i in near for d in (-1, 0, 1)} | {grid.size // 2, grid.size - 1}

@@ -137,12 +137,12 @@ def mechanism_of(monkeypatch):
     """The mechanism with which a question would draw."""
     seen = []
 
-    def answers(_, engine, who, mechanism):
+    def answer(_, engine, who, mechanism):
         seen.append(mechanism)
-        return [None] * (1 if who.groups is None else len(who.groups.values))
+        return who.by_group([None] * (1 if who.groups is None else len(who.groups.values)))
 
     for question in (TopK, Quantile):
-        monkeypatch.setattr(question, "answers", answers)
+        monkeypatch.setattr(question, "answer", answer)
 
     def get(ask):
         ask()
@@ -153,7 +153,7 @@ def mechanism_of(monkeypatch):
 
 def grouped(neighbours, most):
     table = opened({"who": [1], "g": ["g"], "x": [0]}, person="who", neighbours=neighbours)
-    return table.group_by("g", candidates=GROUPS, max_groups=most)
+    return table.group_by("g", groups=GROUPS, max_groups=most)
 
 
 def worst_loss(score, mechanism, neighbours, options, *, most, others):
@@ -245,7 +245,7 @@ def test_the_groups_of_a_person_are_their_own_matter(most, monkeypatch):
         generator.shuffle(rows)
         who, group, value = map(list, zip(*rows, strict=True))
         table = opened({"who": who, "g": group, "x": value}, person="who")
-        return counts(table.group_by("g", candidates=GROUPS, max_groups=most), "x", CANDIDATES)
+        return counts(table.group_by("g", groups=GROUPS, max_groups=most), "x", CANDIDATES)
 
     everybody = scores(range(12))
     assert scores(range(12)) == everybody

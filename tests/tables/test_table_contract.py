@@ -69,7 +69,7 @@ def test_values_of_every_kind_are_counted(every_kind):
     for name, (values, kind) in KINDS.items():
         if kind is not Kind.OTHER:
             assert counts(every_kind, name, values[:2]) == [2, 1]
-            assert counts(every_kind.group_by(name, candidates=values[:2]), "who", [1, 2, 3, 4]) == [
+            assert counts(every_kind.group_by(name, groups=values[:2]), "who", [1, 2, 3, 4]) == [
                 [1, 0, 1, 0],
                 [0, 1, 0, 0],
             ]
@@ -101,7 +101,7 @@ def test_an_empty_table_is_a_table(engine):
     table = opened({"who": [], "x": [], "g": []}, engine, person="who", types=TYPES)
     assert counts(table, "x", [1, 2]) == [0, 0]
     assert places(table, "x", 0, 9) == []
-    groups = table.group_by("g", candidates=["p", "q"], max_groups=2)
+    groups = table.group_by("g", groups=["p", "q"], max_groups=2)
     assert counts(groups, "x", [1, 2]) == [[0, 0], [0, 0]]
     assert places(groups, "x", 0, 9) == [[], []]
     assert set(groups.median("x", lower=0, upper=9, epsilon=1).value) == {"p", "q"}
@@ -127,7 +127,7 @@ def test_clear_questions_have_clear_answers(engine):
         assert table.top_k("x", 2, candidates=[5, 7, 9], epsilon=10).value == [7, 9]
         assert table.median("x", lower=0, upper=10**12, epsilon=5).value == 7
         assert table.quantile("x", "0.9", lower=0, upper=100, epsilon=20).value == 9
-        groups = table.group_by("g", candidates=["p", "q"])
+        groups = table.group_by("g", groups=["p", "q"])
         assert groups.median("x", lower=0, upper=100, epsilon=5).value == {"p": 7, "q": 7}
         assert groups.top_k("x", 1, candidates=[7, 9], epsilon=5).value == {"p": [7], "q": [7]}
 
@@ -155,7 +155,7 @@ def check_the_counts_of_a_table(name, rows, step, level):
     facts = {(who, x) for who, _, x in rows if who is not None}
     assert counts(people, "x", candidates) == [sum(x == c for _, x in facts) for c in candidates]
     # In three groups of the four that exist, a limit of three keeps everybody everywhere.
-    everywhere = people.group_by("g", candidates=groups, max_groups=3)
+    everywhere = people.group_by("g", groups=groups, max_groups=3)
     in_groups = {(who, g, x) for who, g, x in rows if who is not None}
     assert counts(everywhere, "x", candidates) == [
         [sum((g, x) == (own, c) for _, g, x in in_groups) for c in candidates] for own in groups
@@ -193,7 +193,7 @@ def check_a_random_question(name, data, epsilon, relation):
     table = opened(rows, name, person=person, neighbours=relation, types=TYPES)
     if data.draw(st.booleans()):
         most = data.draw(st.integers(1, 4)) if person else 1
-        table = table.group_by("g", candidates=data.draw(st.permutations(["p", "q", "r"])), max_groups=most)
+        table = table.group_by("g", groups=data.draw(st.permutations(["p", "q", "r"])), max_groups=most)
     values = data.draw(st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=6, unique=True))
     k = data.draw(st.integers(1, len(values)))
     lower, span, step = data.draw(st.tuples(st.integers(-(2**63), 0), st.integers(0, 2**63), st.integers(1, 2**40)))

@@ -17,8 +17,7 @@ from dpselect import _validate
 from dpselect._types import Number
 from dpselect.accounting.run_counts import PREFIX, Repeated, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.registry import KINDS, name_of
+from dpselect.mechanisms.parameters import MECHANISMS, Parameters, name_of
 
 
 class Neighbours(StrEnum):
@@ -99,6 +98,17 @@ class Charge:
     each of many groups is as many releases as there are groups that one person may belong to. Each may depend on the
     answers of those before it; their number may not.
 
+    The question comes first here, and epsilon first in `Ledger.spend`: write `each=` to be safe.
+
+    Args:
+        what: the question, a text or a mapping of public parameters. Never put a score or a count here.
+        each: the epsilon of one release. A number, or a text such as "0.1", which is exactly that.
+        mechanism: the name of what draws; "pure" if only the epsilon is known. `Charge.of` fills it in.
+        count: the number of releases.
+
+    Raises:
+        InvalidValue, InvalidType: an argument is wrong.
+
     >>> charge = Charge("top 3 of diagnosis", each="0.1", mechanism="permute-and-flip", count=3)
     >>> charge.epsilon
     Fraction(3, 10)
@@ -117,8 +127,19 @@ class Charge:
         object.__setattr__(self, "count", _count(count))
 
     @classmethod
-    def of(cls, mechanism: MechanismBase, what: Mapping[str, Any], count: int = 1) -> "Charge":
-        """The cost of drawing `count` times from this very mechanism; its public parameters join the question.
+    def of(cls, mechanism: Parameters, what: Mapping[str, Any], count: int = 1) -> "Charge":
+        """Return the cost of drawing `count` times from this very mechanism; its public parameters join the question.
+
+        Args:
+            mechanism: what draws.
+            what: a mapping of public parameters.
+            count: the number of draws that one person can influence.
+
+        Returns:
+            The charge.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong.
 
         >>> from dpselect import PermuteAndFlip
         >>> charge = Charge.of(PermuteAndFlip("0.1", monotonic=True), {"question": "mode", "column": "diagnosis"})
@@ -131,7 +152,17 @@ class Charge:
 
     @classmethod
     def of_best(cls, runs: Repeated, what: What) -> "Charge":
-        """The cost of keeping the best result of a random number of private runs.
+        """Return the cost of keeping the best result of a random number of private runs.
+
+        Args:
+            runs: the distribution of the number of runs, and the epsilon of each.
+            what: the question, a text or a mapping of public parameters.
+
+        Returns:
+            The charge.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong.
 
         >>> from dpselect.tuning import geometric
         >>> Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon
@@ -211,14 +242,16 @@ def _plain(value: Any) -> Any:
 
 
 def _mechanism_name(name: Any, each: Fraction) -> str:
-    known = [*(kind.value for kind in KINDS), PURE]
+    known = [*MECHANISMS, PURE]
+    if isinstance(name, str) and name in known:
+        return str(name)
     runs = repeated(name) if isinstance(name, str) else None
-    if runs is not None and each < runs.epsilon:
+    if runs is None:
+        raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
+    if each < runs.epsilon:
         raise InvalidValue(
             f"epsilon must be at least that of all runs of {PREFIX}: make the charge with Charge.of_best"
         )
-    if not isinstance(name, str) or (name not in known and runs is None):
-        raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
     return str(name)
 
 

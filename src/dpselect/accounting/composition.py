@@ -42,7 +42,6 @@ from dpselect.accounting.charge import PURE
 from dpselect.accounting.run_counts import Repeats, repeated
 from dpselect.errors import MissingExtra
 from dpselect.mechanisms.privacy import bounded_range_zcdp, laplace_zcdp, pure_zcdp
-from dpselect.mechanisms.registry import MechanismName
 
 Profile = Callable[[float, Floats], Floats]
 
@@ -66,9 +65,9 @@ def pure_profile(epsilon: float, losses: Floats) -> Floats:
 
 
 PROFILES: dict[str, Profile] = {
-    MechanismName.PERMUTE_AND_FLIP: laplace_profile,
-    MechanismName.EXPONENTIAL: bounded_range_profile,
-    MechanismName.NOISY_MAX: pure_profile,
+    "permute-and-flip": laplace_profile,
+    "exponential": bounded_range_profile,
+    "noisy-max": pure_profile,
     PURE: pure_profile,
 }
 
@@ -128,12 +127,12 @@ def _event(accountancy: ModuleType, mechanism: str, epsilon: Fraction) -> Any:
         return best_event(runs.repeats, _event(accountancy, PURE, runs.each))
     if epsilon > _LARGE:  # whose Renyi divergence is nearly epsilon at all orders
         return accountancy.ZCDpEvent(rho=0.0, xi=float_above(epsilon))
-    if mechanism == MechanismName.EXPONENTIAL:
+    if mechanism == "exponential":
         return accountancy.ZCDpEvent(bounded_range_zcdp(epsilon))
-    if mechanism == MechanismName.PERMUTE_AND_FLIP:
+    if mechanism == "permute-and-flip":
         small = epsilon < _SMALL
         return accountancy.ZCDpEvent(laplace_zcdp(epsilon)) if small else accountancy.LaplaceDpEvent(_scale(epsilon))
-    assert mechanism in (MechanismName.NOISY_MAX, PURE)
+    assert mechanism in ("noisy-max", PURE)
     return accountancy.ZCDpEvent(pure_zcdp(epsilon)) if epsilon < _SMALL else _response(accountancy, epsilon)
 
 

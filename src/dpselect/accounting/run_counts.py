@@ -23,11 +23,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from dpselect import _validate
 from dpselect._numbers import NotExact, NotFinite, float_near, rational_from_text, shortest_text
 from dpselect._types import Number
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
+from dpselect.mechanisms.privacy import Guarantee, pure_zcdp
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.enclosure import scaled_exp
 from dpselect.sampling.run_counts import poisson, truncated_negative_binomial
@@ -231,6 +233,15 @@ class Repeated:
     def epsilon(self) -> Fraction:
         """Return the pure epsilon of all of it."""
         return self.repeats.epsilon(self.each)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what all of it guarantees: of the runs only their pure epsilon is known."""
+        return Guarantee(self.epsilon, pure_zcdp(self.epsilon))
+
+    def terms(self) -> dict[str, Any]:
+        """Return nothing: the name says it all."""
+        return {}
 
     @property
     def name(self) -> str:

@@ -21,8 +21,8 @@ from dpselect.accounting.charge import PURE, Charge
 from dpselect.accounting.composition import Releases, loss_epsilon, renyi_epsilon
 from dpselect.accounting.run_counts import repeated
 from dpselect.errors import InvalidType
+from dpselect.mechanisms.parameters import MECHANISMS
 from dpselect.mechanisms.privacy import pure_zcdp
-from dpselect.mechanisms.registry import KINDS, MechanismName
 
 Method = Literal["pure", "renyi", "loss distribution"]
 
@@ -143,7 +143,7 @@ def approximate(releases: Releases, delta: float) -> Approximate:
 def _zcdp(mechanism: str, epsilon: Fraction) -> float:
     if mechanism == PURE or repeated(mechanism) is not None:
         return pure_zcdp(epsilon)
-    return KINDS[MechanismName(mechanism)](epsilon).guarantee.zcdp
+    return MECHANISMS[mechanism](epsilon).guarantee.zcdp
 
 
 def _shown(number: Fraction) -> str:

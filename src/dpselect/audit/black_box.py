@@ -14,6 +14,7 @@ import numpy as np
 
 from dpselect import _validate
 from dpselect._types import Number
+from dpselect._validate import withheld
 from dpselect.audit.bound import Counts, Samples, chosen_event
 from dpselect.audit.findings import Audit, Finding
 from dpselect.audit.hard_pairs import hard_pairs
@@ -21,7 +22,7 @@ from dpselect.audit.learning import learned_views
 from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_pairs
 from dpselect.audit.outputs import Raised, in_order, is_new_object, outcome_of, plain
 from dpselect.audit.views import WHOLE
-from dpselect.errors import InvalidType, InvalidValue, withheld
+from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Claim, stated
 
 Sampler = Callable[[Any, int], Counts]  # (input, runs) -> how often each outcome occurred

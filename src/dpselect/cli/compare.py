@@ -19,7 +19,7 @@ from dpselect._numbers import NEAREST, finite, shown
 from dpselect._types import Vector
 from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table, progress_bar
 from dpselect.cli.options import Column, File, Json, Label, Monotonic, ScoreRange, Sensitivity, claimed, epsilons
-from dpselect.errors import DPSelectError, InvalidValue
+from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.mechanisms.parameters import Claim
 from dpselect.score_files import PRIVACY, read_public_scores
 
@@ -38,7 +38,7 @@ def check_plot(path: str) -> None:
     try:
         import_module("matplotlib")
     except ImportError:
-        raise DPSelectError("--plot needs matplotlib: pip install 'dpselect[plot]'") from None
+        raise MissingExtra("--plot needs matplotlib: pip install 'dpselect[plot]'") from None
 
 
 def save_plot(comparison: "Comparison", path: str) -> None:

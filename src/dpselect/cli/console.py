@@ -1,6 +1,6 @@
-"""What the commands print: results on standard output, errors and progress on standard error.
+"""What the commands print: results and tables on standard output, errors and progress on standard error.
 
-The tables of figures that the commands print.
+An error of the library ends a command with one line and with the exit code of its kind.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,10 +14,29 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from dpselect.errors import BudgetExceeded, DPSelectError
+from dpselect.errors import (
+    BudgetExceeded,
+    BudgetMismatch,
+    DPSelectError,
+    EngineFailure,
+    LedgerError,
+    MissingExtra,
+    RequestConflict,
+    UnitMismatch,
+)
 
-BAD_INPUT = 2
-BUDGET_EXHAUSTED = 3
+BAD_INPUT, BUDGET_EXCEEDED, LEDGER_UNUSABLE, EXTRA_MISSING, ENGINE_FAILED = 2, 3, 4, 5, 6
+# The code of an error is that of the nearest class of which it is one.
+EXIT_CODES: dict[type, int] = {
+    DPSelectError: BAD_INPUT,
+    BudgetExceeded: BUDGET_EXCEEDED,
+    LedgerError: LEDGER_UNUSABLE,
+    BudgetMismatch: BAD_INPUT,  # the ledger is fine, and something else was asked of it
+    UnitMismatch: BAD_INPUT,
+    RequestConflict: BAD_INPUT,
+    MissingExtra: EXTRA_MISSING,
+    EngineFailure: ENGINE_FAILED,
+}
 _WIDE = 1000
 
 
@@ -52,13 +71,21 @@ def clean_errors() -> Iterator[None]:
     except DPSelectError as error:
         message = Text.assemble(("error: ", "bold red"), printable(str(error)))
         Console(stderr=True).print(message, soft_wrap=True)
-        code = BUDGET_EXHAUSTED if isinstance(error, BudgetExceeded) else BAD_INPUT
-        raise typer.Exit(code) from None
+        raise typer.Exit(exit_code(error)) from None
+
+
+def exit_code(error: DPSelectError) -> int:
+    """The exit code of an error.
+
+    >>> exit_code(BudgetExceeded("too much")), exit_code(DPSelectError("wrong"))
+    (3, 2)
+    """
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
 
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
-    """Yield a function that is told how much is done, from 0 to 1; a bar on standard error, if somebody is watching."""
+    """Yield a function that takes how much is done, from 0 to 1; a bar on standard error, if somebody is watching."""
     console = Console(stderr=True)
     if not console.is_terminal:  # even a disabled bar prints an empty line, up to rich 14
         yield lambda _: None

@@ -160,7 +160,7 @@ def _ask_median(visits: Visits) -> list[Any]:
 
 
 def _ask_counties(visits: Visits) -> list[Any]:
-    grouped = _open(visits).group_by("county", candidates=list(COUNTIES))
+    grouped = _open(visits).group_by("county", groups=list(COUNTIES))
     answers = grouped.mode("diagnosis", candidates=_CODES, epsilon="0.1").value
     shown = Box(title="The most common diagnosis in each county, with epsilon 0.1 for all counties together")
     shown.add_column("county")

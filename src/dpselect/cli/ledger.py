@@ -1,7 +1,4 @@
-"""What `dpselect ledger` prints.
-
-`dpselect ledger`: what was spent on a data set, whether the record is whole, and what it adds up to.
-"""
+"""`dpselect ledger`: what was spent on a data set, whether the record is whole, and what it adds up to."""
 
 import json
 import os
@@ -15,14 +12,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from dpselect._numbers import rounded_down_text, rounded_up_text
+from dpselect._numbers import exact_text, rounded_down_text, rounded_up_text
 from dpselect._spreadsheet import csv_text
 from dpselect._validate import fraction_of_one
 from dpselect.accounting.charge import What, compact_json
 from dpselect.accounting.totals import Total
 from dpselect.cli.console import busy, clean_errors, print_line, print_paragraph, print_table, printable
 from dpselect.cli.options import Json
-from dpselect.errors import InvalidValue, LedgerError
+from dpselect.errors import InvalidValue
 
 if TYPE_CHECKING:
     from dpselect.ledger import Entry, Ledger, Receipt
@@ -64,17 +61,17 @@ def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
         "ledger": str(ledger.path),
         "dataset": ledger.dataset,
         "unit": None if unit is None else unit.to_dict(),
-        "budget": str(ledger.budget),
-        "spent": str(everything.epsilon),
-        "remaining": str(ledger.budget - everything.epsilon),
+        "budget": exact_text(ledger.budget),
+        "spent": exact_text(everything.epsilon),
+        "remaining": exact_text(ledger.budget - everything.epsilon),
         "entries": [entry.to_dict() for entry in entries],
         "total": {
-            "epsilon": str(everything.epsilon),
+            "epsilon": exact_text(everything.epsilon),
             "zcdp": everything.zcdp,
             "approximate": None if approximate is None else vars(approximate),
             "only_if_fixed_beforehand": ["zcdp", "approximate"],
         },
-        "receipt": json.loads(receipt.to_json()),
+        "receipt": receipt.to_dict(),
     }
     typer.echo(json.dumps(content))
 
@@ -82,7 +79,7 @@ def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
 def print_verified(path: str, verified: "Receipt", proof: "Receipt | None", as_json: bool) -> None:
     """Print that all is well."""
     if as_json:
-        content = {"ledger": path, "entries": verified.id, "receipt": json.loads(verified.to_json())}
+        content = {"ledger": path, "entries": verified.id, "receipt": verified.to_dict()}
         typer.echo(json.dumps(content))
         return
     print_line(f"{path}: {verified.id:,} entries, none changed, removed, inserted or reordered", "bold green")
@@ -93,7 +90,7 @@ def print_verified(path: str, verified: "Receipt", proof: "Receipt | None", as_j
 
 
 def print_lines(entries: "Sequence[Entry]") -> None:
-    """Print a JSON object a line."""
+    """Print one JSON object per line."""
     for entry in entries:
         typer.echo(json.dumps(entry.to_dict()))
 
@@ -141,7 +138,7 @@ def _question(what: What) -> Text:
 
 
 def _shown(what: Mapping[str, object]) -> list[str]:
-    """The parameters that tell a reader something: not digests, which `export` has."""
+    """The parameters that mean something to a reader: not digests, which `export` has."""
     return [name for name in what if name != "question" and not name.endswith("_sha256")]
 
 
@@ -230,7 +227,9 @@ def receipt(path: _Path) -> None:
 def export(
     path: _Path,
     *,
-    format: Annotated[Format, typer.Option(metavar="F", help="jsonl, one JSON object a line, or csv.")] = Format.JSONL,
+    format: Annotated[
+        Format, typer.Option(metavar="F", help="jsonl, one JSON object per line, or csv.")
+    ] = Format.JSONL,
 ) -> None:
     """Print all entries for other programs, with exact numbers; stored answers are left out.
 
@@ -242,12 +241,12 @@ def export(
 
 
 def _existing(path: str) -> "Ledger":
-    """The ledger of this file; these commands make none."""
+    """The ledger of this file; these commands do not create one."""
     from dpselect.ledger import Ledger  # noqa: PLC0415 - SQLite
 
     if not os.path.lexists(path):
         maker = f"dpselect mode ... --ledger {path} --budget 1"
-        raise LedgerError(f"there is no ledger {path}: a question makes it, for instance {maker}")
+        raise InvalidValue(f"there is no ledger {path}: a question creates it, for instance {maker}")
     return Ledger(path)
 
 

@@ -1,8 +1,6 @@
-"""Objects of the user's own modules, by name.
+"""What several commands share: their options, and how the text of an option becomes a number, an object or a ledger.
 
-Numbers of the command line, each at its exact value, with one-line errors that name the option.
-
-The options that several commands share.
+Numbers are taken at their exact value. Errors name the option in one line.
 """
 
 import importlib
@@ -10,14 +8,18 @@ import os
 import sys
 from fractions import Fraction
 from functools import reduce
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from dpselect import _validate
-from dpselect.errors import InvalidValue, withheld
+from dpselect._validate import withheld
+from dpselect.errors import InvalidValue
 from dpselect.mechanisms.parameters import Claim, stated
+
+if TYPE_CHECKING:
+    from dpselect.ledger import Ledger
 
 
 def imported(text: str, option: str) -> Any:
@@ -34,12 +36,31 @@ def imported(text: str, option: str) -> Any:
     shown, found, reason = f"{option}: the module {module[:40]!r}", None, ""
     try:
         found = importlib.import_module(module)
-    except Exception as error:  # whatever the user's module raises
+    except Exception as error:  # the user's module may raise anything
         reason = type(error).__name__
     if reason:
         raise InvalidValue(f"{shown} cannot be imported ({reason}): check its name and that it runs")
     missing = InvalidValue(f"{shown} has no {name[:40]!r}: check the name")
     return withheld(lambda: reduce(getattr, name.split("."), found), missing, AttributeError)
+
+
+def check_ledger_options(ledger: str | None, **others: str | None) -> None:
+    """Refuse options of a ledger without one, and a ledger that neither exists nor can be created."""
+    if ledger is None:
+        for name, value in others.items():
+            if value is not None:
+                raise InvalidValue(f"--{name.replace('_', '-')} belongs to a ledger: name its file with --ledger")
+    elif others.get("budget") is None and not os.path.lexists(ledger):
+        raise InvalidValue(f"there is no ledger {ledger}: give --budget to create it")
+
+
+def open_ledger(path: str, budget: str | None, dataset: str | None) -> "Ledger":
+    """Open or create the ledger of this data set."""
+    from dpselect.ledger import Ledger  # noqa: PLC0415 - SQLite is imported when it is used
+
+    ledger = Ledger(path, budget, dataset=dataset)
+    ledger.check_table(None, dataset)
+    return ledger
 
 
 # What is computed is computed in floats: far beyond every use, and far from where a square of a float overflows.
@@ -116,6 +137,17 @@ Epsilon = Annotated[
     typer.Option(metavar="E", help="Privacy of the answer, exactly as written: 0.1, 1e-3 or 1/3. Smaller is safer."),
 ]
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print a JSON object, for programs.")]
+LedgerFile = Annotated[
+    str | None, typer.Option("--ledger", metavar="L", help="The ledger file that is charged before the answer.")
+]
+Budget = Annotated[str | None, typer.Option(metavar="B", help="Total epsilon of a new ledger; it never changes.")]
+Dataset = Annotated[
+    str | None, typer.Option(metavar="NAME", help="A public name of the data, which a new ledger is bound to.")
+]
+RequestId = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="Store the answer; the same id on the same data repeats it and costs nothing."),
+]
 Folder = Annotated[str, typer.Option("--out", metavar="DIR", help="The folder to write to; made if it is not there.")]
 Benchmark = Annotated[
     str | None,

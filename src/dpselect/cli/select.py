@@ -5,10 +5,27 @@ from typing import Annotated
 
 import typer
 
+from dpselect._numbers import exact_text
 from dpselect.cli.console import clean_errors, print_line
-from dpselect.cli.options import Column, Epsilon, File, Json, Label, Monotonic, ScoreRange, Sensitivity
+from dpselect.cli.options import (
+    Budget,
+    Column,
+    Dataset,
+    Epsilon,
+    File,
+    Json,
+    Label,
+    LedgerFile,
+    Monotonic,
+    RequestId,
+    ScoreRange,
+    Sensitivity,
+    check_ledger_options,
+    open_ledger,
+)
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.registry import KINDS, MechanismName
+from dpselect.release import Answer
 from dpselect.score_files import Candidates, read_scores
 
 _Name = Annotated[
@@ -26,6 +43,10 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: _Name = MechanismName.PERMUTE_AND_FLIP,
     column: Column = None,
     label: Label = None,
+    ledger: LedgerFile = None,
+    budget: Budget = None,
+    dataset: Dataset = None,
+    request_id: RequestId = None,
     as_json: Json = False,
 ) -> None:
     """Choose one candidate with a high score, privately.
@@ -33,28 +54,37 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     SCORES.csv has one column of scores, or two: label, score. A header is fine.
     Scores are taken at their exact decimal value, never rounded.
     Labels must be public. Scores stay secret: only the choice is printed.
+    Without --ledger, nothing records what was spent.
 
     Example: dpselect select counts.csv --epsilon 0.1 --monotonic
+
+    Example: dpselect select counts.csv --epsilon 0.1 --monotonic --ledger survey.ledger --budget 1
     """
     with clean_errors():
+        check_ledger_options(ledger, budget=budget, dataset=dataset, request_id=request_id)
         chooser = KINDS[mechanism](epsilon, sensitivity, monotonic, score_range=score_range)
         candidates = read_scores(file, column=column, label=label)
-        index = chooser.select(candidates.scores)
-    (_print_json if as_json else _print_text)(chooser, mechanism, candidates, index)
+        what = {"question": "select", **({} if column is None else {"column": column})}
+        paid = None if ledger is None else open_ledger(ledger, budget, dataset)
+        answer = chooser.release(candidates.scores, ledger=paid, what=what, request_id=request_id)
+    (_print_json if as_json else _print_text)(chooser, answer, candidates)
 
 
-def _print_text(chooser: MechanismBase, name: MechanismName, candidates: Candidates, index: int) -> None:
+def _print_text(chooser: MechanismBase, answer: Answer, candidates: Candidates) -> None:
+    index = answer.value
     print_line(candidates.labels[index] if candidates.labels else f"candidate {index} (counting from 0)", "bold green")
-    print_line(f"chosen by {name.value}, {chooser.claim}; guarantee: {chooser.guarantee}", "dim")
+    entry = "" if answer.ledger_id is None else f"; ledger entry {answer.ledger_id}"
+    print_line(f"chosen by {answer.mechanism}, {chooser.claim}; guarantee: {answer.guarantee}{entry}", "dim")
 
 
-def _print_json(chooser: MechanismBase, name: MechanismName, candidates: Candidates, index: int) -> None:
-    answer = {
+def _print_json(chooser: MechanismBase, answer: Answer, candidates: Candidates) -> None:
+    stated = chooser.claim.arguments().items()
+    content = answer.to_dict()
+    index = content.pop("value")
+    shown = {
         "candidate": candidates.labels[index] if candidates.labels else None,
         "index": index,
-        "mechanism": name.value,
-        "epsilon": str(chooser.epsilon),
-        **chooser.claim.to_dict(),
-        "guarantee": str(chooser.guarantee),
+        **content,
+        **{name: value if isinstance(value, bool) else exact_text(value) for name, value in stated},
     }
-    typer.echo(json.dumps(answer))
+    typer.echo(json.dumps(shown))

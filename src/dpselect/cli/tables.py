@@ -1,6 +1,6 @@
-"""Public values of the command line: lists of candidates and groups, and the ends of a range.
+"""`dpselect mode`, `top`, `median` and `quantile`: private questions to a CSV or Parquet file.
 
-`dpselect mode`, `top`, `median` and `quantile`: private questions to a CSV or Parquet file.
+Public values are written on the command line: lists of candidates and groups, and the ends of a range.
 """
 
 import csv
@@ -14,9 +14,9 @@ import typer
 
 from dpselect._numbers import NotExact, number_from_text
 from dpselect.cli.console import clean_errors, print_line
-from dpselect.cli.options import Epsilon, Json, whole
+from dpselect.cli.options import Budget, Dataset, Epsilon, Json, LedgerFile, RequestId, check_ledger_options, whole
 from dpselect.errors import InvalidValue
-from dpselect.tables import Answer, GroupedTable, Table, open_table
+from dpselect.tables import Answer, Table, open_table
 from dpselect.tables.schema import Column, Kind, value_from_text
 from dpselect.tables.table import known_column
 
@@ -29,8 +29,8 @@ def public_list(text: str, column: Column, option: str) -> list[Any]:
     texts = _file_lines(path) if _is_file(path) else _items(text, option)
     if option == "--candidates" and not _is_file(path) and len(texts) == 1:
         raise InvalidValue(
-            f"{option}: one value is no choice, and there is no file of that name: give A,B,C with commas, or a file"
-            " with one value per line"
+            f"{option}: one value leaves no choice, and there is no file of that name: give A,B,C with commas, or a"
+            " file with one value per line"
         )
     if not texts:
         raise InvalidValue(f"{option} must name at least one value: give A,B,C or a file with one value per line")
@@ -59,12 +59,12 @@ def _file_lines(path: Path) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def bound(text: str, column: Column, option: str) -> Any:
+def range_end(text: str, column: Column, option: str) -> Any:
     """An end of the range of a quantile, in the type of the column; for a CSV file, as it is written."""
     return _written(text, option) if column.untyped else value_from_text(text, column.kind, option)
 
 
-def distance(text: str, column: Column) -> Any:
+def range_step(text: str, column: Column) -> Any:
     """The step between two candidates: a number, of days for dates and of seconds for timestamps."""
     if column.kind is Kind.DATE:
         return value_from_text(text, Kind.INTEGER, "--step")
@@ -95,29 +95,19 @@ _Candidates = Annotated[
     str, typer.Option(metavar="LIST|FILE", help="What may be answered: A,B,C or a file, one per line. Must be public.")
 ]
 _Person = Annotated[
-    str | None, typer.Option(metavar="P", help="The column that names the person; without it each row is a person.")
+    str | None,
+    typer.Option(metavar="P", help="The column that names the person; without it each row counts as a person."),
 ]
 _Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (protects who is in it) or replace.")]
 _GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for each group of this column.")]
 _Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups a person may count.")]
-_Ledger = Annotated[str | None, typer.Option(metavar="L", help="The ledger file that is charged before the answer.")]
-_Budget = Annotated[str | None, typer.Option(metavar="B", help="Total epsilon of a new ledger; it never changes.")]
-_Dataset = Annotated[
-    str | None, typer.Option(metavar="NAME", help="A public name of the data, which a new ledger is bound to.")
-]
-_RequestId = Annotated[
-    str | None,
-    typer.Option(metavar="ID", help="Store the answer; the same id on the same data repeats it and costs nothing."),
-]
 _Engine = Annotated[str, typer.Option(metavar="duckdb|spark", help="What counts the people: this machine, or Spark.")]
 _Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
 _Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
 _Step = Annotated[
-    str, typer.Option(metavar="S", help="Distance of candidates; days for dates, else seconds for times.")
+    str, typer.Option(metavar="S", help="Step between candidates (days for dates, seconds for timestamps).")
 ]
-
-Questions = Table | GroupedTable
 
 _MOST = 10**9
 
@@ -133,14 +123,14 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     group_by: _GroupBy = None,
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    ledger: _Ledger = None,
-    budget: _Budget = None,
-    dataset: _Dataset = None,
-    request_id: _RequestId = None,
+    ledger: LedgerFile = None,
+    budget: Budget = None,
+    dataset: Dataset = None,
+    request_id: RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
-    """Tell which candidate most people have, privately.
+    """Return the candidate that most people have, privately.
 
     Candidates must be public: a list taken from the data would leak.
     One that nobody has can win, and values that are not listed do not count.
@@ -148,7 +138,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, dataset, person=person, neighbours=neighbours, engine=engine)
+        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
         answer = _grouped(table, group_by, groups, max_groups).mode(
             column, candidates=listed, epsilon=epsilon, request_id=request_id
@@ -159,7 +149,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
 def top(  # noqa: PLR0913
     file: _File,
     *,
-    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to tell.")],
+    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return.")],
     column: _Column,
     candidates: _Candidates,
     epsilon: Epsilon,
@@ -168,14 +158,14 @@ def top(  # noqa: PLR0913
     group_by: _GroupBy = None,
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    ledger: _Ledger = None,
-    budget: _Budget = None,
-    dataset: _Dataset = None,
-    request_id: _RequestId = None,
+    ledger: LedgerFile = None,
+    budget: Budget = None,
+    dataset: Dataset = None,
+    request_id: RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
-    """Tell the K candidates that most people have, privately, best first.
+    """Return the K candidates that most people have, privately, best first.
 
     Epsilon is the total of the whole answer.
 
@@ -183,7 +173,7 @@ def top(  # noqa: PLR0913
     """
     with clean_errors():
         number = whole(least=1, most=_MOST, k=k)
-        table = _opened(file, ledger, budget, dataset, person=person, neighbours=neighbours, engine=engine)
+        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
         answer = _grouped(table, group_by, groups, max_groups).top_k(
             column, number, candidates=listed, epsilon=epsilon, request_id=request_id
@@ -204,14 +194,14 @@ def median(  # noqa: PLR0913
     group_by: _GroupBy = None,
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    ledger: _Ledger = None,
-    budget: _Budget = None,
-    dataset: _Dataset = None,
-    request_id: _RequestId = None,
+    ledger: LedgerFile = None,
+    budget: Budget = None,
+    dataset: Dataset = None,
+    request_id: RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
-    """Tell a value that half of the people are below, privately.
+    """Return a value with about half of the people below it, privately.
 
     The candidates are lower, lower + step, ..., upper; other values are moved into this range.
     A person with several rows stands at the lower median of their values.
@@ -219,7 +209,7 @@ def median(  # noqa: PLR0913
     Example: dpselect median visits.csv --column cost --lower 0 --upper 1000000 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, dataset, person=person, neighbours=neighbours, engine=engine)
+        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
         answer = _grouped(table, group_by, groups, max_groups).median(
             column, **grid, epsilon=epsilon, request_id=request_id
@@ -230,7 +220,7 @@ def median(  # noqa: PLR0913
 def quantile(  # noqa: PLR0913
     file: _File,
     *,
-    level: Annotated[str, typer.Option(metavar="Q", help="The share of people below, between 0 and 1: 0.9 or 1/3.")],
+    level: Annotated[str, typer.Option(metavar="Q", help="The share of people below it, between 0 and 1: 0.9 or 1/3.")],
     column: _Column,
     lower: _Lower,
     upper: _Upper,
@@ -241,19 +231,19 @@ def quantile(  # noqa: PLR0913
     group_by: _GroupBy = None,
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    ledger: _Ledger = None,
-    budget: _Budget = None,
-    dataset: _Dataset = None,
-    request_id: _RequestId = None,
+    ledger: LedgerFile = None,
+    budget: Budget = None,
+    dataset: Dataset = None,
+    request_id: RequestId = None,
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
-    """Tell a value that a share Q of the people are below, privately.
+    """Return a value with about a share Q of the people below it, privately.
 
     Example: dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, dataset, person=person, neighbours=neighbours, engine=engine)
+        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
         answer = _grouped(table, group_by, groups, max_groups).quantile(
             column, level, **grid, epsilon=epsilon, request_id=request_id
@@ -261,27 +251,27 @@ def quantile(  # noqa: PLR0913
     _print(answer, as_json)
 
 
-def _opened(file: str, ledger: str | None, budget: str | None, dataset: str | None, **options: Any) -> Table:
-    for option, value in {"--budget": budget, "--dataset": dataset}.items():
-        if value is not None and ledger is None:
-            raise InvalidValue(f"{option} belongs to a ledger: name its file with --ledger")
+def _opened(
+    file: str, ledger: str | None, budget: str | None, dataset: str | None, request_id: str | None, **options: Any
+) -> Table:
+    check_ledger_options(ledger, budget=budget, dataset=dataset, request_id=request_id)
     return open_table(file, ledger=ledger, budget=budget, dataset=dataset, **options)
 
 
-def _grouped(table: Table, column: str | None, groups: str | None, max_groups: str) -> Questions:
+def _grouped(table: Table, column: str | None, groups: str | None, max_groups: str) -> Table:
     most = whole(least=1, most=_MOST, max_groups=max_groups)
     if (column is None) != (groups is None):
         raise InvalidValue("--group-by and --groups belong together: name the column, and list its public groups")
     if column is None or groups is None:
         return table
     listed = public_list(groups, known_column(table, column, "--group-by"), "--groups")
-    return table.group_by(column, candidates=listed, max_groups=most)
+    return table.group_by(column, groups=listed, max_groups=most)
 
 
 def _range(table: Table, name: str, lower: str, upper: str, step: str) -> dict[str, Any]:
     column = known_column(table, name, "column")
-    ends = {option: bound(text, column, f"--{option}") for option, text in (("lower", lower), ("upper", upper))}
-    return {**ends, "step": distance(step, column)}
+    ends = {option: range_end(text, column, f"--{option}") for option, text in (("lower", lower), ("upper", upper))}
+    return {**ends, "step": range_step(step, column)}
 
 
 def _print(answer: Answer, as_json: bool) -> None:

@@ -17,8 +17,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from dpselect._validate import withheld
 from dpselect._version import __version__
-from dpselect.errors import DPSelectError, InvalidType, InvalidValue, withheld
+from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.explore.results import curve, epsilon_needed, look, shares
 from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
 from dpselect.explore.sentences import command_line, python_code, scores_csv

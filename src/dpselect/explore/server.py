@@ -43,7 +43,7 @@ def bound_socket(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or "not a port"
-        raise InvalidValue(f"port {port} cannot be used ({reason}): give another --port, or none") from None
+        raise InvalidValue(f"port {port} cannot be used ({reason}): give another port, or none") from None
     return listening
 
 

@@ -1,14 +1,11 @@
-"""What a ledger holds, as inert data: its header, its entries, and the receipts that one can keep of them.
+"""The hash chain of a ledger (as in Haber & Stornetta 1991): what the file holds, and how it is read without trust.
 
-The hash chain (as in Haber & Stornetta 1991): the header's hash is the first head; the head after an entry is the hash
-of the head before it and of everything that the entry says. Who changes an entry must change all heads after it.
+The header's hash is the first head; the head after an entry is the hash of the head before it and of everything that
+the entry says. Changing an entry changes all heads after it. Nothing that is read is believed before the chain confirms
+it. An answer is stored with a salted hash of its data, so that only a retry on the same data gets it.
 
 Compatibility: what a format hashes, and what its fields mean, never changes. Format 2 has a privacy unit and a name of
 the data set in its header, each of which may be missing; entries, answers and receipts are those of format 1.
-
-Requests that may be repeated: what a retry gets, and how an answer is stored so that only its own data get it.
-
-Reading a ledger without trusting it: nothing that is read is believed before the hash chain confirms it.
 """
 
 import hashlib
@@ -22,13 +19,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpselect._numbers import NotExact, NotFinite, rational_from_text
+from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect.accounting.charge import Charge, PrivacyUnit, What, compact_json
-from dpselect.errors import DPSelectError, InvalidValue, LedgerError, RequestConflict, RequestUnanswered
+from dpselect.errors import DPSelectError, LedgerError, RequestConflict, RequestUnanswered
 from dpselect.ledger.store import APPLICATION, SCHEMAS, corrupt, pragma
 
 FORMAT = 2
-_RECEIPT = 1
 
 
 @dataclass(frozen=True)
@@ -61,9 +57,15 @@ class Header:
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge. Entries are ordered by `id`, never by the clock.
+    """One charge in a ledger. `Ledger.charge` and `Ledger.entries` return it.
 
-    `answer` is the stored answer of a request, where answers are stored; it is not a part of the chain.
+    Args:
+        id: the number of the entry. Entries are ordered by it, never by the clock.
+        time: when it was charged, in UTC.
+        charge: what was charged.
+        request_id: the request that it answers, if it has one.
+        head: the hash of this entry and all before it.
+        answer: the stored answer of the request, if there is one. It is not a part of the chain.
     """
 
     COLUMNS: ClassVar = ("id", "time", "what", "mechanism", "epsilon", "each", "count", "request_id", "head")
@@ -92,7 +94,7 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry in the types of JSON, with exact numbers as texts."""
-        costs = (str(self.epsilon), str(self.charge.each), self.charge.count)
+        costs = (exact_text(self.epsilon), exact_text(self.charge.each), self.charge.count)
         values = (self.id, self.time, self.what, self.mechanism, *costs, self.request_id, self.head)
         return dict(zip(self.COLUMNS, values, strict=True))
 
@@ -105,37 +107,6 @@ def next_head(previous: str, id: int, time: str, charge: Charge, request_id: str
 def seal(entry_head: str, answer: str) -> str:
     """What ties a stored answer to its entry."""
     return hashed(["answer", entry_head, answer])
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """The head of a ledger's chain after an entry: kept elsewhere, it proves later that nothing before it is missing.
-
-    >>> receipt = Receipt(ledger="00ff", id=3, head="ab12")
-    >>> Receipt.from_json(receipt.to_json()) == receipt
-    True
-    """
-
-    ledger: str
-    id: int
-    head: str
-
-    def to_json(self) -> str:
-        """Return one line of JSON."""
-        content = {"receipt": _RECEIPT, "ledger": self.ledger, "id": self.id, "head": self.head}
-        return json.dumps(content)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Receipt":
-        """The receipt that `to_json` wrote."""
-        try:
-            content = json.loads(text)
-            version, fields = content["receipt"], [content["ledger"], content["id"], content["head"]]
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise InvalidValue("receipt must be the JSON that a receipt of a ledger was written as") from None
-        if version != _RECEIPT or [type(field) for field in fields] != [str, int, str]:
-            raise InvalidValue(f"receipt must have version {_RECEIPT}: use the dpselect that wrote it")
-        return cls(*fields)
 
 
 def hashed(content: list[Any]) -> str:
@@ -237,7 +208,7 @@ def read_header(connection: sqlite3.Connection, path: Path) -> Header:
     """The header of a ledger of a format that is known; anything else is refused."""
     tables = connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
     if not tables and pragma(connection, "application_id") == 0:
-        raise corrupt(path, "the file is empty: it is no ledger, or it lost its content")
+        raise corrupt(path, "the file is empty: it is not a ledger, or it lost its content")
     if pragma(connection, "application_id") != APPLICATION:
         raise LedgerError(f"ledger {path}: this is another program's SQLite file, not a ledger")
     version = pragma(connection, "user_version")

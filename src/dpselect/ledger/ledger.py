@@ -1,6 +1,7 @@
-"""Checks of what a ledger is given.
+"""The ledger: a budget for one data set that cannot be overspent, across processes, crashes and years.
 
-The ledger: a budget for one data set that cannot be overspent, across processes, crashes and years.
+A charge is a transaction: catch up with the entries that others added, confirm their hash chain (`chain`), check the
+budget, write, and sync to the disk (`store`). What a ledger is given is checked first.
 """
 
 import os
@@ -24,11 +25,10 @@ from dpselect.errors import (
     RequestConflict,
     UnitMismatch,
 )
-from dpselect.ledger import chain as audit
+from dpselect.ledger import chain
 from dpselect.ledger.chain import (
     Entry,
     Header,
-    Receipt,
     State,
     check_content,
     check_repeated,
@@ -37,6 +37,7 @@ from dpselect.ledger.chain import (
     stored_text,
 )
 from dpselect.ledger.store import Database, corrupt
+from dpselect.release import Receipt
 
 _LONGEST_NAME = 200
 
@@ -87,8 +88,8 @@ def check_dataset(path: Path, ours: str | None, theirs: str | None) -> None:
         has = "was created without a data set's name" if ours is None else f"belongs to the data set {ours!r}"
         given = "no name was given" if theirs is None else f"the name given is {theirs!r}"
         raise UnitMismatch(
-            f"ledger {path} {has}, and {given}: nothing was spent. Give dataset= as when the ledger was created, or use"
-            " another ledger"
+            f"ledger {path} {has}, and {given}: nothing was spent. Give the name with which the"
+            " ledger was created, or use another ledger"
         )
 
 
@@ -96,13 +97,14 @@ class Ledger:
     """A durable record of everything that was spent on one data set, in one SQLite file.
 
     Args:
-        path: the file, which is made if it is not there, for the eyes of its owner only.
-        budget: the whole epsilon; needed for a new file, and fixed from then on.
+        path: the file. It is created if it does not exist, and only its owner may read it.
+        budget: the whole epsilon. A new file needs it, and it never changes.
         unit: what the budget protects. A ledger without a stated unit takes that of its first question to a table.
             Questions that protect something else are refused.
         dataset: a public name of the data. Tables must then be opened with the same name.
 
     Raises:
+        InvalidValue, InvalidType: an argument is wrong.
         BudgetMismatch: the ledger has another budget.
         UnitMismatch: the ledger has another privacy unit, or another data set.
         LedgerError: the file cannot be used; LedgerCorrupt if it was changed.
@@ -145,7 +147,7 @@ class Ledger:
             header = Header(secrets.token_hex(16), wanted, _now(), unit, name)
             self._database.create(header.format, header.row)
         with self._database.reading() as connection:
-            self._header = audit.read_header(connection, self._path)
+            self._header = chain.read_header(connection, self._path)
         if wanted is not None and wanted != self._header.budget:
             theirs = shortest_text(self._header.budget)
             raise BudgetMismatch(f"ledger {self._path} has the budget {theirs}, which was fixed when it was created")
@@ -163,7 +165,7 @@ class Ledger:
 
     @property
     def path(self) -> Path:
-        """Return the file."""
+        """Return the absolute path of the file."""
         return self._path
 
     @property
@@ -191,24 +193,78 @@ class Ledger:
         """Return the name of the data set, if one was given at creation."""
         return self._header.dataset
 
-    def check_table(self, unit: PrivacyUnit, dataset: str | None) -> None:
-        """Raise UnitMismatch unless questions with this unit about the data set of this name may be charged."""
+    def check_table(self, unit: PrivacyUnit | None, dataset: str | None) -> None:
+        """Check that questions with this privacy unit about this data set may be charged.
+
+        Args:
+            unit: the privacy unit of the questions; None if they state none.
+            dataset: the public name of the data, or None.
+
+        Raises:
+            UnitMismatch: the ledger belongs to another unit or data set.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+        ...     ledger.check_table(PrivacyUnit("patient"), None)
+        """
         check_dataset(self._path, self.dataset, None if dataset is None else name_text(dataset=dataset))
-        check_unit(self._path, self.unit, unit)
+        if unit is not None:
+            check_unit(self._path, self.unit, unit)
 
     def spend(self, epsilon: Number, what: What) -> int:
-        """Charge epsilon for a release of which only its pure epsilon is known, and return the entry's id."""
+        """Charge for a release of which only its pure epsilon is known.
+
+        The arguments are in the order of the sentence "spend epsilon on what"; `Charge` begins with the question.
+
+        Args:
+            epsilon: what the release costs. A number, or a text such as "0.1", which is exactly that.
+            what: the question, a text or a mapping of public parameters. Never put a score or a count here.
+
+        Returns:
+            The id of the entry, which is on the disk.
+
+        Raises:
+            BudgetExceeded: the budget is too small; nothing was spent.
+            InvalidValue, InvalidType: an argument is wrong; nothing was spent.
+            LedgerError: the file cannot be used. Release nothing.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+        ...     ledger.spend("0.1", "histogram of ages, by another library")
+        1
+        """
         return self.charge(Charge(what, _validate.exact_positive(epsilon=epsilon))).id
 
     def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Entry:
-        """Record a charge durably, or raise BudgetExceeded and record nothing.
+        """Record a charge durably, or raise and record nothing.
 
-        The entry has the epsilon of the charge, exactly or, for an odd fraction, rounded up by less than 1e-50.
+        Args:
+            charge: what is released and what it costs. The entry has its epsilon, exactly or, for an odd fraction,
+                rounded up by less than 1e-50.
+            request_id: makes a retry safe. The same id and charge again return the first entry with its stored answer,
+                and nothing is charged.
+            content: a digest of the data that the answer comes from; a retry on other data is refused.
 
-        A `request_id` makes a retry safe. The same id and charge again: if its answer was stored, the entry comes back
-        with it and nothing is charged; if not, RequestUnanswered, because the first answer may have been seen. The
-        same id with another charge, or with the digest `content` of other data than those of the stored answer:
-        RequestConflict.
+        Returns:
+            The entry, which is on the disk. Its `answer` is None unless this is a retry.
+
+        Raises:
+            BudgetExceeded: the budget is too small; nothing was spent.
+            RequestConflict: the request id was used for another charge, or on other data.
+            RequestUnanswered: the request was charged before, and its answer was not stored. It may have been seen.
+            UnitMismatch: the charge states another privacy unit than the ledger.
+            InvalidValue, InvalidType: an argument is wrong; nothing was spent.
+            LedgerError: the file cannot be used. Release nothing.
+
+        >>> import tempfile
+        >>> from dpselect import PermuteAndFlip
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+        ...     entry = ledger.charge(Charge.of(PermuteAndFlip("0.1"), {"question": "mode"}))
+        ...     entry.id, entry.mechanism, entry.epsilon
+        (1, 'permute-and-flip', Fraction(1, 10))
         """
         if not isinstance(charge, Charge):
             raise InvalidType(f"charge must be a Charge, got {type(charge).__name__}")
@@ -218,11 +274,11 @@ class Ledger:
         with self._database.writing() as connection:
             state = self._catch_up(connection)
             if identifier is not None:
-                earlier = audit.entry_of(connection, "request_id", identifier, self._path)
+                earlier = chain.entry_of(connection, "request_id", identifier, self._path)
                 if earlier is not None:
                     check_repeated(earlier, (charge, self._rounded_up(charge)))
                     if content is not None:
-                        check_content(earlier.id, audit.stored_text_of(connection, earlier), content)
+                        check_content(earlier.id, chain.stored_text_of(connection, earlier), content)
                     return earlier
             if charge.unit is not None:
                 check_unit(self._path, state.unit, charge.unit)
@@ -230,19 +286,35 @@ class Ledger:
             entry = _next_entry(state, recorded, identifier)
             row = (entry.id, entry.time, recorded.text, recorded.mechanism, str(recorded.each), recorded.count)
             connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, identifier, entry.head))
-        self._known = audit.after(state, entry)
+        self._known = chain.after(state, entry)
         return entry
 
     def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
-        """Store the answer of an entry durably, so that a retry of its request gets it; an answer never changes.
+        """Store the answer of an entry durably, so that a retry of its request gets it. An answer never changes.
 
-        `content` is a digest of the data that the answer came from. Only a salted hash of it is stored, and no entry
-        shows it.
+        Args:
+            id: the number of the entry.
+            answer: the answer as a text.
+            content: a digest of the data that the answer came from. Only a salted hash of it is stored, and no entry
+                shows it.
+
+        Raises:
+            RequestConflict: the entry has another answer already.
+            InvalidValue, InvalidType: there is no such entry, or an argument is wrong.
+            LedgerError: the file cannot be used.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+        ...     entry = ledger.charge(Charge("favourite", "0.1"), request_id="monday")
+        ...     ledger.store_answer(entry.id, "asthma")
+        ...     ledger.charge(Charge("favourite", "0.1"), request_id="monday").answer
+        'asthma'
         """
         text = answer_text(answer)
         with self._database.writing() as connection:
             self._check_header(connection)
-            entry = audit.entry_of(connection, "id", _validate.count(id=id), self._path)
+            entry = chain.entry_of(connection, "id", _validate.count(id=id), self._path)
             if entry is None:
                 raise InvalidValue(f"id must be that of an entry, and there is no entry {id}")
             if entry.answer is None:
@@ -252,21 +324,69 @@ class Ledger:
                 raise RequestConflict(f"entry {id} has another answer already, and an answer never changes")
 
     def entries(self) -> list[Entry]:
-        """Return all entries in the order in which they were charged, each confirmed by the hash chain."""
+        """Return all entries in the order in which they were charged, each confirmed by the hash chain.
+
+        Returns:
+            The entries. Their stored answers come with them.
+
+        Raises:
+            LedgerCorrupt: an entry was changed, removed, inserted or reordered.
+            LedgerError: the file cannot be used.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+        ...     _ = ledger.spend("0.1", "ages")
+        ...     [(entry.id, entry.what, entry.epsilon) for entry in ledger.entries()]
+        [(1, 'ages', Fraction(1, 10))]
+        """
         return self._read_all()[0]
 
     def receipt(self, entry: Entry | None = None) -> Receipt:
-        """Return proof of an entry and of all before it, or of all entries: keep it away from the ledger."""
+        """Return proof of an entry and of all before it, or of all entries. Keep it away from the ledger.
+
+        Args:
+            entry: the last entry that the receipt covers; None for all.
+
+        Returns:
+            The receipt, for `verify`.
+
+        Raises:
+            LedgerError: the file cannot be used; LedgerCorrupt if it was changed.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+        ...     _ = ledger.spend("0.1", "ages")
+        ...     ledger.receipt().id
+        1
+        """
         if entry is not None:
             return Receipt(self._header.identity, entry.id, entry.head)
         state = self._confirm()
         return Receipt(self._header.identity, state.id, state.head)
 
     def verify(self, receipt: Receipt | None = None) -> Receipt:
-        """Check every page, entry and stored answer, and return a receipt of the whole ledger.
+        """Check every page, entry and stored answer.
 
-        Raises LedgerCorrupt if an entry was changed, removed, inserted or reordered; with a receipt also if entries
-        up to it are missing, as in an old copy of the file or after the last entries were cut off.
+        Args:
+            receipt: also check that everything up to this receipt is there. Without one, entries that were cut off at
+                the end, or that an old copy of the file lacks, are not noticed.
+
+        Returns:
+            A receipt of the whole ledger.
+
+        Raises:
+            LedgerCorrupt: an entry was changed, removed, inserted or reordered, or entries of the receipt are missing.
+            LedgerError: the file cannot be used.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+        ...     kept = ledger.receipt()
+        ...     _ = ledger.spend("0.1", "ages")
+        ...     ledger.verify(kept).id
+        1
         """
         known = self._known
         heads = [self._header.head, *(entry.head for entry in self.entries())]
@@ -298,24 +418,24 @@ class Ledger:
     def _read_all(self) -> tuple[list[Entry], State]:
         with self._database.reading(fresh=True) as connection:
             self._check_header(connection)
-            audit.check_file(connection, self._path)
-            audit.check_answers(connection, self._path)
-            entries = list(audit.entries_after(connection, self._start, self._header, self._path))
+            chain.check_file(connection, self._path)
+            chain.check_answers(connection, self._path)
+            entries = list(chain.entries_after(connection, self._start, self._header, self._path))
         state = self._start
         for entry in entries:
-            state = audit.after(state, entry)
+            state = chain.after(state, entry)
         return entries, state
 
     def _catch_up(self, connection: sqlite3.Connection) -> State:
         """What is known after the entries that others added."""
         self._check_header(connection)
         state = self._known or self._start
-        for entry in audit.entries_after(connection, state, self._header, self._path):
-            state = audit.after(state, entry)
+        for entry in chain.entries_after(connection, state, self._header, self._path):
+            state = chain.after(state, entry)
         return state
 
     def _check_header(self, connection: sqlite3.Connection) -> None:
-        if audit.read_header(connection, self._path) != self._header:
+        if chain.read_header(connection, self._path) != self._header:
             raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
 
     def _affordable(self, spent: Fraction, charge: Charge) -> Charge:

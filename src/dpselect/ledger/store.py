@@ -1,12 +1,10 @@
-"""SQLite's and the operating system's errors as ours: every one of them means that nothing is answered.
+"""The SQLite file of a ledger: how it is created, how a transaction is opened, and what its faults mean.
 
-SQLite connections with every setting confirmed, kept for the next transaction.
-
-A connection is lent to one transaction at a time, so a ledger may be used from many threads. It is used again only in
-the process that opened it, and only while the path still leads to the same file: a ledger that was deleted, moved or
-replaced is opened anew, or found missing. After any error it is closed, which rolls back what was not committed.
-
-The SQLite file under a ledger: how it is created, and how a transaction is opened.
+A connection has every setting confirmed and serves one transaction at a time, so a ledger may be used from many
+threads. It is used again only in the process that opened it, and only while the path still leads to the same file: a
+ledger that was deleted, moved or replaced is opened anew, or found missing. After any error it is closed, which rolls
+back what was not committed. Every error of SQLite and of the operating system becomes one of ours, and means that
+nothing is answered.
 
 journal_mode=DELETE: after a commit all is in the one file, so a copy of it is a whole copy (a write-ahead log is a
 second file). synchronous=EXTRA: the folder is synced after the journal is deleted; with FULL a power failure could
@@ -40,7 +38,7 @@ _REASONS = {
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def ledger_errors(path: Path) -> Iterator[None]:
     """Raise LedgerError or LedgerCorrupt in place of errors of SQLite and of the operating system."""
     try:
         yield
@@ -58,7 +56,7 @@ def translated(path: Path) -> Iterator[None]:
 def _fault(path: Path, error: sqlite3.Error) -> LedgerError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
     if code in _DAMAGED:
-        return corrupt(path, "the file is damaged, or is no ledger")
+        return corrupt(path, "the file is damaged, or is not a ledger")
     return LedgerError(f"ledger {path}: {_REASONS.get(code, f'SQLite says {error}')}; {_NOTHING}")
 
 
@@ -77,14 +75,14 @@ _SETTINGS = (
 )
 
 
-class _Kept(NamedTuple):
+class _PooledConnection(NamedTuple):
     process: int
     file: tuple[int, int]
     connection: sqlite3.Connection
 
 
 # SQLite forbids even to close a connection in a forked process: there it is kept for good, and never used.
-_INHERITED: list[_Kept] = []
+_INHERITED: list[_PooledConnection] = []
 
 
 class Connections:
@@ -92,16 +90,16 @@ class Connections:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._kept: list[_Kept] = []
+        self._kept: list[_PooledConnection] = []
         weakref.finalize(self, _close_all, self._kept)
 
     @contextmanager
-    def lent(self, fresh: bool = False) -> Iterator[sqlite3.Connection]:
+    def borrow(self, fresh: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction, which ends before the block does; a fresh one remembers no page."""
         if fresh:
             _close_all(self._kept)
         file = _identity(self._path)
-        kept = self._taken(file)
+        kept = self._reuse_or_open(file)
         try:
             yield kept.connection
         except BaseException:
@@ -109,7 +107,7 @@ class Connections:
             raise
         self._kept.append(kept)
 
-    def _taken(self, file: tuple[int, int]) -> _Kept:
+    def _reuse_or_open(self, file: tuple[int, int]) -> _PooledConnection:
         while self._kept:
             try:
                 kept = self._kept.pop()
@@ -118,10 +116,10 @@ class Connections:
             if (kept.process, kept.file) == (os.getpid(), file):
                 return kept
             _discard(kept)
-        return _Kept(os.getpid(), file, opened(self._path, "rw"))
+        return _PooledConnection(os.getpid(), file, open_connection(self._path, "rw"))
 
 
-def opened(path: Path, mode: str) -> sqlite3.Connection:
+def open_connection(path: Path, mode: str) -> sqlite3.Connection:
     """A new connection with all settings confirmed."""
     uri = f"{path.as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
@@ -149,14 +147,14 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _discard(kept: _Kept) -> None:
+def _discard(kept: _PooledConnection) -> None:
     if kept.process == os.getpid():
         kept.connection.close()
     else:
         _INHERITED.append(kept)
 
 
-def _close_all(kept: list[_Kept]) -> None:
+def _close_all(kept: list[_PooledConnection]) -> None:
     while kept:
         with suppress(IndexError):  # another thread was faster
             _discard(kept.pop())
@@ -197,7 +195,7 @@ class Database:
         data. SQLite gives a journal the mode of its file.
         """
         temporary = self.path.with_name(f".dpselect-{secrets.token_hex(8)}.new")
-        with translated(self.path):
+        with ledger_errors(self.path):
             try:
                 _write_new(temporary, format_, row)
                 os.link(temporary, self.path)
@@ -210,7 +208,7 @@ class Database:
     @contextmanager
     def reading(self, fresh: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction that sees one state of the file; a fresh one reads every page anew."""
-        with translated(self.path), self._connections.lent(fresh) as connection:
+        with ledger_errors(self.path), self._connections.borrow(fresh) as connection:
             connection.execute("BEGIN")
             yield connection
             connection.execute("COMMIT")
@@ -218,7 +216,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that excludes other writers; what was written is on the disk when the block has ended."""
-        with translated(self.path), self._connections.lent() as connection:
+        with ledger_errors(self.path), self._connections.borrow() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
@@ -227,7 +225,7 @@ class Database:
 def _write_new(path: Path, format_: int, row: tuple[str | None, ...]) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
     os.chmod(path, _OWNER_ONLY)  # whatever the umask takes away
-    with closing(opened(path, "rw")) as connection:
+    with closing(open_connection(path, "rw")) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {format_}")

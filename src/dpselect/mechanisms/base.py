@@ -4,7 +4,8 @@ Public parameters are fields; scores are arguments.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,10 +15,12 @@ import numpy.typing as npt
 from dpselect import _validate
 from dpselect._scores import as_rows, as_vector, copied
 from dpselect._types import Floats, Selections
-from dpselect.errors import InvalidValue, NotConverged
+from dpselect.accounting.charge import What
+from dpselect.errors import InvalidType, InvalidValue, NotConverged
 from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.parameters import Parameters
 from dpselect.mechanisms.privacy import Guarantee
+from dpselect.release import Answer, Payer, Release, scores_digest
 from dpselect.sampling.draws import Draws
 
 
@@ -79,6 +82,55 @@ class MechanismBase(Parameters):
             raise InvalidValue(f"{type(self).__name__} has no steady schedule: use PermuteAndFlip, or leave steady out")
         return self._choose(gaps_of(as_vector(scores), self._rate), Draws())
 
+    def release(
+        self,
+        scores: Any,
+        labels: Sequence[Any] | None = None,
+        *,
+        ledger: Payer | None = None,
+        what: What = "select",
+        request_id: str | None = None,
+    ) -> Answer:
+        """Return a private selection as an answer that a ledger has recorded before it was drawn.
+
+        Args:
+            scores: one score per candidate, as for `select`. They are secret.
+            labels: the public names of the candidates, one for each score. The answer's value is then the label of
+                the selected candidate; without labels it is the index.
+            ledger: the `Ledger` that is charged before anything is drawn. None records nothing.
+            what: the question for the ledger: a text, or a mapping of public parameters. Never put a score here.
+            request_id: makes a retry safe. The same id with the same question and scores returns the stored answer and
+                costs nothing. It needs a ledger.
+
+        Returns:
+            The answer: its value, what it guarantees, and with a ledger the entry and a receipt.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            BudgetExceeded: the budget is too small; nothing was drawn.
+            RequestConflict: the request id was used for another question, or on other scores.
+            LedgerError: the ledger cannot be used; nothing was drawn.
+
+        >>> import tempfile
+        >>> from dpselect import Ledger, PermuteAndFlip
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/survey.ledger", budget="1")
+        ...     answer = PermuteAndFlip("0.1").release(
+        ...         [3, 10**6], ["tea", "coffee"], ledger=ledger, what="favourite drink"
+        ...     )
+        ...     answer.value, answer.ledger_id, ledger.remaining
+        ('coffee', 1, Fraction(9, 10))
+        """
+        vector = copied(as_vector(scores))  # so that what is checked, digested and drawn from is the same
+        gaps_of(vector, self._rate)  # refuses scores that are not finite, before anything is charged
+        names = None if labels is None else _labels(labels, len(vector))
+        asked = {"question": what} if isinstance(what, str) else what
+        counted = {"candidates": len(vector), **asked} if isinstance(asked, Mapping) else asked
+        answer = Release(counted, self).draw(
+            lambda: self.select(vector), ledger=ledger, request_id=request_id, content=lambda: scores_digest(vector)
+        )
+        return answer if names is None else replace(answer, value=names[answer.value])
+
     def select_rows(self, scores: Any) -> Selections:
         """Return the index of an independent selection for each row of a matrix."""
         return self._selected_rows(scores, self._choose, self._choose_rows)
@@ -135,6 +187,17 @@ class MechanismBase(Parameters):
     @abstractmethod
     def _probabilities(self, exponents: Floats) -> Floats:
         """The probability of each candidate from its exponent c (q* - q)."""
+
+
+def _labels(labels: Any, count: int) -> list[Any]:
+    """The public names of the candidates, as Python's own objects."""
+    names = labels.tolist() if hasattr(labels, "tolist") else labels
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise InvalidType(f"labels must be a list with one label per score, got {type(labels).__name__}")
+    listed = list(names)
+    if len(listed) != count:
+        raise InvalidValue("labels must have one label per score: give both the same length")
+    return listed
 
 
 def _generator(seed: Any) -> np.random.Generator:

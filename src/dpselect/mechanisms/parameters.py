@@ -18,9 +18,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from dpselect import _validate
-from dpselect._numbers import shortest_text
+from dpselect._numbers import exact_text, shortest_text
 from dpselect._types import Number
-from dpselect.errors import InvalidValue
+from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.gaps import Rate
 from dpselect.mechanisms.privacy import Guarantee
 
@@ -65,8 +65,8 @@ class Claim:
 
     def __str__(self) -> str:
         if self.by_range:
-            return f"score range {self.score_range}"
-        return f"sensitivity {self.sensitivity}{', monotonic' if self.monotonic else ''}"
+            return f"score range {exact_text(self.score_range)}"
+        return f"sensitivity {exact_text(self.sensitivity)}{', monotonic' if self.monotonic else ''}"
 
 
 def stated(sensitivity: Any = None, monotonic: Any = False, score_range: Any = None) -> Claim:
@@ -160,6 +160,11 @@ class Parameters(ABC):
     def guarantee(self) -> Guarantee:
         """Return what one selection guarantees."""
 
+    def terms(self) -> dict[str, Any]:
+        """Return what an entry of a ledger states beside name and epsilon: how far neighbours are apart."""
+        name_of(self)  # no subclass, which may draw otherwise
+        return self.claim.to_dict()
+
     @cached_property
     def _rate(self) -> Rate:
         return Rate(self.claim.rate(self.epsilon))
@@ -168,6 +173,14 @@ class Parameters(ABC):
     def rate(self) -> Fraction:
         """Return the factor c of exp(-c (q* - q)): epsilon / score_range."""
         return self._rate.exact
+
+
+def name_of(mechanism: Parameters) -> str:
+    """The name of the mechanism that this very record draws from; a subclass may draw otherwise."""
+    name = getattr(mechanism, "name", "")
+    if MECHANISMS.get(name) is not type(mechanism):
+        raise InvalidType("mechanism must be a PermuteAndFlip, ExponentialMechanism or ReportNoisyMax")
+    return name
 
 
 def _made(kind: type[Parameters], epsilon: Fraction, arguments: dict[str, Any]) -> Parameters:

@@ -36,14 +36,14 @@ def histograms(folder: str | Path | None = None) -> dict[str, Counts]:
     named = folder if folder is not None else os.environ.get(VARIABLE) or None
     if named is None:
         return {data_set: _read(_fetched(data_set), data_set) for data_set in SUMS}
-    where = "--data" if folder is not None else VARIABLE
+    where = "data" if folder is not None else VARIABLE
     return {data_set: _read(_found(Path(named), data_set, where), data_set) for data_set in SUMS}
 
 
 def _found(folder: Path, data_set: str, where: str) -> Path:
     path = folder / file_name(data_set)
     if not folder.is_dir():
-        raise InvalidValue(f"{where}: {str(folder)!r} is no folder: name the folder of the DPBench files")
+        raise InvalidValue(f"{where}: {str(folder)!r} is not a folder: name the folder of the DPBench files")
     if not path.is_file():
         raise InvalidValue(f"{where}: {path.name} is not in {str(folder)!r}: download it from {PAGE}")
     return path

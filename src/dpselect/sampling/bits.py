@@ -1,21 +1,19 @@
-"""Where random bits come from: the operating system for every release, a script in the tests.
+"""Random bits from the operating system, and the uniform integers and orders that are made of them.
 
-Uniform integers below a bound, by rejection of whole random integers (Lumbroso 2013 surveys the alternatives).
-
-No float takes part, so there is nothing to filter.
-
-Fisher & Yates (1938), a uniform random order, drawn as it is walked: it remembers only what it has touched.
+Integers below a bound come by rejection of whole random integers (Lumbroso 2013 surveys the alternatives). A random
+order is that of Fisher & Yates (1938), drawn as it is walked: it remembers only what it has touched. No float takes
+part, so there is nothing to filter.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Integers
-from dpselect.errors import BitsExhausted, ScoresChanged
+from dpselect.errors import ScoresChanged
 
 
 class BitSource(Protocol):
@@ -42,28 +40,6 @@ class SystemEntropy:
 
     def words(self, count: int, width: int) -> npt.NDArray[Any]:
         return np.frombuffer(os.urandom(count * width // 8), dtype=f"u{width // 8}")
-
-
-class ScriptedBits:
-    """A finite sequence of bits written down by a test; it raises when it runs dry.
-
-    >>> ScriptedBits("0110").bits(3)
-    3
-    """
-
-    def __init__(self, script: str | Iterable[int]) -> None:
-        self._script = "".join(map(str, script))
-        self.used = 0
-
-    def bits(self, count: int) -> int:
-        taken = self._script[self.used : self.used + count]
-        if len(taken) < count:
-            raise BitsExhausted("the script of bits is used up: give it more bits")
-        self.used += count
-        return int(taken or "0", 2)
-
-    def words(self, count: int, width: int) -> npt.NDArray[Any]:
-        return np.array([self.bits(width) for _ in range(count)], dtype=f"u{width // 8}")
 
 
 _WORD = 128

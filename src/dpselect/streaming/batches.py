@@ -7,7 +7,8 @@ batches can wait for each other without a copy. Other blocks pass through as the
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dpselect.errors import InvalidType, withheld
+from dpselect._validate import withheld
+from dpselect.errors import InvalidType
 
 ROWS = 1 << 19
 

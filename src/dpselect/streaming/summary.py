@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpselect._scores import as_vector
-from dpselect.errors import InvalidType, InvalidValue, ScoresChanged, withheld
+from dpselect._validate import withheld
+from dpselect.errors import InvalidType, InvalidValue, ScoresChanged
 from dpselect.mechanisms.flips import Heads, flip, flip_long
 from dpselect.mechanisms.gaps import SHORT, Gaps, gaps_of
 from dpselect.mechanisms.parameters import Parameters

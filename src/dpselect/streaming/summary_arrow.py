@@ -6,6 +6,7 @@ The row holds the secrets of the summary: treat it like the data.
 """
 
 import datetime
+from ast import literal_eval
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -53,19 +54,8 @@ def _number(text: str) -> Fraction:
     return _fraction(text)
 
 
-def _decimal(text: str) -> Decimal:
-    number = Decimal(text)
-    if str(number) != text:
-        raise ValueError
-    return number
-
-
 def _flag(text: str) -> bool:
     return {"True": True, "False": False}[text]
-
-
-def _surrogates(text: str) -> str:
-    return bytes.fromhex(text).decode("utf-8", "surrogatepass")
 
 
 def _counted(moment: Any) -> str:
@@ -75,29 +65,21 @@ def _counted(moment: Any) -> str:
 
 def _moment(text: str) -> Any:
     name, count = text.split(" ")
-    dtype = np.dtype(name)
-    if dtype.kind not in "mM":
-        raise ValueError
-    return np.array([_integer(count)], np.int64).view(dtype)[0]
+    return np.array([_integer(count)], np.int64).view(name)[0]
 
 
-# How labels are written and read, by their very type: those of `labels.WRITABLE`. Of two kinds the later is the usual.
-_LABELS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
-    "none": (type(None), lambda _: "", lambda _: None),
-    "surrogates": (str, lambda label: label.encode("utf-8", "surrogatepass").hex(), _surrogates),
-    "text": (str, str, str),
-    "boolean": (bool, str, _flag),
-    "integer": (int, lambda label: f"{label:x}", _integer),
-    "float": (float, float.hex, float.fromhex),
-    "fraction": (Fraction, _quotient, _fraction),
-    "decimal": (Decimal, str, _decimal),
-    "timestamp": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
-    "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
-    "bytes": (bytes, bytes.hex, bytes.fromhex),
-    "datetime64": (np.datetime64, _counted, _moment),
-    "timedelta64": (np.timedelta64, _counted, _moment),
+# How labels are written and read, by their type and no subclass of it: the types of `labels.WRITABLE`.
+_LABELS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    **dict.fromkeys((type(None), str, bool, bytes), (ascii, literal_eval)),  # ascii escapes what UTF-8 cannot hold
+    int: (lambda label: f"{label:x}", _integer),
+    float: (float.hex, float.fromhex),
+    Fraction: (_quotient, _fraction),
+    Decimal: (str, Decimal),
+    datetime.datetime: (datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    datetime.date: (datetime.date.isoformat, datetime.date.fromisoformat),
+    **dict.fromkeys((np.datetime64, np.timedelta64), (_counted, _moment)),
 }
-_KIND = {type_: kind for kind, (type_, _, _) in _LABELS.items()}
+_TYPE = {type_.__name__: type_ for type_ in _LABELS}
 
 
 _PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
@@ -126,7 +108,7 @@ def summary_of(cells: Cells) -> Summary:
     try:
         stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
         return Summary(MECHANISMS["permute-and-flip"](**stated), None if cells["exponent"] is None else _part(cells))
-    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):  # which may quote a cell
+    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError):  # which may quote a cell
         pass
     raise InvalidValue("the row is not of a summary: give what Summary.to_arrow made")
 
@@ -154,14 +136,13 @@ def _part(cells: Cells) -> Part:
     )
     if not (DEPTH <= depth <= LONGEST and 0 <= prefix < 1 << depth and 0 < heads <= candidates and head >= 0):
         raise ValueError
-    kind, text = cells["label_kind"], cells["label"]
-    label = Unlabelled.POSITION if kind is None else _LABELS[kind][2](text or "")
+    label = _read(cells["label_kind"], cells["label"] or "")
     maximum, exponent = (_number(cells[name] or "") for name in ("maximum", "exponent"))
     return Part(Arrival(exponent, heads, prefix, depth), maximum, head, label, candidates)
 
 
 def _written(part: Part) -> tuple[str | None, str | None]:
-    """The kind and the text of the label. Refused for all labels seen or none, so that it tells nothing of the head."""
+    """The kind and the text of the label. Refused for all labels or none, so that it reveals nothing of the head."""
     if not part.writable:
         raise InvalidType(
             "labels must be text, numbers, dates or bytes, all of them, to be written to Arrow:"
@@ -169,10 +150,15 @@ def _written(part: Part) -> tuple[str | None, str | None]:
         )
     if part.label is Unlabelled.POSITION:
         return None, None
-    kind = "surrogates" if _has_surrogates(part.label) else _KIND[type(part.label)]
-    return kind, _LABELS[kind][1](part.label)
+    return type(part.label).__name__, _LABELS[type(part.label)][0](part.label)
 
 
-def _has_surrogates(label: Any) -> bool:
-    """Whether it is a text that UTF-8 cannot hold, as names of files may be."""
-    return isinstance(label, str) and any("\ud800" <= character <= "\udfff" for character in label)
+def _read(kind: str | None, text: str) -> Any:
+    """The label of this kind, which is written as this text and no other of its kind is."""
+    if kind is None:
+        return Unlabelled.POSITION
+    write, read = _LABELS[_TYPE[kind]]
+    label = read(text)
+    if type(label) is not _TYPE[kind] or write(label) != text:
+        raise ValueError
+    return label

@@ -17,8 +17,8 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes
 
+from dpselect._validate import is_unicode
 from dpselect.errors import InvalidValue
-from dpselect.tables.schema import is_unicode
 
 _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")

@@ -1,4 +1,7 @@
-"""How much one individual can change a score: the sensitivity of every question, derived here and nowhere else.
+"""The questions as frozen records: what to count, how to score it, how much one individual can change, how to choose.
+
+The sensitivity of every question is derived here and nowhere else; `Engine` is what a question needs of DuckDB or
+Spark, and says who draws.
 
 An individual is a person (all rows with one value of the `person` column) or, without that column, a row. Neighbouring
 tables differ by one individual: added or removed ("add-remove"), or exchanged for another one ("replace").
@@ -10,7 +13,8 @@ one: the sensitivity is one, not monotonic. How many candidates an individual to
 needs the largest change of a single score only.
 
 **Quantiles.** Let L, E and G individuals have a value below, at and above a candidate. It is a quantile of level a/b if
-L <= (a/b) n and G <= (1 - a/b) n. How far it is from that, times b, is the negated score
+L <= (a/b) n and G <= (1 - a/b) n. How far it is from that, times b, is the negated score (Smith 2011; McKenna &
+Sheldon 2020, Section 7)
 
     u = max(0, (b - a) L - a (E + G), a G - (b - a) (L + E)).
 
@@ -33,14 +37,8 @@ they leave one group and enter one, at e/2 each. Two releases at e/2 cost no mor
 zCDP, where rho(e) = e + exp(-e) - 1 and rho(e) - 2 rho(e/2) = (1 - exp(-e/2))**2; and in loss distributions, where
 Laplace noise at e dominates two at e/2 (checked numerically in `tests/accounting/test_accounting.py`).
 
-Scores of the candidates of a quantile, as runs of equal scores (Smith 2011; McKenna & Sheldon 2020, Section 7).
-
-The score falls with the distance from being a quantile of the level; `sensitivity` derives it. Between two values of
-the data all candidates have the same score, so a table with d different values has at most 2 d + 1 runs.
-
-What an engine does for a table: tell the public schema, count individuals, and have a mechanism choose.
-
-The questions, as frozen records of public parameters: what to count, how to score it, and how to choose.
+Between two values of the data all candidates of a quantile have the same score, so a table with d different values has
+at most 2 d + 1 runs of equal scores, and `quantile_score_runs` returns those instead of the scores.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,14 +50,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Counts, Integers, Lengths
+from dpselect._validate import withheld
 from dpselect.accounting.charge import Neighbours
-from dpselect.errors import EngineFailure, withheld
+from dpselect.errors import EngineFailure
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.tables.candidates import Values
-from dpselect.tables.grid import Grid
+from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.schema import Column
-
-__all__ = ["Neighbours", "Sensitivity", "of_counts", "of_quantile"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def of_counts(neighbours: Neighbours) -> Sensitivity:
 
 
 def of_quantile(level: Fraction, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:
-    """The sensitivity of the scores of `ranks.runs`, which are multiples of the level's denominator."""
+    """The sensitivity of the scores of `quantile_score_runs`, which are multiples of the level's denominator."""
     single = max(level.numerator, level.denominator - level.numerator)
     if neighbours is Neighbours.ADD_REMOVE:
         return Sensitivity(single, monotonic=False)
@@ -95,7 +91,7 @@ class Places:
     individuals: Integers
 
 
-def runs(data: Places, size: int, level: Fraction) -> tuple[Integers, Lengths]:
+def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Integers, Lengths]:
     """The score of each run of candidates, and how many of the `size` candidates are in it."""
     if not data.places.size:  # one run of 2**64 candidates would not fit its length
         return np.zeros(2, np.int64), np.array([size // 2, size - size // 2], np.uint64)
@@ -115,7 +111,7 @@ def _lengths(data: Places, size: int) -> Lengths:
     """Candidates before the first value, at it, between it and the next, and so on to the end.
 
     From one value to the next, at places i and j, lie the candidates i + 1 to j - 1, and also j if the next value is
-    behind it. The differences are taken modulo 2**64, and none is negative or larger than that.
+    after it. The differences are taken modulo 2**64, and none is negative or larger than that.
     """
     lengths = np.zeros(2 * data.places.size + 1, np.uint64)
     behind = data.between.astype(np.uint64)
@@ -137,7 +133,7 @@ class Groups:
 
     column: Column
     values: Values
-    most: int
+    max_groups: int
 
 
 @dataclass(frozen=True)
@@ -156,17 +152,24 @@ class Individuals:
         """Return the names of the columns that a question about a column reads, each once."""
         return list(dict.fromkeys(each.name for each in (column, *self.columns)))
 
+    def by_group(self, answers: Sequence[Any]) -> Any:
+        """Return the only answer, or the answers by the names of their groups."""
+        if self.groups is None:
+            [only] = answers
+            return only
+        return dict(zip(self.groups.values.items, answers, strict=True))
+
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
         named = {"person": None if self.person is None else self.person.name}
         if self.groups is None:
             return named
-        groups = {"group_by": self.groups.column.name, "max_groups": self.groups.most}
+        groups = {"group_by": self.groups.column.name, "max_groups": self.groups.max_groups}
         return {**named, **groups, "groups": len(self.groups.values), "groups_sha256": self.groups.values.sha256}
 
 
 def counted(count: Callable[[], _Counted]) -> _Counted:
-    """What counting gives. What an engine says of a failure is withheld, and so is what a user's relation raises."""
+    """The counts. The message of a failing engine is withheld, and so is what a user's relation raises."""
     failure = EngineFailure("the table could not be counted: check that it is complete and readable")
     return withheld(count, failure)
 
@@ -183,19 +186,26 @@ def peeled(scores: Counts, k: int, mechanism: PermuteAndFlip) -> list[int]:
 
 
 class Engine(Protocol):
-    """Counts individuals. Everything that it returns but the schema is secret."""
+    """Counts individuals. Everything that it returns except the schema is secret.
+
+    Who draws: the mechanism, always, and from counts that only the engine's side has seen. For a choice among listed
+    candidates the engine hands the counts to the mechanism itself (`chosen`), because Spark leaves them on its workers:
+    the mechanism draws there, and no list of counts reaches this process. For a quantile the engine returns positions
+    on the grid (`places`), which are few, and the question hands their scores to the mechanism here. Both happen inside
+    `sample` of `Release.draw`, after the charge.
+    """
 
     @property
     def columns(self) -> Mapping[str, Column]:
         """Return the public schema."""
         ...
 
-    def listed(self, values: Any, column: Column) -> Values:
-        """Return a public list of values that are different in the type of their column."""
+    def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
+        """Return a public list of values that are different in the type of their column; messages use the name."""
         ...
 
     def candidates(self, values: Any, column: Column) -> Values:
-        """Return a public list of candidates, in whatever form the engine takes them."""
+        """Return a public list of candidates, in a form that the engine takes."""
         ...
 
     def chosen(
@@ -237,8 +247,8 @@ class Question(Protocol):
         """Return the public parameters, as JSON can hold them."""
         ...
 
-    def answers(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> list[Any]:
-        """Return an answer for each group, or one for all."""
+    def answer(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> Any:
+        """Count and select: return one value, or a dict with a value for each group."""
         ...
 
 
@@ -268,10 +278,10 @@ class TopK:
         named = {"column": self.column.name, "candidates": len(self.candidates)}
         return {**question, **named, "candidates_sha256": self.candidates.sha256}
 
-    def answers(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> list[Any]:
-        """Return an answer for each group, or one for all."""
+    def answer(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> Any:
+        """Count and select: return a candidate or k of them, or a dict with that for each group."""
         chosen = engine.chosen(self.column, self.candidates, who, mechanism, self.rounds)
-        return [candidates[0] for candidates in chosen] if self.k is None else chosen
+        return who.by_group([candidates[0] for candidates in chosen] if self.k is None else chosen)
 
 
 @dataclass(frozen=True)
@@ -302,7 +312,11 @@ class Quantile:
             "candidates": self.grid.size,
         }
 
-    def answers(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> list[Any]:
-        """Return an answer for each group, or one for all."""
+    def answer(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> Any:
+        """Count and select: return a value of the grid, or a dict with one for each group."""
         found: Sequence[Places] = engine.places(self.column, self.grid, who)
-        return [self.grid.value(mechanism.select_runs(*runs(data, self.grid.size, self.level))) for data in found]
+        values = [
+            self.grid.value(mechanism.select_runs(*quantile_score_runs(data, self.grid.size, self.level)))
+            for data in found
+        ]
+        return who.by_group(values)

@@ -3,12 +3,8 @@
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import Enum
-from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from dpselect._numbers import NotExact, NotFinite, decimal_from_text, rational_from_text
 from dpselect.errors import InvalidValue
@@ -61,46 +57,6 @@ class Column:
     def comparable(self) -> frozenset[Kind]:
         """Return the kinds of values with which those of the column can be compared."""
         return _IN_WRITING if self.untyped else COMPARABLE[self.kind]
-
-
-# In this order: a bool is an int, and a timestamp is a date.
-_KINDS_OF_TYPES: tuple[tuple[Any, Kind], ...] = (
-    ((bool, np.bool_), Kind.BOOLEAN),
-    (Integral, Kind.INTEGER),
-    (Decimal, Kind.DECIMAL),
-    ((float, np.floating), Kind.FLOAT),
-    (str, Kind.TEXT),
-    (datetime.datetime, Kind.TIMESTAMP),
-    (datetime.date, Kind.DATE),
-)
-
-
-def kind_of_value(value: Any) -> Kind | None:
-    """The kind of a Python or NumPy scalar; None for what is none of them."""
-    kind = next((kind for types, kind in _KINDS_OF_TYPES if isinstance(value, types)), None)
-    if kind is Kind.TIMESTAMP and value != value:  # noqa: PLR0124 - pandas' NaT is a datetime, and no time
-        return None
-    return Kind.ZONED if kind is Kind.TIMESTAMP and value.tzinfo is not None else kind
-
-
-def is_unicode(text: str) -> bool:
-    """Whether UTF-8 can write a text: it has no lone surrogate."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def digits_after_point(number: Decimal) -> int:
-    """How many digits a finite decimal has after the point, without zeros at its end.
-
-    Written with no operation of `decimal` that rounds to the precision of the thread's own context.
-    """
-    _, digits, exponent = number.as_tuple()
-    shown = "".join(map(str, digits))
-    zeros = len(shown) - len(shown.rstrip("0"))
-    return max(0, -int(exponent) - zeros) if number else 0
 
 
 def _boolean_from_text(text: str) -> bool:

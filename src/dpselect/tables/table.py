@@ -1,12 +1,14 @@
-"""A table of private rows, and the questions that can be asked of it.
+"""A table of private rows and the questions that can be asked of it: `open_table`, `Table`, `GroupedTable`.
 
-`open_table`: from whatever the user has to a table that can be asked.
+The way of a question: it is checked against the public schema, becomes a frozen record (`questions`), and goes out as a
+`Release`, which charges the ledger and then has the engine count and the mechanism choose.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,13 +16,12 @@ from dpselect import _validate
 from dpselect._column_names import shown_names
 from dpselect._numbers import NotExact, NotFinite, rational, rational_from_text
 from dpselect._types import Number
-from dpselect.accounting.charge import PrivacyUnit
+from dpselect.accounting.charge import Neighbours, PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.registry import name_of
-from dpselect.release import Answer
-from dpselect.tables.grid import public_grid
-from dpselect.tables.questions import Engine, Groups, Individuals, Neighbours, Quantile, Question, TopK
+from dpselect.release import Answer, Release
+from dpselect.tables.candidates import public_grid
+from dpselect.tables.questions import Engine, Groups, Individuals, Quantile, Question, TopK
 from dpselect.tables.schema import Column, Kind
 
 if TYPE_CHECKING:
@@ -30,49 +31,145 @@ _FINEST_LEVEL = 10**6
 _SHOWN_COLUMNS = 30
 
 
-@dataclass(frozen=True, repr=False)
-class Questions:
-    """Private rows. Every answer is differentially private for one person, or for one row if no person is named.
+_AnyTable = TypeVar("_AnyTable", bound="Table")
+
+
+class Table:
+    """Private rows that can be asked. Every answer is differentially private for one person.
+
+    `open_table` makes it. Without a person column each row counts as a person.
 
     Candidates, groups and ranges must be public: they must not be taken from the data. What is asked is checked against
-    the schema first; then the ledger, if there is one, is charged durably; then individuals are counted, and one
-    candidate is drawn by permute-and-flip. No error depends on the rows.
+    the schema first; then the ledger, if there is one, is charged durably; then people are counted and one candidate is
+    drawn by permute-and-flip. No error depends on the rows.
 
-    With a ledger, a question may carry a `request_id`: its answer is stored in the ledger, and asking again with the
+    With a ledger, a question may have a `request_id`: its answer is stored in the ledger, and asking again with the
     same id returns it and charges nothing, as long as the data that the question reads are the same.
+
+    >>> import pyarrow
+    >>> import dpselect
+    >>> visits = pyarrow.table({"patient": [1, 1, 2, 3], "diagnosis": ["I10", "I10", "I10", "E11"]})
+    >>> dpselect.open_table(visits, person="patient")
+    Table(columns=['patient', 'diagnosis'], person='patient')
     """
 
     _engine: Engine
     _who: Individuals
     _neighbours: Neighbours
-    _ledger: "Ledger | None" = None
+    _ledger: "Ledger | None"
+
+    def __init__(self) -> None:
+        raise InvalidType("a table has no constructor: open one with dpselect.open_table(source)")
 
     def __repr__(self) -> str:
-        person = None if self._who.person is None else self._who.person.name
-        names = shown_names(self._engine.columns, len(self._engine.columns))
-        columns = len(self._engine.columns) if names is None else f"[{names}]"
-        return f"{type(self).__name__}(columns={columns}, person={person!r})"
+        columns, person = self.columns, self._who.person
+        names = shown_names(columns, len(columns))
+        shown = len(columns) if names is None else f"[{names}]"
+        return f"{type(self).__name__}(columns={shown}, person={None if person is None else person.name!r})"
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """Return the public schema: the columns by name."""
+        """Return the public schema.
+
+        Returns:
+            The columns by name: what type each has, and what kind of values that holds.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"cost": [10, 20, 30]}))
+        >>> table.columns["cost"].kind.value
+        'whole numbers'
+        """
         return self._engine.columns
 
     def mode(self, column: str, *, candidates: Any, epsilon: Number, request_id: str | None = None) -> Answer:
-        """Return the candidate that most individuals have, privately.
+        """Return the candidate that most people have.
 
-        Candidates that nobody has can win; values that are no candidates, and missing values, do not count.
+        Args:
+            column: the column that the question is about.
+            candidates: the public list of what may be answered, in the type of the column: a list, range, set, NumPy
+                array, Series or Arrow array. A candidate that nobody has can win. Values that are not listed, and
+                missing values, do not count.
+            epsilon: the privacy of the answer. A number, or a text such as "0.1", which is exactly that.
+            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+
+        Returns:
+            The answer; its value is a candidate. A person counts once for each candidate that they have.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            BudgetExceeded: the ledger's budget is too small; nothing was counted.
+            RequestConflict: the request id was used for another question, or on other data.
+            LedgerError: the ledger cannot be used; nothing was counted.
+            EngineFailure: the rows could not be counted; the charge stays.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> visits = pyarrow.table({"patient": [1, 1, 2, 3], "diagnosis": ["I10", "I10", "I10", "E11"]})
+        >>> table = dpselect.open_table(visits, person="patient")
+        >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
+        'I10'
         """
         return self._ask(self._top(column, candidates, None), epsilon, request_id)
 
     def top_k(self, column: str, k: int, *, candidates: Any, epsilon: Number, request_id: str | None = None) -> Answer:
-        """Return the k candidates that most individuals have, in order of selection. `epsilon` is the total."""
+        """Return the k candidates that most people have.
+
+        Args:
+            column: the column that the question is about.
+            k: how many candidates to return.
+            candidates: the public list of what may be answered, as for `mode`.
+            epsilon: the privacy of the whole answer. Each of the k selections gets epsilon / k.
+            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+
+        Returns:
+            The answer; its value is a list of k candidates in the order of selection.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            BudgetExceeded: the ledger's budget is too small; nothing was counted.
+            RequestConflict: the request id was used for another question, or on other data.
+            LedgerError: the ledger cannot be used; nothing was counted.
+            EngineFailure: the rows could not be counted; the charge stays.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"colour": ["red"] * 300 + ["blue"] * 200 + ["green"]}))
+        >>> table.top_k("colour", 2, candidates=["blue", "green", "red"], epsilon=10).value
+        ['red', 'blue']
+        """
         return self._ask(self._top(column, candidates, _validate.count(k=k)), epsilon, request_id)
 
     def median(  # noqa: PLR0913 - the public contract
         self, column: str, *, lower: Any, upper: Any, step: Any = 1, epsilon: Number, request_id: str | None = None
     ) -> Answer:
-        """Return a value that splits the individuals in halves, among lower, lower + step, ..., upper."""
+        """Return a value with about half of the people below it.
+
+        Args:
+            column: the column that the question is about: numbers, dates or timestamps.
+            lower: the smallest candidate, public. Smaller values of the data count as `lower`.
+            upper: the largest candidate, public. Larger values of the data count as `upper`.
+            step: the distance between candidates: days for dates, seconds or a timedelta for timestamps.
+            epsilon: the privacy of the answer. A number, or a text such as "0.1", which is exactly that.
+            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+
+        Returns:
+            The answer; its value is one of lower, lower + step, ..., upper, in the type of the column. A person with
+            several rows stands at the lower median of their values.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            BudgetExceeded: the ledger's budget is too small; nothing was counted.
+            RequestConflict: the request id was used for another question, or on other data.
+            LedgerError: the ledger cannot be used; nothing was counted.
+            EngineFailure: the rows could not be counted; the charge stays.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"cost": [40] * 500}))
+        >>> table.median("cost", lower=0, upper=1000, epsilon=1).value
+        40
+        """
         half, ends = Fraction(1, 2), {"lower": lower, "upper": upper, "step": step}
         return self.quantile(column, half, **ends, epsilon=epsilon, request_id=request_id)
 
@@ -87,14 +184,78 @@ class Questions:
         epsilon: Number,
         request_id: str | None = None,
     ) -> Answer:
-        """Return a value below which a share `level` of the individuals lie, among lower, lower + step, ..., upper.
+        """Return a value with about a share `level` of the people below it.
 
-        Values outside of [lower, upper] are moved to its ends. A person with several rows stands at the lower median
-        of their values. `step` is in days for dates and in seconds for timestamps, or a timedelta.
+        Args:
+            column: the column that the question is about: numbers, dates or timestamps.
+            level: the share, between 0 and 1, as it is written: 0.9 is nine tenths.
+            lower: the smallest candidate, public. Smaller values of the data count as `lower`.
+            upper: the largest candidate, public. Larger values of the data count as `upper`.
+            step: the distance between candidates: days for dates, seconds or a timedelta for timestamps.
+            epsilon: the privacy of the answer. A number, or a text such as "0.1", which is exactly that.
+            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+
+        Returns:
+            The answer; its value is one of lower, lower + step, ..., upper, in the type of the column. A person with
+            several rows stands at the lower median of their values.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            BudgetExceeded: the ledger's budget is too small; nothing was counted.
+            RequestConflict: the request id was used for another question, or on other data.
+            LedgerError: the ledger cannot be used; nothing was counted.
+            EngineFailure: the rows could not be counted; the charge stays.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"cost": [40] * 500 + [900] * 2500}))
+        >>> table.quantile("cost", 0.9, lower=0, upper=1000, epsilon=1).value
+        900
         """
         found = self._column(column)
         grid = public_grid(lower, upper, step, found)
         return self._ask(Quantile(found, grid, _level(level)), epsilon, request_id)
+
+    def group_by(
+        self, column: str, *, groups: Any = None, max_groups: int = 1, candidates: Any = None
+    ) -> "GroupedTable":
+        """Return the table with one answer for each public group, whether it is in the data or not.
+
+        Args:
+            column: the column that names the group of a row.
+            groups: the public list of groups, in the type of the column.
+            max_groups: in how many groups a person may count. Whether somebody is in several groups is private, so a
+                person with more is kept in `max_groups` of them, chosen at random. The epsilon of a question is the
+                total: each group gets epsilon / max_groups.
+            candidates: the old name of `groups`; deprecated.
+
+        Returns:
+            A table with the same questions, whose answers are dicts from group to value.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> rows = pyarrow.table({"ward": ["a"] * 500 + ["b"] * 500, "cost": [10] * 500 + [90] * 500})
+        >>> wards = dpselect.open_table(rows).group_by("ward", groups=["a", "b"])
+        >>> wards.median("cost", lower=0, upper=99, epsilon=1).value
+        {'a': 10, 'b': 90}
+        """
+        if candidates is not None:
+            if groups is not None:
+                raise InvalidValue("give groups alone: candidates is its old name")
+            warnings.warn("candidates= of group_by is now groups=", DeprecationWarning, stacklevel=2)
+            groups = candidates
+        most = _validate.count(max_groups=max_groups)
+        if most < 1:
+            raise InvalidValue("max_groups must be >= 1, got 0")
+        if most > 1 and self._who.person is None:
+            raise InvalidValue("max_groups must be 1 without a person column: a row is in one group only")
+        found = self._column(column)
+        values = self._engine.listed(groups, found, "groups")
+        who = replace(self._who, groups=Groups(found, values, min(most, len(values))))
+        return _made(GroupedTable, self._engine, who, self._neighbours, self._ledger)
 
     def _top(self, column: str, candidates: Any, k: int | None) -> TopK:
         found = self._column(column)
@@ -109,52 +270,47 @@ class Questions:
     def _ask(self, question: Question, epsilon: Number, request_id: str | None) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
         total = _validate.exact_positive(epsilon=epsilon)
-        groups = self._who.groups
-        shares = question.rounds * (1 if groups is None else groups.most)
-        bound = question.sensitivity(self._neighbours, in_groups=groups is not None)
-        mechanism = PermuteAndFlip(total / shares, bound.largest_change, bound.monotonic)
-        empty = Answer(None, name_of(mechanism).value, mechanism.guarantee.times(shares), total)
-        if self._ledger is not None:
-            from dpselect.release import Steps, answered  # noqa: PLC0415 - SQLite is imported when it is used
-
-            what = {**question.parameters(), **self._who.parameters(), "neighbours": self._neighbours.value}
-            steps = Steps(
-                content=lambda: self._engine.content([question.column, *self._who.columns]),
-                draw=lambda: self._drawn(question, mechanism),
-            )
-            return answered(self._ledger, empty, mechanism, what, request_id, steps)
-        if request_id is not None:
-            raise InvalidValue("request_id needs a ledger, which remembers it: open the table with ledger=")
-        return replace(empty, value=self._drawn(question, mechanism))
-
-    def _drawn(self, question: Question, mechanism: PermuteAndFlip) -> Any:
-        """Count and select."""
-        answers, groups = question.answers(self._engine, self._who, mechanism), self._who.groups
-        return answers[0] if groups is None else dict(zip(groups.values.items, answers, strict=True))
+        engine, who, neighbours, ledger = self._engine, self._who, self._neighbours, self._ledger
+        count = question.rounds * (1 if who.groups is None else who.groups.max_groups)
+        bound = question.sensitivity(neighbours, in_groups=who.groups is not None)
+        mechanism = PermuteAndFlip(total / count, bound.largest_change, bound.monotonic)
+        # Without a ledger nobody reads the question, and the digest of a long list takes time.
+        asked = {} if ledger is None else {**question.parameters(), **who.parameters(), "neighbours": neighbours.value}
+        return Release(asked, mechanism, count).draw(
+            lambda: question.answer(engine, who, mechanism),
+            ledger=ledger,
+            request_id=request_id,
+            content=lambda: engine.content([question.column, *who.columns]),
+        )
 
 
-class Table(Questions):
-    """A table as it was opened: answers are about all individuals."""
+class GroupedTable(Table):
+    """A table whose answers come one for each public group, as a dict. `Table.group_by` makes it.
 
-    def group_by(self, column: str, *, candidates: Any, max_groups: int = 1) -> "GroupedTable":
-        """Return the table with one answer for each public group, present in the data or not.
+    >>> import pyarrow
+    >>> import dpselect
+    >>> rows = pyarrow.table({"ward": ["a"] * 500 + ["b"] * 500, "sex": ["f"] * 500 + ["m"] * 500})
+    >>> grouped = dpselect.open_table(rows).group_by("ward", groups=["a", "b"])
+    >>> grouped.mode("sex", candidates=["f", "m"], epsilon=1).value
+    {'a': 'f', 'b': 'm'}
+    """
 
-        Whether somebody is in several groups is itself private. So a person is kept in at most `max_groups` groups,
-        chosen at random, and `epsilon` of a question is the total: each group gets epsilon / max_groups.
+    def group_by(self, *_arguments: Any, **_options: Any) -> NoReturn:
+        """Refuse: a table is grouped by one column.
+
+        Raises:
+            InvalidValue: always.
         """
-        most = _validate.count(max_groups=max_groups)
-        if most < 1:
-            raise InvalidValue("max_groups must be >= 1, got 0")
-        if most > 1 and self._who.person is None:
-            raise InvalidValue("max_groups must be 1 without a person column: a row is in one group only")
-        found = self._column(column)
-        values = self._engine.listed(candidates, found)
-        who = replace(self._who, groups=Groups(found, values, min(most, len(values))))
-        return GroupedTable(self._engine, who, self._neighbours, self._ledger)
+        raise InvalidValue("the table is grouped already: call group_by on the table that open_table returned")
 
 
-class GroupedTable(Questions):
-    """A table whose answers come one for each public group, as a dict."""
+def _made(
+    kind: type[_AnyTable], engine: Engine, who: Individuals, neighbours: Neighbours, ledger: "Ledger | None"
+) -> _AnyTable:
+    """The only way to make a table: its class has no constructor that users could call."""
+    table = kind.__new__(kind)
+    table._engine, table._who, table._neighbours, table._ledger = engine, who, neighbours, ledger
+    return table
 
 
 class _Schema(Protocol):
@@ -248,7 +404,7 @@ def open_table(  # noqa: PLR0913 - the public contract
     unit = PrivacyUnit(person, neighbours)
     opened = _engine(engine, source)
     who = Individuals(None if person is None else known_column(opened, person, "person"))
-    return Table(opened, who, unit.neighbours, _ledger(ledger, budget, unit, dataset))
+    return _made(Table, opened, who, unit.neighbours, _ledger(ledger, budget, unit, dataset))
 
 
 def _ledger(ledger: Any, budget: Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":

@@ -1,4 +1,4 @@
-"""Liu & Talwar (2019), "Private selection from private candidates"; numbers of runs of Papernot & Steinke (2022).
+"""`tune`: the best of many private runs (Liu & Talwar 2019; numbers of runs of Papernot & Steinke 2022).
 
 A failure counts as the best result of all: the first one ends the procedure, as the first of several best results would
 be the one that is kept. So the guarantee covers failures too, if a run that may fail is epsilon-DP with "fails" as one
@@ -15,8 +15,9 @@ from dpselect._types import Number
 from dpselect.accounting.charge import What
 from dpselect.accounting.run_counts import Repeated, Repeats, checked_repeats
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
-from dpselect.ledger import Charge, Ledger, Receipt
-from dpselect.mechanisms.privacy import Guarantee, pure_zcdp
+from dpselect.ledger import Ledger
+from dpselect.mechanisms.privacy import Guarantee
+from dpselect.release import Receipt, Release
 from dpselect.sampling.draws import Draws
 
 Candidate = TypeVar("Candidate")
@@ -25,15 +26,21 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Tuned(Generic[Candidate, Result]):
-    """The best result and its candidate; all three are None if there was no run, which Poisson repeats allow.
+    """The best result and its candidate. How many runs there were is not part of it: that must stay secret.
 
-    How many runs there were is not told: the guarantee holds only as long as nobody knows.
+    Args:
+        position: the position of the candidate, counted from 0; None if there was no run, as Poisson repeats allow.
+        candidate: the candidate; None if there was no run.
+        result: the best result; None if there was no run.
+        guarantee: what all runs together guarantee; None if the epsilon of a run was not stated.
+        ledger_id: the entry that paid for it; None without a ledger.
+        receipt: proof of that entry; None without a ledger.
     """
 
-    position: int | None  # of the candidate
+    position: int | None
     candidate: Candidate | None
     result: Result | None = field(repr=False)
-    guarantee: Guarantee | None  # None if the epsilon of a run was not stated
+    guarantee: Guarantee | None
     ledger_id: int | None = None
     receipt: Receipt | None = field(default=None, repr=False)
 
@@ -57,9 +64,18 @@ def tune(  # noqa: PLR0913 - each is named
         repeats: The distribution of the number of runs: `geometric(mean)`, `logarithmic(stop)`,
             `NegativeBinomial(shape, stop)` or `Poisson(mean)`.
         score: How good a result is, a finite number. It sees the result and must not look at the data: what needs the
-            data belongs into the run, and into its epsilon. Of equal scores the first one is kept.
-        ledger: Is charged for all of it before the first run, whatever happens then.
-        what: The question for the ledger, of public parameters only.
+            data belongs in the run, and in its epsilon. Of equal scores the first one is kept.
+        ledger: Is charged for all runs before the first one. The charge stays, also if a run fails.
+        what: The question for the ledger, a text or a mapping of public parameters.
+
+    Returns:
+        The best result with its candidate, what it guarantees, and with a ledger the entry and a receipt.
+
+    Raises:
+        InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+        BudgetExceeded: the ledger's budget is too small; nothing was run.
+        LedgerError: the ledger cannot be used; nothing was run.
+        RunFailed: a run or the score failed; the charge stays.
 
     Formal guarantees:
       * it is `repeats.epsilon(epsilon)`-DP as long as the number of runs, and the time they take, stay secret;
@@ -73,20 +89,32 @@ def tune(  # noqa: PLR0913 - each is named
     ...     return PermuteAndFlip("0.1").select(votes[name])
     >>> best = tune(run, ["north", "south"], epsilon="0.1", repeats=geometric(mean=5), score=lambda index: index)
     >>> print(best.guarantee)
-    3/10-DP (pure), 0.0450001-zCDP
+    0.3-DP (pure), 0.0450001-zCDP
     """
     listed = _listed(candidates)
     for name, function in {"run": run, "score": score}.items():
         if not callable(function):
             raise InvalidType(f"{name} must be callable, got {type(function).__name__}")
     number, runs = checked_repeats(repeats), None if epsilon is None else Repeated(repeats, epsilon)
-    guarantee = None if runs is None else Guarantee(runs.epsilon, pure_zcdp(runs.epsilon))
-    entry = None if ledger is None else _checked(ledger).charge(_charge(runs, what))
-    found = best_run(run, listed, score, number, Draws())
-    position, candidate, result = (None, None, None) if found is None else (found[0], listed[found[0]], found[1])
-    if ledger is None or entry is None:
-        return Tuned(position, candidate, result, guarantee)
-    return Tuned(position, candidate, result, guarantee, entry.id, ledger.receipt(entry))
+
+    def draw() -> tuple[int, Result] | None:
+        return best_run(run, listed, score, number, Draws())
+
+    if runs is None:
+        if ledger is not None:
+            raise InvalidValue("epsilon must be given with a ledger: state the epsilon of each run, which is charged")
+        return _tuned(draw(), listed, None)
+    answer = Release(what, runs).draw(draw, ledger=ledger)
+    return _tuned(answer.value, listed, answer.guarantee, answer.ledger_id, answer.receipt)
+
+
+def _tuned(
+    found: tuple[int, Result] | None, candidates: list[Candidate], guarantee: Guarantee | None, *paid: Any
+) -> Tuned[Candidate, Result]:
+    if found is None:
+        return Tuned(None, None, None, guarantee, *paid)
+    position, result = found
+    return Tuned(position, candidates[position], result, guarantee, *paid)
 
 
 def best_run(
@@ -104,7 +132,7 @@ def best_run(
         if scored is None:  # raised here, where the cause is out of reach of the error's context
             raise RunFailed(
                 f"run or score failed on candidate {position} (counted from 0, of {len(candidates)}), or its score is"
-                " no finite number: the cause is withheld, because it may quote the data; the charge stays"
+                " not a finite number: the cause is withheld, because it may quote the data; the charge stays"
             )
         value, result = scored
         if best is None or value > best[0]:
@@ -119,7 +147,7 @@ def _scored(
     try:
         result = run(candidate)
         return rational(score(result)), result
-    except Exception:  # whatever a user's function raises, and a score that is no finite number
+    except Exception:  # what a user's function raises, and a score that is not a finite number
         return None
 
 
@@ -130,15 +158,3 @@ def _listed(candidates: Iterable[Candidate]) -> list[Candidate]:
     if not listed:
         raise InvalidValue("candidates must not be empty: there is nothing to run")
     return listed
-
-
-def _charge(runs: Repeated | None, what: What) -> Charge:
-    if runs is None:
-        raise InvalidValue("epsilon must be given with a ledger: state the epsilon of each run, which is charged for")
-    return Charge.of_best(runs, what)
-
-
-def _checked(ledger: Any) -> Ledger:
-    if not isinstance(ledger, Ledger):
-        raise InvalidType(f"ledger must be a Ledger, got {type(ledger).__name__}: open it with Ledger(path)")
-    return ledger

@@ -28,7 +28,7 @@ class Groups:
 
     def of(self, table: Table) -> Any:
         """Return the table in groups."""
-        return table.group_by(self.column, candidates=list(self.listed), max_groups=self.max_groups)
+        return table.group_by(self.column, groups=list(self.listed), max_groups=self.max_groups)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Question:
         return getattr(asked, self.method)(self.column, **lists, **self.others, epsilon=self.epsilon)
 
     def __str__(self) -> str:
-        by = "" if self.groups is None else f".group_by({self.groups.column!r}, candidates={list(self.groups.listed)}"
+        by = "" if self.groups is None else f".group_by({self.groups.column!r}, groups={list(self.groups.listed)}"
         by += "" if self.groups is None else f", max_groups={self.groups.max_groups})"
         lists = f", candidates={list(self.listed)}" if self.listed else ""
         others = "".join(f", {name}={value!r}" for name, value in self.others.items())

@@ -14,8 +14,7 @@ from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.analysis import expected_error
 from dpselect.errors import InvalidType, InvalidValue, NotConverged, ProgramTooLarge
 from dpselect.research.optimality import solve
-from dpselect.research.optimality.finer import fine_lattice
-from dpselect.research.optimality.program import FineProgram, fine_lower_bound, fine_solution
+from dpselect.research.optimality.program import lower_bound, regular_program, solution
 from tests.research.optimality.test_lattice import vectors
 
 
@@ -151,10 +150,10 @@ def test_on_the_coarse_lattice_the_fine_optimum_is_permute_and_flip():
         assert bool(np.abs(flip / probabilities - 1).max() < 1e-6) == coarse
 
 
-def mixed(fine, odds, shares, weight):
+def mixed(program, odds, shares, weight):
     """An exactly feasible point near the shares: mixed with an exponential mechanism of a smaller epsilon."""
-    lattice = fine.lattice
-    heads = fine.heads(odds)
+    lattice = program.lattice
+    heads = program.heads(odds)
     soft = np.array([Fraction(9, 10) ** int(step) for step in lattice.step])  # 0.9**m > odds
     points = []
     for values in (np.array([Fraction(share) for share in shares]) * heads, soft):
@@ -167,16 +166,16 @@ def mixed(fine, odds, shares, weight):
 def test_the_optimum_is_proven_in_rational_arithmetic(n, k, m):
     """At exp(-epsilon) = 1/3: a private and regular mechanism, all pairs checked, and a lower bound, 1e-6 apart."""
     odds = Fraction(1, 3)
-    fine = fine_lattice(n, k, m)
-    program, lattice = FineProgram(fine), fine.lattice
+    program = regular_program(n, k, m)
+    lattice = program.lattice
     weights = np.array([Fraction(int(count), lattice.vectors) for count in lattice.orderings])
     floats = weights.astype(np.float64)
     prices = dual_prices(program, float(odds), floats)
-    bound = odds * fine_lower_bound(program, odds, weights, *prices)
+    bound = odds * lower_bound(program, odds, weights, *prices)
     assert isinstance(bound, Fraction)
 
-    solved = fine_solution(program, float(odds), floats)
-    point = mixed(fine, odds, solved.shares, Fraction(1, 10**7))
+    solved = solution(program, float(odds), floats)
+    point = mixed(program, odds, solved.shares, Fraction(1, 10**7))
     value = (weights[lattice.class_of] * lattice.multiplicity * (2 * lattice.step) * point).sum() / m
     by_name = {}
     for number, x in enumerate(point):
@@ -203,14 +202,12 @@ def dual_prices(program, odds, weights):
 @settings(max_examples=30)
 @given(st.integers(2, 3), st.integers(1, 2), st.integers(1, 3), st.floats(0.05, 3), st.randoms(use_true_random=False))
 def test_the_lower_bound_holds_whatever_the_prices(n, k, m, epsilon, random):
-    program, odds = FineProgram(fine_lattice(n, k, m)), math.exp(-epsilon)
-    lattice = program.fine.lattice
+    program, odds = regular_program(n, k, m), math.exp(-epsilon)
+    lattice = program.lattice
     weights = np.array([random.uniform(0.1, 1) for _ in lattice.classes])
     sums = np.array([random.uniform(-1, 1) for _ in lattice.classes])
-    rows = np.array([random.uniform(-0.1, 1) for _ in range(lattice.variables + program.fine.lower.size)])
-    assert (
-        fine_lower_bound(program, odds, weights, sums, rows) <= fine_solution(program, odds, weights).objective + 1e-9
-    )
+    rows = np.array([random.uniform(-0.1, 1) for _ in range(lattice.variables + program.lower.size)])
+    assert lower_bound(program, odds, weights, sums, rows) <= solution(program, odds, weights).objective + 1e-9
 
 
 @settings(max_examples=25)

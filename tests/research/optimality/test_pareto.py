@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from dpselect.errors import InvalidValue, ProgramTooLarge
 from dpselect.research.optimality import pareto_ratios, solve
 from dpselect.research.optimality.lattice import bounded_lattice
-from dpselect.research.optimality.optimum import lattice_errors, least_error
-from dpselect.research.optimality.program import Program
+from dpselect.research.optimality.program import least_error, paper_program
 from dpselect.research.optimality.recurrence import exponential, permute_and_flip
 
 
@@ -20,26 +19,29 @@ from dpselect.research.optimality.recurrence import exponential, permute_and_fli
 def test_permute_and_flip_is_pareto_optimal(n: int, k: int, epsilon: float, random) -> None:
     """However the score vectors are weighted, errors below permute-and-flip's everywhere sum to no less."""
     lattice, odds = bounded_lattice(n, k), math.exp(-epsilon)
+    program = paper_program(lattice)
     weights = np.array([random.uniform(0.1, 1) for _ in lattice.classes])
-    caps = lattice_errors(lattice, odds) @ permute_and_flip(lattice, odds)
-    assert least_error(Program(lattice), odds, caps, weights) == pytest.approx(weights @ caps, rel=1e-6)
+    caps = program.class_errors(odds) @ permute_and_flip(lattice, odds)
+    assert least_error(program, odds, caps, weights) == pytest.approx(weights @ caps, rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_the_exponential_mechanism_is_not(epsilon: float) -> None:
     """Power of the test above: it tells a mechanism that can be improved."""
     lattice, odds = bounded_lattice(3, 3), math.exp(-epsilon)
+    program = paper_program(lattice)
     weights = np.ones(len(lattice.classes))
-    caps = lattice_errors(lattice, odds) @ exponential(lattice, odds)
-    assert least_error(Program(lattice), odds, caps, weights) < 0.97 * weights @ caps
+    caps = program.class_errors(odds) @ exponential(lattice, odds)
+    assert least_error(program, odds, caps, weights) < 0.97 * weights @ caps
 
 
 def test_a_small_worsening_of_permute_and_flip_is_seen() -> None:
     """Power: one tenth of a percent of the exponential mechanism mixed in can be taken out again."""
     lattice, odds = bounded_lattice(3, 3), math.exp(-0.5)
+    program = paper_program(lattice)
     mixed = 0.999 * permute_and_flip(lattice, odds) + 0.001 * exponential(lattice, odds)
-    weights, caps = np.ones(len(lattice.classes)), lattice_errors(lattice, odds) @ mixed
-    assert least_error(Program(lattice), odds, caps, weights) < (1 - 1e-5) * weights @ caps
+    weights, caps = np.ones(len(lattice.classes)), program.class_errors(odds) @ mixed
+    assert least_error(program, odds, caps, weights) < (1 - 1e-5) * weights @ caps
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", 0.5, 2])

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+from dpselect._types import Floats
 from dpselect.errors import NotConverged
 from dpselect.research.optimality import THRESHOLD, solve
-from dpselect.research.optimality.lattice import bounded_lattice
-from dpselect.research.optimality.program import Program, lower_bound, solution
+from dpselect.research.optimality.lattice import Lattice, bounded_lattice
+from dpselect.research.optimality.program import lower_bound, paper_program, solution
 from dpselect.research.optimality.recurrence import exponential, permute_and_flip
 
 Rows = list[dict[int, float]]
@@ -58,6 +59,11 @@ def matrix(rows: Rows, width: int) -> csr_array:
     return csr_array((values, (i, j)), shape=(len(rows), width))
 
 
+def averaging(lattice: Lattice) -> Floats:
+    """The weights of the average over all vectors."""
+    return np.asarray(lattice.orderings / lattice.vectors, np.float64)
+
+
 @pytest.mark.parametrize(("n", "k"), [(2, 3), (3, 2), (3, 4), (4, 2)])
 @pytest.mark.parametrize("epsilon", [0.05, 0.4, 1.5])
 @pytest.mark.parametrize("relaxed", [False, True])
@@ -70,11 +76,11 @@ def test_merging_symmetric_variables_changes_nothing(n: int, k: int, epsilon: fl
 @given(st.integers(2, 4), st.integers(1, 5), st.floats(0.01, 12))
 def test_the_optimum_is_feasible_and_no_mechanism_of_ours_beats_it(n: int, k: int, epsilon: float) -> None:
     lattice, odds = bounded_lattice(n, k), math.exp(-epsilon)
-    program = Program(lattice)
-    found = solution(program, odds)
-    cost = program.objective(odds)
+    program, weights = paper_program(lattice), averaging(lattice)
+    found = solution(program, odds, weights)
+    cost = program.class_errors(odds).T @ weights
     for shares in (permute_and_flip(lattice, odds), exponential(lattice, odds), found.shares):
-        assert (program.privacy(odds) @ shares).max(initial=0) <= 1e-8
+        assert (program.rows(odds) @ shares).max(initial=0) <= 1e-8
         assert program.sums(odds) @ shares == pytest.approx(np.ones(len(lattice.classes)), abs=1e-12)
         assert cost @ shares >= found.bound - (1e-8 if shares is found.shares else 1e-12)
     assert found.gap <= 1e-8
@@ -85,10 +91,10 @@ def test_the_optimum_is_feasible_and_no_mechanism_of_ours_beats_it(n: int, k: in
 def test_the_lower_bound_holds_whatever_the_prices(n: int, k: int, epsilon: float, random) -> None:  # type: ignore[no-untyped-def]
     lattice, odds = bounded_lattice(n, k), math.exp(-epsilon)
     for relaxed in (False, True):
-        program = Program(lattice, relaxed)
+        program, weights = paper_program(lattice, relaxed=relaxed), averaging(lattice)
         sums = np.array([random.uniform(-1, 1) for _ in lattice.classes])
-        privacy = np.array([random.uniform(-1, 0.1) for _ in program.constrained])
-        assert lower_bound(program, odds, sums, privacy) <= solution(program, odds).objective + 1e-9
+        privacy = np.array([random.uniform(-0.1, 1) for _ in program.constrained])
+        assert lower_bound(program, odds, weights, sums, privacy) <= solution(program, odds, weights).objective + 1e-9
 
 
 def test_above_the_threshold_all_three_programs_agree() -> None:

@@ -184,7 +184,7 @@ def test_no_object_fails_and_the_others_count_as_without_it(numbers, library, to
             ask(table)
         people = dpselect.open_table(frame, person="v")
         assert counts(people, "w", ["a"]) == [sum(map(bool, expected))]
-        assert counts(people.group_by("v", candidates=["a", "b"]), "w", ["a"]) == [[min(1, n)] for n in expected[:2]]
+        assert counts(people.group_by("v", groups=["a", "b"]), "w", ["a"]) == [[min(1, n)] for n in expected[:2]]
 
 
 @pytest.mark.parametrize("na", [pd.NA, np.nan])

@@ -123,7 +123,7 @@ def test_every_source_counts_the_same(name, tmp_path):
     people = dpselect.open_table(source, person="who")
     assert counts(people, "code", ["I10", "J45"]) == [2, 0]
     assert places(people, "cost", 0, 30) == [(10, False, 2), (30, False, 1)]
-    grouped = people.group_by("code", candidates=["I10", 'said "no"', "Z00"])
+    grouped = people.group_by("code", groups=["I10", 'said "no"', "Z00"])
     assert counts(grouped, "who", [1, 2, 3]) == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
 
 

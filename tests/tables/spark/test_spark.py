@@ -22,7 +22,8 @@ from dpselect.tables.spark import session as spark_session
 from dpselect.tables.spark import source as spark_source
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables import test_files, test_leaks, test_sources
+from tests.tables import test_files, test_leaks
+from tests.tables.duckdb import test_sources
 from tests.tables.looking import counts, in_writing, opened, places, repeated
 from tests.tables.test_groups import GROUPS
 
@@ -67,7 +68,7 @@ def test_folders_of_partitions_have_their_columns(session, tmp_path):
     for engine in ("duckdb", "spark"):
         table = dpselect.open_table(tmp_path, engine=engine)
         assert counts(table, "year", [2023, 2024, 2025]) == [6, 6, 0]
-        grouped = table.group_by("year", candidates=[2023, 2024])
+        grouped = table.group_by("year", groups=[2023, 2024])
         assert counts(grouped, "code", ["I10", "J45"]) == [[2, 1], [2, 1]]
         assert places(table, "year", 2000, 2023) == [(23, False, 12)]
 
@@ -206,7 +207,7 @@ def test_names_meet_no_name_of_ours(session):
     frame = session.createDataFrame([(1, 5, 2), (2, 5, 3)], ["a.`b", "item", "PERSON"])
     table = dpselect.open_table(frame, engine="spark", person="a.`b")
     assert counts(table, "item", [5]) == [2]
-    assert counts(table.group_by("PERSON", candidates=[2, 3]), "item", [5]) == [[1], [1]]
+    assert counts(table.group_by("PERSON", groups=[2, 3]), "item", [5]) == [[1], [1]]
     with pytest.raises(InvalidValue, match="two columns of the same name"):
         dpselect.open_table(session.createDataFrame([(1, 2)], ["a", "A"]), engine="spark")
 
@@ -273,7 +274,7 @@ def test_a_failure_says_nothing_of_the_rows(session, tmp_path):
 def test_a_person_is_kept_in_a_uniform_subset_of_groups():
     people, most = 2_000, 1
     rows = {"who": np.repeat(np.arange(people), 4), "place": GROUPS * people}
-    table = opened(rows | {"x": rows["who"]}, "spark", person="who").group_by("place", candidates=GROUPS)
+    table = opened(rows | {"x": rows["who"]}, "spark", person="who").group_by("place", groups=GROUPS)
     found = np.array(counts(table, "x", range(people)))
     assert set(found.sum(axis=0)) == {most}
     assert_fits(found.sum(axis=1), [1 / 4] * 4)
@@ -332,7 +333,7 @@ def test_top_k_and_groups_of_candidates_of_a_frame(session):
     frame = session.range(0, 1000)
     table = opened(rows, "spark", person="who")
     assert table.top_k("x", 3, candidates=frame, epsilon=100).value == [1, 2, 3]
-    assert table.group_by("g", candidates=["q", "p"]).mode("x", candidates=frame, epsilon=100).value == {"q": 1, "p": 1}
+    assert table.group_by("g", groups=["q", "p"]).mode("x", candidates=frame, epsilon=100).value == {"q": 1, "p": 1}
 
 
 def test_the_digest_of_a_frame_is_that_of_its_set(session, tmp_path):
@@ -377,7 +378,7 @@ def test_the_ledger_reads_as_with_duckdb(tmp_path):
         table = opened(rows, engine, person="who", ledger=tmp_path / engine, budget=10)
         first = table.mode("x", candidates=[5, 7], epsilon=1, request_id="r")
         assert table.mode("x", candidates=[5, 7], epsilon=1, request_id="r") == first
-        table.group_by("g", candidates=["p", "q"]).quantile("x", "0.3", lower=0, upper=9, epsilon=2)
+        table.group_by("g", groups=["p", "q"]).quantile("x", "0.3", lower=0, upper=9, epsilon=2)
         entries[engine] = [(entry.epsilon, entry.what) for entry in dpselect.Ledger(tmp_path / engine).entries()]
     assert entries["spark"] == entries["duckdb"]
 

@@ -33,7 +33,7 @@ assert "connect" in type(table._engine._rows.select(["x"])).__module__
 assert table.mode("x", candidates=[2, 1, 0], epsilon=50).value == 0
 assert table.top_k("x", 2, candidates=session.range(3), epsilon=100).value[0] == 0
 assert table.median("x", lower=0, upper=10**12, epsilon=50).value == 0
-groups = table.group_by("g", candidates=["p", "q"])
+groups = table.group_by("g", groups=["p", "q"])
 assert groups.quantile("x", 0.5, lower=0, upper=9, epsilon=50).value == {{"p": 0, "q": 0}}
 local = dpselect.open_table(pa.table({{"x": [0.5] * 100}}), engine="spark")
 assert local.mode("x", candidates=[0.5, 1.5], epsilon=50).value == 0.5

@@ -25,7 +25,7 @@ Steps = tuple[int, ...]
 
 MOST_VARIABLES = 50_000
 _MOST_DIGITS = 300  # of the number of vectors: sums over all of them must be floats
-_NONE = -1
+NONE = -1  # stands for a variable outside the lattice
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -56,6 +56,14 @@ class Lattice:
     def vectors(self) -> int:
         """The number of score vectors, all orderings counted."""
         return int((self.k + 1) ** self.n - self.k**self.n)
+
+    @property
+    def variable(self) -> dict[tuple[Steps, int], int]:
+        """The number of each variable, by its class and step."""
+        steps = self.step.tolist()
+        return {
+            (self.classes[number], step): i for i, (number, step) in enumerate(zip(self.class_of, steps, strict=True))
+        }
 
     @property
     def levels(self) -> Iterator[tuple[int, slice]]:
@@ -129,7 +137,7 @@ def bounded_lattice(n: int, k: int) -> Lattice:
         step=_array(step for _, step in variables),
         multiplicity=_array(counts[number][step] for number, step in variables),
         raised=_array(index[_moved(classes[number], step, 0), 0] for number, step in variables),
-        neighbour=_array(index.get(_worst_neighbour(classes[number], step), _NONE) for number, step in variables),
+        neighbour=_array(index.get(worst_neighbour(classes[number], step), NONE) for number, step in variables),
     )
 
 
@@ -150,8 +158,26 @@ def _moved(steps: Steps, step: int, target: int) -> Steps:
     return tuple(sorted(left))
 
 
-def _worst_neighbour(steps: Steps, step: int) -> tuple[Steps, int]:
-    """Where the candidate is after it gains 2 sensitivity on all others; the best stays at zero by a shift."""
-    if step:
-        return _moved(steps, step, step - 1), step - 1
-    return (0, *(other + 1 for other in steps[1:])), 0
+def worst_neighbour(steps: Steps, step: int, m: int = 1, lowest: float = math.inf) -> tuple[Steps, int]:
+    """Where a candidate at this step is after it gains 2 sensitivity, m steps, on all others.
+
+    It rises to the best, and the others fall by what is left, at most to the lowest step.
+    """
+    others = list(steps)
+    others.remove(step)
+    fall, target = max(0, m - step), max(0, step - m)
+    return tuple(sorted([target, *(int(min(other + fall, lowest)) for other in others)])), target
+
+
+def after_falls(steps: Steps, step: int, lowest: int) -> list[tuple[Steps, int]]:
+    """Where a candidate at this step is after one of the others falls by a step, for each kind of other."""
+    others = list(steps)
+    others.remove(step)
+    found = []
+    for other in Counter(others):
+        if other < lowest:
+            moved = [*others, step]
+            moved[others.index(other)] += 1
+            best = min(moved)  # one if the only best one fell, else zero
+            found.append((tuple(sorted(each - best for each in moved)), step - best))
+    return found

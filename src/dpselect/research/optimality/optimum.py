@@ -1,37 +1,28 @@
 """McKenna & Sheldon (2020), Section 5: how close to optimal a mechanism is, on average over the bounded lattice.
 
-McKenna & Sheldon (2020), Proposition 6: permute-and-flip is Pareto optimal on the lattice.
-
-By how much can a mechanism's errors be lowered without raising any? The answer is a linear program: that of the optimal
-mechanism, with the expected error on each score vector capped by the mechanism's own.
+By Proposition 6, permute-and-flip is also Pareto optimal there. By how much can a mechanism's errors be lowered without
+raising any? The answer is a linear program too: that of the optimal mechanism, with the expected error on each score
+vector capped by the mechanism's own.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, vstack
 
 from dpselect import _validate
 from dpselect._numbers import float_near
 from dpselect._types import Floats, Number
-from dpselect.errors import InvalidValue, NotConverged
+from dpselect.errors import InvalidType, InvalidValue
 from dpselect.research.optimality.dual import Certificate, certificate
-from dpselect.research.optimality.finer import (
-    FineLattice,
-    Weights,
-    checked_steps,
-    class_errors,
-    class_weights,
-    fine_lattice,
-    fine_probabilities,
-)
 from dpselect.research.optimality.lattice import MOST_VARIABLES, Lattice, Steps, bounded_lattice, checked_size
-from dpselect.research.optimality.program import OPTIONS, FineProgram, Program, fine_solution, solution
-from dpselect.research.optimality.recurrence import Numbers, exponential, permute_and_flip, powers
+from dpselect.research.optimality.program import Program, least_error, paper_program, regular_program, solution
+from dpselect.research.optimality.recurrence import Numbers, exponential, permute_and_flip
+
+Weights = Callable[[Steps], Any]
 
 LARGEST_EPSILON = 200
 
@@ -113,79 +104,95 @@ def solve(  # noqa: PLR0913 - most of them are rarely used, by keyword
     1.04483
     """
     size = checked_size(n, k, most_variables)
-    finer = checked_steps(steps, *size, most_variables)
+    finer = _checked_steps(steps, *size, most_variables)
     value = float_near(_validate.exact_positive(epsilon=epsilon))
     wanted, witness = _validate.boolean(relaxed=relaxed), _validate.boolean(always_solve=always_solve)
     largest, whole = _validate.boolean(worst_case=worst_case), _validate.boolean(regular=regular)
     if finer == 1 and weights is None and not largest and not whole:
-        return optimum(Program(bounded_lattice(*size), wanted), value, always_solve=witness)
+        return optimum(paper_program(bounded_lattice(*size), relaxed=wanted), value, always_solve=witness)
     if wanted:
         raise InvalidValue("relaxed belongs to the paper's program: leave out steps, weights, worst_case and regular")
     if largest and weights is not None:
         raise InvalidValue("give either weights or worst_case: the largest error has no weights")
-    fine = fine_lattice(*size, finer)
-    return fine_optimum(fine, value, None if largest else class_weights(fine.lattice, weights))
-
-
-def fine_optimum(fine: FineLattice, epsilon: float, weights: Numbers | None) -> Optimum:
-    """The optimum on a finer lattice, of a weighted sum or, without weights, of the largest expected error."""
-    if epsilon > LARGEST_EPSILON:
+    if value > LARGEST_EPSILON:
         raise InvalidValue(f"epsilon must be at most {LARGEST_EPSILON}: errors beyond that vanish in floats")
-    lattice, odds = fine.lattice, math.exp(-epsilon)
-    total = 1.0 if weights is None else float(weights.sum())
-    shared = None if weights is None else np.asarray(weights / total, np.float64)
-    solved = fine_solution(FineProgram(fine), odds, shared)
-    means = []
-    for probabilities in fine_probabilities(fine, math.exp(-epsilon / fine.m)):
-        errors = class_errors(fine, probabilities)
-        means.append(float(errors.max() if shared is None else shared @ errors) / odds)
-    flip_mean, softmax_mean = means
-    scale = odds * total
-    return Optimum(
-        lattice.n,
-        lattice.k // fine.m,
-        epsilon,
-        value=solved.objective * scale,
-        permute_and_flip=flip_mean * scale,
-        exponential=softmax_mean * scale,
-        ratios=Ratios(flip_mean / solved.objective, softmax_mean / solved.objective),
-        variables=lattice.variables,
-        certificate=None,
-        duality_gap=solved.gap,
-        lattice=lattice,
-        by_variable=solved.shares * fine.heads(odds),
-        steps=fine.m,
-    )
+    return optimum(regular_program(*size, finer), value, weights=weights, worst_case=largest)
 
 
-def optimum(program: Program, epsilon: float, *, always_solve: bool = False) -> Optimum:
+def _checked_steps(steps: int, n: int, k: int, most_variables: int) -> int:
+    """The number of steps to 2 sensitivity, if the finer lattice is not too large."""
+    count = _validate.count(steps=steps)
+    if count < 1:
+        raise InvalidValue("steps must be >= 1: it is the number of steps to 2 sensitivity")
+    checked_size(n, k * count, most_variables)
+    return count
+
+
+def optimum(
+    program: Program,
+    epsilon: float,
+    *,
+    weights: Weights | None = None,
+    worst_case: bool = False,
+    always_solve: bool = False,
+) -> Optimum:
     """The optimum of a program that is built already: only its numbers depend on epsilon."""
     lattice, odds = program.lattice, math.exp(-epsilon)
-    cost = program.objective(odds)
-    flip, softmax = permute_and_flip(lattice, odds), exponential(lattice, odds)
-    flip_mean, softmax_mean = float(cost @ flip), float(cost @ softmax)
-    proof = certificate(lattice, odds)
-    proven = proof.proves_optimality
-    if proven and not always_solve:
-        best, mean, gap = flip, flip_mean, _relative(proof)
+    counts = _class_weights(lattice, weights)
+    total = 1 if worst_case else counts.sum()
+    shared = None if worst_case else np.asarray(counts / total, np.float64)
+    flip, softmax = mechanism_shares(program, epsilon)
+    errors = program.class_errors(odds)
+    flip_mean, softmax_mean = (
+        float((errors @ shares).max() if shared is None else shared @ (errors @ shares)) for shares in (flip, softmax)
+    )
+    proof = None if program.is_regular else certificate(lattice, odds)
+    proven = proof if proof is not None and proof.proves_optimality else None
+    if proven is not None and not always_solve:
+        best, mean, gap = flip, flip_mean, _relative(proven)
     else:
-        solved = solution(program, odds)
+        solved = solution(program, odds, shared)
         best, mean, gap = solved.shares, solved.objective, solved.gap
-    scale = odds * lattice.vectors
+    scale = odds * float(total)
     return Optimum(
         lattice.n,
-        lattice.k,
+        lattice.k // program.m,
         epsilon,
         value=mean * scale,
         permute_and_flip=flip_mean * scale,
         exponential=softmax_mean * scale,
         ratios=Ratios(flip_mean / mean, softmax_mean / mean),
         variables=lattice.variables,
-        certificate=proof if proven else None,
+        certificate=proven,
         duality_gap=gap,
         lattice=lattice,
-        by_variable=best * powers(lattice, odds),
+        by_variable=best * program.heads(odds),
+        steps=program.m,
     )
+
+
+def mechanism_shares(program: Program, epsilon: float) -> tuple[Numbers, Numbers]:
+    """The shares of permute-and-flip and of the exponential mechanism.
+
+    Their probabilities depend on the score by exp(-epsilon/m) to the power of the step, so the recurrence is that of
+    the paper's lattice with these odds; its shares are probabilities over that power, and ours over odds**rise.
+    """
+    fine_odds = math.exp(-epsilon / program.m)
+    over = np.exp(epsilon * (program.rise - program.lattice.step / program.m))  # all ones if m is one
+    return permute_and_flip(program.lattice, fine_odds) * over, exponential(program.lattice, fine_odds) * over
+
+
+def _class_weights(lattice: Lattice, weights: Weights | None) -> Numbers:
+    """The weight of each class: of all its orderings together."""
+    if weights is None:
+        return lattice.orderings
+    if not callable(weights):
+        raise InvalidType(f"weights must be a function of the steps below the best, got {type(weights).__name__}")
+    found = np.array([float_near(_validate.finite(weights=weights(steps))) for steps in lattice.classes])
+    unequal = lattice.zeros < lattice.n
+    if (found < 0).any() or not found[unequal].any():
+        raise InvalidValue("weights must not be negative, and not zero on all vectors that have an error")
+    return found * lattice.orderings.astype(np.float64)
 
 
 def _relative(proof: Certificate) -> float:
@@ -201,35 +208,12 @@ def pareto_ratios(n: int, k: int, epsilon: Number, *, most_variables: int = MOST
     >>> round(found.permute_and_flip, 6), round(found.exponential, 3)
     (1.0, 1.375)
     """
-    lattice = bounded_lattice(*checked_size(n, k, most_variables))
-    odds = math.exp(-float_near(_validate.exact_positive(epsilon=epsilon)))
-    weights = np.asarray(lattice.orderings / lattice.vectors, np.float64)
+    program = paper_program(bounded_lattice(*checked_size(n, k, most_variables)))
+    value = float_near(_validate.exact_positive(epsilon=epsilon))
+    odds = math.exp(-value)
+    weights = np.asarray(program.lattice.orderings / program.lattice.vectors, np.float64)
     found = []
-    for shares in (permute_and_flip(lattice, odds), exponential(lattice, odds)):
-        own = lattice_errors(lattice, odds) @ shares
-        found.append(float(weights @ own) / least_error(Program(lattice), odds, own, weights))
+    for shares in mechanism_shares(program, value):
+        own = program.class_errors(odds) @ shares
+        found.append(float(weights @ own) / least_error(program, odds, own, weights))
     return Ratios(*found)
-
-
-def lattice_errors(lattice: Lattice, odds: float) -> csr_array:
-    """The rows that give the expected error of each class from the shares."""
-    entries = 2 * lattice.step * lattice.multiplicity * powers(lattice, odds)
-    shape = (len(lattice.classes), lattice.variables)
-    return csr_array((entries, (lattice.class_of, np.arange(lattice.variables))), shape=shape)
-
-
-def least_error(program: Program, odds: float, caps: Floats, weights: Floats) -> float:
-    """The smallest weighted sum of the classes' errors, when none of them is above its cap."""
-    errors, privacy, sums = lattice_errors(program.lattice, odds), program.privacy(odds), program.sums(odds)
-    found = linprog(  # type: ignore[call-overload] # its stubs know no sparse matrices
-        errors.T @ weights,
-        A_ub=vstack([privacy, errors]),
-        b_ub=np.concatenate([np.zeros(privacy.shape[0]), caps]),
-        A_eq=sums,
-        b_eq=np.ones(sums.shape[0]),
-        method="highs",
-        options=OPTIONS,
-    )
-    if found.status != 0:
-        raise NotConverged(f"HiGHS found no optimum of {program.lattice}: {found.message}")
-    return float(found.fun)

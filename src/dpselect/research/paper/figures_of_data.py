@@ -1,18 +1,7 @@
-"""Expected error against epsilon on a data set, down to an error of one: shared by the paper's Figures 3, 5 and 6.
+"""McKenna & Sheldon (2020), Figures 3, 5, 6 and 7: expected errors on the DPBench data sets.
 
-Both mechanisms at the epsilon where the exponential mechanism's error is 50: shared by Figures 3 (c) and 7.
-
-McKenna & Sheldon (2020), Figure 3 (a): expected error against epsilon for the mode of HEPTH.
-
-McKenna & Sheldon (2020), Figure 3 (b): expected error against epsilon for the median of HEPTH.
-
-McKenna & Sheldon (2020), Figure 5: expected error against epsilon for the mode of five data sets.
-
-McKenna & Sheldon (2020), Figure 6: expected error against epsilon for the median of five data sets.
-
-McKenna & Sheldon (2020), Figure 3 (c): the median of five data sets, where the exponential mechanism errs by 50.
-
-McKenna & Sheldon (2020), Figure 7: mode and median of five data sets, where the exponential mechanism errs by 50.
+Curves show the error against epsilon, down to an error of one; bars show both mechanisms at the epsilon where the
+exponential mechanism's error is 50.
 """
 
 from collections.abc import Iterable
@@ -20,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect.research.paper.experiment import KINDS, TASKS, Experiment, Material, Plot
+from dpselect.research.paper.experiment import KINDS, TASKS, Experiment, Plot
 from dpselect.research.plotting import EXPONENTIAL, Table, of_bar, of_mechanism
 
 COLUMNS = ("data_set", "mechanism", "epsilon", "expected_error", "people")
@@ -100,132 +89,75 @@ def draw_bars(axes: Any, table: Table) -> None:
     axes.legend(loc="upper center", ncols=2)
 
 
-def hepth_mode_table(material: Material) -> Table:
-    """The errors of both mechanisms."""
-    return error_table([material.experiments.on("HEPTH", "mode")])
-
-
-def draw_hepth_mode(figure: Any, hepth_mode_table: Table) -> None:
-    """One line a mechanism, and a second scale in people: the paper's scores count everybody twice."""
-    axes = draw_one(figure, hepth_mode_table)
+def draw_with_people(figure: Any, table: Table) -> None:
+    """The errors on a single data set, and a second scale in people: the paper's scores count everybody twice."""
+    axes = draw_one(figure, table)
     people = axes.secondary_yaxis("right", functions=(lambda error: error / 2, lambda error: error * 2))
     people.set_ylabel("expected error (people)")
     people.spines["right"].set_visible(True)
 
 
+def draw_tasks(figure: Any, table: Table) -> None:
+    """Bars, a panel a task."""
+    tasks = list(dict.fromkeys(table.column("task")))
+    for axes, task in zip(figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0], tasks, strict=True):
+        draw_bars(axes, table.where(task=task))
+        if len(tasks) > 1:
+            axes.set(title=task)
+        axes.label_outer()
+
+
+_FIVE = (7.6, 4.4)
 HEPTH_MODE = Plot(
     "figure-3a-hepth-mode",
     "Figure 3 (a)",
     "Expected error against ε for the mode of HEPTH, down to an error of one. Scores are twice the people.",
-    hepth_mode_table,
-    draw_hepth_mode,
+    lambda material: error_table([material.experiments.on("HEPTH", "mode")]),
+    draw_with_people,
     needs_data=True,
 )
-
-
-def hepth_median_table(material: Material) -> Table:
-    """The errors of both mechanisms."""
-    return error_table([material.experiments.on("HEPTH", "median")])
-
-
-def draw_hepth_median(figure: Any, hepth_median_table: Table) -> None:
-    """One line a mechanism."""
-    draw_one(figure, hepth_median_table)
-
-
 HEPTH_MEDIAN = Plot(
     "figure-3b-hepth-median",
     "Figure 3 (b)",
     "Expected error against ε for the median of HEPTH, down to an error of one.",
-    hepth_median_table,
-    draw_hepth_median,
+    lambda material: error_table([material.experiments.on("HEPTH", "median")]),
+    draw_one,
     needs_data=True,
 )
-
-
-def five_modes_table(material: Material) -> Table:
-    """The errors of both mechanisms on each data set."""
-    return error_table(material.experiments.of("mode"))
-
-
-def draw_five_modes(figure: Any, five_modes_table: Table) -> None:
-    """A panel a data set."""
-    draw_five(figure, five_modes_table)
-
-
-FIVE_MODES = Plot(
-    "figure-5-five-modes",
-    "Figure 5",
-    "Expected error against ε for the mode of five data sets, down to an error of one. Scores are twice the people.",
-    five_modes_table,
-    draw_five_modes,
-    size=(7.6, 4.4),
-    needs_data=True,
-)
-
-
-def five_medians_table(material: Material) -> Table:
-    """The errors of both mechanisms on each data set."""
-    return error_table(material.experiments.of("median"))
-
-
-def draw_five_medians(figure: Any, five_medians_table: Table) -> None:
-    """A panel a data set."""
-    draw_five(figure, five_medians_table)
-
-
-FIVE_MEDIANS = Plot(
-    "figure-6-five-medians",
-    "Figure 6",
-    "Expected error against ε for the median of five data sets, down to an error of one.",
-    five_medians_table,
-    draw_five_medians,
-    size=(7.6, 4.4),
-    needs_data=True,
-)
-
-
-def median_bars_table(material: Material) -> Table:
-    """The errors of both mechanisms on each data set."""
-    return bar_table(material.experiments.of("median"))
-
-
-def draw_median_bars(figure: Any, median_bars_table: Table) -> None:
-    """A pair of bars a data set."""
-    draw_bars(figure.subplots(), median_bars_table)
-
-
 MEDIAN_BARS = Plot(
     "figure-3c-median-bars",
     "Figure 3 (c)",
     "Expected error for the median of five data sets, at the ε where the exponential mechanism's is 50.",
-    median_bars_table,
-    draw_median_bars,
+    lambda material: bar_table(material.experiments.of("median")),
+    draw_tasks,
     size=(5.4, 3.3),
     needs_data=True,
 )
-
-
-def both_bars_table(material: Material) -> Table:
-    """The errors of both mechanisms on each data set."""
-    return bar_table(experiment for task in TASKS for experiment in material.experiments.of(task))
-
-
-def draw_both_bars(figure: Any, both_bars_table: Table) -> None:
-    """A panel a task."""
-    for axes, task in zip(figure.subplots(1, 2, sharey=True), TASKS, strict=True):
-        draw_bars(axes, both_bars_table.where(task=task))
-        axes.set(title=task)
-        axes.label_outer()
-
-
+FIVE_MODES = Plot(
+    "figure-5-five-modes",
+    "Figure 5",
+    "Expected error against ε for the mode of five data sets, down to an error of one. Scores are twice the people.",
+    lambda material: error_table(material.experiments.of("mode")),
+    draw_five,
+    size=_FIVE,
+    needs_data=True,
+)
+FIVE_MEDIANS = Plot(
+    "figure-6-five-medians",
+    "Figure 6",
+    "Expected error against ε for the median of five data sets, down to an error of one.",
+    lambda material: error_table(material.experiments.of("median")),
+    draw_five,
+    size=_FIVE,
+    needs_data=True,
+)
 BOTH_BARS = Plot(
     "figure-7-both-bars",
     "Figure 7",
     "Expected error for mode (scores are twice the people) and median of five data sets, at the ε where the"
     " exponential mechanism's is 50.",
-    both_bars_table,
-    draw_both_bars,
+    lambda material: bar_table(experiment for task in TASKS for experiment in material.experiments.of(task)),
+    draw_tasks,
     size=(9.6, 3.4),
     needs_data=True,
 )

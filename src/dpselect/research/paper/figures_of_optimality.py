@@ -1,11 +1,4 @@
-"""Optimality ratios over a range of epsilons, by the solver: shared by the three panels of the paper's Figure 2.
-
-McKenna & Sheldon (2020), Figure 2 (a): the optimality ratio of permute-and-flip for k = 4 and n = 3..6.
-
-McKenna & Sheldon (2020), Figure 2 (b): the optimality ratio of permute-and-flip for n = 4 and k = 2, 4, 6, 8.
-
-McKenna & Sheldon (2020), Figure 2 (c): the optimality ratio of the exponential mechanism for n = 4.
-"""
+"""McKenna & Sheldon (2020), Figure 2: optimality ratios over a range of epsilons, by the solver."""
 
 from functools import lru_cache
 from typing import Any
@@ -13,7 +6,7 @@ from typing import Any
 from dpselect.research.optimality import THRESHOLD, Ratios
 from dpselect.research.optimality.lattice import bounded_lattice
 from dpselect.research.optimality.optimum import optimum
-from dpselect.research.optimality.program import Program
+from dpselect.research.optimality.program import paper_program
 from dpselect.research.paper.experiment import Material, Plot
 from dpselect.research.plotting import Table, of_number
 
@@ -27,7 +20,7 @@ ALL: Sizes = tuple(dict.fromkeys(BY_CANDIDATES + BY_DEPTH))
 @lru_cache(maxsize=64)
 def ratio_curve(n: int, k: int, epsilons: tuple[float, ...]) -> tuple[Ratios, ...]:
     """The optimality ratios of both mechanisms at each epsilon. Every program is solved, also where a proof exists."""
-    program = Program(bounded_lattice(n, k))
+    program = paper_program(bounded_lattice(n, k))
     return tuple(optimum(program, epsilon, always_solve=True).ratios for epsilon in epsilons)
 
 
@@ -41,7 +34,7 @@ def ratio_table(material: Material, sizes: Sizes, mechanism: str) -> Table:
     return Table(("n", "k", "epsilon", "optimality_ratio"), tuple(rows))
 
 
-def draw_ratios(figure: Any, table: Table, by: str) -> Any:
+def draw_ratios(figure: Any, table: Table, by: str, limits: tuple[float, float] | None = None) -> None:
     """One line a lattice, with the threshold above which permute-and-flip is optimal."""
     axes = figure.subplots()
     for number, (value, epsilon, ratio) in enumerate(table.series(by, "epsilon", "optimality_ratio")):
@@ -56,64 +49,39 @@ def draw_ratios(figure: Any, table: Table, by: str) -> Any:
     )
     axes.set(xscale="log", xlim=(min(table.column("epsilon")), max(table.column("epsilon"))))
     axes.set(xlabel="$\\epsilon$", ylabel="optimality ratio (1 = optimal)")
+    axes.set(ylim=limits)
     axes.ticklabel_format(axis="y", useOffset=False)
     axes.legend()
-    return axes
 
 
-def optimality_by_n_table(material: Material) -> Table:
-    """The ratios by the linear program."""
-    return ratio_table(material, BY_CANDIDATES, "permute_and_flip")
+def _ratios(name: str, number: str, caption: str, sizes: Sizes, mechanism: str = "permute_and_flip") -> Plot:
+    """A figure of one mechanism, with a line for each n or for each k."""
+    by = "n" if len({k for _, k in sizes}) == 1 else "k"
+    return Plot(
+        name,
+        number,
+        caption,
+        lambda material: ratio_table(material, sizes, mechanism),
+        lambda figure, table: draw_ratios(figure, table, by, (0.98, 2.02) if mechanism == "exponential" else None),
+    )
 
 
-def draw_optimality_by_n(figure: Any, optimality_by_n_table: Table) -> None:
-    """One line a number of candidates."""
-    draw_ratios(figure, optimality_by_n_table, by="n")
-
-
-OPTIMALITY_BY_N = Plot(
+OPTIMALITY_BY_N = _ratios(
     "figure-2a-optimality-by-n",
     "Figure 2 (a)",
     "Optimality ratio of permute-and-flip, k = 4, n = 3 to 6. Right of the dashed line it is proven to be one.",
-    optimality_by_n_table,
-    draw_optimality_by_n,
+    BY_CANDIDATES,
 )
-
-
-def optimality_by_k_table(material: Material) -> Table:
-    """The ratios by the linear program."""
-    return ratio_table(material, BY_DEPTH, "permute_and_flip")
-
-
-def draw_optimality_by_k(figure: Any, optimality_by_k_table: Table) -> None:
-    """One line a depth of the lattice."""
-    draw_ratios(figure, optimality_by_k_table, by="k")
-
-
-OPTIMALITY_BY_K = Plot(
+OPTIMALITY_BY_K = _ratios(
     "figure-2b-optimality-by-k",
     "Figure 2 (b)",
     "Optimality ratio of permute-and-flip, n = 4, k = 2, 4, 6, 8. Right of the dashed line it is proven to be one.",
-    optimality_by_k_table,
-    draw_optimality_by_k,
+    BY_DEPTH,
 )
-
-
-def optimality_exponential_table(material: Material) -> Table:
-    """The ratios by the linear program."""
-    return ratio_table(material, BY_DEPTH, "exponential")
-
-
-def draw_optimality_exponential(figure: Any, optimality_exponential_table: Table) -> None:
-    """One line a depth of the lattice."""
-    axes = draw_ratios(figure, optimality_exponential_table, by="k")
-    axes.set(ylim=(0.98, 2.02))
-
-
-OPTIMALITY_EXPONENTIAL = Plot(
+OPTIMALITY_EXPONENTIAL = _ratios(
     "figure-2c-optimality-exponential",
     "Figure 2 (c)",
     "Optimality ratio of the exponential mechanism, n = 4, k = 2, 4, 6, 8.",
-    optimality_exponential_table,
-    draw_optimality_exponential,
+    BY_DEPTH,
+    "exponential",
 )

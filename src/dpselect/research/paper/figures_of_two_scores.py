@@ -1,10 +1,6 @@
-"""McKenna & Sheldon (2020), Figure 1 (a): expected error on (c, c, 0) against p = exp(epsilon c / (2 sensitivity)).
+"""McKenna & Sheldon (2020), Figures 1 and 4: errors on score vectors (c, ..., c, 0), and the worst of them.
 
-McKenna & Sheldon (2020), Figure 1 (b): the ratio of expected errors on (c, ..., c, 0) against p, for several n.
-
-McKenna & Sheldon (2020), Figure 1 (c): the worst-case expected error against n, with the analytic bounds.
-
-McKenna & Sheldon (2020), Appendix "Report Noisy Max": three mechanisms on (c, c, 0).
+Their p is exp(epsilon c / (2 sensitivity)), with a gap c <= 0.
 """
 
 import math
@@ -21,6 +17,7 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.research.paper.experiment import KINDS, Material, Plot
 from dpselect.research.plotting import COLOURS, NOISY_MAX, Table, of_mechanism, of_number
 
+_P = "$p = \\exp(\\epsilon c / 2\\Delta)$"
 ERROR_BY_P_CANDIDATES = 3
 _ERROR_BY_P_POINTS = 300
 
@@ -36,14 +33,18 @@ def error_by_p_table(_: Material) -> Table:
     return Table(("mechanism", "p", "gap", "expected_error"), tuple(rows))
 
 
-def draw_error_by_p(figure: Any, error_by_p_table: Table) -> None:
-    """One line a mechanism."""
+def draw_errors(figure: Any, table: Table, x: str, label: str, start: tuple[float, ...] = (), **look: Any) -> Any:
+    """One line a mechanism, which may start at the origin."""
     axes = figure.subplots()
-    for name, p, error in error_by_p_table.series("mechanism", "p", "expected_error"):
-        axes.plot([0, *p], [0, *error], label=name, **of_mechanism(name))
-    axes.set(xlabel="$p = \\exp(\\epsilon c / 2\\Delta)$", ylabel="expected error (units of the score)")
-    axes.set(xlim=(0, 1), ylim=(0, None))
-    axes.legend()
+    for name, xs, errors in table.series("mechanism", x, "expected_error"):
+        axes.plot([*start, *xs], [*start, *errors], label=name, **of_mechanism(name))
+    axes.set(xlabel=label, ylabel="expected error (units of the score)", ylim=(0, None), **look)
+    return axes
+
+
+def draw_error_by_p(figure: Any, table: Table) -> None:
+    """One line a mechanism, from p = 0."""
+    draw_errors(figure, table, "p", _P, start=(0,), xlim=(0, 1)).legend()
 
 
 ERROR_BY_P = Plot(
@@ -76,12 +77,12 @@ def ratio_by_p_table(_: Material) -> Table:
     return Table(("n", "p", "ratio"), tuple((n, p, ratio(p, n)) for n in RATIO_BY_P_CANDIDATES for p in grid))
 
 
-def draw_ratio_by_p(figure: Any, ratio_by_p_table: Table) -> None:
+def draw_ratio_by_p(figure: Any, table: Table) -> None:
     """One line a number of candidates."""
     axes = figure.subplots()
-    for number, (n, p, ratios) in enumerate(ratio_by_p_table.series("n", "p", "ratio")):
+    for number, (n, p, ratios) in enumerate(table.series("n", "p", "ratio")):
         axes.plot(p, ratios, label=f"$n$ = {n:,}", **of_number(number))
-    axes.set(xlabel="$p = \\exp(\\epsilon c / 2\\Delta)$", ylabel="error ratio, exponential / permute-and-flip")
+    axes.set(xlabel=_P, ylabel="error ratio, exponential / permute-and-flip")
     axes.set(xscale="log", xlim=(_SMALLEST, 1), ylim=(0.98, 2.02))
     axes.legend()
 
@@ -108,12 +109,12 @@ def worst_case_by_n_table(_: Material) -> Table:
     return Table(("curve", "n", "expected_error"), tuple(rows))
 
 
-def draw_worst_case_by_n(figure: Any, worst_case_by_n_table: Table) -> None:
+def draw_worst_case_by_n(figure: Any, table: Table) -> None:
     """Two mechanisms between two bounds."""
     axes = figure.subplots()
     labels = {UPPER: "upper bound, $2\\Delta \\log(n)/\\epsilon$", LOWER: "lower bound, $\\Delta \\log(n)/2\\epsilon$"}
     dashes = {UPPER: (0, (1, 1)), LOWER: (0, (6, 2, 1, 2))}
-    for name, n, error in worst_case_by_n_table.series("curve", "n", "expected_error"):
+    for name, n, error in table.series("curve", "n", "expected_error"):
         bound = {"color": COLOURS[5], "linestyle": dashes[name], "linewidth": 1.1} if name in labels else {}
         axes.plot(n, error, label=labels.get(name, name), **(bound or of_mechanism(name)))
     axes.set(xlabel="number of candidates $n$", ylabel="worst expected error (units of the score)")
@@ -141,14 +142,12 @@ def noisy_max_by_gap_table(_: Material) -> Table:
     return Table(("mechanism", "c", "expected_error"), tuple(rows))
 
 
-def draw_noisy_max_by_gap(figure: Any, noisy_max_by_gap_table: Table) -> None:
+def draw_noisy_max_by_gap(figure: Any, table: Table) -> None:
     """One line a mechanism."""
-    axes = figure.subplots()
-    for name, c, error in noisy_max_by_gap_table.series("mechanism", "c", "expected_error"):
-        axes.plot(c, error, label=name, **of_mechanism(name))
-    axes.set(xlabel="$c$ (units of the score)", ylabel="expected error (units of the score)")
-    axes.set(xlim=(_LOWEST, 0), ylim=(0, None), xticks=[-20, -15, -10, -5, 0])
-    axes.legend(loc="upper left")
+    ticks = [-20, -15, -10, -5, 0]
+    draw_errors(figure, table, "c", "$c$ (units of the score)", xlim=(_LOWEST, 0), xticks=ticks).legend(
+        loc="upper left"
+    )
 
 
 NOISY_MAX_BY_GAP = Plot(

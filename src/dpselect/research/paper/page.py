@@ -4,38 +4,13 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 
 from dpselect._version import __version__
 from dpselect.research.datasets import PAGE, SUMS, VARIABLE, file_name
 from dpselect.research.paper.claims import Claim
 from dpselect.research.paper.experiment import Plot
 
-_STYLE = """
-:root { color-scheme: light dark; --text: #1c1e21; --soft: #5b6169; --back: #fbfbfc; --card: #fff; --line: #dfe2e6;
-  --good: #00664b; --bad: #a33b00; --link: #005a8c; }
-@media (prefers-color-scheme: dark) { :root { --text: #e6e8ea; --soft: #a2a9b1; --back: #15171a; --card: #1e2125;
-  --line: #363b41; --good: #5fd3ac; --bad: #ff9a5c; --link: #7cc4f0; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 72rem; padding: 2rem 1.25rem 4rem; background: var(--back); color: var(--text);
-  font: 16px/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .4rem; } h2 { font-size: 1.25rem; margin: 2.6rem 0 .8rem; }
-p { max-width: 46rem; } .soft { color: var(--soft); } a { color: var(--link); }
-.tally { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.4rem 0; }
-.tally div { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .6rem 1.1rem; }
-.tally b { display: block; font-size: 1.5rem; }
-.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .6rem; background: var(--card); }
-table { border-collapse: collapse; width: 100%; font-size: .88rem; }
-th, td { text-align: left; vertical-align: top; padding: .5rem .7rem; border-bottom: 1px solid var(--line); }
-tr:last-child td { border-bottom: 0; } th { color: var(--soft); font-weight: 600; white-space: nowrap; }
-td.where { min-width: 7.5rem; } td.statement { min-width: 14rem; } td.ours { min-width: 11rem; }
-td.remark { min-width: 12rem; color: var(--soft); } td.verdict { white-space: nowrap; font-weight: 600; }
-.pass { color: var(--good); } .fail { color: var(--bad); }
-.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1.1rem; }
-figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; overflow: hidden; }
-figure.wide { grid-column: 1 / -1; }
-figure img { display: block; width: 100%; height: auto; background: #fff; padding: .6rem; }
-figcaption { padding: .6rem .9rem .8rem; font-size: .9rem; } code { font-size: .92em; overflow-wrap: anywhere; }
-"""
 _WIDE = 7.0  # inches
 
 
@@ -58,7 +33,8 @@ def page(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<style>{_STYLE}</style>
+<style>
+{files("dpselect.research.paper").joinpath("page.css").read_text("utf-8")}</style>
 </head>
 <body>
 <h1>{title}</h1>

@@ -1,17 +1,13 @@
-"""All figures, in the paper's order.
+"""From nothing but the paper, and the data where they are there, to a folder with every figure and number."""
 
-From nothing but the paper, and the data where they are there, to a folder with every figure and number.
-"""
-
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dpselect import _validate
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.research import plotting as style
 from dpselect.research.datasets import histograms
+from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
 from dpselect.research.paper import claims_comparison, claims_experiments, claims_optimality
 from dpselect.research.paper.claims import Claim
 from dpselect.research.paper.experiment import Experiments, Material, Plot
@@ -51,8 +47,6 @@ FIGURES: tuple[Plot, ...] = (
 )
 
 
-Watch = Callable[[list[Any], str], Iterable[Any]]
-
 _CLAIMS = (claims_comparison, claims_optimality, claims_experiments)
 _FEWEST_POINTS = 2
 
@@ -73,12 +67,8 @@ class Report:
         return sum(claim.holds is holds for claim in self.claims)
 
 
-def _unwatched(items: list[Any], _: str) -> list[Any]:
-    return items
-
-
 def reproduce(
-    out: str | Path, data: str | Path | None = None, *, points: int = 250, watch: Watch = _unwatched
+    out: str | Path, data: str | Path | None = None, *, points: int = 250, watch: Watch = unwatched
 ) -> Report:
     """Make every figure (PNG, PDF, CSV), check every claim, and write `report.html`; `watch` sees each stage's items.
 
@@ -89,7 +79,7 @@ def reproduce(
         raise InvalidValue(f"points must be >= {_FEWEST_POINTS}: a curve has two ends")
     with style.settings():  # refuses a missing matplotlib before anything is computed
         experiments, why_missing = _experiments(data)
-        folder = _folder(out)
+        folder = make_folder(out)
         material = Material(points, experiments)
         for n, k in watch(list(ALL), "Linear programs"):
             ratio_curve(n, k, material.epsilons)
@@ -97,8 +87,8 @@ def reproduce(
         drawn = [_drawn(plot, material, folder) for plot in watch(list(made), "Figures")]
     claims = tuple(claim for room in watch(list(_CLAIMS), "Claims") for claim in room.claims(material))
     missing = tuple(plot for plot in FIGURES if plot not in made)
-    _write(folder / "claims.csv", _claim_table(claims).to_csv())
-    html = _write(folder / "report.html", page(drawn, missing, why_missing, claims, points))
+    write_file(folder / "claims.csv", _claim_table(claims).to_csv())
+    html = write_file(folder / "report.html", page(drawn, missing, why_missing, claims, points))
     return Report(folder, html, made, missing, why_missing, claims)
 
 
@@ -110,35 +100,15 @@ def _experiments(data: str | Path | None) -> tuple[Experiments, str]:
         return Experiments(), str(error)
 
 
-def _folder(out: str | Path) -> Path:
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidValue(f"--out: the folder {str(out)!r} cannot be made ({reason})") from None
-    return folder
-
-
 def _drawn(plot: Plot, material: Material, folder: Path) -> Drawn:
     """One figure, computed, drawn and written in all formats."""
     table = plot.table(material)
     figure = style.blank_figure(*plot.size)
     plot.draw(figure, table)
     style.lay_out(figure)
-    _write(folder / f"{plot.name}.csv", table.to_csv())
-    for ending in ("png", "pdf"):
-        _write(folder / f"{plot.name}.{ending}", style.image(figure, ending))
+    write_file(folder / f"{plot.name}.csv", table.to_csv())
+    write_figure(folder, plot.name, figure)
     return Drawn(plot, style.image(figure, "svg"))
-
-
-def _write(path: Path, content: str | bytes) -> Path:
-    try:
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidValue(f"--out: {str(path)!r} cannot be written ({reason})") from None
-    return path
 
 
 def _claim_table(claims: tuple[Claim, ...]) -> Table:

@@ -1,16 +1,12 @@
-"""Two samples of errors side by side: means with confidence intervals, and which mechanism is better, if that shows.
+"""From public data to a folder with the comparisons of both mechanisms: a table, a summary and a figure each.
 
-Intervals are Welch's (1947), at 95 percent, each for itself: of twenty comparisons without any difference one will look
-like one.
-
-The figures of a study: error against budget, a row for each currency and a column for each data set.
-
-From public data to a folder with the comparisons of both mechanisms: a table, a summary and a figure each.
+Two samples of errors are compared by their means, with Welch's (1947) confidence intervals at 95 percent. Each interval
+stands for itself: of twenty comparisons without any difference, one will look like a difference.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -25,6 +21,7 @@ from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.mechanisms.registry import MechanismName
 from dpselect.research import plotting as style
 from dpselect.research.datasets import histograms
+from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
 from dpselect.research.plotting import Table
 from dpselect.research.studies.cases import Case, cases
 
@@ -129,7 +126,6 @@ def _panel(axes: Any, comparisons: Sequence[Comparison]) -> None:
     axes.set(xscale="log", yscale="log")
 
 
-Watch = Callable[[list[Any], str], Iterable[Any]]
 _MEANS = ("permute_and_flip", "permute_and_flip_half_width", "exponential", "exponential_half_width")
 _COLUMNS = ("study", "data_set", "currency", "budget", "unit", *_MEANS, "ratio", "better")
 _FEWEST_RUNS = 2
@@ -158,14 +154,10 @@ class Study:
     why_missing: str
 
 
-def _unwatched(items: list[Any], _: str) -> list[Any]:
-    return items
-
-
 def study(
-    out: str | Path, data: str | Path | None = None, *, runs: int = 100, seed: int = 1, watch: Watch = _unwatched
+    out: str | Path, data: str | Path | None = None, *, runs: int = 100, seed: int = 1, watch: Watch = unwatched
 ) -> Study:
-    """Compare both mechanisms inside of larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
+    """Compare both mechanisms inside larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
 
     `data` is the folder of the DPBench files; without it they are taken from the folder that DPSELECT_DPBENCH names, or
     fetched, and without any of these only what needs no data is done.
@@ -178,15 +170,13 @@ def study(
             found, why_missing = histograms(data), ""
         except DataNotAvailable as error:
             found, why_missing = {}, str(error)
-        folder = Path(out)
-        _made(folder)
+        folder = make_folder(out)
         listed = watch(cases(found, generator), "Cases")
         comparisons = tuple(compared(case, case.errors(runs, generator)) for case in listed)
-        _write(folder / "study.csv", table(comparisons).to_csv().encode())
+        write_file(folder / "study.csv", table(comparisons).to_csv())
         for name in dict.fromkeys(one.study for one in comparisons):
             figure = draw([one for one in comparisons if one.study == name])
-            for ending in ("png", "pdf"):
-                _write(folder / f"{name.replace(' ', '-').lower()}.{ending}", style.image(figure, ending))
+            write_figure(folder, name.replace(" ", "-").lower(), figure)
     return Study(folder, runs, comparisons, summaries(comparisons), why_missing)
 
 
@@ -212,19 +202,3 @@ def table(comparisons: Iterable[Comparison]) -> Table:
         numbers = [number for mean in means for number in (mean.value, mean.half_width)]
         rows.append((one.study, one.data_set, one.currency, one.budget, one.unit, *numbers, one.ratio, one.better))
     return Table(_COLUMNS, tuple(rows))
-
-
-def _made(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidValue(f"--out: the folder {str(folder)!r} cannot be made ({reason})") from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidValue(f"--out: {str(path)!r} cannot be written ({reason})") from None

@@ -1,11 +1,8 @@
-"""A progress bar on standard error while an engine counts, if somebody is watching.
+"""DuckDB counts: one statement for each question, and no row ever reaches Python.
 
-The statements that count, in steps with names of their own: rows, facts, kept facts, counts.
-
-The user's columns are renamed in the first step, so that no name of theirs meets one of ours. A fact is that an
-individual (in a group) has an item: a candidate, or a place on a grid.
-
-DuckDB counts: one statement for each question, and no row ever reaches Python.
+The statements count in steps with names of their own: rows, facts, kept facts, counts. The user's columns are renamed
+in the first step, so that no name of theirs meets one of ours. A fact is that an individual (in a group) has an item: a
+candidate, or a place on a grid. While a statement runs, a progress bar is shown on standard error if it is a terminal.
 """
 
 import os
@@ -22,12 +19,11 @@ import pyarrow as pa
 
 from dpselect._types import Counts
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.duckdb import expressions as sql
 from dpselect.tables.duckdb.content import of_source
 from dpselect.tables.duckdb.lists import arrow_list, different_values, listed
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
-from dpselect.tables.grid import Grid
 from dpselect.tables.questions import Groups, Individuals, Places, counted, peeled
 from dpselect.tables.schema import Column
 
@@ -37,7 +33,7 @@ _STEP_SECONDS = 0.1
 
 @contextmanager
 def shown_progress(percent: Callable[[], float]) -> Iterator[None]:
-    """Show a bar while the body runs, after a second of silence. `percent` tells how far it is, or less than zero."""
+    """Show a bar while the body runs, after a second of silence. `percent` returns how far it is, or less than zero."""
     if not sys.stderr.isatty():
         yield
         return
@@ -86,7 +82,7 @@ def counting(source: str, column: Column, candidates: Values, who: Individuals) 
 
 
 def _counting_of_all(source: str, column: Column, candidates: Values, who: Individuals) -> str:
-    """Count all values, then pick the candidates: DuckDB is faster so than when every row must find its candidate."""
+    """Count all values, then pick the candidates: this is faster in DuckDB than joining every row."""
     person = "" if who.person is None else f", {sql.identifier(who.person.name)} AS person"
     values = f"SELECT {sql.compared(column, candidates.kind)} AS item{person} FROM ({source})"
     number = "count(*)" if who.person is None else "count(DISTINCT person)"
@@ -153,7 +149,7 @@ def _kept_facts(groups: Groups) -> str:
     """
     # By the engine's own hash, as not every moment that a column can hold can be written.
     order = "md5_number(concat($salt, ':', grp, ':', hash(person)))"
-    limit = f"row_number() OVER (PARTITION BY person ORDER BY {order}, grp) <= {groups.most}"
+    limit = f"row_number() OVER (PARTITION BY person ORDER BY {order}, grp) <= {groups.max_groups}"
     chosen = f"SELECT person, grp FROM (SELECT DISTINCT person, grp FROM facts) QUALIFY {limit}"
     return f"SELECT facts.* FROM facts SEMI JOIN ({chosen}) AS chosen USING (person, grp)"
 
@@ -166,11 +162,13 @@ class DuckDBEngine:
         self._connection = connect()
         self.columns = schema(self._source, self._connection)
 
-    def listed(self, values: Any, column: Column) -> Values:
+    def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
         """Return a public list of values that are different in the type of their column."""
-        return different_values(values, column, self._connection)
+        return different_values(values, column, self._connection, name)
 
-    candidates = listed
+    def candidates(self, values: Any, column: Column) -> Values:
+        """Return a public list of candidates."""
+        return self.listed(values, column)
 
     def chosen(
         self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int

@@ -22,9 +22,10 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dpselect.errors import InvalidValue, withheld
+from dpselect._validate import withheld
+from dpselect.errors import InvalidValue
+from dpselect.tables.candidates import Grid
 from dpselect.tables.files import shown
-from dpselect.tables.grid import Grid
 from dpselect.tables.schema import Column, Kind
 
 # Digits after the point that are kept of a decimal number that is written as text.

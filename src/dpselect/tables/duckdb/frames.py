@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
+from dpselect._validate import is_unicode
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.schema import is_unicode
 
 Array: TypeAlias = Any  # an Arrow array, in one piece or in chunks
 

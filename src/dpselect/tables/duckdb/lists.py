@@ -1,8 +1,7 @@
-"""Public lists of candidates and groups, as tables that DuckDB joins with the rows.
+"""Public lists of candidates and groups, as tables that DuckDB joins with the rows, and as keys for other engines.
 
-Values as text that is equal exactly where DuckDB takes the values as equal, so that another engine can join them.
-
-Two values of one type have the same key if and only if they are equal: whole numbers, decimals of one scale, dates and
+A key is a text that is equal exactly where DuckDB takes the values as equal, so that another engine can join by it. Two
+values of one type have the same key if and only if they are equal: whole numbers, decimals of one scale, dates and
 flags are written in one way only, a float by the shortest text that reads back as itself, and moments as microseconds.
 What equals no candidate (a missing value, an infinite moment) has no key.
 """
@@ -14,9 +13,9 @@ import duckdb
 import pyarrow as pa
 
 from dpselect.errors import InvalidValue
-from dpselect.tables.candidates import Values, public_values
+from dpselect.tables.candidates import Values, digits_after_point, public_values
 from dpselect.tables.duckdb import expressions as sql
-from dpselect.tables.schema import Column, Kind, digits_after_point
+from dpselect.tables.schema import Column, Kind
 
 
 def arrow_list(values: Values, column: Column) -> pa.Table:
@@ -49,7 +48,7 @@ def cast_list(name: str, values: Values, column: Column) -> str:
 def listed(name: str, values: Values, column: Column) -> str:
     """The different values of a public list, each once, so that no row can match two of its items.
 
-    Items that are equal in the column's type are refused before (`keys.different_values`); this is the second wall.
+    Items that are equal in the column's type are refused before (`different_values`); this is a second wall.
     """
     cast = cast_list(name, values, column)
     return f"SELECT min(place) AS place, value FROM ({cast}) WHERE value IS NOT NULL GROUP BY value"
@@ -74,26 +73,28 @@ def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnectio
     return _over_list(values, column, connection).sql(first).to_arrow_table()
 
 
-def different_values(values: Any, column: Column, connection: duckdb.DuckDBPyConnection) -> Values:
+def different_values(
+    values: Any, column: Column, connection: duckdb.DuckDBPyConnection, name: str = "candidates"
+) -> Values:
     """A public list, checked against the kind of its column; no two of its items are one value in the column's type.
 
     A row that is in two groups would count twice for the price of one.
     """
-    listed = public_values(values, column)
+    listed = public_values(values, column, name)
     equal = (
         f"SELECT min(place), max(place) FROM ({cast_list(_LIST, listed, column)})"
         " WHERE value IS NOT NULL GROUP BY value HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
     )
     for first, second in _over_list(listed, column, connection).sql(equal).fetchall():
-        raise same_value(listed.items[first], listed.items[second], column)
+        raise same_value(listed.items[first], listed.items[second], column, name)
     return listed
 
 
-def same_value(first: Any, second: Any, column: Column) -> InvalidValue:
+def same_value(first: Any, second: Any, column: Column, name: str = "candidates") -> InvalidValue:
     """The error for two items of a public list that a column cannot tell apart."""
     shown = " and ".join(str(item)[:_SHOWN_CHARACTERS] for item in (first, second))
     return InvalidValue(
-        f"candidates must be different values: {shown} are equal when they are compared with the column"
+        f"{name} must be different values: {shown} are equal when they are compared with the column"
         f" {column.name!r} ({column.kind.value}, {column.type}): keep one of the two"
     )
 

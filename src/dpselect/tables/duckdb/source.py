@@ -25,7 +25,8 @@ from typing import Any, Protocol, TypeVar
 import duckdb
 import pyarrow as pa
 
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
+from dpselect._validate import withheld
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.duckdb import expressions as lines
 from dpselect.tables.duckdb import expressions as sql
 from dpselect.tables.duckdb.frames import FrameColumns, ParquetColumns, columns_of

@@ -14,7 +14,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
+from dpselect._validate import withheld
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.candidates import Values
 from dpselect.tables.duckdb import expressions as sql
 from dpselect.tables.duckdb.lists import key, same_value

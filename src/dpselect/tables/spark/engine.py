@@ -17,10 +17,9 @@ from pyspark.sql import DataFrame
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import summary_of
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.grid import Grid
 from dpselect.tables.questions import Individuals, Places, counted
 from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
@@ -39,9 +38,9 @@ class SparkEngine:
         self.columns = self._rows.columns
         self._connection = connect()  # for public lists only
 
-    def listed(self, values: Any, column: Column) -> Values:
+    def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
         """Return a public list of values that are different in the type of their column."""
-        return different_values(values, column, self._connection)
+        return different_values(values, column, self._connection, name)
 
     def candidates(self, values: Any, column: Column) -> Values:
         """Return a public list, or the candidates of a Spark DataFrame of one column, which stay there."""

@@ -12,11 +12,10 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.duckdb import expressions as sql
 from dpselect.tables.duckdb.lists import key, keys_of
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.grid import Grid
 from dpselect.tables.questions import Groups, Individuals
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.source import Rows
@@ -160,5 +159,5 @@ def kept_facts(found: DataFrame, groups: Groups) -> DataFrame:
     salt = F.lit(os.urandom(16).hex())
     order = Window.partitionBy("person").orderBy(F.xxhash64(salt, "grp", "person"), "grp")
     ranked = found.select("person", "grp").distinct().withColumn("rank", F.row_number().over(order))
-    chosen = ranked.where(F.col("rank") <= groups.most).select("person", "grp")
+    chosen = ranked.where(F.col("rank") <= groups.max_groups).select("person", "grp")
     return found.join(chosen, ["person", "grp"], "left_semi")

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as spark
 
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue, withheld
+from dpselect._validate import withheld
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.duckdb import content
 from dpselect.tables.duckdb import expressions as sql
 from dpselect.tables.duckdb import source as duckdb_source

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpselect.errors import EngineFailure, withheld
+from dpselect._validate import withheld
+from dpselect.errors import EngineFailure
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.streaming.batches import ROWS, gathered
 from dpselect.streaming.summary import Summary
