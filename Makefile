@@ -47,6 +47,7 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 test-slow: .venv/installed-dev

@@ -38,7 +38,7 @@ def measurement(number: str) -> Any:
 
 
 def choose(scores: np.ndarray) -> int:
-    """OpenDP's choice, in the type of the scores."""
+    """The index that OpenDP chooses, computed in the type of the scores."""
     return int(measurement(_TYPES[scores.dtype.kind])(scores))
 
 

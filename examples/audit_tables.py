@@ -1,9 +1,9 @@
-"""Audit our own questions to tables: top-k, a quantile and an answer for each group, on a tiny pair of neighbours.
+"""Audit our own table questions (top-k, a quantile, and a mode for each group) on a small pair of neighbours.
 
     python examples/audit_tables.py [--runs N]
 
 Or, in this folder, `dpselect audit --callable audit_tables:top_two --inputs audit_tables:NEIGHBOURS --epsilon 2`.
-The outputs are a list, a number and a dict; the inputs are two tables, of which one has a patient less.
+The outputs are a list, a number and a dict. The inputs are two tables; the second one has one patient less.
 """
 
 import argparse
@@ -26,7 +26,7 @@ VISITS = pa.table(
         "ward": ["east", "east", "west", "west"],
     }
 )
-# Opened once: it is the questions that are run many times. The second table is without the first patient.
+# Opened once; only the questions run many times. The second table leaves out the first patient.
 NEIGHBOURS = {
     "without patient 1": (
         dpselect.open_table(VISITS, person="patient"),
@@ -42,13 +42,13 @@ def top_two(table: Table) -> list[str]:
 
 
 def cost_of_nine_in_ten(table: Table) -> int:
-    """What nine in ten patients cost at most."""
+    """The cost that nine in ten patients stay below."""
     found: int = table.quantile("cost", "0.9", lower=0, upper=100, step=10, epsilon=EPSILON).value
     return found
 
 
 def mode_of_each_ward(table: Table) -> dict[str, Any]:
-    """The most common diagnosis of each ward."""
+    """The most common diagnosis in each ward."""
     wards = table.group_by("ward", groups=WARDS)
     found: dict[str, Any] = wards.mode("diagnosis", candidates=DIAGNOSES, epsilon=EPSILON).value
     return found

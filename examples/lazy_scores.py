@@ -1,10 +1,10 @@
-"""How many scores a lazy selection computes: medians and modes of the DPBench histograms, and a choice of a model.
+"""Count how many scores a lazy selection computes: medians and modes of the DPBench histograms, and a model choice.
 
     python examples/lazy_scores.py [FOLDER OF THE DPBENCH FILES]
 
-The median's best score is zero, on all data, and always attained: a public bound. The largest count of a mode is not
-public; its rows show what knowing it would save. In the last rows 360 classifiers are compared by how many people of a
-private test set they are right about. Their bound is a public guess: scores above it are cut to it.
+The best score of a median is zero for any data, so it is a public bound. The largest count of a mode is not public;
+its rows show what knowing it would save. The last rows compare 360 classifiers by the number of people in a private
+test set whom they classify correctly. Their bound is a public guess: scores above it are lowered to it.
 """
 
 import sys
@@ -27,46 +27,46 @@ PEOPLE, TEST = 1_500, 1_000
 
 
 class Row(NamedTuple):
-    """One line of the table; numbers of scores that are computed."""
+    """One row of the table. Most fields count the scores that are computed."""
 
     task: str
     bound: int
     epsilon: str
     candidates: int
-    flip: float  # expected
-    measured: float  # mean of RUNS runs of permute-and-flip
-    exponential: float  # expected
-    error: float  # of permute-and-flip on scores that are cut to the bound, in units of the scores
+    flip: float  # expected, for permute-and-flip
+    measured: float  # the mean of RUNS runs of permute-and-flip
+    exponential: float  # expected, for the exponential mechanism
+    error: float  # expected error of permute-and-flip on scores lowered to the bound, in units of the scores
 
 
 def row(task: str, scores: Scores, bound: int, epsilon: str, *, monotonic: bool) -> Row:
-    """Expected and measured numbers of scores that are computed."""
+    """The expected and the measured number of scores that are computed."""
     flip = PermuteAndFlip(epsilon, monotonic=monotonic)
     exponential = ExponentialMechanism(epsilon, monotonic=monotonic)
-    told: list[int] = []
+    computed: list[int] = []
     for _ in range(RUNS):
-        flip.select_lazily(lambda index: scores[index], scores.size, best=bound, watch=told.append)
+        flip.select_lazily(lambda index: scores[index], scores.size, best=bound, watch=computed.append)
     return Row(
         task,
         bound,
         epsilon,
         scores.size,
         expected_evaluations(flip, scores, bound),
-        len(told) / RUNS,
+        len(computed) / RUNS,
         expected_evaluations(exponential, scores, bound),
         lost(flip, scores, bound),
     )
 
 
 def lost(mechanism: PermuteAndFlip, scores: Scores, bound: int) -> float:
-    """The expected error against the best score, though all above the bound count as the bound."""
+    """The expected error relative to the true best score, when scores above the bound are lowered to it."""
     if scores.max() <= bound:
         return expected_error(mechanism, scores)
     return float(mechanism.pmf(np.minimum(scores, bound)) @ (scores.max() - scores))
 
 
 def histogram_rows(folder: str, epsilons: tuple[str, ...] = HISTOGRAMS) -> Iterator[Row]:
-    """Medians and modes of the five histograms, of 1,024 bins each."""
+    """Medians and modes of the five histograms with 1,024 bins each."""
     for name in DATA_SETS:
         counts = np.load(Path(folder) / f"{name}.n4096.npy").astype(np.int64).reshape(1024, -1).sum(axis=1)
         for epsilon in epsilons:
@@ -76,7 +76,7 @@ def histogram_rows(folder: str, epsilons: tuple[str, ...] = HISTOGRAMS) -> Itera
 
 
 def median_scores(counts: Scores) -> Scores:
-    """Minus the number of people to add or remove so that each bin has the median: zero where it has."""
+    """For each bin, minus the number of people to add or remove until it contains the median; zero if it does."""
     below = np.cumsum(counts) - counts
     above = counts.sum() - below - counts
     return np.minimum(counts - np.abs(below - above), 0)
@@ -84,7 +84,7 @@ def median_scores(counts: Scores) -> Scores:
 
 @cache
 def right_predictions() -> Scores:
-    """How many of TEST people each of 360 classifiers is right about: random features, ridge regression."""
+    """How many of TEST people each of 360 classifiers gets right (ridge regression on random features)."""
     generator = np.random.default_rng(7)
     x = generator.normal(size=(PEOPLE, 6))
     y = np.sign(np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2] + 0.4 * generator.normal(size=PEOPLE))
@@ -101,7 +101,7 @@ def right_predictions() -> Scores:
 
 
 def model_rows(epsilons: tuple[str, ...] = MODELS) -> Iterator[Row]:
-    """The choice of a model, with three public guesses of how well the best one does."""
+    """The choice of a model, with three public guesses at the score of the best one."""
     scores = right_predictions()
     for bound in (TEST, TEST * 8 // 10, TEST * 7 // 10):
         for epsilon in epsilons:
@@ -109,7 +109,7 @@ def model_rows(epsilons: tuple[str, ...] = MODELS) -> Iterator[Row]:
 
 
 def print_rows(rows: Iterator[Row], out: Callable[[str], None] = print) -> None:
-    """The table, row by row as they are computed."""
+    """Print the table, each row as soon as it is computed."""
     out("| task | bound | epsilon | candidates | permute-and-flip | measured | exponential | error |")
     out("|---|---|---|---|---|---|---|---|")
     for r in rows:

@@ -2,15 +2,15 @@
 
     python examples/mwem.py
 
-MWEM makes a synthetic histogram that answers many range queries well. In each round it selects, privately, a query that
+MWEM builds a synthetic histogram that answers many range queries well. In each round it privately selects a query that
 the synthetic histogram answers badly, measures that query with noise, and corrects the histogram. McKenna & Sheldon
-(2020) ask what permute-and-flip gains inside of such algorithms. This script measures it, by round and in the end.
+(2020) ask what permute-and-flip gains inside such algorithms. This script measures the gain, per round and at the end.
 
-With 2,000 repetitions the exponential mechanism's selections are on average 1.1 to 1.6 times as far from the worst
-query, and its final histogram is off by 148.6 people instead of 143.1. So permute-and-flip gains 5.5 people (standard
-error 0.7), four percent. The noise of the measurements is the same for both.
+With 2,000 repetitions, the selection error of the exponential mechanism is on average 1.1 to 1.6 times as large, and
+its final histogram is off by 148.6 people instead of 143.1. So permute-and-flip gains 5.5 people (standard error 0.7),
+or four percent. The noise of the measurements is the same for both.
 
-It is research code: the data are made up, and floats, seeds and NumPy's noise carry no guarantee.
+This is research code: the data are made up, and floats, seeds and NumPy's noise come without a privacy guarantee.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ KINDS = (PermuteAndFlip, ExponentialMechanism)
 
 @dataclass(frozen=True)
 class Problem:
-    """A histogram of people, and the ranges whose counts are wanted, one row of zeros and ones each."""
+    """A histogram of people, and the range queries, each a row of zeros and ones."""
 
     histogram: np.ndarray
     queries: np.ndarray
@@ -43,10 +43,10 @@ def make_problem(seed: int = 1) -> Problem:
 
 
 def mwem(problem: Problem, mechanism: Mechanism, generator: np.random.Generator) -> tuple[float, list[float]]:
-    """The largest error of the final histogram, and the gain of permute-and-flip in the selection of each round.
+    """Run MWEM. Return the largest error of the final histogram, and the gain of permute-and-flip in each round.
 
-    One person who is exchanged changes a count, and so the error of an answer, by at most one: sensitivity 1, not
-    monotonic. Half of epsilon goes to the selections, half to the measurements, in equal parts.
+    Replacing one person changes a count, and so the error of an answer, by at most one: sensitivity 1, not monotonic.
+    Half of epsilon is split equally among the selections, the other half among the measurements.
     """
     truth = problem.queries @ problem.histogram
     synthetic = np.full(BINS, PEOPLE / BINS)
@@ -62,7 +62,7 @@ def mwem(problem: Problem, mechanism: Mechanism, generator: np.random.Generator)
 
 
 def corrected(synthetic: np.ndarray, measured: list[tuple[np.ndarray, float]]) -> np.ndarray:
-    """Multiplicative weights: move the histogram towards each of the measurements so far, several times."""
+    """The histogram after multiplicative weights have moved it towards all measurements so far, several times."""
     for query, answer in measured * SWEEPS:
         synthetic = synthetic * np.exp(query * (answer - query @ synthetic) / (2 * PEOPLE))
         synthetic *= PEOPLE / synthetic.sum()
@@ -75,13 +75,13 @@ def mechanisms() -> list[Mechanism]:
 
 
 def selection_gain(misses: np.ndarray) -> float:
-    """How many times larger the expected error of the exponential mechanism's selection is, on the same scores."""
+    """The expected error of the exponential mechanism divided by that of permute-and-flip, on the same scores."""
     flip, exponential = (expected_error(mechanism, misses) for mechanism in mechanisms())
     return exponential / flip
 
 
 def study(repeats: int) -> dict[str, np.ndarray]:
-    """The final errors of both mechanisms in each repetition, and the gains in the rounds of permute-and-flip."""
+    """The final errors of both mechanisms in each repetition, and the gains in each round of permute-and-flip."""
     problem = make_problem()
     found: dict[str, list] = {}
     for mechanism in mechanisms():
@@ -108,7 +108,7 @@ def main(repeats: int = 200) -> None:
 
 
 def standard_error(values: np.ndarray) -> float:
-    """How far a mean of so many repetitions is off, typically."""
+    """The standard error of the mean."""
     return float(values.std(ddof=1) / np.sqrt(values.size))
 
 

@@ -2,8 +2,9 @@
 
     python examples/one_figure.py [FIGURE.png]
 
-On the scores (c, ..., c, 0), c <= 0, the ratio of the expected errors is drawn against p = exp(epsilon c / 2), for
-several numbers n of candidates. It approaches two as p falls, and never exceeds it. `dpselect paper` makes all figures.
+For the scores (c, ..., c, 0) with c <= 0, it plots the ratio of the expected errors against p = exp(epsilon c / 2), for
+several numbers n of candidates. The ratio approaches two as p falls and never exceeds it. `dpselect paper` reproduces
+all figures.
 """
 
 import sys
@@ -15,7 +16,7 @@ from dpselect.analysis import expected_error
 
 CANDIDATES = (2, 3, 10, 100, 1000)
 PROBABILITIES = np.geomspace(1e-5, 0.999, 60)
-EPSILON = 1  # any other gives the same figure: only p matters
+EPSILON = 1  # any other value gives the same figure: only p matters
 
 
 def error_ratio(p: float, n: int) -> float:
@@ -29,12 +30,12 @@ def error_ratio(p: float, n: int) -> float:
 
 
 def curves() -> dict[int, list[float]]:
-    """The ratios of each line of the figure."""
+    """The ratios on each line of the figure."""
     return {n: [error_ratio(float(p), n) for p in PROBABILITIES] for n in CANDIDATES}
 
 
 def main() -> None:
-    """Print the ratios, and draw them if a file is named."""
+    """Print the ratios, and plot them if a file name is given."""
     ratios = curves()
     shown = range(0, PROBABILITIES.size, 12)
     print("ratio of expected errors, exponential mechanism / permute-and-flip")

@@ -1,10 +1,10 @@
-"""Choosing the regularisation of a private model: the best of a random number of private runs, as one release.
+"""Choose the regularisation of a private model: the best of a random number of private runs, as one release.
 
 Each run trains a logistic regression with output perturbation (Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 1) on
-one half of the people, and counts its right predictions on the other half with Laplace noise. Every person is in one
-half only, so a run with epsilon for each part is epsilon-DP. `tune` runs it for random strengths of the regularisation
-and keeps the model with the best noisy count. The noise here is made of floats, as it is in most libraries: the
-guarantee of the runs is that of their formulas.
+one half of the people, and counts its correct predictions on the other half with Laplace noise. Every person is in only
+one half, so a run that spends epsilon on each part is epsilon-DP. `tune` runs it with random strengths of the
+regularisation and keeps the model with the best noisy count. The noise here consists of floats, as in most libraries,
+so the guarantee of a run holds for its formulas, not for its floats.
 
     pip install 'dpselect' scikit-learn
     python examples/tune_regularisation.py
@@ -23,12 +23,12 @@ Floats = npt.NDArray[np.float64]
 
 EPSILON = 1
 STRENGTHS = [0.0001, 0.001, 0.01, 0.1, 1.0]
-GENERATOR = np.random.default_rng()  # of the operating system's entropy
+GENERATOR = np.random.default_rng()  # seeded from the operating system's entropy
 
 
 @dataclass(frozen=True)
 class People:
-    """Features of length at most one, and labels of -1 or 1."""
+    """Feature vectors of length at most one, and labels -1 or 1."""
 
     features: Floats
     labels: Floats
@@ -36,14 +36,14 @@ class People:
 
 @dataclass(frozen=True)
 class Model:
-    """A private result: the weights, and how many of the other half they predict rightly, with noise."""
+    """A private result: the weights, and the noisy number of correct predictions on the other half."""
 
     weights: Floats
     noisy_count: float
 
 
 def two_halves(size: int = 4_000, seed: int = 3) -> tuple[People, People]:
-    """People that we make up, to train on and to test on."""
+    """Synthetic people to train on, and others to test on."""
     features, labels = make_classification(size, n_features=10, n_informative=5, class_sep=1.5, random_state=seed)
     features /= np.maximum(1, np.linalg.norm(features, axis=1, keepdims=True))
     everyone = People(features, 2.0 * labels - 1)
@@ -59,7 +59,7 @@ def private_model(training: People, testing: People, strength: float, epsilon: f
     size, dimension = training.features.shape
     exact = LogisticRegression(C=1 / (size * strength), fit_intercept=False, tol=1e-10, max_iter=10_000)
     exact.fit(training.features, training.labels)
-    # Another person in one place moves the minimiser by at most 2 / (size * strength): noise ~ exp(-length / scale).
+    # Replacing one person moves the minimiser by at most 2 / (size * strength): noise density ~ exp(-length / scale).
     scale = 2 / (size * strength * epsilon)
     direction = GENERATOR.normal(size=dimension)
     noise = GENERATOR.gamma(dimension, scale) * direction / np.linalg.norm(direction)
@@ -69,7 +69,7 @@ def private_model(training: People, testing: People, strength: float, epsilon: f
 
 
 def chosen(training: People, testing: People) -> Tuned[float, Model]:
-    """The best of about ten runs, for three epsilon."""
+    """The best of about ten runs, at the cost of three times epsilon."""
     return tune(
         lambda strength: private_model(training, testing, strength, EPSILON),
         STRENGTHS,

@@ -1,8 +1,8 @@
-"""When generalized scores win and when they lose against one common sensitivity, on six made-up tasks.
+"""Compare generalized scores with one common sensitivity on six made-up tasks: where they win and where they lose.
 
     python examples/unequal_sensitivities.py
 
-All figures are computed, not measured: the expected error of permute-and-flip with the largest sensitivity for all
+All numbers are computed, not measured: the expected errors of permute-and-flip with the largest sensitivity for all
 scores, and with generalized scores, in units of the scores.
 """
 
@@ -27,7 +27,7 @@ class Task(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of the table."""
+    """One row of the table."""
 
     name: str
     largest: int
@@ -59,7 +59,7 @@ def tasks() -> Iterator[Task]:
 
 
 def rows() -> list[Row]:
-    """The table."""
+    """The rows of the table."""
     found = []
     for epsilon in EPSILONS:
         for name, scores, sensitivities in tasks():

@@ -61,7 +61,7 @@ def _rank(file: str) -> int:
 
 
 def _try(found: list[Mutant], file: str, database: WorkDB, quick: bool) -> None:
-    """Try mutants of one file: those inside of its functions, which are quick, or the others."""
+    """Try mutants of one file: those inside its functions, which are quick, or the others."""
     path = Path("src/dpselect") / file
     source, tests = path.read_text(), Tests(path, TESTS.get(file, ALL), LEFT_OUT)
     idle = list(idle_places(source))

@@ -1,4 +1,4 @@
-"""Places in a source: inside of functions, and idle ones, which cannot change what the code does."""
+"""Places in a source: inside functions, and idle ones, which cannot change what the code does."""
 
 import ast
 from collections.abc import Iterator

@@ -46,7 +46,8 @@ def started():
     if shutil.which("java" if home is None else f"{home}/bin/java") is None:
         return None
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])  # workers import what the tests send
+    root = Path(__file__).parents[1]
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(root), str(root / "src")])  # workers import what the tests send
     builder = SparkSession.builder.master("local[2,4]")
     for name, value in OPTIONS.items():
         builder = builder.config(name, value)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpselect.accounting.charge import PrivacyUnit
     from dpselect.analysis.unequal import generalized_scores
     from dpselect.ledger import Ledger
-    from dpselect.release import Answer
+    from dpselect.release import Answer, Release
     from dpselect.streaming.summary import Summary
     from dpselect.tables import Column, open_table
     from dpselect.tuning import tune
@@ -33,6 +33,7 @@ __all__ = [
     "Mechanism",
     "PermuteAndFlip",
     "PrivacyUnit",
+    "Release",
     "ReportNoisyMax",
     "Summary",
     "accounting",
@@ -57,6 +58,7 @@ _LAZY = {
     "Column": "tables",
     "Ledger": "ledger",
     "PrivacyUnit": "accounting.charge",
+    "Release": "release",
     "Summary": "streaming.summary",
     "generalized_scores": "analysis.unequal",
     "open_table": "tables",

@@ -1,19 +1,20 @@
-"""The names of columns, and what may be data instead: a CSV file without a header starts with somebody's row.
+"""Decide whether the first row of a CSV file is a header or data, and which names a message may show.
 
-Names are shown in a message only if all of them look like names.
+A file without a header starts with somebody's data. So a message lists column names only if all of them look like
+names.
 """
 
 import re
 from collections.abc import Iterable
 
-# What programs write for a number that they do not have.
+# What programs write for a missing number.
 NO_NUMBER = re.compile(r"[+-]?(?:nan|inf|infinity)|n/?a|<na>|null|none|", re.IGNORECASE)
 
 _SHOWN_CHARACTERS = 40
 
 
 def is_data(field: str) -> bool:
-    """Whether a field of the first row is no column's name: a number, an attempt at one, or a missing one.
+    """Whether a field of the first row is data, not the name of a column: a number, nearly a number, or missing.
 
     >>> is_data("-1.5"), is_data("$12"), is_data("NaN"), is_data("patients 2024")
     (True, True, True, False)
@@ -23,7 +24,7 @@ def is_data(field: str) -> bool:
 
 
 def is_name(field: str) -> bool:
-    """Whether a field can only be a column's name: every number in it follows a letter or a low line.
+    """Whether a field must be the name of a column: every number in it follows a letter or an underscore.
 
     >>> is_name("patients"), is_name("score2"), is_name("n=1430"), is_name("2024")
     (True, True, False, False)
@@ -41,7 +42,7 @@ def _is_letter(character: str) -> bool:
 
 
 def shown_names(names: Iterable[str], most: int) -> str | None:
-    """Some of the names, quoted, for a message; None if one of them might be data.
+    """The first few names, quoted, for a message; None if one of them might be data.
 
     >>> shown_names(["name", "visits", "cost"], most=2)
     "'name', 'visits', ..."

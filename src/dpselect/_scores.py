@@ -52,7 +52,7 @@ def _guarded(read: Callable[[Any], _Read], scores: Any) -> _Read:
         return read(scores)
     except (DPSelectError, MemoryError):
         raise
-    except Exception:  # noqa: S110 - told below, where it is no context
+    except Exception:  # noqa: S110 - raised below, without a context
         pass
     raise InvalidType(f"scores of type {type(scores).__name__} cannot be read: {_KINDS}")
 
@@ -206,6 +206,13 @@ def as_lengths(lengths: Any, count: int) -> npt.NDArray[np.uint64]:
     if vector.min() < 0 or not vector.any():
         raise InvalidValue("lengths must be >= 0 and not all zero: give the number of candidates of each run")
     return vector.astype(np.uint64, copy=False)
+
+
+def exact_scores(scores: Any) -> list[Fraction]:
+    """The scores at their exact values; refuses what is not finite."""
+    vector = as_vector(scores)
+    losses(vector)  # refuses scores that are not finite
+    return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]
 
 
 def losses(scores: Vector) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""CSV files that a spreadsheet takes as data: no text in them is a formula."""
+"""Write CSV files that are safe to open in a spreadsheet: no text in them is read as a formula."""
 
 import csv
 import io
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from numbers import Number
 from typing import Any
 
-# What begins a formula in Excel, LibreOffice or Google Sheets, also in the full width of East Asian keyboards; and what
-# may begin a new cell.
+# The characters that begin a formula in Excel, LibreOffice or Google Sheets, also in full width (East Asian keyboards),
+# and those that may begin a new cell.
 _BEGINS_FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")
 _QUOTES = "'\"`\u2018\u2019\u201c\u201d\uff07\uff02"
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]], end: str = "\r\n") -> str:
-    """A table as CSV. Numbers are written as they are; a text that could be a formula has an apostrophe before it.
+    """A table as CSV. Numbers are written as they are; a text that could be a formula gets an apostrophe in front.
 
     >>> csv_text(["name", "change"], [["=1+1", -3]], end=" / ")
     "name,change / '=1+1,-3 / "
@@ -23,7 +23,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]], end: str = "\
 
 
 def _line(cells: list[Any]) -> str:
-    """One row. Python quotes a line break in a cell only if it is a part of what ends the lines, so that is both."""
+    """One row. Python quotes a line break in a cell only if it is part of `lineterminator`, so that is CR LF."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerow(cells)
     return text.getvalue().removesuffix("\r\n")
@@ -37,7 +37,7 @@ def _cell(value: Any) -> Any:
 
 
 def _may_be_formula(text: str) -> bool:
-    """Whether a text begins a formula, after quotation marks, spaces and invisible signs, which some programs drop."""
+    """Whether a text begins a formula after quotes, spaces and invisible characters, which some programs drop."""
     for sign in text:
         if sign in _BEGINS_FORMULA:
             return True

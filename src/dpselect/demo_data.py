@@ -1,4 +1,4 @@
-"""A made-up hospital for the demo: visits of patients, each with a diagnosis, a county and a cost."""
+"""A synthetic hospital table for the demo: visits of patients, each with a diagnosis, a county and a cost."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,12 +9,12 @@ from dpselect._types import Integers
 
 VISITS = 200_000
 PATIENTS = 40_000
-_REPEATED = 0.45  # the share of visits for what the patient came for before
+_REPEATED = 0.45  # the share of visits with the patient's main diagnosis
 _SEED = 2021
 
 
 class Diagnosis(NamedTuple):
-    """A code of ICD-10 with its plain name, and how often it is the reason for a first visit."""
+    """An ICD-10 code, its everyday name, and its relative frequency."""
 
     code: str
     name: str
@@ -61,7 +61,7 @@ HIGHEST_COST = 100_000
 
 @dataclass(frozen=True, repr=False)
 class Visits:
-    """One row per visit: who came, the positions of the diagnosis and of the county, and the cost."""
+    """The columns of the table: patient, index of the diagnosis, index of the county, and cost of each visit."""
 
     patients: Integers
     diagnoses: Integers
@@ -69,8 +69,8 @@ class Visits:
     costs: Integers
 
     def table(self) -> Any:
-        """Return the visits as an Arrow table with codes and names."""
-        import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other command needs it at once
+        """Return the visits as an Arrow table, with codes and names in place of indices."""
+        import pyarrow as pa  # noqa: PLC0415 - slow to import, and few commands need it
 
         codes = np.array([diagnosis.code for diagnosis in DIAGNOSES])
         return pa.table(
@@ -84,7 +84,7 @@ class Visits:
 
 
 def make_visits(seed: int = _SEED) -> Visits:
-    """Visits in which every patient comes once, some come often, and come back for the same thing."""
+    """Random visits: every patient comes at least once, some come often, and many return with the same diagnosis."""
     generator = np.random.default_rng(seed)
     weights = np.array([diagnosis.weight for diagnosis in DIAGNOSES])
     frequency = generator.gamma(shape=1.2, size=PATIENTS)
@@ -99,7 +99,7 @@ def make_visits(seed: int = _SEED) -> Visits:
 
 
 def patients_per_diagnosis(visits: Visits, county: int | None = None) -> Integers:
-    """The number of different patients with each diagnosis: a patient counts at most once for each."""
+    """The number of different patients with each diagnosis. A patient counts at most once for each diagnosis."""
     size = len(DIAGNOSES)
     chosen = slice(None) if county is None else visits.counties == county
     pairs = np.unique(visits.patients[chosen] * size + visits.diagnoses[chosen])
@@ -107,7 +107,7 @@ def patients_per_diagnosis(visits: Visits, county: int | None = None) -> Integer
 
 
 def typical_costs(visits: Visits) -> Integers:
-    """The lower median of the costs of each patient."""
+    """The lower median of each patient's costs."""
     order = np.lexsort((visits.costs, visits.patients))
     counts = np.bincount(visits.patients)
     middles = np.cumsum(counts) - counts + (counts - 1) // 2

@@ -312,7 +312,7 @@ def _mapping(what: Any) -> Mapping[str, Any]:
 
 
 def scores_digest(scores: Vector) -> str:
-    """The digest of scores in their order, for `content`. Equal scores have equal digests, whatever their types are."""
+    """The digest of scores in their order, for `content`. Equal scores of any types have equal digests."""
     floats = _exact_floats(scores)
     if floats is None:
         items = scores.tolist() if isinstance(scores, np.ndarray) else scores

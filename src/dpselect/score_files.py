@@ -1,12 +1,7 @@
-"""One field of a CSV file as a score, at its exact decimal value. No message contains the field: scores are secret.
+"""Read scores, and the labels of candidates, from a CSV file, at their exact decimal values.
 
-Scores from the lines of a CSV file, at their exact decimal value. No message contains a field: scores are secret.
-
-Names of a header are shown only where all look like names, because a file without a header starts with a score.
-
-The file of scores that a command names.
-
-Scores to compute figures from: public or synthetic ones, or the owner's own.
+No message contains a field of the file: scores are secret. A message lists the names in a header only if all of them
+look like names, because a file without a header starts with a score.
 """
 
 import csv
@@ -31,7 +26,7 @@ Score = int | Decimal
 
 
 def parse_score(field: str, line: int) -> Score:
-    """An int for digits alone, else a Decimal; never a float, which would round.
+    """The score in a field: an int for digits, otherwise a Decimal; never a float, which would round.
 
     >>> parse_score("9007199254740993", line=1), parse_score("0.1", line=2)
     (9007199254740993, Decimal('0.1'))
@@ -67,7 +62,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Names:
-    """What a message calls the two ways to name a column."""
+    """How messages refer to the two options that name a column."""
 
     column: str
     label: str
@@ -75,7 +70,7 @@ class Names:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the score and the label of a candidate are in a row."""
+    """The number of columns, and the positions of the score and the label in a row."""
 
     width: int
     score: int
@@ -84,17 +79,16 @@ class _Layout:
 
 
 def check_columns(column: str | None, label: str | None, names: Names) -> None:
-    """Refuse a label column without a score column, and one column for both."""
+    """Refuse a label column without a score column, and the same column for both."""
     if label is not None and column is None:
-        rule = f"{names.label} names a column beside {names.column}"
-        raise InvalidValue(f"{rule}: name the score column with {names.column} too")
+        raise InvalidValue(f"{names.label} needs {names.column}: name the score column with {names.column} too")
     if label is not None and column is not None and label.strip() == column.strip():
-        rule = f"{names.label} and {names.column} must be two columns"
+        rule = f"{names.label} and {names.column} must name different columns"
         raise InvalidValue(f"{rule}: a score must not be printed as a label")
 
 
 def candidates_of(lines: Iterable[str], column: str | None, label: str | None, names: Names) -> Candidates:
-    """The candidates of the lines: one column of scores, two columns label and score, or the columns of these names.
+    """The candidates in CSV lines: one column of scores, two columns label and score, or the named columns.
 
     >>> candidates_of(["a,1", "b,0.5"], None, None, Names("--column", "--label")).labels
     ['a', 'b']
@@ -109,7 +103,7 @@ def candidates_of(lines: Iterable[str], column: str | None, label: str | None, n
     labels: list[str] = []
     for line, row in rows if layout.has_header else chain([first], rows):
         if len(row) != layout.width:
-            rule = f"line {line} does not have {layout.width} fields as the first row has"
+            rule = f"line {line} does not have {layout.width} fields like the first row"
             raise InvalidValue(f"{rule}: give every row the same columns, and quote labels that contain a comma")
         scores.append(parse_score(row[layout.score], line))
         if layout.label is not None:
@@ -120,7 +114,7 @@ def candidates_of(lines: Iterable[str], column: str | None, label: str | None, n
 
 
 def _rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    """The rows with their line numbers, without blank lines. A quoted empty field is a row: its score is missing."""
+    """The rows with their line numbers, without blank lines. A quoted empty field is a row whose score is missing."""
     reader = csv.reader(lines, strict=True)
     try:
         for row in reader:
@@ -130,20 +124,20 @@ def _rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     except csv.Error:
         pass
     rule = f"line {reader.line_num} is not valid CSV"
-    raise InvalidValue(f"{rule}: check its quotes, and that no field is longer than a label or a number")
+    raise InvalidValue(f"{rule}: check its quotes, and check that no field is very long")
 
 
 def _check_commas(line: int, first: list[str]) -> None:
-    """Refuse a file of one column whose first row holds what others put between fields."""
+    """Refuse a file of one column whose first row contains another separator, such as a semicolon."""
     if len(first) == 1 and any(mark in first[0] for mark in _OTHER_MARKS):
         rule = f"the fields of line {line} are not separated by commas"
-        raise InvalidValue(f"{rule}: write label,score with a comma, not a semicolon or a tab, and 12.5 with a point")
+        raise InvalidValue(f"{rule}: write label,score with a comma, not a semicolon or tab, and 12.5 with a point")
 
 
 def _plain_layout(first: list[str], names: Names) -> _Layout:
     if len(first) > 2:
-        rule = f"the file has {len(first)} columns, and one or two (label, score) are expected"
-        remedy = f"name the score column of the header with {names.column}, and the label's with {names.label}"
+        rule = f"the file has {len(first)} columns, but one (score) or two (label, score) are expected"
+        remedy = f"name the score column with {names.column}, and the label column with {names.label}"
         raise InvalidValue(f"{rule}: {remedy}")
     return _Layout(len(first), len(first) - 1, 0 if len(first) == 2 else None, not is_data(first[-1]))
 
@@ -162,11 +156,11 @@ def _position(header: list[str], name: str, option: str) -> int:
     if matches == 1:
         return header.index(name.strip())
     if matches:
-        raise InvalidValue(f"the header has {matches} columns named {name!r}: rename one, so that {option} is clear")
+        raise InvalidValue(f"the header has {matches} columns named {name!r}: rename one of them")
     names = shown_names(header, _SHOWN_NAMES)
     if names is None:
         rule = f"there is no column {name!r}, and the first row looks like data"
-        raise InvalidValue(f"{rule}: {option} needs a header row with the names of the columns")
+        raise InvalidValue(f"{rule}: {option} needs a header row with column names")
     raise InvalidValue(f"there is no column {name!r}: give {option} one of {names}")
 
 
@@ -181,9 +175,27 @@ _OPTIONS = Names("--column", "--label")
 
 
 def read_scores(path: str, *, column: str | None = None, label: str | None = None) -> Candidates:
-    """The candidates of a CSV file; "-" is standard input.
+    r"""Read the candidates of a CSV file.
 
-    Without `column` the file holds one column of scores, or two columns: label and score.
+    Args:
+        path: the path of the file; "-" reads standard input.
+        column: the name of the score column. Without it, the file must have one column of scores, or two columns:
+            label and score.
+        label: the name of the label column, if there is one.
+
+    Returns:
+        The exact scores, and the labels if the file has them.
+
+    Raises:
+        InvalidValue: the file cannot be read, or a row has no valid score. The message contains no score.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("fruit,votes\napple,3\npear,0.5\n")
+    ...     file.flush()
+    ...     found = read_scores(file.name)
+    >>> found.labels, found.scores
+    (['apple', 'pear'], [3, Decimal('0.5')])
     """
     check_columns(column, label, _OPTIONS)
     name = shown_path(path)
@@ -199,13 +211,13 @@ def read_scores(path: str, *, column: str | None = None, label: str | None = Non
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InvalidValue(f"{name}: the file cannot be read ({reason}): check its path and permissions") from None
-    except UnicodeDecodeError:  # which holds the bytes of the file
+    except UnicodeDecodeError:  # it holds bytes of the file, so it must not become the context of another error
         pass
     raise InvalidValue(f"{name}: the file is not UTF-8 text: save it as CSV in UTF-8")
 
 
 def shown_path(path: str) -> str:
-    """What a message calls the file."""
+    """The name of the file in messages."""
     return "standard input" if path == STANDARD_INPUT else path
 
 
@@ -219,14 +231,14 @@ def _opened(path: str) -> Iterator[TextIO]:
     try:
         yield text
     finally:
-        text.detach()  # or it would close standard input, which is not ours
+        text.detach()  # otherwise it would close standard input, which is not ours
 
 
-PRIVACY = "figures computed from private scores are themselves private"
+PRIVACY = "results computed from private scores are private too"
 
 
 def read_public_scores(path: str, column: str | None, label: str | None) -> Vector:
-    """The scores of a CSV file, of which floats can hold every difference."""
+    """Read scores whose differences all fit into floats: public or synthetic ones, or the owner's own."""
     scores = as_vector(read_scores(path, column=column, label=label).scores)
     if not np.isfinite(losses(scores)).all():
         rule = "the scores differ by more than a float can hold"

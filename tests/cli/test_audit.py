@@ -68,7 +68,7 @@ def test_ours_have_no_violation(run: Run, mechanism: str, options: tuple[str, ..
     assert result.err == ""
     assert result.out.splitlines()[:2] == [
         "no violation found in 8,800 runs",
-        "This is no proof of privacy: only a violation can be proved.",
+        "This does not prove privacy: an audit can only prove a violation.",
     ]
     assert "many losers" in result.out
     assert "What this could find: nothing." in result.out
@@ -77,7 +77,7 @@ def test_ours_have_no_violation(run: Run, mechanism: str, options: tuple[str, ..
 
 def test_an_audit_says_what_it_could_find(run: Run, module: str) -> None:
     options = ("audit", "--callable", f"{module}:constant", "--epsilon", "1", "--runs", "10000")
-    assert "an epsilon of 1.265 shows about half of the time" in " ".join(run(*options).out.split())
+    assert "a true epsilon of 1.265 would be flagged about half of the time" in " ".join(run(*options).out.split())
     assert round(json.loads(run(*options, "--json").out)["noticeable"], 3) == 1.264
     few = json.loads(run(*options[:-1], "200", "--json").out)
     assert few["noticeable"] is None

@@ -107,7 +107,7 @@ def test_the_table_says_how_to_read_it_and_that_it_is_private(run: Run, file: Pa
     assert "5 candidates: how far the choice is below the best, in units of the scores" in text
     assert "95 of 100 selections stay within the error" in text
     assert "ratio is the average relative to permute-and-flip's" in text
-    assert "figures computed from private scores are themselves private" in text
+    assert "results computed from private scores are private too" in text
     assert "Plot:" not in text
 
 
@@ -209,7 +209,7 @@ BAD_OPTIONS = {
     "wrong ending": (("--epsilon", "1", "--plot", "a.jpg"), "--plot must end in .png, .svg, .pdf: got 'a.jpg'"),
     "no ending": (("--epsilon", "1", "--plot", "png"), "--plot must end in .png, .svg, .pdf: got 'png'"),
     "no folder": (("--epsilon", "1", "--plot", "/no/dir/a.png"), "--plot '/no/dir/a.png': there is no such folder"),
-    "label alone": (("--epsilon", "1", "--label", "a"), "--label names a column beside --column"),
+    "label alone": (("--epsilon", "1", "--label", "a"), "--label needs --column"),
 }
 
 

@@ -51,7 +51,7 @@ def test_the_demo_explains_itself(run: Run, visits: Visits) -> None:
     assert f"{counts[-1]:,} patients" in text
     assert "only because these data are made up" in text
     assert str(PermuteAndFlip("0.1", monotonic=True).guarantee) in text
-    assert "5 times its epsilon" in text
+    assert "5 times the epsilon" in text
     assert "dpselect select --help" in text
     assert f"{np.sort(typical_costs(visits))[19_999]:,} (true median)" in text
     assert all(county in text for county in COUNTIES)
@@ -93,7 +93,7 @@ def test_the_sensitivity_is_one_and_monotonic(visits: Visits) -> None:
 def test_the_answers_of_the_demo_are_drawn_afresh(visits: Visits) -> None:
     """At such an epsilon all 30 diagnoses are alike: a hundred equal draws have a chance of 30**-99."""
     table = demo._open(visits)
-    answers = [demo._several_modes(table, "1e-9") for _ in range(20)]
+    answers = [demo._ask_modes(table, "1e-9") for _ in range(20)]
     assert len(set().union(*answers)) > 1
 
 

@@ -29,7 +29,7 @@ def status(address):
 def started(*words, **options):
     process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
     [address] = re.findall(r"http://127\.0\.0\.1:\d+/[\w-]{32,}/", process.stdout.readline())
-    assert process.stdout.readline().endswith("Stop with Ctrl-C.\n")
+    assert process.stdout.readline().endswith("Press Ctrl-C to stop.\n")
     return process, address
 
 

@@ -92,6 +92,7 @@ def test_out_is_needed(run: Run) -> None:
     assert "--out" in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_without_data_and_network_on_a_terminal(tmp_path: Path) -> None:
     """It says what is missing and exits with zero; the progress bar goes to standard error."""

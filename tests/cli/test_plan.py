@@ -42,7 +42,7 @@ def test_the_plan_says_what_its_numbers_mean(run: Run) -> None:
     assert "never worse than the exponential mechanism" in text
     attained = shown(worst_case_error(ReportNoisyMax("0.5"), 1000).error, DOWN)
     assert f"the exact worst case of noisy-max is not known. On some data its average is {attained}." in text
-    assert "figures computed from private scores are themselves private" in text
+    assert "results computed from private scores are private too" in text
     assert "public or synthetic" in text
     assert "zCDP" not in text
 

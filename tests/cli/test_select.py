@@ -166,7 +166,7 @@ BAD_FILES = {
     "many columns": (
         f"a,{PRIVATE},3\n".encode(),
         (),
-        "has 3 columns, and one or two (label, score) are expected: name",
+        "has 3 columns, but one (score) or two (label, score) are expected: name",
     ),
     "open quote": (f'a,1\nb,"{PRIVATE}\n'.encode(), (), "is not valid CSV: check its quotes"),
     "long field": (f"{PRIVATE}\n{'x' * 140_000}\n".encode(), (), "line 2 is not valid CSV"),
@@ -249,8 +249,11 @@ def test_a_path_that_cannot_be_opened(run: Run, tmp_path: Path) -> None:
         (("--epsilon", "much"), "error: epsilon must be a number"),
         (("--epsilon", "1/0"), "error: epsilon must be a number"),
         (("--epsilon", "1", "--sensitivity", "0"), "error: sensitivity must be > 0"),
-        (("--epsilon", "1", "--label", "a"), "error: --label names a column beside --column"),
-        (("--epsilon", "1", "--column", "a", "--label", " a"), "error: --label and --column must be two columns"),
+        (("--epsilon", "1", "--label", "a"), "error: --label needs --column"),
+        (
+            ("--epsilon", "1", "--column", "a", "--label", " a"),
+            "error: --label and --column must name different columns",
+        ),
         (("--epsilon", "1", "--budget", "1"), "error: --budget belongs to a ledger: name its file with --ledger"),
         (("--epsilon", "1", "--request-id", "r"), "error: --request-id belongs to a ledger"),
         (("--epsilon", "1", "--dataset", "d"), "error: --dataset belongs to a ledger"),

@@ -23,7 +23,7 @@ def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypa
     result = run(*options)
     assert (result.code, result.err) == (0, "")
     assert "stepwise features" in result.out
-    assert "Missing: what needs data" in result.out
+    assert "Missing: the cases that need data" in result.out
     first = (tmp_path / "out" / "study.csv").read_text()
     content = json.loads(run(*options, "--json").out)
     assert [one["currency"] for one in content["summaries"]] == ["pure epsilon", "(epsilon, delta)", "zCDP"]

@@ -35,9 +35,20 @@ def pooled(values):
     return np.array([values[0], values[1], np.sum(values[2:])])
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.float64, list], ids=["int64", "float64", "Fractions"])
+FRACTIONS = pytest.param(list, marks=pytest.mark.slow)
+
+
+def test_runs_of_fractions_fit():
+    check_fit("two", list)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64, FRACTIONS], ids=["int64", "float64", "Fractions"])
 @pytest.mark.parametrize("case", CASES)
 def test_runs_fit(case, kind):
+    check_fit(case, kind)
+
+
+def check_fit(case, kind):
     scores, lengths = CASES[case]
     draws = DRAWS // 20 if kind is list and len(scores) > 10 else DRAWS
     given = [Fraction(score) + Fraction(1, 3**50) for score in scores] if kind is list else np.array(scores, kind)

@@ -46,7 +46,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InvalidValue, match=r"data: .*none' is not a folder"):
         histograms(tmp_path / "none")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
-    with pytest.raises(InvalidValue, match=f"{VARIABLE}: .*none' is no folder"):
+    with pytest.raises(InvalidValue, match=f"{VARIABLE}: .*none' is not a folder"):
         histograms()
 
 

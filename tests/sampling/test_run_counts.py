@@ -100,7 +100,10 @@ def truncated(shape, stop):
     return np.concatenate([[0.0], head, [1 - head.sum()]])
 
 
-@pytest.mark.parametrize("shape", [Fraction(0), Fraction(1, 2), Fraction(1), Fraction(5, 2), Fraction(3)])
+@pytest.mark.parametrize(
+    "shape",
+    [Fraction(0), Fraction(1, 2), Fraction(1), Fraction(5, 2), pytest.param(Fraction(3), marks=pytest.mark.slow)],
+)
 def test_negative_binomials_fit_and_wrong_ones_do_not(shape):
     stop = Fraction(1, 10)
     counts = counted(lambda draws: truncated_negative_binomial(shape, stop, draws))

@@ -46,7 +46,13 @@ def test_rows_fit(kind, case):
     assert_fits(counts_of(kind(EPSILON), scores, ROWS[case]), PMF[kind](differences, EPSILON / 2))
 
 
-@pytest.mark.parametrize("case", CASES)
+# Other ways to write scores are also those of `test_rows_fit`: one by one they are drawn by `make test-slow`.
+OTHER_WRITINGS = ("low", "beyond floats", "unsigned", "one")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case in OTHER_WRITINGS)) for case in CASES]
+)
 @pytest.mark.parametrize("kind", PMF, ids=lambda kind: kind.__name__)
 def test_single_selections_fit(kind, case):
     differences, scores = CASES[case]

@@ -425,7 +425,7 @@ BAD_TREES = {
         "its columns are not those of",
     ),
     "cut": ({f"code={CANARY}/a.pq": test_sources.parquet_bytes()[:200]}, "not a complete Parquet file"),
-    "no Parquet": ({f"code={CANARY}/a.pq": b"d\n"}, "not a Parquet file, whatever its name says"),
+    "no Parquet": ({f"code={CANARY}/a.pq": b"d\n"}, "not a Parquet file, though its name says so"),
     "mixed": ({f"code={CANARY}/a.pq": pa.table({"d": [1]}), f"code={CANARY}/a.csv": b"d\n"}, "some are Parquet"),
     "not UTF-8 in the path": ({f"code={CANARY}/\udcff.csv": b"d\n"}, "the path is not UTF-8"),
 }

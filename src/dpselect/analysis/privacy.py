@@ -14,8 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpselect import _validate
-from dpselect._numbers import rational
-from dpselect._scores import as_vector, losses
+from dpselect._scores import exact_scores
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.parameters import Claim, claim_of
 
@@ -62,7 +61,7 @@ def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
     >>> round(check_privacy(PermuteAndFlip(epsilon=1), [10, 8, 0]), 9)
     1.0
     """
-    exact = _exact(scores)
+    exact = exact_scores(scores)
     step = claim_of(mechanism).score_range
     here, promised = np.asarray(mechanism.pmf(exact)), getattr(mechanism, "epsilon", 0)
     worst = 0.0
@@ -96,7 +95,7 @@ def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) 
     >>> search_neighbours(ExponentialMechanism(epsilon=1), [10, 8, 0]) <= 1 + 1e-9
     True
     """
-    exact = _exact(scores)
+    exact = exact_scores(scores)
     if len(exact) > _LARGEST_SEARCH:
         raise InvalidValue(f"scores must have at most {_LARGEST_SEARCH} candidates: the search tries every neighbour")
     if _validate.count(steps=steps) < 2:
@@ -128,9 +127,3 @@ def log_ratio(p: float, q: float, epsilon: float) -> float:
         least = math.log(max(p, q)) - math.log(sys.float_info.min)
         return least if least <= epsilon else math.inf
     return float(abs(np.log(p) - np.log(q)))
-
-
-def _exact(scores: Any) -> list[Fraction]:
-    vector = as_vector(scores)
-    losses(vector)  # refuses scores that are not finite
-    return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]

@@ -1,8 +1,21 @@
-"""Try to catch a mechanism, ours or yours, being less private than it says.
+"""Try to catch a mechanism, ours or yours, being less private than it claims.
 
-`audit` runs a callable on neighbouring scores, or on neighbouring inputs of any kind, and bounds its epsilon from
-below; `audit_pmf` compares probabilities. Both can prove that a promise is broken. Neither can prove that it is
-kept.
+An audit can prove that a promised epsilon is wrong. It can never prove that it is right.
+
+`audit` runs any callable as a black box, in these stages:
+
+1. `neighbours`: check that each pair of inputs is one that one person can turn into the other. `hard_pairs` supplies
+   pairs of score vectors on which implementations are known to fail.
+2. `black_box`: run the callable many times on both inputs of a pair, and count the outcomes. This file holds `audit`
+   itself, which leads through all stages.
+3. `outputs`: turn an output, or an exception, into a hashable outcome that can be counted.
+4. `learning`, `views`: from the first quarter of the runs, learn coarser views of outputs that rarely repeat, such as
+   bins of numbers or parts of lists.
+5. `bound`: from the second quarter, choose the event that differs most between the two inputs. From the other half,
+   compute a lower confidence bound on epsilon from that event alone.
+6. `findings`: report the bounds and the verdict.
+
+`audit_pmf` (in `white_box`) compares exact probabilities instead of samples, where a mechanism can compute them.
 """
 
 from dpselect.audit.black_box import audit

@@ -1,9 +1,7 @@
-"""How often each outcome comes up when a callable is run on an input.
+"""Run a callable on neighbouring inputs and bound its epsilon from below, after Ding et al. (2018).
 
-Run a mechanism on neighbours and bound its epsilon from below, as Ding et al. (2018) did for epsilon-DP.
-
-Half of the runs choose, for each pair of neighbours, the event that differs most between them. The other half tests
-that event and no other, so that there is one test for each pair, and their doubts add up (Bonferroni).
+Half of the runs choose, for each pair of neighbours, the event that differs most between the two. The other half tests
+that event and no other. So there is one test per pair, and the error probabilities of the tests add up (Bonferroni).
 """
 
 from collections import Counter
@@ -27,23 +25,23 @@ from dpselect.audit.views import WHOLE
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Claim, stated
 
-Sampler = Callable[[Any, int], Counts]  # input, runs -> how often each outcome came up
+Sampler = Callable[[Any, int], Counts]  # (input, runs) -> how often each outcome occurred
 
 _CELLS = 2**19
 _CHUNK = 100
 
 
 def sampler_of(f: Any) -> Sampler:
-    """What runs `f`: in batches where it is a mechanism with `select_rows`, else call by call."""
+    """The function that runs `f`: in batches if `f` has a method `select_rows`, otherwise call by call."""
     if callable(getattr(f, "select_rows", None)):
-        return lambda given, runs: _in_rows(f.select_rows, given, runs)
+        return lambda given, runs: _run_in_rows(f.select_rows, given, runs)
     if callable(f):
-        return lambda given, runs: _one_by_one(f, given, runs)
+        return lambda given, runs: _run_one_by_one(f, given, runs)
     raise InvalidType(f"f must be a callable f(scores) or a mechanism, got {type(f).__name__}")
 
 
-def chunk_of(f: Any, given: Any) -> int:
-    """How many runs to make between two looks at the progress bar."""
+def chunk_size(f: Any, given: Any) -> int:
+    """The number of runs between two updates of the progress bar."""
     if not hasattr(f, "select_rows"):
         return _CHUNK
     cells = given.size if isinstance(given, np.ndarray) else len(given) if hasattr(given, "__len__") else 1
@@ -51,15 +49,15 @@ def chunk_of(f: Any, given: Any) -> int:
 
 
 def own_copy(given: Any) -> Any:
-    """A copy for one run; what cannot be copied, such as an open connection, is handed over itself."""
+    """A shallow copy for one run. An object that cannot be copied, such as an open connection, is passed as it is."""
     try:
         return copy(given)
-    except Exception:  # whatever its own code raises
+    except Exception:  # the copy runs code of the object, which may raise anything
         return given
 
 
-def _one_by_one(f: Callable[[Any], Any], given: Any, runs: int) -> Counts:
-    """An exception is an outcome as well: an observer of it learns from it. Each run gets its own copy of the input."""
+def _run_one_by_one(f: Callable[[Any], Any], given: Any, runs: int) -> Counts:
+    """Call `f` once per run, each time on a fresh copy. An exception is an outcome too: an observer learns from it."""
     counts: Counts = Counter()
     for _ in range(runs):
         try:
@@ -71,25 +69,28 @@ def _one_by_one(f: Callable[[Any], Any], given: Any, runs: int) -> Counts:
     return counts
 
 
-def _in_rows(select_rows: Callable[[Any], Any], given: Any, runs: int) -> Counts:
-    """An exception cannot be counted here: it hides the other rows' outcomes, and to try again would bend them."""
+def _run_in_rows(select_rows: Callable[[Any], Any], given: Any, runs: int) -> Counts:
+    """Call `select_rows` once for all runs.
+
+    An exception cannot be counted here: it hides the outcomes of the other rows, and a second attempt would bias them.
+    """
     rows = np.broadcast_to(given, (runs, *given.shape)) if isinstance(given, np.ndarray) else [given] * runs
     found, failure = None, ""
     try:
         found = select_rows(rows)
-    except Exception as error:  # what it says may quote the scores
+    except Exception as error:  # its message may quote the scores
         failure = type(error).__name__
     if failure:
-        raise InvalidValue(f"select_rows failed, with {failure}: give f.select, whose exceptions are counted")
+        raise InvalidValue(f"select_rows failed, with {failure}: give f.select instead, whose exceptions are counted")
     counts = _counted(found)
     if counts.total() != runs:
-        raise InvalidValue("select_rows must return one output for each row: return an array or a list of as many")
+        raise InvalidValue("select_rows must return one output for each row: return an array or a list of that length")
     return counts
 
 
 def _counted(found: Any) -> Counts:
-    """The outputs of many runs: an array's first axis, or anything to iterate over."""
-    if isinstance(found, np.ndarray) and found.dtype.kind in "biu" and found.size:  # other types have -0.0 or NaN
+    """Counts of the outputs of many runs, given as an array with one row per run or as any other iterable."""
+    if isinstance(found, np.ndarray) and found.dtype.kind in "biu" and found.size:  # floats have -0.0 and NaN
         values, often = np.unique(found, axis=0, return_counts=True)
         return Counter(dict(zip(map(outcome_of, values.tolist()), often.tolist(), strict=True)))
     wrong = InvalidType(f"select_rows must return an array or a list, got {type(found).__name__}")
@@ -104,7 +105,7 @@ DEFAULT_FALSE_ALARM = 1e-6
 _LEAST_RUNS = 100
 
 
-def audit(  # noqa: PLR0913 - the claim, and how hard to try
+def audit(  # noqa: PLR0913 - what is claimed, and how hard to try
     f: Any,
     epsilon: Number,
     *,
@@ -119,29 +120,33 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
 ) -> Audit:
     """Try to show that `f` is not epsilon-differentially private.
 
-    Give it public or synthetic scores and inputs only: what it finds is derived from them.
+    The audit runs `f` many times on neighbouring inputs and compares how often each event occurs. Use public or
+    synthetic scores and inputs only: the findings are computed from them without any privacy.
 
     Args:
-        f: any callable f(scores), or f(data) with `inputs`, or a mechanism with `select_rows`, which is run in batches.
-            Its output is an index or anything else that is hashable, or a list, set, dict, dataclass or NumPy array of
-            such things. Its runs must be independent of each other. An exception of a callable counts as an outcome.
-        epsilon: what f promises.
-        sensitivity: by how much one person can change any single score; 1 if not given.
-        monotonic: whether one person moves all scores in the same direction.
-        score_range: instead of both, by how much one person can change any difference of two scores.
-        pairs: neighbouring vectors (scores, neighbour); default: `hard_pairs`.
-        inputs: instead of scores, neighbouring inputs of any kind: a list of tuples (data, neighbour), or a dict of
-            them by name. That they are neighbours is for you to know. Each run gets a shallow copy.
-        runs: runs on each of the two neighbours of each pair.
-        false_alarm: how likely a private f may be called a violator.
-        watch: is called with the part of the work that is done, from 0 to 1.
+        f: a callable f(scores), or f(data) if `inputs` is given, or a mechanism with `select_rows`, which is run in
+            batches. It must return an index or another hashable value, or a list, set, dict, dataclass or NumPy array
+            of such values. Its runs must be independent of each other. An exception counts as an outcome.
+        epsilon: the epsilon that `f` promises.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person always moves all scores in the same direction.
+        score_range: the largest change of the difference between any two scores; replaces `sensitivity` and
+            `monotonic`.
+        pairs: neighbouring score vectors, each a tuple (scores, neighbour); `hard_pairs` if omitted.
+        inputs: neighbouring inputs of any kind, instead of scores: a list of tuples (data, neighbour), or a dict from
+            names to such tuples. The audit cannot check that they are neighbours. Each run gets a shallow copy.
+        runs: the number of runs on each of the two inputs of each pair.
+        false_alarm: the largest acceptable probability of reporting a violation although `f` keeps its promise.
+        watch: a function that is called with the fraction of the work that is done, from 0 to 1.
 
     Returns:
-        The lower bounds of epsilon, one for each pair, with the events that they rest on.
+        The lower bounds on epsilon, one for each pair, with the events that they were computed from.
 
     Raises:
-        InvalidType: f is not callable, or returns something without a hash; or an argument has a wrong type.
-        InvalidValue: an argument is out of range, a pair of vectors is not one of neighbours, or f fails in every run.
+        InvalidType: `f` is not callable or returns an unhashable value, or an argument has the wrong type.
+        InvalidValue: an argument is out of range, a pair does not consist of neighbours, or `f` fails in every run.
+
+    Always choosing the best candidate is not private; a constant answer is:
 
     >>> import numpy
     >>> audit(lambda scores: int(numpy.argmax(scores)), epsilon=1, runs=1000)
@@ -149,7 +154,7 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
     >>> audit(lambda scores: 0, epsilon=1, runs=1000)
     Audit(no violation found in 44,000 runs)
 
-    Inputs of any kind, and an output that is a number:
+    Inputs can be of any kind, and outputs can be numbers:
 
     >>> mean = lambda ages: sum(ages) / len(ages)
     >>> found = audit(mean, epsilon=1, inputs={"one person left": ([30, 40, 50], [30, 40])}, runs=1000)
@@ -165,32 +170,32 @@ def audit(  # noqa: PLR0913 - the claim, and how hard to try
     checked = _neighbours(promised, claim, pairs, inputs)
     total = 2 * each * len(checked)
     sampler = _watched(f, total, watch)
-    too_deep = InvalidValue("f must not return what is nested too deeply: return fewer levels")
+    too_deep = InvalidValue("the output of f is nested too deeply: return fewer levels")
     findings = withheld(
-        lambda: tuple(_finding(pair, sampler, each, doubt / len(checked)) for pair in checked),
+        lambda: tuple(_test_pair(pair, sampler, each, doubt / len(checked)) for pair in checked),
         too_deep,
-        RecursionError,  # not of f, whose exceptions are outcomes
+        RecursionError,  # from reading an output; an exception of f itself is an outcome
     )
     if sum(finding.failures for finding in findings) == total:
-        raise InvalidValue(f"f failed in every run, with {_first_error(f, checked[0])}: {_SIGNATURE[claim is None]}")
+        raise InvalidValue(f"f failed in every run, with {_try_once(f, checked[0])}: {_SIGNATURE[claim is None]}")
     return Audit(promised, claim, doubt, total, findings)
 
 
 _SIGNATURE = (
-    "give a callable f(scores); scores is a NumPy array, or a list where no array holds them",
-    "give a callable f(data) that takes the inputs as you gave them",
+    "give a callable f(scores) that takes a NumPy array, or a list of scores that no array can hold",
+    "give a callable f(data) that accepts the given inputs",
 )
 
 
 def _claim(
     inputs: Any, pairs: Any, sensitivity: Number | None, monotonic: bool, score_range: Number | None
 ) -> Claim | None:
-    """What is claimed of scores; nothing where inputs are given."""
+    """The claim about the scores; None if inputs other than scores are given."""
     claim = stated(sensitivity, monotonic, score_range)
     if inputs is None:
         return claim
     if not (pairs is None and sensitivity is None and score_range is None and not monotonic):
-        raise InvalidValue("inputs are no scores: leave out pairs, sensitivity, monotonic and score_range")
+        raise InvalidValue("inputs are not scores: leave out pairs, sensitivity, monotonic and score_range")
     return None
 
 
@@ -202,8 +207,8 @@ def _neighbours(
     return checked_pairs(hard_pairs(epsilon, **claim.arguments()) if pairs is None else pairs, claim)
 
 
-def _first_error(f: Any, pair: Pair | InputPair) -> str:
-    """The name of what f raises; what it says may quote the scores."""
+def _try_once(f: Any, pair: Pair | InputPair) -> str:
+    """The name of the exception that f raises. Its message is left out: it may quote the scores."""
     try:
         f(own_copy(pair.both[0]))
     except Exception as error:
@@ -211,8 +216,8 @@ def _first_error(f: Any, pair: Pair | InputPair) -> str:
     return "different errors"
 
 
-def _finding(pair: Pair | InputPair, sampler: Sampler, runs: int, doubt: float) -> Finding:
-    """Choose an event on one half of the runs, and test it on the other half."""
+def _test_pair(pair: Pair | InputPair, sampler: Sampler, runs: int, doubt: float) -> Finding:
+    """Choose an event on one half of the runs and test it on the other half."""
     here, there = pair.both
     parts = (runs // 4, runs // 2 - runs // 4, runs - runs // 2)
     ranking, choosing, testing = (Samples(sampler(here, n), sampler(there, n), n) for n in parts)
@@ -228,10 +233,10 @@ def _finding(pair: Pair | InputPair, sampler: Sampler, runs: int, doubt: float) 
 
 
 def _check_comparable(counts: Counts) -> None:
-    """Refuse outputs that are all new objects, equal to nothing else: no event could be counted."""
+    """Refuse outputs that are all new objects, each equal only to itself: no event would occur twice."""
     if len(counts) == counts.total() and all(map(is_new_object, counts)):
         kind = type(plain(next(iter(counts)))).__name__
-        raise InvalidType(f"f returns a new {kind} in each run, equal to no other: return its value instead")
+        raise InvalidType(f"f returns a new {kind} in each run, which equals no other: return its value instead")
 
 
 def _failures(counts: Counts) -> int:
@@ -239,13 +244,13 @@ def _failures(counts: Counts) -> int:
 
 
 def _watched(f: Any, total: int, watch: Watch | None) -> Sampler:
-    """Sample in chunks, and report how much is done after each."""
+    """A sampler that works in chunks and reports its progress after each."""
     sampler, done = sampler_of(f), 0
 
     def sample(given: Any, runs: int) -> Counts:
         nonlocal done
         counts: Counts = Counter()
-        for part in _parts(runs, chunk_of(f, given)):
+        for part in _chunks(runs, chunk_size(f, given)):
             counts.update(sampler(given, part))
             done += part
             if watch is not None:
@@ -255,7 +260,7 @@ def _watched(f: Any, total: int, watch: Watch | None) -> Sampler:
     return sample
 
 
-def _parts(runs: int, size: int) -> Iterator[int]:
+def _chunks(runs: int, size: int) -> Iterator[int]:
     while runs > 0:
         yield min(size, runs)
         runs -= size
@@ -263,5 +268,5 @@ def _parts(runs: int, size: int) -> Iterator[int]:
 
 def _runs(runs: Any) -> int:
     if _validate.count(runs=runs) < _LEAST_RUNS:
-        raise InvalidValue(f"runs must be >= {_LEAST_RUNS}, got {runs}: fewer can show nothing")
+        raise InvalidValue(f"runs must be >= {_LEAST_RUNS}, got {runs}: fewer runs cannot show anything")
     return int(runs)

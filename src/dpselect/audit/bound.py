@@ -1,9 +1,9 @@
 """A lower confidence bound on epsilon from two samples, by Clopper & Pearson (1934).
 
-If f is epsilon-differentially private, Pr[f(q) in A] <= e**epsilon Pr[f(q') in A] for every event A. A lower bound of
-the first probability and an upper bound of the second, each wrong with probability at most half of `doubt`, bound
-epsilon from below, and that bound is wrong with probability at most `doubt`. The event must be chosen before
-the samples are seen: it is chosen on other samples.
+If f is epsilon-differentially private, Pr[f(q) in A] <= e**epsilon Pr[f(q') in A] for every event A. A lower bound on
+the first probability and an upper bound on the second, each wrong with probability at most doubt / 2, together bound
+epsilon from below; that bound is wrong with probability at most doubt. The event must not depend on the samples that
+test it, so it is chosen on other samples.
 """
 
 import math
@@ -19,15 +19,16 @@ from scipy import stats
 from dpselect._types import Floats
 from dpselect.audit.views import WHOLE, View
 
-Outcome = Hashable  # what a run returned, or that it raised an exception: see `outputs`
+Outcome = Hashable  # the output or the exception of a run: see `outputs`
 Counts = Counter[Outcome]
 
 
 @dataclass(frozen=True)
 class Event:
-    """A set of outcomes, and on which of the two inputs it seems to be too likely.
+    """A set of outcomes, and the input on which it seems too likely.
 
-    The set is that of all outcomes which have one of these labels in a view. Without a view the labels are outcomes.
+    The set consists of all outcomes that have one of the given labels in a view. The view `WHOLE` labels each outcome
+    with itself.
     """
 
     outcomes: frozenset[Outcome]
@@ -40,31 +41,31 @@ class Event:
 
 @dataclass(frozen=True, repr=False)
 class Samples:
-    """How often each outcome came up in so many trials on the one input, and in as many on its neighbour."""
+    """How often each outcome occurred in the same number of trials on an input and on its neighbour."""
 
     here: Counts
     there: Counts
     trials: int
 
     def through(self, view: View) -> "Samples":
-        """Return how often each label of a view came up."""
+        """Return how often each label of a view occurred."""
         if view is WHOLE:
             return self
         return Samples(_labels(self.here, view), _labels(self.there, view), self.trials)
 
     def counts(self, outcomes: Sequence[Outcome]) -> tuple[Floats, Floats]:
-        """Return how often each of these outcomes came up on the one input, and on its neighbour."""
+        """Return how often each of these outcomes occurred on the input and on its neighbour."""
         here, there = (np.array([part[outcome] for outcome in outcomes], float) for part in (self.here, self.there))
         return here, there
 
     def hits(self, event: Event) -> tuple[int, int]:
-        """Return how often the event happened where it seems too likely, and where it does not."""
+        """Return how often the event occurred: first on the input where it seems too likely, then on the other."""
         seen = self.through(event.view).counts(list(event.outcomes))
         here, there = (int(counts.sum()) for counts in seen)
         return (there, here) if event.is_reversed else (here, there)
 
     def bound(self, event: Event, doubt: float) -> float:
-        """Return the lower bound of epsilon that follows from the event; -inf without a hit."""
+        """Return the lower bound on epsilon that the event implies; -inf if it never occurred."""
         return float(epsilon_bound(*self.hits(event), self.trials, doubt))
 
 
@@ -76,7 +77,7 @@ def _labels(counts: Counts, view: View) -> Counts:
 
 
 def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> Floats:
-    """The log of a lower bound of one probability over an upper bound of the other; -inf without a hit.
+    """The log of a lower bound on one probability over an upper bound on the other; -inf without a hit.
 
     >>> float(epsilon_bound(900, 0, 1000, doubt=1e-6).round(2))
     4.07
@@ -90,10 +91,10 @@ def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> 
 
 
 def noticeable_epsilon(epsilon: float, trials: int, doubt: float) -> float:
-    """The epsilon that shows about half of the time to be beyond a promised one; infinite if the trials are too few.
+    """The true epsilon that would be flagged about half of the time; infinite if there are too few trials.
 
-    An event that has probability one half, and happens on both vectors as often as expected, then gives a bound above
-    the promise. The bound falls as hits on the neighbour grow.
+    Suppose that an event has probability one half and occurs exactly as often as expected on both inputs. The result is
+    the smallest epsilon for which its bound then exceeds the promised one. The bound falls as `neighbour_hits` grows.
 
     >>> round(noticeable_epsilon(1.0, trials=5000, doubt=1e-6 / 22), 2)
     1.26
@@ -116,11 +117,11 @@ def chosen_event(
     suspects: Iterable[frozenset[Outcome]] = (),
     views: Iterable[View] = (WHOLE,),
 ) -> Event:
-    """The event with the largest bound on the second samples, among the suspects and those that the first suggest.
+    """The event with the largest bound on `choosing`, among the suspects and the events that `ranking` suggests.
 
-    For a given size of an event the labels of the largest ratios make its ratio largest, so the first samples rank
-    the labels of each view. Where labels are many this is luck, which the second samples do not share. Suspects are
-    events that were named without a look at any sample.
+    Among events of a given size, the one that holds the labels with the largest ratios has the largest ratio. So
+    `ranking` ranks the labels of each view. With many labels, the top of that ranking is partly luck, and `choosing`
+    corrects for it. Suspects are events that were named without looking at any sample.
     """
     events: list[tuple[float, Event]] = []
     for view in views:
@@ -136,20 +137,20 @@ def _both_ways(suspects: Iterable[frozenset[Outcome]]) -> Iterator[Event]:
 
 
 def _best_of_ranked(ranking: Samples, choosing: Samples, doubt: float, view: View) -> Iterator[tuple[float, Event]]:
-    """The best in each direction of the events that hold the labels of the largest ratios."""
+    """In each direction, the best event that consists of the labels with the largest ratios."""
     labels = list({*ranking.here, *ranking.there, *choosing.here, *choosing.there})
     ranked, chosen = ranking.counts(labels), choosing.counts(labels)
     for way in (1, -1):
         ratios = way * (np.log(ranked[0] + 0.5) - np.log(ranked[1] + 0.5))
         order = np.argsort(-ratios, kind="stable")
-        ends = np.append(np.flatnonzero(np.diff(ratios[order])), len(labels) - 1)  # labels of one rank go together
+        ends = np.append(np.flatnonzero(np.diff(ratios[order])), len(labels) - 1)  # labels of equal ratio stay together
         more, less = (np.cumsum(counts[order])[ends] for counts in chosen[::way])
         bound, end = _best(more, less, choosing.trials, doubt)
         yield bound, Event(frozenset(labels[i] for i in order[: ends[end] + 1].tolist()), way < 0, view)
 
 
 def _best_half_lines(choosing: Samples, doubt: float, view: View) -> Iterator[tuple[float, Event]]:
-    """The best in each direction of the events that hold all numbers up to one, or from one on."""
+    """In each direction, the best event of the form "at most x" or "at least x"."""
     counts = choosing.counts(range(view.bins))
     for way in (1, -1) if view.bins else ():
         for step in (1, -1):

@@ -1,4 +1,4 @@
-"""What an audit found, as inert records. They say "violates" or "no violation found", and never more than that."""
+"""The results of an audit, as plain records. The verdict is "violates" or "no violation found", never "is private"."""
 
 import math
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpselect._numbers import float_above, shortest_text
+from dpselect._numbers import finite, float_above, shortest_text
 from dpselect.audit.bound import noticeable_epsilon
 from dpselect.audit.outputs import json_of
 from dpselect.mechanisms.parameters import Claim
 
 
 def rounded_down(bound: float) -> str:
-    """A lower bound with four digits, not above it.
+    """A lower bound with four significant digits, rounded down.
 
     >>> rounded_down(1.98765), rounded_down(math.inf)
     ('1.987', 'inf')
@@ -29,23 +29,47 @@ def _text(epsilon: Fraction) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Finding:
-    """One pair of neighbours: an event, how often it happened in the second half of the runs, and what follows."""
+    """What one pair of neighbours showed: an event, how often it occurred, and the epsilon this implies.
+
+    Attributes:
+        pair: the name of the pair.
+        lower_bound: the lower bound on epsilon; zero if the event implies nothing.
+        event: the outputs that make up the event, such as indices, and the names of exceptions. Empty if the event is
+            not a list of outputs, for example a range of numbers; see `description`.
+        is_reversed: whether the event is more likely on the neighbour.
+        hits: how often the event occurred on the input where it is more likely, in the testing half of the runs.
+        neighbour_hits: how often it occurred on the other input.
+        trials: the number of testing runs on each of the two inputs.
+        failures: how many runs, in both halves, ended with an exception.
+        description: the event in words.
+
+    >>> from dpselect.audit import audit
+    >>> found = audit(lambda scores: len(scores), epsilon=1, pairs=[([1, 0], [0, 1])], runs=1000)
+    >>> found.worst
+    Finding('pair 1', epsilon >= 0, 500 trials)
+    >>> found.worst.description, found.worst.hits, found.worst.neighbour_hits
+    ('the output is 2', 500, 500)
+    """
 
     pair: str
-    lower_bound: float  # of epsilon; zero where nothing follows
-    event: tuple[Any, ...]  # outputs, such as indices, and names of exceptions; empty if only `description` says which
-    is_reversed: bool  # the event is more likely on the neighbour
-    hits: int  # where it is more likely
+    lower_bound: float
+    event: tuple[Any, ...]
+    is_reversed: bool
+    hits: int
     neighbour_hits: int
-    trials: int  # on each of the two neighbours
-    failures: int  # runs, of both halves, that ended with an exception
-    description: str = ""  # the event in words
+    trials: int
+    failures: int
+    description: str = ""
 
     def __repr__(self) -> str:
         return f"Finding({self.pair!r}, epsilon >= {rounded_down(self.lower_bound)}, {self.trials:,} trials)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the finding as a dictionary for JSON.
+
+        Returns:
+            The fields by name. Outputs that JSON cannot hold are written as text.
+        """
         return {
             "pair": self.pair,
             "lower_bound": self.lower_bound,
@@ -61,12 +85,27 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """A black-box audit. With probability 1 - `false_alarm` all of its lower bounds hold together."""
+    """The result of `audit`. With probability at least 1 - `false_alarm`, all of its lower bounds hold.
 
-    epsilon: Fraction  # what is promised
-    claim: Claim | None  # of which neighbours; None for inputs that are not scores
+    Attributes:
+        epsilon: the promised epsilon.
+        claim: what was claimed about neighbouring scores; None for inputs that are not scores.
+        false_alarm: the largest probability of a wrong "violates".
+        runs: the total number of runs.
+        findings: one finding for each pair of neighbours.
+
+    >>> from dpselect.audit import audit
+    >>> found = audit(lambda scores: 0, epsilon="0.5", runs=1000)
+    >>> found.violates, found.lower_bound, len(found.findings)
+    (False, 0.0, 22)
+    >>> found
+    Audit(no violation found in 44,000 runs)
+    """
+
+    epsilon: Fraction
+    claim: Claim | None
     false_alarm: float
-    runs: int  # in total
+    runs: int
     findings: tuple[Finding, ...]
 
     @property
@@ -76,23 +115,23 @@ class Audit:
 
     @property
     def lower_bound(self) -> float:
-        """Return a lower bound of the true epsilon."""
+        """Return a lower bound on the true epsilon: the largest one of all findings."""
         return self.worst.lower_bound
 
     @property
     def violates(self) -> bool:
-        """Return whether the promise is broken. False says only that this audit did not catch it."""
+        """Return whether the promise is broken. False only means that this audit found no violation."""
         return self.lower_bound > float_above(self.epsilon)
 
     @property
     def noticeable(self) -> float:
-        """Return the epsilon that so many runs show about half of the time to be more than the promise."""
+        """Return the true epsilon that this many runs would flag about half of the time; larger ones mostly show."""
         trials = min(finding.trials for finding in self.findings)
         return noticeable_epsilon(float_above(self.epsilon), trials, self.false_alarm / len(self.findings))
 
     @property
     def verdict(self) -> str:
-        """Return the verdict in words."""
+        """Return the verdict as a sentence."""
         if not self.violates:
             return f"no violation found in {self.runs:,} runs"
         bound = rounded_down(self.lower_bound)
@@ -102,7 +141,11 @@ class Audit:
         return f"Audit({self.verdict})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the audit as a dictionary for JSON.
+
+        Returns:
+            The fields and properties by name, and the findings as dictionaries. `noticeable` is None if it is infinite.
+        """
         return {
             "verdict": self.verdict,
             "violates": self.violates,
@@ -118,16 +161,29 @@ class Audit:
 
 @dataclass(frozen=True, repr=False)
 class PmfAudit:
-    """A white-box audit: the largest log-ratio of probabilities on neighbours, for each score vector."""
+    """The result of `audit_pmf`: for each score vector, the largest log-ratio of probabilities between neighbours.
+
+    Attributes:
+        epsilon: the promised epsilon.
+        claim: what is claimed about neighbouring scores.
+        slack: the excess over epsilon that rounding errors of the probabilities may explain.
+        log_ratios: the largest log-ratio of each score vector, as tuples (name, log-ratio).
+
+    >>> from dpselect import ExponentialMechanism
+    >>> from dpselect.audit import audit_pmf
+    >>> found = audit_pmf(ExponentialMechanism(epsilon=1), scores={"two": [3, 0]})
+    >>> found.violates, round(found.log_ratio, 3)
+    (False, 0.877)
+    """
 
     epsilon: Fraction
-    claim: Claim  # of which neighbours
-    slack: float  # what the errors of the probabilities may explain
-    log_ratios: tuple[tuple[str, float], ...]  # by name of the score vector
+    claim: Claim
+    slack: float
+    log_ratios: tuple[tuple[str, float], ...]
 
     @property
     def worst(self) -> tuple[str, float]:
-        """Return the largest log-ratio, after the name of the score vector that has it."""
+        """Return the name of the worst score vector, and its log-ratio."""
         return max(self.log_ratios, key=lambda named: named[1])
 
     @property
@@ -137,12 +193,12 @@ class PmfAudit:
 
     @property
     def violates(self) -> bool:
-        """Return whether the promise is broken. False says only that it is kept on these score vectors."""
+        """Return whether the promise is broken. False only means that it is kept on these score vectors."""
         return self.log_ratio > float_above(self.epsilon) + self.slack
 
     @property
     def verdict(self) -> str:
-        """Return the verdict in words."""
+        """Return the verdict as a sentence."""
         if not self.violates:
             return f"no violation found on {len(self.log_ratios)} score vectors"
         name, ratio = self.worst
@@ -152,17 +208,17 @@ class PmfAudit:
         return f"PmfAudit({self.verdict})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold; an infinite log-ratio is null."""
+        """Return the audit as a dictionary for JSON.
+
+        Returns:
+            The fields and properties by name. An infinite log-ratio becomes None.
+        """
         return {
             "verdict": self.verdict,
             "violates": self.violates,
             "epsilon": str(self.epsilon),
             **self.claim.to_dict(),
-            "log_ratio": _finite(self.log_ratio),
+            "log_ratio": finite(self.log_ratio),
             "slack": self.slack,
-            "log_ratios": {name: _finite(ratio) for name, ratio in self.log_ratios},
+            "log_ratios": {name: finite(ratio) for name, ratio in self.log_ratios},
         }
-
-
-def _finite(ratio: float) -> float | None:
-    return ratio if math.isfinite(ratio) else None

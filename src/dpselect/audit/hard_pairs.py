@@ -1,7 +1,7 @@
 """Neighbouring scores on which implementations of selection are known to fail.
 
-Ties, orders of candidates, exponentials that underflow (Mironov 2012; Ilvento 2020), integers that floats cannot tell
-apart, differences that wrap around, and scores at the ends of the floats.
+They cover ties, the order of candidates, exponentials that underflow (Mironov 2012; Ilvento 2020), integers that floats
+cannot distinguish, differences that wrap around, and the largest and smallest floats.
 """
 
 import math
@@ -19,10 +19,10 @@ from dpselect.audit.neighbours import Pair, checked_pairs
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.parameters import stated
 
-_SHORT = 26  # bits of the unit: its multiples below 2**_SHORT are floats, exactly
+_SHORT = 26  # bits of the unit: its multiples below 2**_SHORT are exact floats
 _LARGEST_MULTIPLE = 2**_SHORT
 _LARGEST_STEP = 2**10
-_FAR = 2**21 - 1  # of both directions; as a move in one direction it is 2**20
+_FAR = 2**21 - 1  # a move that becomes 2**20 where scores move in one direction only
 # exp(x) is zero below the first and infinite above the second.
 _UNDERFLOW, _OVERFLOW = -745.1332191019412, 709.782712893384
 _TINY, _HUGE = 5e-324, 1.7e308
@@ -37,23 +37,25 @@ def hard_pairs(
     score_range: Number | None = None,
     longest: int = DEFAULT_LONGEST,
 ) -> list[Pair]:
-    """About twenty pairs of neighbours on which a mistake is likely to show; NumPy arrays of floats and integers.
+    """About twenty pairs of neighbouring score vectors that are likely to expose a mistake.
 
-    With a score range the scores move in one direction by up to all of it, and one more pair moves all of them far, and
-    alike.
+    The vectors are NumPy arrays of floats and integers. With a score range, the scores of a pair move in one direction,
+    by at most the score range, and one more pair moves all scores far by the same amount.
 
     Args:
-        epsilon: what the mechanism promises; some pairs depend on it.
-        sensitivity: by how much one person can change any single score; 1 if not given.
-        monotonic: whether one person moves all scores in the same direction.
-        score_range: instead of both, by how much one person can change any difference of two scores.
-        longest: the number of candidates of the longest vectors.
+        epsilon: the epsilon that the mechanism promises; some pairs depend on it.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person always moves all scores in the same direction.
+        score_range: the largest change of the difference between any two scores; replaces `sensitivity` and
+            `monotonic`.
+        longest: the number of candidates in the longest vectors.
 
     Returns:
-        The pairs, each with a name that says what it is for.
+        The pairs, each with a name that says what it tests.
 
     Raises:
-        InvalidValue: an argument is out of range, or the sensitivity is at the ends of the floats.
+        InvalidType: an argument has the wrong type.
+        InvalidValue: an argument is out of range, or the sensitivity is too large or too small for floats.
 
     >>> hard_pairs(1)[:2]
     [Pair('ties', 2 candidates), Pair('three ties', 3 candidates)]
@@ -77,25 +79,25 @@ def hard_pairs(
 
 
 def _unit(sensitivity: Fraction) -> float:
-    """A number just below the sensitivity, or equal to it, of few bits: its multiples are floats."""
+    """A number with few bits, at most the sensitivity and close to it. Its multiples are exact floats."""
     nearest = float_below(sensitivity)
     significand, exponent = math.frexp(nearest)
     unit = math.ldexp(math.floor(math.ldexp(significand, _SHORT)), exponent - _SHORT)
     if not unit or math.isinf(2.0 * _LARGEST_MULTIPLE * unit):
-        raise InvalidValue("sensitivity is at the ends of the floats: give pairs of neighbouring scores yourself")
+        raise InvalidValue("sensitivity is too large or too small for floats: give pairs of neighbouring scores")
     return unit
 
 
 @dataclass(frozen=True)
 class _World:
-    """What the pairs share: the unit of the scores, its exponent c * unit, and how one person moves scores."""
+    """What all pairs share: the unit of the scores, the exponent c * unit, and how one person moves scores."""
 
     unit: float
     exponent: float
     monotonic: bool
 
     def pair(self, name: str, multiples: Sequence[float], moves: Sequence[int]) -> Pair:
-        """Scores that are multiples of the unit, and a neighbour; moves of -1 and 1 become 0 and 1 if monotonic."""
+        """Scores that are multiples of the unit, and a neighbour. Moves of -1 and 1 become 0 and 1 if monotonic."""
         scores, moved = np.array(multiples, float), self.moves(np.array(moves, float))
         return Pair(name, scores * self.unit, (scores + moved) * self.unit)
 
@@ -124,7 +126,7 @@ def _floats(world: _World, longest: int) -> list[Pair]:
 
 
 def _exponentials(world: _World) -> list[Pair]:
-    """The winner's exp(c q) leaves the floats between the neighbours; the loser is a thousand units of 1/c behind."""
+    """The winner's exp(c q) underflows or overflows on one side of the pair only; the loser is 1000 / c below it."""
     lowest = math.floor(_UNDERFLOW / world.exponent) + 1
     highest = math.floor(_OVERFLOW / world.exponent)
     behind = math.ceil(1000 / world.exponent)
@@ -151,7 +153,7 @@ def _ends(sensitivity: Fraction, world: _World) -> list[Pair]:
 
 
 def _integers(step: int, world: _World) -> list[Pair]:
-    """Integers that float64 cannot tell apart, and differences that leave int64 or uint64."""
+    """Integers that float64 cannot distinguish, and differences that do not fit int64 or uint64."""
     middle, far, quarter = 2**53, 2**60 + 128, 2**62
     top = quarter if world.monotonic else quarter + 1  # the difference wraps around on one side of the pair only
     ties = [7 * step, 7 * step]
@@ -166,7 +168,7 @@ def _integers(step: int, world: _World) -> list[Pair]:
 
 
 def _whole(name: str, scores: list[int], moves: list[int], world: _World, kind: type[np.integer]) -> Pair:
-    """Monotonic scores move by the first candidate's move only."""
+    """A pair of integer vectors. If monotonic, only the first candidate moves."""
     taken = [moves[0], 0] if world.monotonic else moves
     moved = [score + move for score, move in zip(scores, taken, strict=True)]
     return Pair(name, np.array(scores, kind), np.array(moved, kind))

@@ -1,7 +1,7 @@
-"""Learn from some runs which views of an output may differ between two inputs.
+"""Learn from some of the runs which views of an output may differ between two inputs.
 
-These runs test nothing: what was learned from them cannot bend the bound. The edges of bins are quantiles of what came
-up; a value that came up more than once has a bin to itself where it is an edge.
+These runs are not used for the test, so what is learned from them cannot bias the bound. The edges of bins are
+quantiles of the observed numbers. An edge that occurred more than once gets a bin of its own.
 """
 
 import math
@@ -17,16 +17,16 @@ import numpy.typing as npt
 from dpselect.audit.outputs import Path, leaves, number_of, parts
 from dpselect.audit.views import WHOLE, Coarse, Contains, Edges, Grid, Label, Likelihood, Part, View, binned
 
-_FEW = 64  # as many values need no bins
-_MOST_VIEWS = 16  # of a sort: parts (those that differ most), beginnings, items
-_MOST_LEAVES = 10**6  # single values that are looked at to learn the views
-_LEAST_COUNT = 10  # of a label that is weighed
-_COARSE = (1, 7)  # edges where several numbers are looked at together: halves and eighths
+_FEW = 64  # up to this many different values need no bins
+_MOST_VIEWS = 16  # of each sort: parts (those that differ most), beginnings, items
+_MOST_LEAVES = 10**6  # single values that are read to learn the views
+_LEAST_COUNT = 10  # a rarer label gets no weight
+_COARSE = (1, 7)  # edges per number where several numbers are combined: halves and eighths
 _LEVELS = np.unique([*(np.arange(33) / 32), *(2.0 ** -np.arange(6, 20)), *(1 - 2.0 ** -np.arange(6, 20))])
 
 
 def learned_views(here: Counter[Hashable], there: Counter[Hashable]) -> list[View]:
-    """The views that may tell two inputs apart, as these outcomes suggest; of a few single values, only the whole."""
+    """The views that may distinguish two inputs, judging by these outcomes; only `WHOLE` for a few single values."""
     if len({*here, *there}) <= _FEW and not any(parts(outcome) for outcome in (*here, *there)):
         return [WHOLE]
     places = _places(here, there)
@@ -43,7 +43,7 @@ def learned_views(here: Counter[Hashable], there: Counter[Hashable]) -> list[Vie
     return views
 
 
-# What some runs had at each place of an output, on the one input and on its neighbour.
+# The values that were observed at each place of an output, on the input and on its neighbour.
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +52,7 @@ class _Values:
 
     @cached_property
     def values(self) -> dict[float, int]:
-        """How often each number came up."""
+        """How often each number occurred."""
         numbers: dict[float, int] = defaultdict(int)
         for leaf, often in self.counts.items():
             number = number_of(leaf)
@@ -74,13 +74,13 @@ def _places(here: Counter[Hashable], there: Counter[Hashable]) -> dict[Path, _Fo
 
 
 def _sparse(outcomes: Counter[Hashable]) -> Iterator[tuple[Hashable, int]]:
-    """Outcomes with their counts: all of them, or evenly fewer where they have very many parts."""
+    """Outcomes with their counts: all of them, or every k-th one if they have very many parts."""
     size = sum(1 for outcome in islice(outcomes, 1) for _ in leaves(outcome))
     return islice(outcomes.items(), 0, None, 1 + len(outcomes) * size // _MOST_LEAVES)
 
 
 def _compared(found: _Found, edges: Edges) -> tuple[Counter[Label], Counter[Label]]:
-    """How often each label of a place came up."""
+    """How often each label of a place occurred."""
     labels: tuple[Counter[Label], Counter[Label]] = (Counter(), Counter())
     for side, seen in zip(labels, found, strict=True):
         for leaf, often in seen.counts.items():
@@ -93,7 +93,7 @@ def _distance(here: Counter[Label], there: Counter[Label]) -> int:
 
 
 def _quantiles(values: Mapping[float, int], levels: npt.ArrayLike) -> list[float]:
-    """The smallest numbers that are not below so much of all; the smallest and the largest for zero and one."""
+    """The quantiles of the numbers at these levels; the smallest number at level 0 and the largest at level 1."""
     if not values:
         return []
     numbers = np.array(sorted(values))
@@ -104,14 +104,14 @@ def _quantiles(values: Mapping[float, int], levels: npt.ArrayLike) -> list[float
 
 
 def _edges(numbers: Iterable[float], sides: Iterable[Mapping[float, int]]) -> Edges:
-    """The numbers, and after those that came up more than once on a side the next float, which ends their own bin."""
+    """The numbers as edges. After a number that occurred more than once, the next float is an edge and ends its bin."""
     kept = set(numbers)
     kept |= {math.nextafter(number, math.inf) for side in sides for number in kept if side.get(number, 0) > 1}
     return tuple(sorted(kept))
 
 
 def _fine_edges(found: _Found) -> Edges:
-    """All values if they are few, else quantiles of both sides, closer to each other in the tails."""
+    """All values if they are few, otherwise quantiles of both sides, spaced more closely in the tails."""
     sides = [seen.values for seen in found]
     numbers = {number for side in sides for number in side}
     if len(numbers) <= _FEW:
@@ -120,20 +120,20 @@ def _fine_edges(found: _Found) -> Edges:
 
 
 def _coarse_edges(found: _Found, edges: int) -> Edges:
-    """So many quantiles of both sides together."""
+    """This number of quantiles of both sides together."""
     pooled = Counter(found[0].values)
     pooled.update(found[1].values)
     return _edges(_quantiles(pooled, np.arange(1, edges + 1) / (edges + 1)), [pooled])
 
 
 def _lengths(here: Counter[Hashable], there: Counter[Hashable]) -> range:
-    """The lengths of beginnings of tuples."""
+    """The lengths of the beginnings of tuples that become views."""
     longest = max((len(outcome) for outcome in (*here, *there) if isinstance(outcome, tuple)), default=0)
     return range(1, min(longest, _MOST_VIEWS + 1))
 
 
 def _items(places: Mapping[Path, _Found], many: Mapping[Path, _Found]) -> list[Hashable]:
-    """What comes up most in tuples of values that come up more than once."""
+    """The most frequent items of tuples whose values repeat."""
     seen: Counter[Hashable] = Counter()
     for path, found in places.items():
         if len(path) == 1 and isinstance(path[0], int) and path not in many:

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from dpselect._numbers import rational
-from dpselect._scores import as_vector, losses
-from dpselect._types import Vector
+from dpselect._scores import exact_scores
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Claim
 
@@ -18,7 +14,16 @@ _MOST_LEVELS = 8
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Pair:
-    """Two score vectors that one person can turn into each other. The audited callable gets copies, in their type."""
+    """Two score vectors that one person can turn into each other. The audited callable gets copies of the same type.
+
+    Attributes:
+        name: what the pair is called in the findings.
+        scores: a vector of scores: a NumPy array, or a list of numbers.
+        neighbour: a vector of the same length.
+
+    >>> Pair("a lead that is lost", [1, 0], [0, 1])
+    Pair('a lead that is lost', 2 candidates)
+    """
 
     name: str
     scores: Any
@@ -33,19 +38,27 @@ class Pair:
         return self.scores, self.neighbour
 
     def risers(self) -> list[frozenset[Hashable]]:
-        """Return sets of candidates that rise more than the others: of regular mechanisms these reveal the most."""
+        """Return sets of candidates that rise more than all others. For regular mechanisms they reveal the most.
+
+        Returns:
+            One set for each of the largest different moves, except the last.
+        """
         moves = self.moves()
         levels = sorted(set(moves), reverse=True)[:_MOST_LEVELS]
         return [frozenset(i for i, move in enumerate(moves) if move >= level) for level in levels[:-1]]
 
     def moves(self) -> list[Fraction]:
-        """Return by how much each score rises."""
+        """Return by how much each score rises from `scores` to `neighbour`.
+
+        Returns:
+            One exact number for each candidate.
+        """
         return [b - a for a, b in zip(exact_scores(self.scores), exact_scores(self.neighbour), strict=True)]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class InputPair:
-    """Two inputs of any kind; that they are neighbours is what their author says."""
+    """Two inputs of any kind. The user vouches that they are neighbours."""
 
     name: str
     both: tuple[Any, Any]
@@ -54,14 +67,14 @@ class InputPair:
         return f"InputPair({self.name!r})"
 
     def risers(self) -> list[frozenset[Hashable]]:
-        """Return nothing: how the inputs differ is not known."""
+        """Return no sets: how the inputs differ is not known."""
         return []
 
 
 def checked_inputs(inputs: Any) -> list[InputPair]:
-    """Pairs of inputs as the user gave them: a list of tuples (data, neighbour), or a dict of such tuples by name.
+    """The pairs of inputs that the user gave: a list of tuples (data, neighbour), or a dict from names to tuples.
 
-    A tuple of pairs is refused, because it could be one pair of inputs that are tuples.
+    A tuple of pairs is refused because it could also be one pair of inputs that are tuples.
     """
     if not isinstance(inputs, (list, Mapping)):
         raise InvalidType(
@@ -81,7 +94,7 @@ def _input_pair(name: str, pair: Any) -> InputPair:
 
 
 def checked_pairs(pairs: Iterable[Any], claim: Claim) -> list[Pair]:
-    """Pairs as the user gave them: each a `Pair` or (scores, neighbour). What is no pair of neighbours is refused."""
+    """The pairs that the user gave, each a `Pair` or (scores, neighbour); refuses vectors that are not neighbours."""
     if isinstance(pairs, (str, bytes, dict)) or not isinstance(pairs, Iterable):
         raise InvalidType(f"pairs must be a list of (scores, neighbour), got {type(pairs).__name__}")
     checked = [_named(pair, number) for number, pair in enumerate(pairs, start=1)]
@@ -102,24 +115,19 @@ def _named(pair: Any, number: int) -> Pair:
 
 def _check(pair: Pair, claim: Claim) -> None:
     if len(exact_scores(pair.scores)) != len(exact_scores(pair.neighbour)):
-        raise _no_neighbours(pair, "they have different numbers of candidates", "give each candidate a score in both")
+        raise _not_neighbours(pair, "they have different lengths", "give each candidate a score in both")
     moves = pair.moves()
     if claim.by_range:
         if max(moves) - min(moves) > claim.score_range:
-            raise _no_neighbours(pair, "a difference of scores changes by more than the score range", "change less")
+            raise _not_neighbours(
+                pair, "a difference of scores changes by more than the score range", "change no difference by more"
+            )
         return
     if max(map(abs, moves)) > claim.sensitivity:
-        raise _no_neighbours(pair, "a score differs by more than the sensitivity", "move no score by more than that")
+        raise _not_neighbours(pair, "a score differs by more than the sensitivity", "move no score by more than that")
     if claim.monotonic and min(moves) < 0 < max(moves):
-        raise _no_neighbours(pair, "some scores rise and some fall", "move all in one direction, as monotonic says")
+        raise _not_neighbours(pair, "some scores rise and some fall", "monotonic scores move in one direction")
 
 
-def _no_neighbours(pair: Pair, rule: str, remedy: str) -> InvalidValue:
-    return InvalidValue(f"pairs: the vectors of {pair.name!r} are no neighbours, {rule}: {remedy}")
-
-
-def exact_scores(scores: Any) -> list[Fraction]:
-    """The scores at their exact value; refuses what is not finite."""
-    vector: Vector = as_vector(scores)
-    losses(vector)
-    return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]
+def _not_neighbours(pair: Pair, rule: str, remedy: str) -> InvalidValue:
+    return InvalidValue(f"pairs: the vectors of {pair.name!r} are not neighbours, {rule}: {remedy}")

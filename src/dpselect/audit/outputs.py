@@ -1,7 +1,7 @@
-"""What a run returned, as a value that can be counted, taken apart and shown.
+"""Outcomes: the output of a run as a hashable value that can be counted, split into parts and printed.
 
-Two outputs that an observer can tell apart stay apart, even where Python calls them equal: 1, 1.0 and True are three
-outputs, and so are 0.0 and -0.0. Every NaN of a type is the same output. Lists and arrays become tuples.
+Two outputs that an observer can distinguish are different outcomes, even if Python calls them equal: 1, 1.0 and True
+are three outcomes, and 0.0 and -0.0 are two. All NaNs of one type are the same outcome. Lists and arrays become tuples.
 """
 
 import json
@@ -17,15 +17,15 @@ import numpy as np
 
 from dpselect.errors import InvalidType
 
-Path = tuple[Hashable, ...]  # from the whole output to one part: positions, names of fields and keys
+Path = tuple[Hashable, ...]  # leads from the whole output to one part: positions, names of fields and keys
 
 _LONGEST_TEXT = 60
-_REMEDY = "return a number, a text, or a tuple, list, set or dict of these"
+_REMEDY = "return a number, a string, or a tuple, list, set or dict of these"
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The run ended with an exception of this name."""
+    """A run that ended with an exception of this name."""
 
     name: str
 
@@ -36,19 +36,19 @@ class Typed:
 
     kind: type
     value: Any
-    mark: str = ""  # what the value does not say: that it is NaN, or a negative zero
+    mark: str = ""  # "nan" or "negative zero", which `==` on the value does not show
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A dict or a dataclass: its names and values, in order."""
+    """A dict or a dataclass, as its names and values in order."""
 
     kind: type
     items: tuple[tuple[Hashable, Hashable], ...]
 
 
 def outcome_of(output: Any) -> Hashable:
-    """The output in a hashable form: equal for two outputs if an observer sees no difference.
+    """The output in a hashable form. Two outputs have equal forms if and only if an observer sees no difference.
 
     >>> outcome_of([1, np.int64(2)]), outcome_of(math.nan) == outcome_of(-math.nan), outcome_of(1) == outcome_of(True)
     ((1, 2), True, False)
@@ -77,7 +77,7 @@ def _leaf(output: Any) -> Hashable:
     has_hash = True
     try:
         hash(output)
-    except Exception:  # what the output's own code raises may quote it
+    except Exception:  # raised by code of the output, so its message may quote the output
         has_hash = False
     if not has_hash:
         raise InvalidType(f"f must return something hashable, got {type(output).__name__}: {_REMEDY}")
@@ -86,8 +86,8 @@ def _leaf(output: Any) -> Hashable:
 
 def _is_nan(output: Any) -> bool:
     try:
-        return bool(output != output)  # noqa: PLR0124 - NaN alone differs from itself
-    except Exception:  # pandas.NA does not say
+        return bool(output != output)  # noqa: PLR0124 - only NaN differs from itself
+    except Exception:  # pandas.NA has no truth value
         return False
 
 
@@ -99,7 +99,7 @@ def _plain_leaf(output: Any) -> Hashable:
     return output if type(output) in _UNTYPED else _leaf(output)
 
 
-_UNTYPED = {int, str, bytes, type(None)}  # no two values of these are equal and look different
+_UNTYPED = {int, str, bytes, type(None)}  # equal values of these types look the same
 
 
 @_canonical.register
@@ -114,7 +114,7 @@ def _float(output: float) -> Hashable:
 @_canonical.register(np.bytes_)
 def _scalar(output: Any) -> Hashable:
     plain = output.item()
-    return _leaf(output) if isinstance(plain, np.generic) else _canonical(plain)  # a long double stays one
+    return _leaf(output) if isinstance(plain, np.generic) else _canonical(plain)  # a long double has no Python type
 
 
 @_canonical.register
@@ -143,8 +143,8 @@ def _range(output: range) -> Hashable:
 
 
 @singledispatch
-def parts(outcome: Any) -> tuple[tuple[Hashable, Hashable], ...]:  # noqa: ARG001 - what is one value has no parts
-    """The parts of a tuple, set, dict or dataclass, each after its position or name; none of what is one value."""
+def parts(outcome: Any) -> tuple[tuple[Hashable, Hashable], ...]:  # noqa: ARG001 - a single value has no parts
+    """The parts of a tuple, set, dict or dataclass as (position or name, part); empty for a single value."""
     return ()
 
 
@@ -167,14 +167,14 @@ _PRESENT = Typed(bool, True)
 
 
 def part_of(outcome: Hashable, step: Hashable, default: Hashable) -> Hashable:
-    """One of the parts, by its position or name."""
+    """The part with this position or name, or the default."""
     if isinstance(outcome, tuple):
         return outcome[step] if isinstance(step, int) and step < len(outcome) else default
     return dict(parts(outcome)).get(step, default)
 
 
 def leaves(outcome: Hashable, path: Path = ()) -> Iterator[tuple[Path, Hashable]]:
-    """Every single value of an outcome, after the path to it."""
+    """All single values of an outcome, as (path, value)."""
     inner = parts(outcome)
     if not inner:
         yield path, outcome
@@ -183,7 +183,7 @@ def leaves(outcome: Hashable, path: Path = ()) -> Iterator[tuple[Path, Hashable]
 
 
 def rebuilt(outcome: Hashable, change: Callable[[Path, Hashable], Hashable], path: Path = ()) -> Hashable:
-    """The outcome with each single value changed."""
+    """The outcome with each single value replaced by `change(path, value)`."""
     if isinstance(outcome, tuple) and outcome:
         return tuple(rebuilt(part, change, (*path, step)) for step, part in enumerate(outcome))
     if isinstance(outcome, Fields) and outcome.items:
@@ -193,7 +193,7 @@ def rebuilt(outcome: Hashable, change: Callable[[Path, Hashable], Hashable], pat
 
 
 def number_of(leaf: Hashable) -> float | None:
-    """The value of a number as a float, infinite beyond the floats; None of NaN and of all else."""
+    """The value of a number as a float, infinite if it overflows; None for NaN and for anything else."""
     value = leaf.value if isinstance(leaf, Typed) else leaf
     if type(value) is float:
         return value
@@ -206,13 +206,13 @@ def number_of(leaf: Hashable) -> float | None:
 
 
 def is_new_object(outcome: Hashable) -> bool:
-    """Whether the outcome is equal to itself alone, as an object without an `__eq__` of its own is."""
+    """Whether the outcome is equal only to itself, as an object is that does not define `__eq__`."""
     return isinstance(outcome, Typed) and getattr(outcome.kind, "__eq__", None) is object.__eq__
 
 
 @singledispatch
 def plain(outcome: Any) -> Any:
-    """The output much as f returned it, with tuples for lists and a dict for a dataclass; the name of an exception."""
+    """The output roughly as f returned it: lists become tuples, a dataclass a dict, and an exception its name."""
     return outcome
 
 
@@ -242,7 +242,7 @@ def _plain_set(outcome: frozenset) -> Any:  # type: ignore[type-arg]
 
 
 def _gathered(kind: Callable[[Any], Any], items: Iterable[Any]) -> Any:
-    """A dict or a set of the items, or a tuple where what they became, such as another dict, has no hash."""
+    """A dict or a set of the items, or a tuple if an item has become unhashable, for example a dict."""
     kept = tuple(items)
     try:
         return kind(kept)
@@ -251,7 +251,7 @@ def _gathered(kind: Callable[[Any], Any], items: Iterable[Any]) -> Any:
 
 
 def text_of(outcome: Hashable) -> str:
-    """The outcome in a few words, for a description.
+    """A short text for the outcome.
 
     >>> text_of(Raised("ValueError")), text_of(outcome_of([0.5, "a"]))
     ('an exception ValueError', "(0.5, 'a')")
@@ -260,13 +260,13 @@ def text_of(outcome: Hashable) -> str:
         return f"an exception {outcome.name}"
     try:
         text = repr(plain(outcome))
-    except Exception:  # whatever a repr raises
+    except Exception:  # a repr may raise anything
         text = f"a {type(plain(outcome)).__name__}"
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
 
 
 def json_of(output: Any) -> Any:
-    """What JSON can hold of an output: texts for what it has no form for.
+    """The output as a value for JSON; a text if JSON has no form for it.
 
     >>> json_of((1, 0.5, None, math.inf, b"x"))
     [1, 0.5, None, 'inf', "b'x'"]
@@ -275,13 +275,13 @@ def json_of(output: Any) -> Any:
         return [json_of(part) for part in output]
     try:
         json.dumps(output, allow_nan=False)
-    except (TypeError, ValueError):  # of another type, not finite, or too long an integer
+    except (TypeError, ValueError):  # another type, not finite, or an integer with too many digits
         return text_of(output)
     return output
 
 
 def in_order(outcomes: Iterable[Hashable]) -> list[Hashable]:
-    """Numbers by size, then other outputs by their text, then exceptions."""
+    """The outcomes sorted: numbers by size, then other outputs by their text, then exceptions."""
 
     def place(outcome: Hashable) -> tuple[bool, float, str]:
         number = number_of(outcome)

@@ -1,7 +1,7 @@
-"""Coarser looks at an output, so that outputs which never come up twice can be counted.
+"""Coarser views of an output, so that outputs that never repeat can be counted.
 
-A view gives each outcome a label, and an event is a set of labels. A number is labelled by the bin that it falls into,
-which holds its lower edge and not its upper one.
+A view gives each outcome a label, and an event is a set of labels. The label of a number is its bin, which includes its
+lower edge but not its upper one.
 """
 
 import math
@@ -15,24 +15,24 @@ from dpselect.audit.outputs import Path, Raised, in_order, leaves, number_of, pa
 
 Label = Hashable
 Edges = tuple[float, ...]
-Grid = Mapping[Path, Edges]  # where an output has numbers of many values, and the edges of their bins
+Grid = Mapping[Path, Edges]  # the edges of the bins, for each place where an output has many different numbers
 
 _SHOWN = 4
 _MISSING = Raised("no such part")
 
 
 class View(Protocol):
-    """What gives outcomes their labels."""
+    """A function that labels outcomes."""
 
     @property
     def bins(self) -> int:
-        """Return how many labels are bins, 0 to bins - 1, whose order means something."""
+        """Return how many labels are bins, numbered from 0 in the order of their numbers."""
 
     def __call__(self, outcome: Hashable) -> Label:
         """Return the label of an outcome."""
 
     def describe(self, labels: frozenset[Label]) -> str:
-        """Return in words which outcomes have these labels."""
+        """Return a text that says which outcomes have these labels."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Whole:
         return outcome
 
     def describe(self, labels: frozenset[Label]) -> str:
-        """Return the first few outcomes in words."""
+        """Return a text that lists the first few outcomes."""
         return f"the output is {_any_of(map(text_of, in_order(labels)), len(labels))}"
 
 
@@ -58,14 +58,14 @@ WHOLE = Whole()
 
 @dataclass(frozen=True)
 class Part:
-    """One part of an output, or a number that is all of it: in bins if it is a number."""
+    """One part of an output, or the output itself if it is a number. Numbers are put into bins."""
 
     path: Path
     edges: Edges
 
     @property
     def bins(self) -> int:
-        """Return the number of bins; none where no number was seen."""
+        """Return the number of bins; zero if no number was observed."""
         return len(self.edges) + 1 if self.edges else 0
 
     def __call__(self, outcome: Hashable) -> Label:
@@ -75,14 +75,14 @@ class Part:
         return binned(outcome, self.edges)
 
     def describe(self, labels: frozenset[Label]) -> str:
-        """Return the place, and the values or the bounds of the bins."""
+        """Return a text with the path, and the values or the bounds of the bins."""
         place = "".join(f"[{text_of(step)}]" for step in self.path)
         return f"output{place} is {_in_words(labels, self.edges)}"
 
 
 @dataclass(frozen=True)
 class Coarse:
-    """The output, or the beginning of a tuple, with numbers of many values in a few bins."""
+    """The output, or the beginning of a tuple, with each number that varies a lot put into a few bins."""
 
     grid: Grid = field(repr=False)
     length: int | None = None  # of the beginning
@@ -93,12 +93,12 @@ class Coarse:
         return 0
 
     def __call__(self, outcome: Hashable) -> Label:
-        """Return the outcome with bins for numbers."""
+        """Return the outcome with bins in place of numbers."""
         taken = outcome[: self.length] if isinstance(outcome, tuple) else outcome
         return rebuilt(taken, lambda path, leaf: binned(leaf, self.grid.get(path, ())))
 
     def describe(self, labels: frozenset[Label]) -> str:
-        """Return the first few combinations, with the bounds of bins."""
+        """Return a text that lists the first few combinations, with the bounds of their bins."""
         texts = (self._combination(label) for label in in_order(labels))
         return f"the output {'is' if self.length is None else 'begins with'} {_any_of(texts, len(labels))}"
 
@@ -114,7 +114,7 @@ class Coarse:
 
 @dataclass(frozen=True)
 class Contains:
-    """Whether a tuple has an item, wherever it is."""
+    """Whether a tuple contains an item, at any position."""
 
     item: Hashable
 
@@ -124,17 +124,17 @@ class Contains:
         return 0
 
     def __call__(self, outcome: Hashable) -> Label:
-        """Return whether the item is there."""
+        """Return whether the outcome contains the item."""
         return isinstance(outcome, tuple) and self.item in outcome
 
     def describe(self, labels: frozenset[Label]) -> str:
-        """Return the item, and whether it is there."""
+        """Return a text that names the item and says whether it is contained."""
         return f"the output {'contains' if True in labels else 'does not contain'} {text_of(self.item)}"
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The sum over all parts of how much likelier each is on the neighbour (naive Bayes), in bins."""
+    """A naive Bayes score in bins: the sum over all parts of the log of how much likelier each is on the neighbour."""
 
     grid: Grid = field(repr=False)
     weights: Mapping[tuple[Path, Label], float] = field(repr=False)
@@ -146,7 +146,7 @@ class Likelihood:
         return len(self.edges) + 1 if self.edges else 0
 
     def score(self, outcome: Hashable) -> float:
-        """Return the sum."""
+        """Return the sum of the log-ratios of the parts."""
         return sum(self.weights.get((path, label), 0.0) for path, label in _labelled(outcome, self.grid))
 
     def __call__(self, outcome: Hashable) -> Label:
@@ -154,12 +154,12 @@ class Likelihood:
         return bisect_right(self.edges, self.score(outcome))
 
     def describe(self, labels: frozenset[Label]) -> str:
-        """Return the bounds of the bins."""
+        """Return a text with the bounds of the bins."""
         return f"the sum of the learned log-ratios of the output's parts is {_in_words(labels, self.edges)}"
 
 
 def binned(leaf: Hashable, edges: Edges) -> Label:
-    """The bin of a number, or the value itself if it is not a number or there are no bins."""
+    """The bin of a number; the value itself if it is not a number or there are no bins."""
     number = number_of(leaf) if edges else None
     return leaf if number is None else bisect_right(edges, number)
 
@@ -174,7 +174,7 @@ def _any_of(texts: Iterable[str], total: int) -> str:
 
 
 def _in_words(labels: frozenset[Label], edges: Edges) -> str:
-    """Bins as ranges of numbers, and other labels as they are."""
+    """A text for labels: ranges of numbers for bins, and other labels as they are."""
     bins = sorted(label for label in labels if edges and type(label) is int)
     others = in_order(label for label in labels if not edges or type(label) is not int)
     breaks = [i for i in range(len(bins) + 1) if i in (0, len(bins)) or bins[i] != bins[i - 1] + 1]
@@ -188,7 +188,7 @@ def _part_text(leaf: Hashable) -> str:
 
 
 def _range(first: int, last: int, edges: Edges) -> str:
-    """The numbers of the bins from the first to the last.
+    """A text for the numbers in the bins from the first to the last.
 
     >>> [_range(*ends, (0.0, 1.0, math.nextafter(1.0, 2))) for ends in [(0, 0), (1, 1), (2, 2), (1, 2), (3, 3), (0, 3)]]
     ['< 0.0', '>= 0.0 and < 1.0', '= 1.0', '>= 0.0 and <= 1.0', '> 1.0', 'a number']
@@ -202,7 +202,7 @@ def _range(first: int, last: int, edges: Edges) -> str:
 
 
 def _end(edges: Edges, place: int, alone: str, after: str) -> str:
-    """An edge in words: the successor of the edge before it is that edge, from the other side."""
+    """A text for an edge. An edge that is the next float after another one is written as the other one."""
     if place and edges[place] == math.nextafter(edges[place - 1], math.inf):
         return f"{after} {edges[place - 1]!r}"
     return f"{alone} {edges[place]!r}"

@@ -1,19 +1,20 @@
-"""Compare the probabilities of a mechanism on neighbouring scores: no randomness, and no doubt but that of floats."""
+"""Compare the probabilities of a mechanism on neighbouring scores. Nothing is random; only floats add an error."""
 
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from dpselect import _validate
+from dpselect._scores import exact_scores
 from dpselect._types import Number
 from dpselect.analysis.privacy import HasProbabilities, check_privacy, search_neighbours
 from dpselect.audit.findings import PmfAudit
 from dpselect.audit.hard_pairs import hard_pairs
-from dpselect.audit.neighbours import exact_scores
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import claim_of
 
-# Probabilities within a relative 1e-12, as our own promise to be, move a log-ratio by 2e-12; others get some more.
+# Our probabilities have a relative error of at most 1e-12, which moves a log-ratio by at most 2e-12. Probabilities from
+# elsewhere may be less accurate.
 DEFAULT_SLACK = 1e-9
 _MOST_TO_SEARCH = 3
 _MOST_CANDIDATES = 64
@@ -26,23 +27,23 @@ def audit_pmf(
     scores: Mapping[str, Any] | None = None,
     slack: float = DEFAULT_SLACK,
 ) -> PmfAudit:
-    """The largest log-ratio of a mechanism's `pmf` between neighbours of each of these score vectors.
+    """Compare the probabilities that a mechanism's `pmf` gives on neighbouring score vectors.
 
-    Up to three candidates a grid of the whole box of neighbours is searched, with its ends and its middle, which does
-    not assume that the mechanism is regular; beyond, the worst neighbours of a regular mechanism are compared (see
-    `analysis.check_privacy`).
+    For up to three candidates, a grid over the whole box of neighbours is searched, including its ends and its middle.
+    This does not assume that the mechanism is regular. For more candidates, only the neighbours that are worst for a
+    regular mechanism are compared (see `analysis.check_privacy`).
 
     Args:
-        mechanism: anything with `pmf(scores)`, and `sensitivity` and `monotonic` or `score_range`.
-        epsilon: what it promises; default: its own `epsilon`.
-        scores: score vectors by name; default: those of `hard_pairs` of at most 64 candidates.
-        slack: by how much errors of the probabilities may move a log-ratio.
+        mechanism: an object with a method `pmf(scores)`, and with `sensitivity` and `monotonic`, or `score_range`.
+        epsilon: the promised epsilon; `mechanism.epsilon` if omitted.
+        scores: a dictionary from names to score vectors; the short vectors of `hard_pairs` if omitted.
+        slack: how far errors of the probabilities may move a log-ratio.
 
     Returns:
-        The largest log-ratio of each score vector.
+        The largest log-ratio of each score vector, and the verdict.
 
     Raises:
-        InvalidType: the mechanism has no `pmf`, or scores is not a dictionary.
+        InvalidType: the mechanism has no `pmf`, or `scores` is not a dictionary.
         InvalidValue: epsilon is not positive, or a score vector has more than 64 candidates.
 
     >>> from dpselect import PermuteAndFlip
@@ -57,7 +58,7 @@ def audit_pmf(
         pairs = hard_pairs(promised, **claim.arguments(), longest=16)
         scores = {pair.name: pair.scores for pair in pairs}
     if not isinstance(scores, Mapping) or not scores:
-        raise InvalidType("scores must be a dictionary of at least one score vector by name")
+        raise InvalidType("scores must be a dictionary from names to score vectors, with at least one entry")
     ratios = tuple((str(name), _worst(mechanism, vector)) for name, vector in scores.items())
     return PmfAudit(promised, claim, slack, ratios)
 
@@ -71,5 +72,5 @@ def _promised(mechanism: HasProbabilities, epsilon: Number | None) -> Fraction:
 def _worst(mechanism: HasProbabilities, scores: Any) -> float:
     exact = exact_scores(scores)
     if len(exact) > _MOST_CANDIDATES:
-        raise InvalidValue(f"scores must have at most {_MOST_CANDIDATES} candidates: each needs probabilities anew")
+        raise InvalidValue(f"scores must have at most {_MOST_CANDIDATES} candidates, got {len(exact)}: give fewer")
     return (search_neighbours if len(exact) <= _MOST_TO_SEARCH else check_privacy)(mechanism, exact)

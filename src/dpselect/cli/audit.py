@@ -1,4 +1,4 @@
-"""`dpselect audit`: try to catch a mechanism, ours or yours, being less private than it says."""
+"""`dpselect audit`: try to catch a mechanism, ours or yours, being less private than it claims."""
 
 import json
 import math
@@ -44,20 +44,20 @@ _Callable = Annotated[
     typer.Option(
         "--callable",
         metavar="MODULE:NAME",
-        help="One of yours: f(scores), which returns an index or anything hashable. Its module is imported, which runs"
-        " it.",
+        help="Your own function f(scores), which returns an index or anything hashable. Importing its module runs the"
+        " module.",
     ),
 ]
 _Inputs = Annotated[
     str | None,
     typer.Option(
         metavar="MODULE:NAME",
-        help="Neighbouring inputs of any kind for --callable, instead of scores: a list of tuples (data, neighbour), or"
-        " a dict of them by name.",
+        help="Neighbouring inputs for --callable, instead of scores: a list of tuples (data, neighbour), or a dict from"
+        " names to such tuples.",
     ),
 ]
-_Runs = Annotated[str, typer.Option(metavar="N", help="How often to run it on each score vector.")]
-_FalseAlarm = Annotated[str, typer.Option(metavar="P", help="How likely a private mechanism may be accused.")]
+_Runs = Annotated[str, typer.Option(metavar="N", help="Number of runs on each score vector or input.")]
+_FalseAlarm = Annotated[str, typer.Option(metavar="P", help="Largest acceptable probability of a false alarm.")]
 _Rows = Annotated[
     bool, typer.Option("--rows", metavar="", help="Audit select_rows, which draws in batches, instead of select.")
 ]
@@ -67,8 +67,8 @@ VIOLATION = 1
 _MOST_RUNS = 10**10
 _HEADS = ("pair of neighbours", "epsilon\nat least", "one", "other", "failures")
 _MOST_OF_A_DESCRIPTION = 300
-_COLUMNS = "on the one and on the other, and the epsilon that follows. A failure is a run that raised an exception."
-_LONGEST_OF_OURS, _LONGEST_OF_YOURS = 5_000, 64  # ours take another road beyond 4,096 candidates
+_COLUMNS = "and the epsilon this implies. A failure is a run that raised an exception."
+_LONGEST_OF_OURS, _LONGEST_OF_YOURS = 5_000, 64  # ours use another algorithm above 4,096 candidates
 
 
 def audit(  # noqa: PLR0913 - typer makes an option of each argument
@@ -86,9 +86,9 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
     pmf: _Pmf = False,
     as_json: Json = False,
 ) -> None:
-    """Try to show that a mechanism is less private than it says.
+    """Try to show that a mechanism is less private than it claims.
 
-    It runs on neighbouring scores that have broken other implementations, or on --inputs of yours.
+    Runs it on neighbouring scores that have broken other implementations, or on your own --inputs.
     Exit code 0: no violation found, which proves nothing. 1: it violates epsilon. 2: bad input.
 
     Example: dpselect audit --mechanism permute-and-flip --epsilon 1
@@ -102,9 +102,11 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
         times = whole(least=100, most=_MOST_RUNS, runs=runs)
         audited = _audited(mechanism, function, promised, claim)
         if rows and mechanism is None:
-            raise InvalidValue("--rows belongs to --mechanism: a callable is run as it is")
+            raise InvalidValue("--rows needs --mechanism: leave it out with --callable")
         if inputs is not None and any((mechanism, pmf, sensitivity, monotonic, score_range)):
-            raise InvalidValue("--inputs belong to --callable alone, without --pmf and what is said of scores")
+            raise InvalidValue(
+                "--inputs needs --callable: leave out --mechanism, --pmf, --sensitivity, --monotonic and --score-range"
+            )
         if pmf:
             with busy("Comparing ..."):
                 result: Audit | PmfAudit = dpselect.audit.audit_pmf(audited, promised)
@@ -121,7 +123,7 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
 
 
 def _neighbours(inputs: str | None, epsilon: Fraction, claim: Claim, longest: int) -> dict[str, Any]:
-    """The neighbours to run on, as arguments of the audit."""
+    """The neighbours to run on, as keyword arguments of the audit."""
     if inputs is not None:
         return {"inputs": imported(inputs, "--inputs")}
     pairs = dpselect.audit.hard_pairs(epsilon, **claim.arguments(), longest=longest)
@@ -130,14 +132,14 @@ def _neighbours(inputs: str | None, epsilon: Fraction, claim: Claim, longest: in
 
 def _audited(mechanism: str | None, function: str | None, epsilon: Fraction, claim: Claim) -> Any:
     if (mechanism is None) == (function is None):
-        raise InvalidValue("give either --mechanism, one of ours, or --callable MODULE:NAME, one of yours")
+        raise InvalidValue("give either --mechanism or --callable MODULE:NAME, and not both")
     if mechanism is not None:
         return mechanism_class(mechanism)(epsilon, **claim.arguments())
     return imported(str(function), "--callable")
 
 
 def _run(audited: Any, epsilon: Fraction, arguments: dict[str, Any]) -> "Audit":
-    """The black-box audit, with a progress bar if somebody is watching."""
+    """Run the black-box audit, with a progress bar on a terminal."""
     with progress_bar("Auditing ...") as watch:
         return dpselect.audit.audit(audited, epsilon, **arguments, watch=watch)
 
@@ -145,13 +147,11 @@ def _run(audited: Any, epsilon: Fraction, arguments: dict[str, Any]) -> "Audit":
 def _print_text(result: "Audit | PmfAudit") -> None:
     print_line(result.verdict, "bold red" if result.violates else "bold green")
     if not result.violates:
-        print_line("This is no proof of privacy: only a violation can be proved.", "dim")
+        print_line("This does not prove privacy: an audit can only prove a violation.", "dim")
     print_table(_table(result))
     if isinstance(result, dpselect.audit.Audit):
         trials = min(finding.trials for finding in result.findings)
-        print_paragraph(
-            "", f"The last {trials:,} runs on each of two neighbours: how often an event happened {_COLUMNS}"
-        )
+        print_paragraph("", f"How often an event occurred in {trials:,} runs on each of the two neighbours, {_COLUMNS}")
         if result.violates:
             print_paragraph("The event:", _shortened(result.worst.description))
         else:
@@ -163,12 +163,12 @@ def _shortened(text: str) -> str:
 
 
 def _reach(noticeable: float) -> str:
-    """What an audit without a finding says of larger epsilons."""
+    """What an audit that found no violation could have found."""
     if math.isinf(noticeable):
-        return "nothing. With so few runs even a large violation stays unseen: give more --runs."
+        return "nothing. With so few runs, even a large violation would be missed: give more --runs."
     return (
-        f"an epsilon of {shown(noticeable)} shows about half of the time, a larger one mostly, if it does on these"
-        " scores and not in rare events only. To find smaller violations, give more --runs."
+        f"a true epsilon of {shown(noticeable)} would be flagged about half of the time, and a larger one usually, if"
+        " it shows on these inputs and not only in rare events. To find smaller violations, give more --runs."
     )
 
 

@@ -1,4 +1,4 @@
-"""`dpselect explore`: a local web page on which an epsilon is chosen by looking."""
+"""`dpselect explore`: a local web page on which you choose epsilon by looking at charts."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 _File = Annotated[
     str | None,
-    typer.Argument(metavar="SCORES.csv", help="Public or synthetic scores to begin with; - reads standard input."),
+    typer.Argument(metavar="SCORES.csv", help="Public or synthetic scores to start with; - reads standard input."),
 ]
-_Port = Annotated[str | None, typer.Option(metavar="P", help="The port of the page; a free one if not given.")]
-_NoBrowser = Annotated[bool, typer.Option("--no-browser", metavar="", help="Only print the address of the page.")]
+_Port = Annotated[str | None, typer.Option(metavar="P", help="Port of the page. Default: any free port.")]
+_NoBrowser = Annotated[
+    bool, typer.Option("--no-browser", metavar="", help="Print the address, but do not open the page.")
+]
 
 
 def explore(
@@ -28,10 +30,10 @@ def explore(
     column: Column = None,
     label: Label = None,
 ) -> None:
-    """Choose epsilon by looking: opens a page that only this machine can reach.
+    """Choose epsilon by eye, on a local web page that only this machine can reach.
 
-    Whoever sees the page sees the scores: give public or synthetic ones.
-    Needs the extra 'explore': starlette and uvicorn.
+    The page shows the scores, so give public or synthetic ones.
+    Needs the extra 'explore' (starlette and uvicorn).
 
     Example: dpselect explore public.csv
     """
@@ -43,14 +45,14 @@ def explore(
             if (missing.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
                 raise
             raise MissingExtra("the explorer needs starlette and uvicorn: pip install 'dpselect[explore]'") from None
-        first = None if file is None else _first(file, column, label)
+        first = None if file is None else _read_first(file, column, label)
         serve(first, chosen, browser=not no_browser, announce=_announce)
 
 
-def _first(file: str, column: str | None, label: str | None) -> "ScoreSet":
-    """The scores of the file."""
+def _read_first(file: str, column: str | None, label: str | None) -> "ScoreSet":
+    """Read the scores of the file."""
     from dpselect.explore.score_set import ScoreSet  # noqa: PLC0415
-    from dpselect.explore.sentences import file_words  # noqa: PLC0415 - only after the extra was found
+    from dpselect.explore.sentences import file_words  # noqa: PLC0415 - only once the extra is known to be installed
 
     candidates = read_scores(file, column=column, label=label)
     words = None if file == STANDARD_INPUT else file_words(file, column, label)
@@ -62,4 +64,4 @@ def _first(file: str, column: str | None, label: str | None) -> "ScoreSet":
 
 def _announce(address: str) -> None:
     print_line(f"The explorer: {address}", "bold")
-    print_line("Only this machine can reach it. Whoever sees the page sees the scores. Stop with Ctrl-C.", "dim")
+    print_line("Only this machine can reach it. Anyone who sees the page sees the scores. Press Ctrl-C to stop.", "dim")

@@ -1,7 +1,4 @@
-"""What `dpselect paper` prints.
-
-`dpselect paper`: every figure and number of the paper, beside what the paper prints.
-"""
+"""`dpselect paper`: reproduce every figure of the permute-and-flip paper, and check every number in it."""
 
 import json
 from dataclasses import asdict
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def print_text(report: "Report") -> None:
-    """Print what was made, which claims fail, and what is missing."""
+    """Print what was written, which claims fail, and what is missing."""
     unchecked = report.count(None)
     beyond = f", {unchecked} not checked" if unchecked else ""
     print_paragraph(
@@ -28,12 +25,12 @@ def print_text(report: "Report") -> None:
             print_paragraph("Fails:", f"{claim.where}: {claim.statement} Ours: {claim.ours}. {claim.remark}")
     if report.missing:
         names = ", ".join(plot.number for plot in report.missing)
-        print_paragraph("Missing:", f"{names}: {report.why_missing}. Give --data DIR; the report says how to get them.")
+        print_paragraph("Missing:", f"{names}: {report.why_missing}. Give --data DIR; the report explains how.")
     print_line(f"Report: {report.html}", "bold")
 
 
 def print_json(report: "Report") -> None:
-    """Print one JSON object."""
+    """Print the report as one JSON object."""
     content = {
         "report": str(report.html),
         "figures": [plot.name for plot in report.figures],
@@ -47,29 +44,29 @@ def print_json(report: "Report") -> None:
     typer.echo(json.dumps(content))
 
 
-_Points = Annotated[str, typer.Option(metavar="P", help="How many epsilons a curve of the linear programs has.")]
+_Points = Annotated[str, typer.Option(metavar="P", help="Number of epsilons on each curve from a linear program.")]
 
 
 def paper(*, out: Folder, data: Benchmark = None, points: _Points = "250", as_json: Json = False) -> None:
-    """Make every figure and check every claim of the permute-and-flip paper.
+    """Reproduce every figure of the permute-and-flip paper and check every claim.
 
-    Writes PNG, PDF and CSV of each figure, claims.csv, and report.html, which opens offline.
-    Takes about a minute. Needs the extra 'paper': matplotlib and pooch.
+    Writes each figure as PNG, PDF and CSV, and claims.csv and report.html, which works offline.
+    Takes about a minute. Needs the extra 'paper' (matplotlib and pooch).
 
     Example: dpselect paper --out report
 
     Example: dpselect paper --out report --data dpbench
     """
     with clean_errors():
-        report = _report(out, data, whole(least=2, most=10_000, points=points))
+        report = _write_report(out, data, whole(least=2, most=10_000, points=points))
     if as_json:
         print_json(report)
     else:
         print_text(report)
 
 
-def _report(out: str, data: str | None, points: int) -> "Report":
-    """The report, with a progress bar a stage if somebody is watching."""
+def _write_report(out: str, data: str | None, points: int) -> "Report":
+    """Write the report, with a progress bar for each stage on a terminal."""
     from dpselect.research.paper.reproduce import reproduce  # noqa: PLC0415 - the other commands start without SciPy
 
     with progress_bars() as watch:

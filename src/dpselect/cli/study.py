@@ -1,4 +1,4 @@
-"""`dpselect study`: permute-and-flip inside of larger mechanisms, beside the exponential mechanism."""
+"""`dpselect study`: compare permute-and-flip with the exponential mechanism inside larger mechanisms."""
 
 import json
 from dataclasses import asdict
@@ -13,41 +13,43 @@ from dpselect.cli.options import Benchmark, Folder, Json, whole
 if TYPE_CHECKING:
     from dpselect.research.studies.study import Study
 
-_Runs = Annotated[str, typer.Option(metavar="R", help="How often each mechanism runs on each case.")]
-_Seed = Annotated[str, typer.Option(metavar="S", help="Seed of the simulation: the same seed gives the same numbers.")]
+_Runs = Annotated[str, typer.Option(metavar="R", help="Number of runs of each mechanism on each case.")]
+_Seed = Annotated[str, typer.Option(metavar="S", help="Seed of the simulation. The same seed gives the same numbers.")]
 
 
 def study(
     *, out: Folder, data: Benchmark = None, runs: _Runs = "100", seed: _Seed = "1", as_json: Json = False
 ) -> None:
-    """Compare permute-and-flip and the exponential mechanism inside of larger mechanisms.
+    """Compare permute-and-flip with the exponential mechanism inside larger mechanisms.
 
-    MWEM, peeled top-k and stepwise feature selection, at equal pure epsilon, equal (epsilon, delta) and equal zCDP.
-    Writes study.csv and a figure (PNG, PDF) for each. A simulation on public data: nothing is private here.
-    Takes about three minutes. Needs the extra 'paper': matplotlib and pooch.
+    The mechanisms are MWEM, peeled top-k and stepwise feature selection.
+    They are compared at equal pure epsilon, equal (epsilon, delta) and equal zCDP.
+    Writes study.csv and a figure (PNG, PDF) for each. This is a simulation on public data; its results are not private.
+    Takes about three minutes. Needs the extra 'paper' (matplotlib and pooch).
 
     Example: dpselect study --out study --data dpbench
     """
     with clean_errors():
-        made = _made(out, data, whole(least=2, most=10**6, runs=runs), whole(least=1, most=10**9, seed=seed))
+        made = _run_study(out, data, whole(least=2, most=10**6, runs=runs), whole(least=1, most=10**9, seed=seed))
     if as_json:
         _print_json(made)
     else:
         _print_text(made)
 
 
-def _made(out: str, data: str | None, runs: int, seed: int) -> "Study":
-    """The study, with a progress bar if somebody is watching."""
-    from dpselect.research.studies.study import study as made  # noqa: PLC0415 - the other commands start without SciPy
+def _run_study(out: str, data: str | None, runs: int, seed: int) -> "Study":
+    """Run the study, with progress bars on a terminal."""
+    from dpselect.research.studies.study import study as run  # noqa: PLC0415 - the other commands start without SciPy
 
     with progress_bars() as watch:
-        return made(out, data, runs=runs, seed=seed, watch=watch)
+        return run(out, data, runs=runs, seed=seed, watch=watch)
 
 
 def _print_text(made: "Study") -> None:
     print_paragraph(
-        f"{made.runs:,} runs a case.",
-        "Better: the 95 % interval of the difference leaves out zero. That happens by chance in one case of twenty.",
+        f"{made.runs:,} runs per case.",
+        "A mechanism counts as better if the 95 % interval of the difference excludes zero. By chance alone, this"
+        " happens in one case of twenty.",
     )
     columns = ("cases", "permute-and-flip\nbetter", "exponential\nbetter", "median ratio of\nerrors, exp. / p&f")
     table = figure_table("study", "equal", *columns)
@@ -56,7 +58,7 @@ def _print_text(made: "Study") -> None:
         table.add_row(one.study, one.currency, *wins, shown(one.ratio, NEAREST))
     print_table(table)
     if made.why_missing:
-        print_paragraph("Missing:", f"what needs data: {made.why_missing}. Give --data DIR.")
+        print_paragraph("Missing:", f"the cases that need data: {made.why_missing}. Give --data DIR.")
     print_line(f"All numbers: {made.folder / 'study.csv'}", "bold")
 
 

@@ -1,1 +1,1 @@
-"""The probability mass function of each mechanism in float64, with its error bound. Never used to release an answer."""
+"""The probabilities of each mechanism in float64, with a derived error bound. No answer is ever drawn from them."""

@@ -1,22 +1,23 @@
-"""McKenna & Sheldon (2020), the probabilities of permute-and-flip, by an integral without cancellation.
+"""McKenna & Sheldon (2020): the probabilities of permute-and-flip, by an integral without cancellation.
 
-Expanding the product gives the second lemma of the paper's Appendix A, so with p_s = exp(-x_s)
+With p_s = exp(-x_s), the probability that the coin of candidate s shows heads,
 
     Pr[r] = p_r g(p_r),    g(p) = integral over [0, 1] of F(t) / (1 - p t) dt,    F(t) = prod_s (1 - p_s t).
 
-Every term is positive, g depends on p only, and F is an entire function of exponential type S = sum p_s.
+Expanding the product gives the second lemma of the paper's Appendix A. Every term is positive, g depends on p only, and
+F is an entire function of exponential type S = sum p_s.
 
-* F(t) <= exp(-S t), so the integral is cut at T = min(1, REACH / (S - 1)): what is left out is below e**-44 of g.
+* F(t) <= exp(-S t), so the integral is cut at T = min(1, REACH / (S - 1)). The rest is below e**-44 of g.
 * On [0, T] the integrand has exponential type at most REACH + 1 in t / T. Gauss-Legendre with 64 nodes integrates
   exp(a u), |a| <= 46, on the unit interval with an error below (a/4)**128 / 128! < 1e-75 relative to its largest value.
-* Candidates with p T <= 1/16 are cold. Their part of log F is -sum_j P_j t**j / j with power sums P_j = sum p**j, and
-  their g is the series sum_j p**j M_j with moments M_j = integral of F t**j. Cut where (1/16)**j (or T**j) times REACH
-  falls below 1e-17.
-* If S >= 16 REACH everybody is cold. Otherwise at most 16 S candidates are hot, and each distinct one is summed
+* Candidates with p T <= 1/16 are far (from the best). Their part of log F is -sum_j P_j t**j / j with power sums
+  P_j = sum p**j, and their g is the series sum_j p**j M_j with moments M_j = integral of F t**j. Both series are cut
+  where (1/16)**j (or T**j) times REACH falls below 1e-17.
+* If S >= 16 REACH, all candidates are far. Otherwise at most 16 S candidates are near, and each distinct one is summed
   directly, with 1 - p t = (1 - p) + p (1 - t), whose two terms are positive and accurate.
 
-Roundings: log F is a sum of terms of one sign with |log F| <= REACH + 1 where F matters, so F is within about 1e-14,
-and so is g. With the exponents' own rounding, p is within 3e-13 for p >= 1e-300; together below 1e-12.
+Roundings: log F is a sum of terms of one sign with |log F| <= REACH + 1 where F matters, so F and g have a relative
+error of about 1e-14. The rounding of the exponents adds 3e-13 to p for p >= 1e-300. The total is below 1e-12.
 """
 
 import itertools
@@ -28,75 +29,75 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Floats
-from dpselect.probability.grid import unit_grid
+from dpselect.probability.quadrature import unit_grid
 
 REACH = 45.0
-_COLD = 1 / 16
+_FAR = 1 / 16
 _NODES = 64
 _BLOCK = 2048
-# Fewer hot candidates than this are not worth sorting into distinct ones.
+# Up to this many near candidates, finding the distinct ones costs more than it saves.
 _FEW = 256
 
 
 def permute_and_flip_probabilities(exponents: Floats) -> Floats:
-    """Probabilities from exponents x_r = c (q* - q_r) >= 0, of which one is zero; linear time."""
+    """Probabilities from exponents x_r = c (q* - q_r) >= 0, of which one is zero, in linear time."""
     with np.errstate(under="ignore"):
-        heads = np.exp(-exponents)
-        hot, reach = _hot(heads)
-        warm = exponents[hot]
-        heads[hot] = 0.0  # what is left is cold
-        integrals = _integrals(heads, warm, reach)
-        for block in _blocks(heads):
+        coin_probabilities = np.exp(-exponents)
+        near, reach = _near(coin_probabilities)
+        near_exponents = exponents[near]
+        coin_probabilities[near] = 0.0  # only far candidates are left
+        integrals = _integrals(coin_probabilities, near_exponents, reach)
+        for block in _blocks(coin_probabilities):
             _apply_series(block, integrals.moments)
-        heads[hot] = (np.exp(-integrals.levels) * integrals.hot)[integrals.inverse]
-        return heads
+        coin_probabilities[near] = (np.exp(-integrals.levels) * integrals.near)[integrals.inverse]
+        return coin_probabilities
 
 
 def expected_visits(exponents: Floats) -> float:
-    """The expected length of the walk: the sum of g(p_r), because r is visited if no head arrives before it.
+    """The expected number of coins flipped: the sum of g(p_r), because r is visited if no head comes before it.
 
-    The exponents are c (b - q_r) >= 0; none need be zero, so that S may be below one and the integral is not cut. Cold
+    The exponents are c (b - q_r) >= 0. None need be zero, so S may be below one, and then the integral is not cut. Far
     candidates are summed by their power sums: sum_r sum_j p_r**j M_j = sum_j P_j M_j. All terms are positive, so the
-    relative error is that of the single g, below 1e-12. Linear time.
+    relative error is that of a single g, below 1e-12. Linear time.
     """
     with np.errstate(under="ignore"):
-        heads = np.exp(-exponents)
-        hot, reach = _hot(heads)
-        warm = exponents[hot]
-        heads[hot] = 0.0
-        integrals = _integrals(heads, warm, reach)
-        cold = heads.size - warm.size
-        series = np.concatenate([[cold], integrals.power_sums[: integrals.moments.size - 1]]) @ integrals.moments
-        return float(series + integrals.counts @ integrals.hot)
+        coin_probabilities = np.exp(-exponents)
+        near, reach = _near(coin_probabilities)
+        near_exponents = exponents[near]
+        coin_probabilities[near] = 0.0
+        integrals = _integrals(coin_probabilities, near_exponents, reach)
+        far = coin_probabilities.size - near_exponents.size
+        series = np.concatenate([[far], integrals.power_sums[: integrals.moments.size - 1]]) @ integrals.moments
+        return float(series + integrals.counts @ integrals.near)
 
 
 class _Integrals(NamedTuple):
-    """What all candidates' integrals are made of."""
+    """The parts of which the integrals of all candidates are composed."""
 
-    moments: Floats  # of the integral of F t**j
-    power_sums: Floats  # of the cold candidates' p**j, from j = 1
-    levels: Floats  # distinct exponents of hot candidates
-    inverse: npt.NDArray[np.intp] | slice  # which level each hot candidate has
-    counts: Floats  # how many have each level
-    hot: Floats  # g of each level
+    moments: Floats  # M_j, from j = 0
+    power_sums: Floats  # P_j of the far candidates, from j = 1
+    levels: Floats  # distinct exponents of near candidates
+    inverse: npt.NDArray[np.intp] | slice  # the level of each near candidate
+    counts: Floats  # the number of near candidates at each level
+    near: Floats  # g of each level
 
 
-def _hot(heads: Floats) -> tuple[npt.NDArray[np.intp], float]:
-    """The hot candidates, and where the integral is cut."""
-    total = float(heads.sum())
+def _near(coin_probabilities: Floats) -> tuple[npt.NDArray[np.intp], float]:
+    """The positions of near candidates, and the point T where the integral is cut."""
+    total = float(coin_probabilities.sum())
     reach = min(1.0, REACH / (total - 1)) if total > 1 + REACH else 1.0
-    return (heads > _COLD / reach).nonzero()[0], reach
+    return (coin_probabilities > _FAR / reach).nonzero()[0], reach
 
 
-def _integrals(heads: Floats, warm: Floats, reach: float) -> _Integrals:
-    """The integrals, from the p of cold candidates (zero in place of hot ones) and the exponents of hot ones."""
+def _integrals(far: Floats, near_exponents: Floats, reach: float) -> _Integrals:
+    """The integrals, from the p of far candidates (with zeros in place of near ones) and the exponents of near ones."""
     nodes, weights = unit_grid(_NODES)
-    terms = math.ceil(math.log(1e-17 / REACH) / math.log(min(_COLD, reach))) + 1
+    terms = math.ceil(math.log(1e-17 / REACH) / math.log(min(_FAR, reach))) + 1
     t_powers = _powers(reach * nodes, terms)
-    levels, inverse, counts = _distinct(warm)
+    levels, inverse, counts = _distinct(near_exponents)
     tails = -np.expm1(-levels)[:, np.newaxis] + np.exp(-levels)[:, np.newaxis] * (1 - reach * nodes)
     # Stacked so that NumPy adds the blocks' sums pairwise.
-    power_sums = np.stack([_powers(block, terms).sum(axis=1) for block in _blocks(heads)], axis=1).sum(axis=1)
+    power_sums = np.stack([_powers(block, terms).sum(axis=1) for block in _blocks(far)], axis=1).sum(axis=1)
     log_survival = counts @ np.log(tails) - power_sums / np.arange(1, terms + 1) @ t_powers
     weighted = np.exp(log_survival) * (reach * weights)
     moments = np.concatenate([[weighted.sum()], t_powers[:-1] @ weighted])
@@ -104,7 +105,7 @@ def _integrals(heads: Floats, warm: Floats, reach: float) -> _Integrals:
 
 
 def _apply_series(block: Floats, moments: Floats) -> None:
-    """Replace each p by p * sum_j p**j M_j, in place; element by element, so that equal candidates stay equal."""
+    """Replace each p by p * sum_j p**j M_j in place, element by element, so that equal candidates stay equal."""
     total = np.full_like(block, moments[-1])
     for moment in moments[-2::-1]:
         total *= block
@@ -112,11 +113,11 @@ def _apply_series(block: Floats, moments: Floats) -> None:
     block *= total
 
 
-def _distinct(warm: Floats) -> tuple[Floats, npt.NDArray[np.intp] | slice, Floats]:
-    """Distinct exponents, which of them each candidate has, and how many candidates each has."""
-    if warm.size <= _FEW:
-        return warm, slice(None), np.ones(warm.size)
-    levels, inverse, counts = np.unique(warm, return_inverse=True, return_counts=True)
+def _distinct(near_exponents: Floats) -> tuple[Floats, npt.NDArray[np.intp] | slice, Floats]:
+    """The distinct exponents, the index of the one that each candidate has, and the number of candidates with each."""
+    if near_exponents.size <= _FEW:
+        return near_exponents, slice(None), np.ones(near_exponents.size)
+    levels, inverse, counts = np.unique(near_exponents, return_inverse=True, return_counts=True)
     return levels, inverse, counts.astype(np.float64)
 
 
@@ -130,5 +131,5 @@ def _powers(values: Floats, terms: int) -> Floats:
 
 
 def _blocks(values: Floats) -> Iterator[Floats]:
-    """Views of consecutive values that fit the cache together with their powers."""
+    """Views of consecutive values, small enough that they fit the cache together with their powers."""
     return (values[start : start + _BLOCK] for start in range(0, values.size, _BLOCK))

@@ -1,21 +1,21 @@
 """McKenna & Sheldon (2020), Appendix "Report Noisy Max": its probabilities in linear time, for any scores.
 
-In units of the noise candidate r has the value v_r = -x_r, and with the Laplace density f and distribution F
+In units of the noise, candidate r has the value v_r = -x_r. With the Laplace density f and distribution function F,
 
     Pr[r] = integral of f(y - v_r) / F(y - v_r) G(y) dy,    G(y) = prod_s F(y - v_s),
 
 so that all candidates share one grid of y:
 
-* below v_r the ratio f / F is 1: that part of Pr[r] is the integral of G up to v_r, a cumulative sum;
-* above v_r it is sum_{j >= 1} (e**-(y - v_r) / 2)**j: that part is a sum over j of integrals of e**(-j y) G from v_r
-  on, cumulative sums from the other end;
+* below v_r the ratio f / F is 1, so that part of Pr[r] is the integral of G up to v_r, a cumulative sum;
+* above v_r it is sum_{j >= 1} (e**-(y - v_r) / 2)**j, so that part is a sum over j of integrals of e**(-j y) G from
+  v_r on, which are cumulative sums from the other end;
 * log G needs the count and the sum of the values above y, and power sums of e**(-j (y - v_s)) over those below, which
   are carried from panel to panel.
 
-All terms are positive. Panels are split at the values, where G has kinks, and are at most 1/2 wide: G is analytic
-there and 12 Gauss-Legendre points leave an error far below 1e-15. The series have ratio at most 1/2 and are cut at 60
-terms. The grid ends where G has come within e**-45 of 1, and starts where f G has fallen by as much. Roundings in log
-G, whose size is below 100 where G matters, leave a relative error near 1e-14, and 3e-13 from the exponents themselves.
+All terms are positive. Panels are split at the values, where G has kinks, and are at most 1/2 wide. G is analytic
+between kinks, so 12 Gauss-Legendre points leave an error far below 1e-15. The series have ratio at most 1/2 and are cut
+after 60 terms. The grid ends where G is within e**-45 of 1, and starts where f G has fallen by the same factor. |log G|
+is below 100 where G matters, so its roundings leave a relative error near 1e-14; the exponents themselves add 3e-13.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpselect._types import Floats
-from dpselect.probability.grid import unit_grid
+from dpselect.probability.quadrature import unit_grid
 
 REACH = 45.0
 _LOWEST = -745.0
-# Candidates this far below the best have probability zero in float64; nearer values keep all sums finite.
+# Candidates this far below the best have probability zero in float64. Capping their distance keeps all sums finite.
 _VANISHED = 1e5
 _TERMS = 60
 _NODES = 12
@@ -43,7 +43,7 @@ def noisy_max_probabilities(exponents: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Panels:
-    """The grid of y: panel i goes from edges[i] to edges[i + 1], its nodes are in row i."""
+    """The grid of y: panel i runs from edges[i] to edges[i + 1], and its nodes are in row i."""
 
     edges: Floats
     offsets: Floats  # y minus the panel's left edge
@@ -53,7 +53,7 @@ class Panels:
 
 
 def noisy_max_by_level(values: Floats, counts: Floats) -> Floats:
-    """The probability of a single candidate of each level; `counts` of them have each of the ascending values."""
+    """The probability of one candidate at each level. `counts` says how many candidates have each ascending value."""
     with np.errstate(under="ignore"):
         panels = _panels(values, float(counts.sum()))
         survival = np.exp(_log_survival(values, counts, panels)) * panels.weights
@@ -67,7 +67,7 @@ def noisy_max_by_level(values: Floats, counts: Floats) -> Floats:
 
 
 def _panels(values: Floats, size: float) -> Panels:
-    """Panels that end at every value that matters, and are at most _WIDTH wide."""
+    """Panels at most _WIDTH wide, with an edge at every value that matters."""
     lowest = max(float(values[0]), _LOWEST) - REACH
     steps = np.arange(lowest, float(values[-1]) + REACH + np.log(size) + _WIDTH, _WIDTH)
     edges = np.unique(np.concatenate([values[values > lowest], steps]))

@@ -31,7 +31,7 @@ _HUGE = 2.0**100
 
 
 def draw_prefixes(zeros: npt.NDArray[np.uint8], source: BitSource) -> Floats:
-    """The first 53 bits of each V, given that so many of them are zeros."""
+    """The first 53 bits of each V, given how many of them are leading zeros."""
     words = source.words(zeros.size, 64) >> np.uint64(64 - DEPTH)
     prefixes: Floats = (words >> zeros.astype(np.uint64)).astype(np.float64)
     return prefixes
@@ -40,7 +40,7 @@ def draw_prefixes(zeros: npt.NDArray[np.uint8], source: BitSource) -> Floats:
 def float_bounds(prefixes: Floats, exponents: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     """Bounds of ln T in float64. Exponents are within a relative 2**-50; beyond 2**100 only lower bounds."""
     doubt = MARGIN * (1 + exponents)
-    with np.errstate(over="ignore"):  # an exponent at the end of the floats: a warning would tell of it
+    with np.errstate(over="ignore"):  # an exponent at the end of the floats: a warning would reveal it
         low = exponents + _log_head(prefixes, sizes) - doubt
         high = exponents + _log_head(prefixes + 1, sizes) + doubt
     return low, np.where(exponents > _HUGE, np.inf, high)

@@ -1,15 +1,14 @@
-"""The exact coin: heads is U < exp(-exponent), U a uniform on [0, 1) whose bits are revealed on demand.
+"""The coin of McKenna & Sheldon (2020), Algorithm 1: heads is U < exp(-exponent), with bits of U revealed on demand.
 
-McKenna & Sheldon (2020), Algorithm 1, flip it for each candidate. A float64 filter on the first 40 bits or so decides
-almost always; an integer comparison at any depth decides the rest. No float decides an output: the filter answers only
-where its error bound leaves no doubt.
+U is uniform on [0, 1), and the coin is exact. A float64 filter on the first 40 bits or so decides almost always; an
+integer comparison at any depth decides the rest. No float decides an output: the filter answers only where its error
+bound leaves no doubt.
 
-Dughmi et al. (2017), a Bernoulli race: a coin U < exp(-near), given that U < exp(-near - further) does not hold.
-
-With a = exp(-near) and b = exp(-further) its probability is a (1 - b) / (1 - a b). Flip a: tails is tails. Otherwise
-flip b: tails is heads. Otherwise start over. A round ends with heads with probability a (1 - b) and with tails with
-probability 1 - a, so the quotient of the two is right, and so is everything. A round starts over with probability a b,
-which is that of the event that is known not to have happened.
+`coin_between` is a coin U < exp(-near), given that U < exp(-near - further) does not hold, by a Bernoulli race (Dughmi
+et al. 2017). With a = exp(-near) and b = exp(-further) its probability is a (1 - b) / (1 - a b). Flip a: tails is
+tails. Otherwise flip b: tails is heads. Otherwise start over. A round ends with heads with probability a (1 - b) and
+with tails with probability 1 - a, so the quotient of the two is right, and so is everything. A round starts over with
+probability a b, which is that of the event that is known not to have happened.
 """
 
 from fractions import Fraction
@@ -22,7 +21,7 @@ from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import scaled_exp
 
 # The filter's error bound, relative to the boundary exp(-x), x the computed exponent: x carries at most four
-# roundings (gap, rate, product, and one for scores that are no floats), so its error is below x * 2**-50.9, which is
+# roundings (gap, rate, product, and one for scores that are not floats), so its error is below x * 2**-50.9, which is
 # 2**-44.9 for x <= 64 and moves the boundary by the same relative amount. exp itself is within a few units in the last
 # place in every library that NumPy uses (glibc documents 1, NumPy's own vector code less than 4); we allow 256 of
 # them, 2**-44. Together below 2**-43. For x > 64 boundary and true value are both below 2**-92, far inside SLACK.

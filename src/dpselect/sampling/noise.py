@@ -69,7 +69,7 @@ def float_bounds(words: FirstWords, exponents: Floats, source: BitSource) -> tup
         least, most = (-np.log((prefixes + end) * 2.0 ** -(_FIRST_BITS + _FRESH_BITS)) for end in (1, 0))
     plus = words <= _SIZE_MASK
     doubt = MARGIN * (1 + exponents)
-    with np.errstate(over="ignore"):  # an exponent at the end of the floats: a warning would tell of it
+    with np.errstate(over="ignore"):  # an exponent at the end of the floats: a warning would reveal it
         low = np.where(exponents > HUGE, -np.inf, np.where(plus, least, -most) - exponents - doubt)
         return low, np.where(plus, most, -least) - exponents + doubt, prefixes
 

@@ -1,10 +1,10 @@
-"""A coin with a rational probability: a uniform integer below the denominator, compared with the numerator.
+"""Papernot & Steinke (2022), Definition 1: the number of runs of private tuning, drawn exactly.
 
-No float and no logarithm takes part, so there is nothing to filter.
+All draws are made of coins with rational probabilities: a uniform integer below the denominator, compared with the
+numerator. No float and no logarithm takes part, so there is nothing to filter.
 
-Papernot & Steinke (2022), Definition 1: the negative binomial distribution without its zero, drawn exactly.
-
-With shape h >= 0 and probability of stopping g the number K >= 1 has probabilities proportional to
+The negative binomial distribution without its zero. With shape h >= 0 and probability of stopping g the number K >= 1
+has probabilities proportional to
 
     (1 - g)**k * product over l = 1..k-1 of (l + h) / (l + 1);
 
@@ -14,11 +14,10 @@ before the m-th success have probabilities proportional to the same with m in pl
 with probability product (l + h) / (l + m). Coin by coin, so that a proposal that falls costs little: about 1/g coins
 for the logarithmic distribution, a few for each success and failure of the others.
 
-The Poisson distribution with a rational mean, drawn exactly from rational coins (rejection; Devroye 1986, II.3).
-
-With a mean a <= 1/2 the probabilities are proportional to a**k / k!: a geometric number, which has them proportional to
-a**k, is kept with probability 1/k!, and four of five are. A larger mean is a sum of independent numbers with means of
-at most one half. No exponential takes part: the normalising exp(-a) is never needed.
+The Poisson distribution with a rational mean, by rejection (Devroye 1986, II.3). With a mean a <= 1/2 the probabilities
+are proportional to a**k / k!: a geometric number, which has them proportional to a**k, is kept with probability 1/k!,
+and four of five are. A larger mean is a sum of independent numbers with means of at most one half. No exponential takes
+part: the normalising exp(-a) is never needed.
 """
 
 import math

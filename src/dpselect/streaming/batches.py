@@ -25,9 +25,9 @@ def stream_of(batches: Any) -> Iterator[Any]:
 
 
 def gathered(batches: Iterable[Any], columns: list[str], rows: int = ROWS) -> Iterator[Any]:
-    """The same rows in the same order, Arrow record batches of one schema as tables of at least so many rows.
+    """The same rows in the same order, Arrow record batches of one schema as tables of at least `rows` rows.
 
-    Only these columns wait, so that a wide table costs no memory. One that is missing is missed by whoever reads it.
+    Only these columns wait, so that a wide table costs no memory. The reader notices one that is missing.
     """
     waiting: list[Any] = []
     size = 0
@@ -59,6 +59,6 @@ def _narrowed(batch: Any, columns: list[str]) -> Any:
 
 
 def _table(batches: list[Any]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - whoever hands in a batch has it
+    import pyarrow as pa  # noqa: PLC0415 - a batch of Arrow comes with it
 
     return pa.Table.from_batches(batches)

@@ -123,7 +123,7 @@ def _pandas_writable(labels: Any) -> bool:
 
 
 def _arrow_writable(type_: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415 - whoever hands in an array has it
+    import pyarrow as pa  # noqa: PLC0415 - an array of Arrow comes with it
 
     if pa.types.is_dictionary(type_):
         return _arrow_writable(type_.value_type)

@@ -35,8 +35,8 @@ class Part:
     """What is kept of some candidates: the arrival of their first head, that head, and how many candidates there were.
 
     The exponent of the arrival is counted from a score of zero: it is -c m. `maximum` is the best score of all. `head`
-    is the position of the head, told if its label is `Unlabelled.POSITION`. `writable` tells whether a row of Arrow can
-    hold every label seen, whichever was drawn. Secret, all of it.
+    is the position of the head, the result if its label is `Unlabelled.POSITION`. `writable` says whether a row of
+    Arrow can hold every label seen, whichever was drawn. Secret, all of it.
     """
 
     arrival: Arrival
@@ -47,7 +47,7 @@ class Part:
     writable: bool = True
 
     def merged(self, later: "Part", draws: Draws) -> "Part":
-        """Return one part of the candidates of both; those of the later one come behind ours in position."""
+        """Return one part of the candidates of both; those of the later one come after ours in position."""
         winner, arrival = draws.earlier(self.arrival, later.arrival)
         chosen = (self, replace(later, head=self.candidates + later.head))[winner]
         return replace(
@@ -114,7 +114,7 @@ class Summary:
             self.update(_column(batch, scores), None if labels is None else _column(batch, labels))
 
     def merge(self, other: "Summary") -> "Summary":
-        """Return one summary of the candidates of both; those of the other come behind ours in position."""
+        """Return one summary of the candidates of both; those of the other come after ours in position."""
         if not isinstance(other, Summary):
             raise InvalidType(f"other must be a Summary, got {type(other).__name__}")
         if other._mechanism != self._mechanism:
@@ -157,7 +157,7 @@ def seen(  # noqa: PLR0913, PLR0917 - what is seen, by what, and how
     draws: Draws,
     steady: bool = False,
 ) -> Part:
-    """The part with a block of candidates behind it.
+    """The part with a block of candidates after it.
 
     A steady block is flipped against its own best score. Another one is flipped against the best score so far, if that
     is more: fewer candidates are hot, and a block without a head has none against any larger maximum either.

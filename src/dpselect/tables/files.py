@@ -197,7 +197,7 @@ def _format(path: Path) -> Format:
     if path.name.lower().endswith(_CSV_ENDINGS):
         return Format.CSV
     wrong = (
-        "this is not a Parquet file, whatever its name says"
+        "this is not a Parquet file, though its name says so"
         if path.name.lower().endswith(_PARQUET_ENDINGS)
         else ("this is neither Parquet nor named as CSV (.csv, .tsv, .txt, with or without .gz)")
     )
@@ -247,7 +247,7 @@ def _common_keys(paths: Sequence[Path], top: Path) -> tuple[str, ...]:
 
 
 def _value(written: str) -> str | None:
-    """The value that the name of a folder stands for; what is not UTF-8 behind its percent signs is missing."""
+    """The value that the name of a folder stands for; what does not decode to UTF-8 is missing."""
     if written in _MISSING:
         return None
     try:

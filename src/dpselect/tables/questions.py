@@ -7,7 +7,7 @@ An individual is a person (all rows with one value of the `person` column) or, w
 tables differ by one individual: added or removed ("add-remove"), or exchanged for another one ("replace").
 
 **Counts** (mode, top-k). The score of a candidate is the number of individuals that have it; a person counts once for
-each candidate, whatever the number of rows. Adding an individual raises some scores by one and lowers none: the
+each candidate, with any number of rows. Adding an individual raises some scores by one and lowers none: the
 sensitivity is one and the scores are monotonic. Exchanging one raises some by at most one and lowers others by at most
 one: the sensitivity is one, not monotonic. How many candidates an individual touches does not matter: a selection
 needs the largest change of a single score only.

@@ -75,6 +75,7 @@ def test_without_data_the_rest_is_made_and_the_report_says_so(tmp_path: Path, mo
     assert PAGE in page.links
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_two_runs_give_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpselect.research.paper.reproduce.FIGURES", FIGURES[:2])

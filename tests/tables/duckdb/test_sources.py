@@ -198,7 +198,10 @@ BAD_PATHS = {
     "missing": (lambda folder: folder / "nothing.csv", "there is no such file: check the path"),
     "no match": (lambda folder: f"{folder}/*.csv", "there is no such file"),
     "empty folder": (lambda folder: folder, "this folder has no CSV or Parquet file"),
-    "not Parquet": (lambda folder: saved(folder / "t.parquet", b"a,b\n"), "not a Parquet file, whatever its name says"),
+    "not Parquet": (
+        lambda folder: saved(folder / "t.parquet", b"a,b\n"),
+        "not a Parquet file, though its name says so",
+    ),
     "cut Parquet": (
         lambda folder: saved(folder / "t.parquet", parquet_bytes()[:200]),
         "this is not a complete Parquet file",

@@ -6,7 +6,6 @@ import math
 import re
 import subprocess
 import sys
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -289,83 +288,6 @@ def test_drawn_modes_fit_the_exact_probabilities():
     found = [answers.count("a"), answers.count("b")]
     assert_fits(found, [best, 1 - best])
     assert_rejected(found, [other, 1 - other], truth=[best, 1 - best])
-
-
-# Candidates that are a DataFrame.
-
-
-@pytest.mark.parametrize(
-    ("rows", "candidates", "absent"),
-    [
-        (pa.array(["a", "b", "a"]), ["a", "b"], "c"),
-        (pa.array([2**62, 7, 2**62]), [2**62, 7], -1),
-        (pa.array([0.1, -0.0, 0.1], pa.float32()), [0.1, 0.0], 0.25),
-        (pa.array([0.1, 5e-324, 0.1]), [0.1, 5e-324], 1e300),
-        (
-            pa.array([Decimal("1.50"), Decimal("2.00")] * 2)[:3],
-            [Decimal("1.5000"), Decimal("2.0000")],
-            Decimal("1.5001"),
-        ),
-        (pa.array([DAY, DAY.replace(day=2), DAY]), [DAY, DAY.replace(day=2)], DAY.replace(day=3)),
-        (pa.array([True, False, True]), [True, False], None),
-        (pa.array([NOON, NOON.replace(day=2), NOON], pa.timestamp("us", "UTC")), [NOON, NOON.replace(day=2)], None),
-    ],
-    ids=lambda x: str(x.type) if isinstance(x, pa.Array) else "",
-)
-def test_candidates_of_a_frame_are_compared_in_spark(rows, candidates, absent, session):
-    table = dpselect.open_table(pa.table({"x": rows}), engine="spark")
-    if table.columns["x"].kind.name == "ZONED":
-        candidates = [moment.replace(tzinfo=datetime.UTC) for moment in candidates]
-    listed = candidates if absent is None else [*candidates, absent]
-    frame = session.createDataFrame([(value,) for value in listed], ["candidate"])
-    found = table.columns["x"]
-    held = table._engine.candidates(frame, found)
-    counted_there = {
-        held.value(row["label"]): row["individuals"]
-        for row in table._engine.scores(found, held, table._who).toArrow().to_pylist()
-    }
-    assert counted_there == dict(zip(listed, [2, 1, 0], strict=False))
-    assert table.mode("x", candidates=frame, epsilon=100).value == candidates[0]
-
-
-def test_top_k_and_groups_of_candidates_of_a_frame(session):
-    rows = {"x": [1] * 300 + [2] * 200 + [3] * 100, "g": ["p", "q"] * 300, "who": list(range(600))}
-    frame = session.range(0, 1000)
-    table = opened(rows, "spark", person="who")
-    assert table.top_k("x", 3, candidates=frame, epsilon=100).value == [1, 2, 3]
-    assert table.group_by("g", groups=["q", "p"]).mode("x", candidates=frame, epsilon=100).value == {"q": 1, "p": 1}
-
-
-def test_the_digest_of_a_frame_is_that_of_its_set(session, tmp_path):
-    table = opened({"x": [1, 2]}, "spark")
-    column = table.columns["x"]
-    orders = [session.createDataFrame([(v,) for v in order], "v bigint") for order in ([1, 2, 3], [3, 1, 2], [1, 2, 4])]
-    first, same, other = (table._engine.candidates(frame, column) for frame in orders)
-    assert first.sha256 == same.sha256 != other.sha256
-    assert (len(first), repr(first)) == (3, "FrameValues(kind=<Kind.INTEGER: 'whole numbers'>, size=3)")
-
-
-@pytest.mark.parametrize(
-    ("candidates", "schema", "error", "words"),
-    [
-        ([], "v bigint", InvalidValue, "at least one value"),
-        ([(1,), (1,)], "v bigint", InvalidValue, "different values"),
-        ([(1,), (None,)], "v bigint", InvalidValue, "drop missing ones"),
-        ([("a",)], "v string", InvalidType, "candidates are text, but the column 'x' holds whole numbers"),
-        ([(1, 2)], "v bigint, w bigint", InvalidValue, "a DataFrame of one column, got 2"),
-    ],
-)
-def test_bad_frames_of_candidates_are_refused(candidates, schema, error, words, session):
-    with pytest.raises(error, match=words):
-        opened({"x": [1, 2]}, "spark").mode("x", candidates=session.createDataFrame(candidates, schema), epsilon=1)
-
-
-def test_floats_of_a_frame_must_be_finite(session):
-    for value in (math.nan, math.inf, -math.inf):
-        with pytest.raises(InvalidValue, match="finite numbers"):
-            opened({"x": [0.5]}, "spark").mode(
-                "x", candidates=session.createDataFrame([(value,)], "v double"), epsilon=1
-            )
 
 
 # The ledger is the same.

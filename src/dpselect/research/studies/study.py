@@ -1,8 +1,8 @@
 """From public data to a folder with the comparisons of both mechanisms: a table, a summary and a figure each.
 
 Two samples of errors are compared by their means, with Welch's (1947) confidence intervals at 95 percent. Each interval
-stands for itself: of twenty comparisons without any difference, one will look like a difference.
-A figure shows error against budget, with a row for each currency and a column for each data set.
+stands for itself: of twenty comparisons without any difference, one will look like a difference. A figure shows
+error against budget, with a row for each currency and a column for each data set.
 """
 
 import math

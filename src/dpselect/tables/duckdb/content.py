@@ -1,4 +1,4 @@
-"""A digest of the data that a question reads, by which a ledger tells a retry from the same request on other data.
+"""A digest of the data that a question reads, by which a ledger recognises a retry on the same data.
 
 Of files, all bytes are read. Of frames and relations, only the columns of the question, the person and the groups: the
 rows are taken as a set with repetitions, so their order does not matter, nor how many threads read them. A row becomes

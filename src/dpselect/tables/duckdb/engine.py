@@ -129,7 +129,7 @@ def _facts(source: str, expression: str, who: Individuals, *, item: str, join: s
 
 
 def is_limited(who: Individuals) -> bool:
-    """Whether people are kept in some of their groups only, by a secret salt that the statement then needs."""
+    """Whether people are kept in some of their groups only, by a random salt that the statement then needs."""
     return who.person is not None and who.groups is not None
 
 
@@ -142,9 +142,9 @@ def _kept(who: Individuals) -> str:
 
 
 def _kept_facts(groups: Groups) -> str:
-    """The facts of at most so many groups for each person.
+    """The facts of at most `max_groups` groups for each person.
 
-    The groups of a person are put in the order of a hash of a secret salt, the group and the person: random, and a
+    The groups of a person are put in the order of a hash of a random salt, the group and the person: random, and a
     matter of this person's own rows, whoever else is in the table. Privacy needs only the latter.
     """
     # By the engine's own hash, as not every moment that a column can hold can be written.
@@ -222,7 +222,7 @@ class DuckDBEngine:
 
 
 def _split(found: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """The number of the candidate at or before each value, and whether the value lies behind it."""
+    """The number of the candidate at or before each value, and whether the value lies after it."""
     if "item" not in found.column_names:
         return found["place"].to_numpy(), found["behind"].to_numpy() != 0
     item = found["item"].to_numpy()

@@ -1,15 +1,14 @@
-"""Expressions of DuckDB's SQL for the values of a column. None of them can fail on a row: what does not fit is NULL.
+"""DuckDB's SQL for the values of a column and for the lines of a CSV file. None of it can fail on a row.
 
-User's strings come in as quoted identifiers only; everything else is bound or registered. An expression that raised an
-error on some rows would tell that they are there.
+A value that does not fit is NULL: an expression that raised an error on some rows would reveal that they exist. Users'
+strings come in as quoted identifiers only; everything else is bound or registered.
 
-CSV files, line by line: one line is one row, and what is wrong with a line concerns that line only.
-
-A reader that lets a quotation mark run on into the next lines would let one odd field remove the rows of everybody
-behind it, and no sensitivity could bound that. So a value in quotation marks may hold delimiters and doubled quotation
-marks, but no line break. Lines that are not UTF-8, have another number of fields than the header or a quotation mark
-out of place, or have 65,536 bytes or more, are left out; what follows a unit separator (a control character) in a
-line is not read, and not counted. All columns are text: a type guessed from the rows would depend on them.
+One line of a CSV file is one row, and what is wrong with a line concerns that line only. A reader that lets a quotation
+mark run on into the next lines would let one odd field remove the rows of everybody after it, and no sensitivity could
+bound that. So a value in quotation marks may hold delimiters and doubled quotation marks, but no line break. Lines that
+are not UTF-8, have another number of fields than the header or a quotation mark out of place, or have 65,536 bytes or
+more, are left out; what follows a unit separator (a control character) in a line is not read, and not counted. All
+columns are text: a type guessed from the rows would depend on them.
 
 A line that is left out should not be seen by the time it takes, either. So its length is tested first, then by one
 automaton that it is well-formed and has as many fields as the header; only then is it taken apart.
@@ -111,7 +110,7 @@ def type_of_candidates(column: Column, kind: Kind) -> str:
 
 
 def place(column: Column, grid: Grid) -> str:
-    """Twice the number of the candidate at or before a value, plus one if the value lies behind it; else NULL."""
+    """Twice the number of the candidate at or before a value, plus one if the value lies after it; else NULL."""
     if grid.kind is Kind.FLOAT:
         return _place_of_float(column, grid)
     first, last, step = _in_units(column, grid)
@@ -274,10 +273,10 @@ def rows(
 ) -> str:
     """A query for the rows of CSV files, whose paths are bound to its parameter.
 
-    Names of folders are columns as well (`folders`, by what they are called) if a `join` behind the `option` has them.
+    Names of folders are columns as well (`folders`, by what they are called) if a `join` after the `option` has them.
     """
     # With this new_line, each carriage return and each line feed ends a line, wherever it stands, and what is empty
-    # between two of them is no row. DuckDB's own guess at CRLF would drop the row behind a doubled carriage return.
+    # between two of them is not a row. DuckDB's own guess at CRLF would drop the row after a doubled carriage return.
     whole = (
         "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1,"
         f" delim = '{_SEPARATOR}', quote = '', escape = '', new_line = '\\n',"
@@ -322,7 +321,7 @@ def _escaped(delimiter: str) -> str:
 
 
 def _unquoted(delimiter: str) -> str:
-    """The fields of a well-formed line: each is behind a delimiter, once there is one before the first."""
+    """The fields of a well-formed line: each follows a delimiter, once there is one before the first."""
     # The pattern has no group that must be traced, which makes it fast on long lines.
     fields = f"regexp_extract_all('{delimiter}' || line, '{_escaped(delimiter)}{_field(delimiter)}')"
     inside = "replace(field[3:-2], '\"\"', '\"')"

@@ -353,7 +353,7 @@ def _text(value: Any) -> str | None:
     """The text of an object; None if it is missing, or if its own methods fail."""
     try:
         kind = type(value)
-        if kind.__name__ in _MISSING or (issubclass(kind, float) and math.isnan(value)):
+        if kind.__name__ in _MISSING or (float in kind.__mro__ and math.isnan(value)):
             return None
         return str.encode(str(value)).decode()
     except Exception:

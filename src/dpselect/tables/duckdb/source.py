@@ -1,11 +1,9 @@
-"""The private folder in which DuckDB keeps the rows that do not fit into memory.
+"""Where DuckDB reads the rows of a table (files, frames, Arrow tables, relations), and where it spills them to disk.
 
-Each process has one folder below the system's temporary folder, which only its user can enter and which is removed when
-the process ends. A process that is killed leaves its folder behind, and the next one removes it: a process holds a lock
-on its folder as long as it lives, so a folder whose lock is free belongs to a dead one. `systemd-tmpfiles` also spares
-folders that are locked.
-
-Where DuckDB reads the rows of a table: files, data frames, Arrow tables, or another DuckDB relation.
+Rows that do not fit into memory go to a private folder. Each process has one below the system's temporary folder, which
+only its user can enter and which is removed when the process ends. A process that is killed does not remove its folder,
+and the next one removes it: a process holds a lock on its folder as long as it lives, so a folder whose lock is free
+belongs to a dead one. `systemd-tmpfiles` also spares folders that are locked.
 """
 
 import glob
@@ -277,7 +275,7 @@ class Relation:
 
 
 def source_of(source: Any) -> Source:
-    """The rows of whatever the user gave."""
+    """The rows of what the user gave."""
     if isinstance(source, (str, Path)):
         return Files(files_of(str(source)))
     if isinstance(source, duckdb.DuckDBPyRelation):

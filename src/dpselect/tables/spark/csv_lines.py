@@ -1,6 +1,6 @@
-"""The DuckDB inside of a worker, and text that arrives there as bytes: what is no UTF-8 is a missing value.
+"""CSV files in Spark, line by line by the rules of the DuckDB engine: a task reads the lines that start in its bytes.
 
-CSV files in Spark, line by line by the rules of `lines`: each task reads the lines that start in its own bytes.
+A worker has a DuckDB of its own. Text arrives there as bytes, and what is not UTF-8 is a missing value.
 """
 
 import gzip
@@ -110,7 +110,7 @@ class LineReader:
 def lines_in(range_: Range) -> Iterator[list[bytes]]:
     """The lines that start in a range, in blocks, without the file's first line, which is the header.
 
-    A line starts behind the end of another one. So the line at the first byte belongs to this range only if the byte
+    A line starts after the end of another one. So the line at the first byte belongs to this range only if the byte
     before it ends a line; the last line is read to its end, wherever that is.
     """
     opener: Callable[[str, Any], Any] = gzip.open if range_.stop is None else open
@@ -132,7 +132,7 @@ def lines_in(range_: Range) -> Iterator[list[bytes]]:
 
 
 def _behind_first_end(file: IO[bytes], start: int) -> int:
-    """Move behind the first end of a line at or behind the byte before `start`, and return where that is.
+    """Move past the first end of a line at or after the byte before `start`, and return where that is.
 
     The header, which only the range at zero has, ends with a line feed.
     """

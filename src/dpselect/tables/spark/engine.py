@@ -1,7 +1,7 @@
 """Spark counts, on as many machines as it has: no row reaches this process, and of a selection three numbers do.
 
 Scores stay where Spark has counted them. Each partition of the candidates becomes a summary on its worker, and the
-summaries are merged here, exactly (`mechanisms.summary`).
+summaries are merged here, exactly (`streaming.summary`).
 """
 
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ def _peeled(scores: DataFrame, k: int, mechanism: PermuteAndFlip) -> list[list[A
 
 
 def _split(items: pa.ChunkedArray) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """The number of the candidate at or before each value, and whether the value lies behind it."""
+    """The number of the candidate at or before each value, and whether the value lies after it."""
     if pa.types.is_int64(items.type):
         item = items.to_numpy()
         return (item >> 1).astype(np.uint64), (item & 1).astype(bool)

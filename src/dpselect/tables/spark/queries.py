@@ -102,7 +102,7 @@ def _natively(name: str) -> Expression:
 
 
 def typed(name: str, column: Column) -> str:
-    """The expression that gives a column the type in which DuckDB expects it, behind its way through Spark."""
+    """The expression that gives a column the type in which DuckDB expects it, after its way through Spark."""
     return f"TRY_CAST({name} AS {column.type})" if column.kind is Kind.INTEGER else name
 
 
@@ -150,7 +150,7 @@ def standing(found: DataFrame, who: Individuals) -> DataFrame:
 
 
 def kept_facts(found: DataFrame, groups: Groups) -> DataFrame:
-    """The facts of at most so many groups for each person.
+    """The facts of at most `max_groups` groups for each person.
 
     The groups of a person are put in the order of a hash of a salt, the group and the person: random, and a matter of
     this person's own rows, whoever else is in the table. Privacy needs only the latter, so the salt need not be secret;

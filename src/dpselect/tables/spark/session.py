@@ -80,9 +80,9 @@ def _name(session: "SparkSession") -> str:
 
 
 def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What tells the version of dpselect in a worker, or nothing if all that runs there cannot be imported.
+    """A function that returns a worker's version of dpselect, or nothing if what runs there cannot be imported.
 
-    A function inside of another is sent as its code; one of this module would be sent as a name of dpselect.
+    A function inside another one is sent as its code; one of this module would be sent as a name of dpselect.
     """
 
     def version(batches: Iterator[Any]) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Where Spark finds the rows of a table: its own DataFrames, Parquet and CSV files, or whatever DuckDB can read here.
+"""Where Spark finds the rows of a table: its own DataFrames, Parquet and CSV files, or what DuckDB can read here.
 
 Columns are described in DuckDB's types, so that schemas, checks and errors are those of the other engine.
 """
@@ -142,7 +142,7 @@ class LocalRows:
 
 
 def rows_of(source: Any) -> Rows:
-    """The rows of whatever the user gave."""
+    """The rows of what the user gave."""
     if isinstance(source, DataFrame):
         if source.isStreaming:
             raise InvalidType("source is a stream, which has no end to count to: write it to a table first")

@@ -1,6 +1,6 @@
 """What runs in Python on Spark's workers: values become keys, and scores become summaries.
 
-The values are read by the very expressions of the DuckDB engine, in a DuckDB inside of the worker, so that both engines
+The values are read by the very expressions of the DuckDB engine, in a DuckDB inside the worker, so that both engines
 read a text, a float or a date alike. The summaries draw from the worker's own operating system: what is sent here holds
 public parameters and no randomness. A failure says nothing of the rows, as Spark writes it into its logs.
 """

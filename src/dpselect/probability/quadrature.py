@@ -9,6 +9,6 @@ from dpselect._types import Floats
 
 @cache
 def unit_grid(count: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of `count` points on [0, 1]."""
+    """The nodes and weights of Gauss-Legendre quadrature with `count` points on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / weights.sum()
