@@ -149,5 +149,5 @@ def test_a_terminal_gets_progress_on_standard_error() -> None:
     shown = os.read(reader, 10_000)
     os.close(writer)
     os.close(reader)
-    assert b"Making a hospital" in shown
+    assert b"Generating the table" in shown
     assert b"Making" not in done.stdout

@@ -54,7 +54,7 @@ BAD_FILES = {
     "missing": (f"a,{PRIVATE}\nb,\n", "score on line 2 is missing"),
     "one candidate": (f"{PRIVATE}\n", "candidates must be a whole number from 2"),
     "beyond floats": (f"1\n{PRIVATE}e400\n", "the scores differ by more than a float can hold"),
-    "wide": (f"a,b,{PRIVATE}\n", "name the score column of the header with --column"),
+    "wide": (f"a,b,{PRIVATE}\n", "name the score column with --column"),
 }
 
 
