@@ -19,7 +19,7 @@ from pathlib import Path
 from duckdb import DuckDBPyConnection
 
 from dpselect.cli import main
-from dpselect.cli.tables import bound, distance, public_list
+from dpselect.cli.tables import public_list, range_end, range_step
 from dpselect.errors import DPSelectError
 from dpselect.score_files import read_scores
 from dpselect.tables.candidates import Values
@@ -86,9 +86,9 @@ def candidate_list(data: bytes) -> None:
     with one_line_errors():
         assert public_list(text, column, "--candidates")
     with one_line_errors():
-        bound(text, column, "--lower")
+        range_end(text, column, "--lower")
     with one_line_errors():
-        distance(text, column)
+        range_step(text, column)
 
 
 def table_lines(data: bytes) -> None:

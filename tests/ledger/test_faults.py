@@ -91,7 +91,7 @@ def test_a_file_of_something_else(path: Path, content: bytes) -> None:
 def test_an_empty_file_is_a_ledger_that_lost_its_content(path: Path) -> None:
     """To SQLite it is a new database: a truncated ledger would come back with its whole budget."""
     path.touch()
-    refuses(path, LedgerCorrupt, "the file is empty: it is no ledger, or it lost its content")
+    refuses(path, LedgerCorrupt, "the file is empty: it is not a ledger, or it lost its content")
     assert path.stat().st_size == 0
 
 
