@@ -1,16 +1,16 @@
-"""Numbers as exact rationals and as text: what a float, a Decimal or a decimal string says, to the last bit.
+"""Numbers as exact rationals and as text: the precise value of a float, a Decimal or a decimal string.
 
-A number in writing is read here and nowhere else. With white space around it stripped, it is
+Text is parsed as a number here and nowhere else. After stripping white space, a number is
 
   * an optional sign, ASCII digits with an optional point, and an optional exponent: 12, -0.5, .5, 1e-3; or
   * a quotient of two whole numbers: 1/3.
 
-Python's own readers take more: they skip underscores and know the digits of every script, so that 0_1 would be 1.
+Python's own parsers accept more: they skip underscores and accept the digits of every script, so 0_1 would be 1.
 
-Length is limited, and checked before any work that grows with its square: a number of a million digits would take
+The length is limited, and checked before any work that is quadratic in it: a number of a million digits would take
 minutes to convert.
 
-A number is written exactly (`exact_text`, and as Python code `shortest_text`), or with a few digits that are rounded to
+A number is written exactly (`exact_text`, or `shortest_text` for Python code), or with a few digits rounded to
 the safe side (`rounded_up_text`, `rounded_down_text`, `shown`).
 """
 
@@ -39,7 +39,7 @@ LARGEST_EXPONENT = 4_000
 # The most bits of a numerator or denominator: 19,728 digits. A float of any size has fewer, also one of 128 bits.
 LONGEST = 2**16
 _DECIMAL_DIGITS = 30
-_LARGEST_PLAIN = 10**15  # a whole number below this is written in digits
+_LARGEST_PLAIN = 10**15  # a whole number below this is written without an exponent
 _FEW_DIGITS = Context(prec=LARGEST_EXPONENT + 1, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Rounded])
 
 _WHOLE = r"[+-]?[0-9]+"
@@ -58,7 +58,7 @@ class NotFinite(ValueError):
 
 
 class TooLong(NotFinite):
-    """The number has more digits than we compute with."""
+    """The number has more digits than are supported."""
 
 
 def rational(number: Any) -> Fraction:
@@ -84,7 +84,7 @@ def rational(number: Any) -> Fraction:
 
 
 def _quotient(numerator: int, denominator: int, known: Fraction | None = None) -> Fraction:
-    """The quotient, which may be known already, of two whole numbers that are not too long."""
+    """The quotient of two integers of limited length, cached."""
     if max(numerator.bit_length(), denominator.bit_length()) > LONGEST:
         raise TooLong
     return Fraction(numerator, denominator) if known is None else known
@@ -106,7 +106,7 @@ def rational_from_text(text: str) -> Fraction:
 
 
 def decimal_from_text(text: str) -> Decimal:
-    """The number that a text says, without quotients.
+    """The number that a text represents; quotients are not accepted.
 
     >>> decimal_from_text(" 1e-3 ")
     Decimal('0.001')
@@ -123,7 +123,7 @@ def decimal_from_text(text: str) -> Decimal:
 
 
 def number_from_text(text: str) -> int | Decimal:
-    """An int for digits alone, else a Decimal; never a float, which would round.
+    """An int for plain digits, otherwise a Decimal; never a float, which would round.
 
     >>> number_from_text("9007199254740993"), number_from_text("0.1")
     (9007199254740993, Decimal('0.1'))
@@ -134,7 +134,7 @@ def number_from_text(text: str) -> int | Decimal:
 
 def _rational_from_decimal(number: Decimal) -> Fraction:
     _check_length(number)
-    return Fraction(number) if number else Fraction(0)  # which could be written as 0e999999999
+    return Fraction(number) if number else Fraction(0)  # a zero may be written as 0e999999999
 
 
 def _check_length(number: Decimal) -> None:
@@ -145,7 +145,7 @@ def _check_length(number: Decimal) -> None:
 
 
 def has_few_digits(number: Decimal) -> bool:
-    """Whether a finite Decimal has no more digits than we compute with, found without looking at each.
+    """Whether a finite Decimal has at most the supported number of digits, found without reading them all.
 
     >>> has_few_digits(Decimal("0.1")), has_few_digits(Decimal("0." + "1" * 10**6))
     (True, False)
@@ -158,7 +158,7 @@ def has_few_digits(number: Decimal) -> bool:
 
 
 def exact_text(number: Fraction) -> str:
-    """A text that says exactly this number: a decimal of at most 30 digits where there is one, else a quotient.
+    """The exact number as text: a decimal of at most 30 digits if there is one, otherwise a quotient.
 
     >>> exact_text(Fraction(1, 10)), exact_text(Fraction(1, 3)), exact_text(Fraction(10**40))
     ('0.1', '1/3', '1e+40')
@@ -170,7 +170,7 @@ def exact_text(number: Fraction) -> str:
 
 
 def shortest_text(number: Fraction) -> str:
-    """Python's shortest code that our own parameters read back as exactly this number.
+    """The shortest Python expression that our own parameters read back as exactly this number.
 
     A float stands for its binary value. Any other number is a quoted decimal or quotient.
 
@@ -186,7 +186,7 @@ def shortest_text(number: Fraction) -> str:
 
 
 def rounded_up_text(number: Fraction, digits: int = 6) -> str:
-    """A decimal text of at most `digits` digits that is not below the number.
+    """The number as decimal text with at most `digits` digits, rounded up.
 
     >>> rounded_up_text(Fraction(1, 3)), rounded_up_text(Fraction(1, 8))
     ('0.333334', '0.125')
@@ -195,7 +195,7 @@ def rounded_up_text(number: Fraction, digits: int = 6) -> str:
 
 
 def rounded_down_text(number: Fraction, digits: int = 6) -> str:
-    """A decimal text of at most `digits` digits that is not above the number.
+    """The number as decimal text with at most `digits` digits, rounded down.
 
     >>> rounded_down_text(Fraction(1, 3)), rounded_down_text(Fraction(1, 8))
     ('0.333333', '0.125')
@@ -209,7 +209,7 @@ def _decimal_text(number: Fraction, context: Context) -> str:
 
 
 def float_near(number: Fraction) -> float:
-    """The nearest float; infinite beyond the largest float instead of an error."""
+    """The nearest float. It is infinite, not an error, beyond the largest float."""
     try:
         return float(number)
     except OverflowError:
@@ -234,19 +234,19 @@ NONE = "-"
 
 
 def shown(number: float | None, rounding: str = UP, digits: int = 4) -> str:
-    """The number with at most `digits` digits, rounded up by default; a dash for what is not a finite number.
+    """The number with at most `digits` digits, rounded up by default; a dash for NaN and infinities.
 
     >>> shown(27.6310211), shown(27.6310211, DOWN), shown(0.1), shown(123456.7), shown(None)
     ('27.64', '27.63', '0.1', '123,500', '-')
     """
     if number is None or not math.isfinite(number):
         return NONE
-    # Eleven digits first: what is above 0.1 by roundings alone is meant to be 0.1, not 0.1001.
+    # Eleven digits first: a value that exceeds 0.1 only by rounding errors is shown as 0.1, not as 0.1001.
     context = Context(prec=digits, rounding=rounding)
     rounded = context.plus(Decimal(f"{number:.11g}")).normalize()
     return f"{rounded:,f}" if not rounded or -3 <= rounded.adjusted() < 12 else f"{rounded:e}"
 
 
 def finite(number: float) -> float | None:
-    """The number as JSON has it: null for NaN and infinities."""
+    """The number for JSON: None for NaN and infinities."""
     return number if math.isfinite(number) else None

@@ -1,4 +1,4 @@
-"""Modules that were documented and have moved: their old names still work, with a DeprecationWarning."""
+"""Documented modules that have moved. Their old names still work, with a DeprecationWarning."""
 
 import sys
 import warnings
@@ -19,7 +19,7 @@ _NEW_HOMES = {
 
 
 class _OldHomes(MetaPathFinder, Loader):
-    """Fills a module of the old name with the names of the new one."""
+    """Fills a module with the names of the module at its new place."""
 
     def find_spec(
         self,
@@ -27,13 +27,13 @@ class _OldHomes(MetaPathFinder, Loader):
         path: Sequence[str] | None = None,  # noqa: ARG002 - part of the protocol
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        """Return how to load a module that has moved; None for any other."""
+        """Return a loader spec for a module that has moved; None for any other module."""
         if fullname not in _NEW_HOMES:
             return None
         return ModuleSpec(fullname, self, is_package=any(name.startswith(f"{fullname}.") for name in _NEW_HOMES))
 
     def exec_module(self, module: ModuleType) -> None:
-        """Copy the names."""
+        """Copy the names from the new module, and warn."""
         home = _NEW_HOMES[module.__name__]
         warnings.warn(f"{module.__name__} is now {home}", DeprecationWarning, stacklevel=2)
         names = vars(import_module(home))

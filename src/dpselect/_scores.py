@@ -1,7 +1,7 @@
-"""Scores as the user gave them, at their exact value: never through a common type that rounds.
+"""Read scores at their exact values, never through a common type that rounds.
 
-A vector of scores becomes a native NumPy array of integers or floats where one holds every score exactly, and a list
-of Fractions where none does. Nothing here puts a score into a message.
+A vector of scores becomes a native NumPy array of integers or floats if one holds every score exactly, and a list
+of Fractions otherwise. No message contains a score.
 """
 
 import math
@@ -32,7 +32,7 @@ def not_finite() -> InvalidValue:
 
 
 def as_vector(scores: Any) -> Vector:
-    """One score per candidate, exactly."""
+    """The exact scores, one per candidate."""
     return _guarded(_vector, scores)
 
 
@@ -42,12 +42,12 @@ def as_rows(scores: Any) -> Array | list[Vector]:
 
 
 def copied(vector: Vector) -> Vector:
-    """The scores as they are now, which nobody else can change. Fractions are our own already."""
+    """A copy of the scores that nobody else can change. Lists of Fractions are already our own."""
     return np.array(vector) if isinstance(vector, np.ndarray) else vector
 
 
 def _guarded(read: Callable[[Any], _Read], scores: Any) -> _Read:
-    """What `read` makes of the scores. Whatever a foreign object raises might quote them, and is not even a context."""
+    """Call `read`, replacing any foreign exception: its message or its context might quote a score."""
     try:
         return read(scores)
     except (DPSelectError, MemoryError):
@@ -88,7 +88,7 @@ def _rows(scores: Any) -> Array | list[Vector]:
 
 
 def _rows_from_frame(frame: Any) -> Array | list[Vector]:
-    """Column by column, because the frame's own common type would round integers next to floats."""
+    """The rows, read column by column, because the frame's common type would round integers next to floats."""
     if not frame.shape[0]:
         return np.empty((0, 1))
     columns = [as_vector(column) for column in _columns(frame)]
@@ -152,15 +152,15 @@ def _vector_from_array(array: Array) -> Vector:
 
 
 def _native(array: Array) -> Array | None:
-    """The array in a native type of at most 64 bits that holds it exactly; None where only Fractions do."""
+    """The array in a native type of at most 64 bits that holds it exactly; None if only Fractions do."""
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "b":
-        return array.astype(np.uint8)  # a view would count a True that is stored as 255 as that
+        return array.astype(np.uint8)  # a view would read a True that is stored as 255 as 255
     if kind in "iu" or (kind == "f" and size <= 8):
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if kind in "fO":
         return None
-    # Only the kind: the width of a text is that of the longest score.
+    # Only the kind: the width of a text type reveals the length of the longest score.
     raise InvalidType(f"scores must be numbers, got an array of {array.dtype.type.__name__}: {_KINDS}")
 
 
@@ -185,20 +185,20 @@ def _vector_from_integers(scores: list[int]) -> Vector:
 
 
 def _vector_from_rationals(scores: list[Fraction]) -> Vector:
-    """Floats where all are exactly floats of moderate size; Fractions otherwise."""
+    """Floats if every value is exactly a float of moderate size; Fractions otherwise."""
     if all(_is_plain_float(score) for score in scores):
         return np.array([float(score) for score in scores])
     return scores
 
 
 def as_lengths(lengths: Any, count: int) -> npt.NDArray[np.uint64]:
-    """How many candidates share each of `count` scores. Lengths are secret, as they may follow from the data."""
+    """The number of candidates that share each of `count` scores. Lengths are secret: they may depend on the data."""
     wrong_type = "lengths must be whole numbers below 2**64: give the number of candidates of each run"
     try:
         vector = as_vector(lengths) if not hasattr(lengths, "__len__") or len(lengths) else np.empty(0, np.int64)
-    except (InvalidType, InvalidValue):  # which speak of scores
+    except (InvalidType, InvalidValue):  # their messages are about scores
         raise InvalidType(wrong_type) from None
-    vector = copied(vector)  # so that nobody changes it between the checks and its use
+    vector = copied(vector)  # nobody may change it between the checks and its use
     if len(vector) != count:
         raise InvalidValue("lengths must have one length for each score: give both the same number of entries")
     if not isinstance(vector, np.ndarray) or vector.dtype.kind not in "iu":
@@ -216,7 +216,7 @@ def exact_scores(scores: Any) -> list[Fraction]:
 
 
 def losses(scores: Vector) -> npt.NDArray[np.float64]:
-    """How far each score is below the best, in float64, each rounded once; infinite beyond the largest float."""
+    """The distance of each score from the best in float64, rounded once; infinite beyond the largest float."""
     if isinstance(scores, list):
         best = max(scores)
         return np.array([float_near(best - score) for score in scores])
@@ -232,7 +232,7 @@ def losses(scores: Vector) -> npt.NDArray[np.float64]:
 
 
 def over_common_denominator(scores: list[Fraction]) -> tuple[Array, int] | None:
-    """The scores as int64 over one denominator, as prices and other decimals are; None where that does not fit."""
+    """The scores as int64 over a common denominator, as for prices and other decimals; None if they do not fit."""
     denominator = 1
     for different in {score.denominator for score in scores}:
         denominator = math.lcm(denominator, different)

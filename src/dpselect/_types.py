@@ -1,4 +1,4 @@
-"""Names of types that the whole package uses."""
+"""Type aliases that the whole package uses."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Octets = npt.NDArray[np.uint8]
 Lengths = npt.NDArray[np.uint64]
-# The same type, by what it holds.
+# The same type, named after its content.
 Integers = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]

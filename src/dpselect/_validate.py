@@ -1,6 +1,6 @@
-"""Checks at the door: public parameters by keyword, which is the name that a message shows, and foreign calls.
+"""Checks of public parameters, passed by the keyword that messages show, and of calls to foreign code.
 
-A foreign call is one of a user's or an engine's code, whose errors may quote the data (`withheld`).
+Foreign code is that of a user or an engine. Its errors may quote the data and are replaced (`withheld`).
 """
 
 from collections.abc import Callable
@@ -50,8 +50,8 @@ def _number(name: str, value: Any, wanted: str) -> Fraction:
 
 
 def _as_text(wrong: str) -> str:
-    """A hint how to write the number. We do not guess whether '1,000' means 1 or 1000."""
-    with_comma = "write 0.1, with a point, and thousands without a separator"
+    """A hint on how to write the number. We do not guess whether '1,000' means 1 or 1000."""
+    with_comma = "write 0.1 with a decimal point, and no thousands separators"
     return with_comma if "," in wrong else "write it as 0.1, 1e-3 or 1/3"
 
 
@@ -66,7 +66,7 @@ def _too_long(name: str) -> InvalidValue:
 
 
 def finite(**parameter: Any) -> Fraction:
-    """The exact value of a finite number of either sign that has not too many digits."""
+    """The exact value of a finite number of either sign with a limited number of digits."""
     [(name, value)] = parameter.items()
     try:
         number = rational(value)
@@ -81,7 +81,7 @@ def finite(**parameter: Any) -> Fraction:
 
 
 def _short(value: Any) -> str:
-    """The beginning of a public value's text."""
+    """The beginning of the text of a public value."""
     try:
         return repr(value)[:40]
     except ValueError:  # an int with more digits than Python prints
@@ -89,7 +89,7 @@ def _short(value: Any) -> str:
 
 
 def boolean(**parameter: Any) -> bool:
-    """True or False, nothing that merely looks like it."""
+    """True or False, and nothing that merely behaves like one of them."""
     [(name, value)] = parameter.items()
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidType(f"{name} must be True or False, got {type(value).__name__}")
@@ -111,7 +111,7 @@ def count(**parameter: Any) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         raise InvalidType(f"{name} must be an integer, got {type(value).__name__}")
     number = int(value)
-    if abs(number) > _LARGEST:  # before anything is made of it that a message could show
+    if abs(number) > _LARGEST:  # checked first, so that no message prints the digits
         raise _too_long(name)
     if number < 0:
         raise InvalidValue(f"{name} must be >= 0, got {_short(value)}")
@@ -135,7 +135,7 @@ def withheld(
     """What a call returns, or this error where it raises a foreign one, which may quote the data.
 
     An error that is raised while another is handled keeps it as its context, also with `from None`. So this one is
-    raised after the handler. Errors of this package pass.
+    raised after the handler. Errors of this package pass through.
     """
     try:
         return call()

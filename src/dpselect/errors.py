@@ -1,7 +1,7 @@
 """The errors of dpselect. A message names the parameter, the rule and the remedy; never a score.
 
-The command line ends with the exit code of an error's kind: 3 for `BudgetExceeded`, 4 for a `LedgerError`, 5 for
-`MissingExtra`, 6 for `EngineFailure`, and 2 for bad input, which includes a ledger with another budget or
+The command line exits with a code for each kind of error: 3 for `BudgetExceeded`, 4 for `LedgerError`, 5 for
+`MissingExtra`, 6 for `EngineFailure`, and 2 for bad input, which includes a ledger with a different budget or
 privacy unit, and a request id that was used for something else.
 """
 
@@ -11,19 +11,19 @@ class DPSelectError(Exception):
 
 
 class InvalidValue(DPSelectError, ValueError):
-    """A parameter has the right type and a value outside its domain."""
+    """A parameter has the right type, but its value is not allowed."""
 
 
 class ScoresChanged(InvalidValue):
-    """The scores changed while they were read. There is no answer."""
+    """The scores changed while they were read. No candidate was selected."""
 
     def __init__(self, message: str = "") -> None:
         rule = "the scores changed while they were read"
-        super().__init__(message or f"{rule}: give an array that nothing writes to meanwhile, for instance a copy")
+        super().__init__(message or f"{rule}: give an array that nothing else writes to, for example a copy")
 
 
 class InvalidType(DPSelectError, TypeError):
-    """A parameter has a type that cannot be taken at its exact value."""
+    """A parameter has a type that has no exact value."""
 
 
 class NotConverged(DPSelectError, ArithmeticError):
@@ -31,26 +31,26 @@ class NotConverged(DPSelectError, ArithmeticError):
 
 
 class MissingExtra(DPSelectError, ImportError):
-    """An optional part of dpselect is not installed; the message says how to install it."""
+    """An optional part of dpselect is not installed. The message says how to install it."""
 
 
 class EngineFailure(DPSelectError, RuntimeError):
-    """The engine that counts failed. Its own message is withheld: it may quote a value of the table."""
+    """The engine failed while counting. Its own message is withheld because it may quote values of the table."""
 
 
 class RunFailed(DPSelectError, RuntimeError):
-    """A run of a private mechanism failed while its best result was sought. The charge stands.
+    """A run of a private mechanism failed during tuning. The charge stays.
 
-    Its own message and traceback are withheld: they may quote the data.
+    The message and traceback of the cause are withheld because they may quote the data.
     """
 
 
 class BitsExhausted(DPSelectError, RuntimeError):
-    """A finite source of bits is used up. Nothing is decided without the missing bits."""
+    """A finite source of random bits is exhausted. Missing bits are never made up."""
 
 
 class LedgerError(DPSelectError, RuntimeError):
-    """The ledger cannot be used; nothing is released without one that works."""
+    """The ledger cannot be used. Nothing is released without a working ledger."""
 
 
 class LedgerCorrupt(LedgerError):
@@ -58,32 +58,32 @@ class LedgerCorrupt(LedgerError):
 
 
 class BudgetMismatch(LedgerError, ValueError):
-    """The ledger was created with another budget, and a budget is fixed at creation."""
+    """The ledger was created with a different budget. A budget is fixed at creation."""
 
 
 class UnitMismatch(LedgerError, ValueError):
-    """The ledger keeps the budget of another privacy unit or of another data set; nothing was spent."""
+    """The ledger has a different privacy unit or belongs to a different data set. Nothing was spent."""
 
 
 class RequestConflict(LedgerError, ValueError):
-    """A request id was used before for another question, or on other data."""
+    """A request id was used before for a different question or on different data."""
 
 
 class RequestUnanswered(LedgerError):
-    """A request id was charged before, and no answer is stored for it."""
+    """A request id was charged before, but no answer is stored for it."""
 
 
 class BudgetExceeded(DPSelectError, RuntimeError):
-    """The charge is larger than what is left of the budget; nothing was spent."""
+    """The charge exceeds what is left of the budget. Nothing was spent."""
 
 
 class ProgramTooLarge(InvalidValue):
-    """A linear program has more variables than allowed; the message says how many."""
+    """A linear program has more variables than allowed. The message says how many."""
 
 
 class WrongData(DPSelectError, ValueError):
-    """A data file is not the one that was asked for: its SHA-256 sum differs."""
+    """A data file is not the expected one: its SHA-256 checksum differs."""
 
 
 class DataNotAvailable(DPSelectError, RuntimeError):
-    """Data could be neither found nor fetched; the message says how to get them."""
+    """Data could be neither found nor downloaded. The message says how to get them."""

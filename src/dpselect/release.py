@@ -1,7 +1,7 @@
 """The one way out: a release is checked, charged durably, drawn, and, if it is a request, stored.
 
-A `Release` says in public terms what is asked, which mechanism draws and how often one person is exposed. It is inert.
-`Release.draw` is the only function of the package that charges a ledger and draws, in this order:
+A `Release` states what is asked, which mechanism draws and how often one person is exposed. All of it is public.
+`Release.draw` is the only function of the package that charges a ledger and draws. It works in this order:
 
   1. check: the question and the mechanism make a valid `Charge`; nothing is read yet;
   2. charge: the ledger records the charge on disk, or refuses it, and then nothing is drawn;
@@ -37,7 +37,7 @@ _SAFE_INTEGER = 2**53
 class Receipt:
     """The head of a ledger's hash chain after an entry. Kept elsewhere, it proves later that no entry is missing.
 
-    `Ledger.receipt` and `Ledger.verify` return one, and so does every answer that a ledger paid for.
+    `Ledger.receipt` and `Ledger.verify` return one, and every answer that a ledger paid for has one.
 
     Args:
         ledger: the identity of the ledger, a random number that was drawn when it was created.
@@ -65,10 +65,10 @@ class Receipt:
         return {"receipt": _RECEIPT, "ledger": self.ledger, "id": self.id, "head": self.head}
 
     def to_json(self) -> str:
-        """Return the receipt as one line of JSON, for a file that is kept away from the ledger.
+        """Return the receipt as one line of JSON, to be stored in a different place than the ledger.
 
         Returns:
-            What `from_json` reads.
+            The text that `from_json` reads.
 
         >>> Receipt("00ff", 3, "ab12").to_json()
         '{"receipt": 1, "ledger": "00ff", "id": 3, "head": "ab12"}'
@@ -112,7 +112,7 @@ class Answer:
         guarantee: what the whole answer guarantees.
         epsilon: the pure epsilon of the whole answer, exactly.
         ledger_id: the entry that paid for it; None without a ledger.
-        receipt: proof of that entry; keep it away from the ledger. None without a ledger.
+        receipt: proof of that entry; store it in a different place. None without a ledger.
 
     >>> import dpselect
     >>> answer = dpselect.PermuteAndFlip("0.1").release([0, 10**6], labels=["flu", "asthma"])
@@ -139,7 +139,7 @@ ledger_id=None)
         """Return the answer in the types of JSON.
 
         Returns:
-            A dict. Decimals, dates, timestamps and exact epsilons are texts. The answers of groups are a list of pairs,
+            A dict. Decimals, dates, timestamps and exact epsilons are strings. Answers of groups are a list of pairs,
             because the name of a group need not be text. The guarantee and the receipt are objects.
 
         >>> import dpselect
@@ -158,11 +158,11 @@ ledger_id=None)
 
 
 class Priced(Protocol):
-    """What draws, as far as its cost is concerned: a mechanism, or the best of many private runs."""
+    """What a release needs to know about its mechanism, which may be the best of many private runs."""
 
     @property
     def name(self) -> str:
-        """Return the name under which ledgers keep it."""
+        """Return the name under which ledgers record it."""
         ...
 
     @property
@@ -216,10 +216,10 @@ class Release:
     """A question, the mechanism that answers it, and how often one person is exposed. Public and inert.
 
     Args:
-        what: the question for the ledger, a text or a mapping of public parameters. Never put a score or a count here.
-        mechanism: what draws.
-        count: the number of draws that one person can influence: k for the rounds of a top-k choice, and for each
-            group that a person may be in.
+        what: the question for the ledger, a string or a mapping of public parameters. Never put a score or count here.
+        mechanism: the mechanism that draws.
+        count: the number of draws that one person can influence: k for a top-k choice, times the number of
+            groups that a person may be in.
 
     >>> from dpselect import PermuteAndFlip
     >>> release = Release("favourite colour", PermuteAndFlip("0.1"), count=3)
@@ -235,7 +235,7 @@ class Release:
 
     @property
     def charge(self) -> Charge:
-        """Return the cost, which names the very mechanism that draws; its public parameters join the question."""
+        """Return the cost. It names the mechanism that draws, whose public parameters are added to the question."""
         what, terms = self.what, self.mechanism.terms()
         if terms:
             what = {**({"question": what} if isinstance(what, str) else _mapping(what)), **terms}
@@ -257,11 +257,11 @@ class Release:
         """Check, charge durably, draw, store.
 
         Args:
-            sample: draws with the mechanism, `count` times as far as one person is concerned, and returns the value.
-            ledger: is charged before `sample` is called. None charges nobody: adding up is then the caller's duty.
+            sample: a function that draws with the mechanism and returns the value.
+            ledger: the ledger, charged before `sample` is called. With None, the caller must add up the costs.
             request_id: makes a retry safe: the same id, question and data return the stored answer and cost nothing.
-            content: returns a digest of what `sample` reads, by which the ledger recognises the same data. It is as
-                secret as the data. The ledger keeps a salted hash of it.
+            content: a function that returns a digest of what `sample` reads, to recognise the same data. It is as
+                secret as the data. The ledger stores only a salted hash of it.
 
         Returns:
             The answer, with the entry and a receipt if there is a ledger.
@@ -269,9 +269,9 @@ class Release:
         Raises:
             BudgetExceeded: the budget is too small; nothing was drawn.
             RequestConflict: the request id was used for another question, or on other data.
-            RequestUnanswered: the request was charged before, and its answer was not stored.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
             LedgerError: the ledger cannot be used; nothing was drawn.
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            InvalidValue, InvalidType: an argument is invalid; nothing was charged.
 
         >>> from dpselect import PermuteAndFlip
         >>> mechanism = PermuteAndFlip("0.1")
@@ -281,7 +281,7 @@ class Release:
         charge = self.charge
         if ledger is None:
             if request_id is not None:
-                raise InvalidValue("request_id needs a ledger, which remembers it: give the ledger too")
+                raise InvalidValue("request_id needs a ledger that stores it: give the ledger too")
             return self._answer(sample(), None, None)
         if not isinstance(ledger, Payer):
             raise InvalidType(f"ledger must be a Ledger, got {type(ledger).__name__}: open it with Ledger(path)")
@@ -291,13 +291,13 @@ class Release:
         if entry.answer is not None:
             return self._answer(decode_answer(entry.answer), entry.id, receipt)
         value = sample()
-        # If the data changed meanwhile, the answer is of neither state, and is not repeated.
+        # If the data changed in the meantime, the answer matches neither state, and no retry returns it.
         if request_id is not None and self._digest(content) == before:
             ledger.store_answer(entry.id, encode_answer(value), content=before)
         return self._answer(value, entry.id, receipt)
 
     def _digest(self, content: Callable[[], str] | None) -> str | None:
-        """What a request must have in common with an earlier one. Epsilons that the ledger rounds alike differ."""
+        """What a retry must share with the earlier request. Epsilons that the ledger rounds alike still differ."""
         return None if content is None else f"{self.mechanism.epsilon} {content()}"
 
     def _answer(self, value: Any, ledger_id: int | None, receipt: Receipt | None) -> Answer:
@@ -312,18 +312,18 @@ def _mapping(what: Any) -> Mapping[str, Any]:
 
 
 def scores_digest(scores: Vector) -> str:
-    """The digest of scores in their order, for `content`. Equal scores of any types have equal digests."""
+    """The digest of scores in order, for `content`. Equal scores of different types have equal digests."""
     floats = _exact_floats(scores)
     if floats is None:
         items = scores.tolist() if isinstance(scores, np.ndarray) else scores
         form, body = "rationals", ",".join(str(Fraction(item)) for item in items).encode("ascii")
     else:
-        form, body = "floats", (floats + 0.0).astype("<f8").tobytes()  # zero has two signs, and loses one here
+        form, body = "floats", (floats + 0.0).astype("<f8").tobytes()  # adding zero turns -0.0 into 0.0
     return hashlib.sha256(f"scores {form}:".encode("ascii") + body).hexdigest()
 
 
 def _exact_floats(scores: Vector) -> Floats | None:
-    """The scores as float64, if that rounds none of them."""
+    """The scores as float64, if none of them is rounded."""
     if not isinstance(scores, np.ndarray):
         floats = [float_near(score) for score in scores]
         equal = all(np.isfinite(near) and Fraction(near) == score for near, score in zip(floats, scores, strict=True))
@@ -339,7 +339,7 @@ def _plain(value: Any) -> Any:
         return [{"group": _plain(group), "value": _plain(answer)} for group, answer in value.items()]
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    if isinstance(value, datetime.date):  # timestamps are dates too
+    if isinstance(value, datetime.date):  # timestamps are dates, too
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else value
 
@@ -353,7 +353,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 
 def encode_answer(value: Any) -> str:
-    """The answer's value as JSON.
+    """The value of an answer as JSON text.
 
     >>> encode_answer([datetime.date(2026, 1, 31), "flu"])
     '[{"date": "2026-01-31"}, "flu"]'

@@ -52,7 +52,7 @@ def test_other_names_are_refused(name):
 
 def test_a_charge_that_is_too_small_for_its_name_is_refused():
     name = Repeated(geometric(10), "0.1").name
-    with pytest.raises(InvalidValue, match=r"make the charge with Charge\.of_best"):
+    with pytest.raises(InvalidValue, match=r"create the charge with Charge\.of_best"):
         Charge("question", "0.1", name)
 
 

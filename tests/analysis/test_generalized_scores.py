@@ -202,7 +202,7 @@ def test_gains_of_nothing():
 
 
 BAD = {
-    "lengths": (([1, 2], [1], 1), errors.InvalidValue, "as many as scores, got 1 and 2"),
+    "lengths": (([1, 2], [1], 1), errors.InvalidValue, "as long as scores, got 1 and 2"),
     "zero": (([1, 2], [1, 0], 1), errors.InvalidValue, "one of them is not > 0"),
     "negative": (([1, 2], np.array([1.0, -1]), 1), errors.InvalidValue, "one of them is not > 0"),
     "nan": (([1, 2], [1, math.nan], 1), errors.InvalidValue, "sensitivities must be positive finite"),
@@ -220,7 +220,7 @@ BAD = {
     "epsilon": (([1, 2], [1, 1], 0), errors.InvalidValue, "epsilon must be > 0"),
     "certain failure": (([1, 2], [1, 1], 1, 1), errors.InvalidValue, "failure must be between 0 and 1"),
     "more than certain failure": (([1, 2], [1, 1], 1, 2), errors.InvalidValue, "failure must be between 0 and 1"),
-    "more sensitivities": (([1, 2], [1, 1, 1], 1), errors.InvalidValue, "as many as scores, got 3 and 2"),
+    "more sensitivities": (([1, 2], [1, 1, 1], 1), errors.InvalidValue, "as long as scores, got 3 and 2"),
     "no failure": (([1, 2], [1, 1], 1, 0), errors.InvalidValue, "failure must be > 0"),
 }
 

@@ -117,8 +117,8 @@ def test_a_ledger_is_bound_to_its_unit_and_name(run: Run, file: str, tmp_path: P
     assert run(*ask, *bound).code == 0
     for other, words in (
         (["--dataset", "visits 2024"], "has the privacy unit one person (person='patient', neighbours='add-remove')"),
-        ([*bound, "--neighbours", "replace"], "and this is one person (person='patient', neighbours='replace')"),
-        (["--person", "patient"], "belongs to the data set 'visits 2024', and no name was given"),
+        ([*bound, "--neighbours", "replace"], "but this is one person (person='patient', neighbours='replace')"),
+        (["--person", "patient"], "belongs to the data set 'visits 2024', but no name was given"),
         (["--person", "patient", "--dataset", "x"], "the name given is 'x'"),
     ):
         refused = run(*ask, *other)
@@ -162,7 +162,7 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
             "mode FILE --column ward --candidates 1,2 --epsilon 1 --group-by ward --groups 1,1",
             "groups must be different values",
         ),
-        ("mode FILE --column ward --candidates 1,2 --epsilon 1 --request-id x", "--request-id belongs to a ledger"),
+        ("mode FILE --column ward --candidates 1,2 --epsilon 1 --request-id x", "--request-id needs a ledger"),
         ("mode FILE --column ward --candidates 1,2 --epsilon 1 --ledger no.ledger", "give --budget to create it"),
         ("mode FILE --column ward --candidates 1 --epsilon 1 --neighbours none", "neighbours must be"),
         ("mode FILE --column ward --candidates 1 --epsilon 1 --engine excel", "engine must be"),
@@ -171,10 +171,10 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
         ("median FILE --column cost --lower five --upper 6 --epsilon 1", "--lower: 'five'"),
         ("median FILE --column day --lower 2020-01-01 --upper 2021-01-01 --step 0 --epsilon 1", "step must be > 0"),
         ("mode FILE --column ward --candidates 1,2 --epsilon 1 --budget 1", "name its file with --ledger"),
-        ("mode FILE --column ward --candidates 1,2 --epsilon 1 --dataset x", "--dataset belongs to a ledger"),
-        ("mode FILE --column ward --candidates 1,2 --epsilon 0,1", "'0,1': write 0.1, with a point"),
+        ("mode FILE --column ward --candidates 1,2 --epsilon 1 --dataset x", "--dataset needs a ledger"),
+        ("mode FILE --column ward --candidates 1,2 --epsilon 0,1", "'0,1': write 0.1 with a decimal point"),
         ("mode FILE --column ward --candidates 1,2 --epsilon little", "'little': write it as 0.1, 1e-3 or 1/3"),
-        ("quantile FILE --level 90% --column cost --lower 1 --upper 5 --epsilon 1", "got '90%': give for instance 0.9"),
+        ("quantile FILE --level 90% --column cost --lower 1 --upper 5 --epsilon 1", "got '90%': give for example 0.9"),
         ("quantile FILE --level 2 --column cost --lower 1 --upper 5 --epsilon 1", "level must be between 0 and 1"),
     ],
 )

@@ -200,7 +200,7 @@ BAD_OPTIONS = {
     "empty": (("--epsilon", ""), "epsilon must be a number"),
     "infinite": (("--epsilon", "inf"), "epsilon must be finite"),
     "huge": (("--epsilon", "1e4000"), "epsilon must be between 1e-50 and 1e50"),
-    "points of a list": (("--epsilon", "0.1,1", "--points", "9"), "--points belongs to a range of epsilons"),
+    "points of a list": (("--epsilon", "0.1,1", "--points", "9"), "--points needs a range of epsilons"),
     "one point": (("--epsilon", "0.1:1", "--points", "1"), "points must be a whole number from 2 to 10,000"),
     "too many points": (("--epsilon", "0.1:1", "--points", "1e5"), "points must be a whole number from 2 to 10,000"),
     "half a point": (("--epsilon", "0.1:1", "--points", "2.5"), "points must be a whole number from 2 to 10,000"),
@@ -297,5 +297,5 @@ def test_help_has_examples(run: Run) -> None:
     result = run("compare", "--help")
     assert result.code == 0
     assert words(result.out).count("Example: dpselect compare public.csv --epsilon") == 2
-    assert "themselves private" in words(result.out)
-    assert "25 if not given" in words(result.out.replace("│", " "))
+    assert "are private too" in words(result.out)
+    assert "Default: 25" in words(result.out.replace("│", " "))

@@ -45,8 +45,8 @@ def test_show_tells_the_budget_the_entries_and_the_total(run: Run, file: Path) -
     assert "pure 0.100001 1" in text
     assert "\x1b" not in result.out
     known = total(Ledger(file))
-    assert f"Together: {known.always}, also if questions or epsilons were chosen after earlier answers" in text
-    assert f"If these questions, their epsilons and their number had been fixed beforehand: {known.if_fixed}" in text
+    assert f"Together: {known.always}, even if questions or epsilons depended on earlier answers" in text
+    assert f"If these questions, their epsilons and their number were fixed in advance: {known.if_fixed}" in text
     assert f"verified, 3 entries, head {Ledger(file).receipt().head}" in text
     assert "the stored answer" not in result.out
 
@@ -72,8 +72,8 @@ def test_show_with_delta_in_words(run: Run, file: Path) -> None:
     text = words(run("ledger", "show", file, "--delta", "1e-6").out)
     known = total(Ledger(file), 1e-6)
     assert known.approximate is not None
-    assert f"Together: {known.always}, also" in text
-    assert f"had been fixed beforehand: {known.if_fixed}" in text
+    assert f"Together: {known.always}, even" in text
+    assert f"were fixed in advance: {known.if_fixed}" in text
     assert f"comes from: {known.approximate.method}." in text
 
 
@@ -82,21 +82,21 @@ def test_show_an_empty_ledger(run: Run, tmp_path: Path) -> None:
     text = words(run("ledger", "show", tmp_path / "new.ledger", "--delta", "0.01").out)
     assert "budget 0.5, spent 0, left 0.5" in text
     assert "0-DP (pure), also" in text
-    assert "had been fixed beforehand: 0-zCDP, (0, 0.01)-DP" in text
+    assert "were fixed in advance: 0-zCDP, (0, 0.01)-DP" in text
 
 
 def test_verify_and_receipts(run: Run, file: Path, tmp_path: Path) -> None:
     result = run("ledger", "verify", file)
     assert result.code == 0
     assert "3 entries, none changed, removed, inserted or reordered" in words(result.out)
-    assert "found with --receipt only" in words(result.out)
+    assert "Only --receipt can detect entries cut off" in words(result.out)
     receipt = tmp_path / "receipt.json"
     receipt.write_text(run("ledger", "receipt", file).out)
     assert Receipt.from_json(receipt.read_text()) == Ledger(file).receipt()
     Ledger(file).spend("0.1", "later")
     result = run("ledger", "verify", file, "--receipt", receipt)
     assert result.code == 0
-    assert "everything up to entry 3 of the receipt is there" in words(result.out)
+    assert "all entries up to entry 3, the one of the receipt, are there" in words(result.out)
     content = json.loads(run("ledger", "verify", file, "--receipt", receipt, "--json").out)
     assert content["entries"] == 4
     assert Receipt.from_json(json.dumps(content["receipt"])) == Ledger(file).receipt()
@@ -129,7 +129,7 @@ def test_a_cut_tail_is_found_with_the_receipt(run: Run, file: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "cannot be read: No such file"), (b"{}", "receipt must be the JSON"), (b"\xff\xfe", "it is not a text")],
+    [(None, "cannot be read: No such file"), (b"{}", "receipt must be the JSON"), (b"\xff\xfe", "it is not text")],
 )
 def test_a_bad_receipt_is_refused(run: Run, file: Path, tmp_path: Path, content: bytes | None, message: str) -> None:
     receipt = tmp_path / "receipt.json"
@@ -228,10 +228,10 @@ def test_show_says_whom_the_entries_protect(run: Run, tmp_path: Path) -> None:
     shown = words(run("ledger", "show", file).out)
     assert "mode column=diagnosis person=patient candidates=6" in shown
     assert "4baff15b" not in shown
-    assert "Not all entries protect the same" not in shown
+    assert "The entries protect different units" not in shown
     ledger.charge(Charge.of(PermuteAndFlip("0.1"), {**mode, "person": None}))
     told = words(run("ledger", "show", file).out)
-    assert "Not all entries protect the same: people (patient), single rows." in told
+    assert "The entries protect different units: people (patient), single rows." in told
     ledger.charge(Charge.of(PermuteAndFlip("0.1"), {**mode, "person": "patient", "neighbours": "replace"}))
     told = words(run("ledger", "show", file).out)
     assert "people (patient), single rows, people (patient) by replacement. The sum" in told

@@ -36,9 +36,9 @@ def test_the_plan_says_what_its_numbers_mean(run: Run) -> None:
     average = shown(worst_case_error(PermuteAndFlip("0.5"), 1000).error)
     assert average == "17.07"
     assert "with epsilon 0.5 and 1,000 candidates" in text
-    assert f"on average at most {average} below the best, whatever the data" in text
+    assert f"on average at most {average} below the best, for any data" in text
     assert "95 of 100 choices are less than 39.62 below it, 99 of 100 less than 46.06" in text
-    assert "For one selection permute-and-flip is the better mechanism" in text
+    assert "For one selection, permute-and-flip is the better mechanism" in text
     assert "never worse than the exponential mechanism" in text
     attained = shown(worst_case_error(ReportNoisyMax("0.5"), 1000).error, DOWN)
     assert f"the exact worst case of noisy-max is not known. On some data its average is {attained}." in text
@@ -67,8 +67,8 @@ def test_an_error_gives_the_epsilon_that_guarantees_it(
         assert is_rounded_up(average, guaranteed(mechanism, n))
         assert error_bounds(mechanism, n).tail(number(within_95)) <= 0.05
     best = table["permute-and-flip"][0]
-    assert f"epsilon {best} guarantees that the one of {n:,} candidates" in words(result.out)
-    assert f"on average at most {error} below the best, whatever the data" in words(result.out)
+    assert f"epsilon {best} guarantees that permute-and-flip's choice among {n:,} candidates" in words(result.out)
+    assert f"on average at most {error} below the best, for any data" in words(result.out)
 
 
 def test_json_has_the_figures_unrounded(run: Run) -> None:

@@ -13,9 +13,9 @@ from tests.cli.plans import plan, words
 PRIVATE = "48151623"
 N = ("--candidates", "10")
 BAD_OPTIONS = {
-    "both": (("--epsilon", "1", "--error", "1", *N), "give either --epsilon, to learn the error, or --error"),
-    "neither": (N, "give either --epsilon, to learn the error, or --error"),
-    "no candidates": (("--epsilon", "1"), "give --candidates, how many there are to choose from, or --scores"),
+    "both": (("--epsilon", "1", "--error", "1", *N), "give either --epsilon to get the error, or --error"),
+    "neither": (N, "give either --epsilon to get the error, or --error"),
+    "no candidates": (("--epsilon", "1"), "give --candidates, the number of candidates, or --scores"),
     "one candidate": (("--epsilon", "1", "--candidates", "1"), "candidates must be a whole number from 2 to"),
     "half a candidate": (("--epsilon", "1", "--candidates", "2.5"), "candidates must be a whole number from 2 to"),
     "too many candidates": (("--epsilon", "1", "--candidates", "1e16"), "candidates must be a whole number from 2 to"),
@@ -85,7 +85,7 @@ def test_help_has_examples(run: Run) -> None:
     result = run("plan", "--help")
     assert result.code == 0
     assert len(re.findall(r"Example: dpselect plan --(?:candidates|scores)", words(result.out))) == 4
-    assert "themselves private" in words(result.out)
+    assert "are private too" in words(result.out)
 
 
 def test_other_commands_do_not_wait_for_scipy() -> None:

@@ -35,8 +35,8 @@ def test_many_selections_are_compared_at_the_same_zcdp(run: Run, epsilon: str, n
     assert errors == pytest.approx([worst_case_error(m, n).error for m in mechanisms], rel=1e-9)
     assert (errors[0] < errors[1]) == (better == "exponential")
     text = words(run("plan", *options).out)
-    assert "share a budget of pure epsilon permute-and-flip is always the better one" in text
-    assert f"share a budget of zCDP the better one is {better}:" in text
+    assert "share a budget of pure epsilon, permute-and-flip is always better" in text
+    assert f"share a zCDP budget, {better} is better:" in text
     assert f"20 exponential selections at epsilon {epsilon} cost rho {shown(20 * rho)}" in text
     assert f"on average at most {shown(errors[0])} below the best. For the same rho" in text
     assert f"has epsilon {shown(other['epsilon'], DOWN)} each, and is on average at most {shown(errors[1])}" in text
@@ -86,7 +86,7 @@ def test_delta_in_words(run: Run) -> None:
     text, many = words(run("plan", *options).out), plan(run, *options)["approximate"]
     error, budget = many["permute-and-flip at equal error"], many["permute-and-flip at equal budget"]
     assert "50 selections together as (epsilon, 1e-06)-DP" in text
-    assert "For a budget of (epsilon, 1e-06) the better one is exponential" in text
+    assert "For a budget of (epsilon, 1e-06), exponential is better" in text
     costs = (shown(error["total_epsilon"]), shown(many["exponential"]["total_epsilon"]))
     assert "permute-and-flip costs {} instead of {}".format(*costs) in text
     errors = (shown(budget["expected_error_at_most"]), shown(many["exponential"]["expected_error_at_most"]))

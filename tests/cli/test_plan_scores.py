@@ -25,7 +25,7 @@ def test_public_scores_give_exact_figures(run: Run, file: Path, options: tuple[s
     result = run("plan", "--scores", file, "--epsilon", "0.01", *options)
     guaranteed_table, exact = tables(result.out)
     assert f"Choosing one of {len(SCORES)} candidates" in words(result.out)
-    assert f"Exactly, on the {len(SCORES)} scores of {file}" in result.out
+    assert f"Exact errors on the {len(SCORES)} scores of {file}" in result.out
     for name, (average, within) in exact.items():
         mechanism = MECHANISMS[name]("0.01", **parameters)  # type: ignore[arg-type]
         assert is_rounded_up(average, expected_error(mechanism, SCORES))

@@ -27,7 +27,7 @@ def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypa
     first = (tmp_path / "out" / "study.csv").read_text()
     content = json.loads(run(*options, "--json").out)
     assert [one["currency"] for one in content["summaries"]] == ["pure epsilon", "(epsilon, delta)", "zCDP"]
-    assert content["why_missing"].startswith("fetching the data needs pooch")
+    assert content["why_missing"].startswith("downloading the data needs pooch")
     assert (tmp_path / "out" / "study.csv").read_text() == first  # by the seed
     assert (tmp_path / "out" / "stepwise-features.png").is_file()
 

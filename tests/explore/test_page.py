@@ -28,7 +28,7 @@ def test_the_page_begins_with_figures(page):
     assert shows(page, CLOSE_RACE, "0.2")
     assert page.text("sentence").startswith("With ε = 0.2 you get the best candidate with probability 0.92 and lose ")
     assert re.match(r"The exponential mechanism \(EM\) would need 1\.\d+ times the budget", page.text("factor"))
-    assert "Whoever sees this screen sees these scores" in page.find(".notice").text
+    assert "Anyone who sees this screen sees these scores" in page.find(".notice").text
 
 
 def test_the_slider_changes_the_numbers_by_keyboard(page):

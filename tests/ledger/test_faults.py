@@ -97,7 +97,7 @@ def test_an_empty_file_is_a_ledger_that_lost_its_content(path: Path) -> None:
 
 def test_the_database_of_another_program(path: Path) -> None:
     sql(path, "CREATE TABLE entries (id INTEGER PRIMARY KEY)")
-    refuses(path, LedgerError, "another program's SQLite file")
+    refuses(path, LedgerError, "belongs to another program")
 
 
 @pytest.mark.parametrize("version", [0, 3, 99, -1])

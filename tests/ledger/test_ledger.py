@@ -199,11 +199,11 @@ def test_order_is_by_sequence_never_by_clock(ledger: Ledger, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        (3, "what must be a text or a mapping"),
-        (None, "what must be a text or a mapping"),
-        (["a"], "what must be a text or a mapping"),
+        (3, "what must be a string or a mapping"),
+        (None, "what must be a string or a mapping"),
+        (["a"], "what must be a string or a mapping"),
         ({"scores": np.arange(3)}, "got ndarray"),
-        ({1: "a"}, "mappings with texts as keys, got dict"),
+        ({1: "a"}, "mappings with strings as keys, got dict"),
         ({"a": math.nan}, "finite numbers"),
         ({"a": {"b": [object()]}}, "got object"),
         ({"a": 10**5000}, "at most 4000 digits"),
@@ -325,7 +325,7 @@ def test_the_same_request_with_other_parameters_is_an_error(ledger: Ledger, othe
     entry = ledger.charge(TENTH, request_id="r")
     if is_answered:
         ledger.store_answer(entry.id, "x")
-    with pytest.raises(RequestConflict, match="request_id was used before with another question or other parameters"):
+    with pytest.raises(RequestConflict, match="request_id was used before with a different question or parameters"):
         ledger.charge(other, request_id="r")
     assert ledger.spent == Fraction(1, 10)
 
@@ -333,7 +333,7 @@ def test_the_same_request_with_other_parameters_is_an_error(ledger: Ledger, othe
 def test_a_charged_request_without_an_answer_is_an_error(ledger: Ledger) -> None:
     """The first answer may have been seen: neither is it free to draw again, nor is anything charged silently."""
     ledger.charge(TENTH, request_id="r")
-    with pytest.raises(RequestUnanswered, match="as entry 1, and its answer was not stored: nothing is refunded"):
+    with pytest.raises(RequestUnanswered, match=r"as entry 1, but its answer was not stored\. Nothing is refunded"):
         ledger.charge(TENTH, request_id="r")
     assert ledger.spent == Fraction(1, 10)
 
@@ -342,7 +342,7 @@ def test_an_answer_never_changes(ledger: Ledger) -> None:
     entry = ledger.charge(TENTH, request_id="r")
     ledger.store_answer(entry.id, "asthma")
     ledger.store_answer(entry.id, "asthma")
-    with pytest.raises(RequestConflict, match="entry 1 has another answer already"):
+    with pytest.raises(RequestConflict, match="entry 1 already has a different answer"):
         ledger.store_answer(entry.id, "flu")
     assert ledger.entries()[0].answer == "asthma"
 
@@ -358,9 +358,9 @@ def test_bad_answers_are_refused(ledger: Ledger) -> None:
     with pytest.raises(InvalidValue, match="there is no entry 1"):
         ledger.store_answer(1, "x")
     ledger.charge(TENTH)
-    with pytest.raises(InvalidType, match="answer must be a text"):
+    with pytest.raises(InvalidType, match="answer must be a string"):
         ledger.store_answer(1, 42)  # type: ignore[arg-type]
-    with pytest.raises(InvalidValue, match="answer must be a text that can be written as UTF-8"):
+    with pytest.raises(InvalidValue, match="answer must be a string that can be encoded as UTF-8"):
         ledger.store_answer(1, "\ud800")
 
 

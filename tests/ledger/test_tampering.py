@@ -184,7 +184,7 @@ def test_an_entry_forged_with_a_right_hash_but_another_privacy_unit_is_found(fil
     with closing(sqlite3.connect(filled)) as connection:
         connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
         connection.commit()
-    with pytest.raises(LedgerCorrupt, match=f"entry {ENTRIES + 1} has another privacy unit than the ledger"):
+    with pytest.raises(LedgerCorrupt, match=f"entry {ENTRIES + 1} has a different privacy unit from the ledger"):
         Ledger(filled).verify()
 
 
@@ -269,7 +269,7 @@ def test_an_old_receipt_stays_valid(filled: Path) -> None:
 def test_the_receipt_of_another_ledger_is_refused(filled: Path, tmp_path: Path) -> None:
     """Such as of the ledger that was deleted and made anew."""
     other = Ledger(tmp_path / "other.ledger", budget=10)
-    with pytest.raises(LedgerCorrupt, match="the receipt is of another ledger"):
+    with pytest.raises(LedgerCorrupt, match="the receipt belongs to another ledger"):
         other.verify(Ledger(filled).receipt())
 
 

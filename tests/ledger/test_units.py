@@ -73,9 +73,9 @@ def test_only_whole_statements_of_a_unit_count(path: Path) -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "words"),
     [
-        ("visits 2024", "visits 2025", "belongs to the data set 'visits 2024', and the name given is 'visits 2025'"),
-        ("visits 2024", None, "belongs to the data set 'visits 2024', and no name was given"),
-        (None, "visits 2024", "was created without a data set's name, and the name given is 'visits 2024'"),
+        ("visits 2024", "visits 2025", "belongs to the data set 'visits 2024', but the name given is 'visits 2025'"),
+        ("visits 2024", None, "belongs to the data set 'visits 2024', but no name was given"),
+        (None, "visits 2024", "was created without the name of a data set, but the name given is 'visits 2024'"),
     ],
 )
 def test_a_name_is_fixed_at_creation(path: Path, ours: str | None, theirs: str | None, words: str) -> None:

@@ -265,7 +265,7 @@ def test_streams_of_arrays_and_of_record_batches():
 
 def test_bad_blocks():
     watched = UNIT.summary()
-    with pytest.raises(InvalidValue, match="as many as scores"):
+    with pytest.raises(InvalidValue, match="as long as scores"):
         watched.update([1, 2], labels=["a"])
     with pytest.raises(InvalidValue, match="finite"):
         watched.update([1.0, float("nan")])

@@ -115,7 +115,7 @@ def test_writing_fails_for_all_labels_or_for_none(name):
     outcomes = {outcome(watched(MIXED[name], chosen).to_arrow) for chosen in (0, 1)}
     [(error, words)] = outcomes
     assert error is InvalidType
-    assert "labels must be text, numbers, dates or bytes, all of them" in words
+    assert "all labels must be text, numbers, dates or bytes" in words
 
 
 @pytest.mark.parametrize("chosen", [0, 1])
@@ -180,7 +180,7 @@ def test_other_labels_are_refused_before_anything_is_drawn(labels, monkeypatch):
     "labels", [[], (), range(3), pa.array([1, 2, 3]), pd.Index([1, 2, 3])], ids=lambda labels: type(labels).__name__
 )
 def test_the_number_of_labels_is_checked(labels):
-    with pytest.raises(InvalidValue, match="as many as scores"):
+    with pytest.raises(InvalidValue, match="as long as scores"):
         CERTAIN.summary().update([0, 1], labels)
 
 

@@ -172,7 +172,7 @@ BAD = {
         ["a", "b", "a"],
         "text",
         InvalidValue,
-        "different values, and a is there twice: drop",
+        "different values, but a occurs twice: drop",
     ),
     "equal numbers": ([1, 1.0], "float", InvalidValue, "must be different values"),
     "equal decimals": ([Decimal("1.0"), Decimal("1.00")], "cents", InvalidValue, "must be different values"),
@@ -210,7 +210,7 @@ BAD = {
     "too long for floats": ([10**5000, 1.5], "float", InvalidValue, "at most 4000 digits"),
     "long for floats": ([10**400, 1.5], "float", InvalidValue, "no row can match it"),
     "too long decimal": ([Decimal("1E+999999999")], "cents", InvalidValue, "at most 4000 digits"),
-    "surrogate": (["a", "\ud800"], "text", InvalidValue, "candidates must be text that UTF-8 can write"),
+    "surrogate": (["a", "\ud800"], "text", InvalidValue, "candidates must be text that can be encoded as UTF-8"),
     "no question": ([1], "other", InvalidType, r"column 'other' has the type BIGINT\[\], about which no question"),
     "no question of decimals": ([1], "decimals", InvalidType, r"column 'decimals' has the type DECIMAL\(2,1\)\[\]"),
 }

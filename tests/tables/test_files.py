@@ -419,13 +419,13 @@ BAD_TREES = {
     "no header": ({f"code={CANARY}/a.csv": b""}, "must be a header"),
     "not UTF-8": ({f"code={CANARY}/a.csv": b"\xff" + CANARY.encode()}, "not a CSV file in UTF-8"),
     "not gzip": ({f"code={CANARY}/a.csv.gz": None}, "not a CSV file in UTF-8"),
-    "other header": ({"code=1/a.csv": b"d\n", f"code={CANARY}/a.csv": b"e\n"}, "its header is not that of"),
+    "other header": ({"code=1/a.csv": b"d\n", f"code={CANARY}/a.csv": b"e\n"}, "its header differs from that of"),
     "other columns": (
         {"code=1/a.pq": pa.table({"d": [1]}), f"code={CANARY}/a.pq": pa.table({"d": ["x"]})},
-        "its columns are not those of",
+        "its columns differ from those of",
     ),
     "cut": ({f"code={CANARY}/a.pq": test_sources.parquet_bytes()[:200]}, "not a complete Parquet file"),
-    "no Parquet": ({f"code={CANARY}/a.pq": b"d\n"}, "not a Parquet file, though its name says so"),
+    "no Parquet": ({f"code={CANARY}/a.pq": b"d\n"}, "not a Parquet file, despite its name"),
     "mixed": ({f"code={CANARY}/a.pq": pa.table({"d": [1]}), f"code={CANARY}/a.csv": b"d\n"}, "some are Parquet"),
     "not UTF-8 in the path": ({f"code={CANARY}/\udcff.csv": b"d\n"}, "the path is not UTF-8"),
 }

@@ -159,7 +159,7 @@ def test_groups_have_an_old_name_and_their_own_words():
     with pytest.warns(DeprecationWarning, match="groups="):
         old = table.group_by("g", candidates=["a", "b"])
     assert old.mode("x", candidates=[1], epsilon=1).value == {"a": 1, "b": 1}
-    with pytest.raises(InvalidValue, match="give groups alone"):
+    with pytest.raises(InvalidValue, match="give only groups"):
         table.group_by("g", groups=["a"], candidates=["a"])
     for wrong, words in (
         (None, "groups must be given"),
@@ -173,7 +173,7 @@ def test_groups_have_an_old_name_and_their_own_words():
 
 def test_a_grouped_table_is_not_grouped_again():
     table = opened({"g": ["a"], "x": [1]}).group_by("g", groups=["a"])
-    with pytest.raises(InvalidValue, match="grouped already"):
+    with pytest.raises(InvalidValue, match="already grouped"):
         table.group_by("x", groups=[1])
 
 

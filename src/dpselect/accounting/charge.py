@@ -1,4 +1,4 @@
-"""What a release costs, for which question, and whom it protects: public parameters only, never a score or a count."""
+"""What a release costs, for which question, and whom it protects. Public parameters only, never a score or a count."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from dpselect.mechanisms.parameters import MECHANISMS, Parameters, name_of
 
 
 class Neighbours(StrEnum):
-    """Which tables must be hard to tell apart."""
+    """Which tables are neighbours: no answer may distinguish them much."""
 
     ADD_REMOVE = "add-remove"
     REPLACE = "replace"
@@ -36,14 +36,14 @@ def neighbours_of(name: Any) -> Neighbours:
 class PrivacyUnit:
     """What a budget protects: one person or one row, added and removed or replaced.
 
-    Epsilons add up only if they protect the same. So a ledger has one privacy unit.
+    Epsilons add up only if they protect the same unit. So a ledger has one privacy unit.
 
     Args:
         person: the column that names the person, all of whose rows are protected together. None protects one row.
         neighbours: "add-remove" hides whether somebody is in the table; "replace" hides what their data are.
 
     Raises:
-        InvalidType: `person` is not a text.
+        InvalidType: `person` is not a string.
         InvalidValue: `neighbours` is not one of the two names.
 
     >>> print(PrivacyUnit("patient"))
@@ -67,17 +67,21 @@ class PrivacyUnit:
         return f"{protected} (person={self.person!r}, neighbours='{self.neighbours}')"
 
     def to_dict(self) -> dict[str, str | None]:
-        """Return the unit in the types of JSON."""
+        """Return the unit in the types of JSON.
+
+        Returns:
+            A dict with `person` and `neighbours`.
+        """
         return {"person": self.person, "neighbours": self.neighbours.value}
 
 
-# The name of a release of which only its pure epsilon is known.
+# The name of a release of which only the pure epsilon is known.
 PURE = "pure"
 
 # A charge is recorded exactly if its epsilon is a multiple of 1/GRID: every float from 1e-70 on, every decimal of at
 # most 50 digits after the point, every 1/n with n <= 400, and every sum of these. Any other epsilon is rounded up to a
-# multiple of 1/ROUND. So sums never have more than the 294 digits of the grid after those of the budget, which has at
-# most 4001, and Python can write them: it writes integers of up to 4300 digits.
+# multiple of 1/ROUND. So sums have at most 294 digits of the grid in addition to those of the budget, which has at
+# most 4001. Python can print them: it prints integers of up to 4300 digits.
 GRID = math.lcm(2**300, 5**50, *range(1, 401))
 ROUND = 10**50
 
@@ -89,22 +93,22 @@ What = str | Mapping[str, Any]
 
 @dataclass(frozen=True, init=False)
 class Charge:
-    """One question's cost: `count` releases of epsilon `each` by the mechanism of this name.
+    """The cost of one question: `count` releases of epsilon `each` by the named mechanism.
 
     The releases are those that one person can influence: k rounds of a top-k choice are k releases, and an answer for
-    each of many groups is as many releases as there are groups that one person may belong to. Each may depend on the
+    each of many groups counts as one release per group that one person may belong to. Each may depend on the
     answers of those before it; their number may not.
 
     The question comes first here, and epsilon first in `Ledger.spend`: write `each=` to be safe.
 
     Args:
-        what: the question, a text or a mapping of public parameters. Never put a score or a count here.
-        each: the epsilon of one release. A number, or a text such as "0.1", which is exactly that.
-        mechanism: the name of what draws; "pure" if only the epsilon is known. `Charge.of` fills it in.
+        what: the question, a string or a mapping of public parameters. Never put a score or a count here.
+        each: the epsilon of one release: a number, or a string such as "0.1", which is taken exactly.
+        mechanism: the name of the mechanism; "pure" if only the epsilon is known. `Charge.of` fills it in.
         count: the number of releases.
 
     Raises:
-        InvalidValue, InvalidType: an argument is wrong.
+        InvalidValue, InvalidType: an argument is invalid.
 
     >>> charge = Charge("top 3 of diagnosis", each="0.1", mechanism="permute-and-flip", count=3)
     >>> charge.epsilon
@@ -125,10 +129,10 @@ class Charge:
 
     @classmethod
     def of(cls, mechanism: Parameters, what: Mapping[str, Any], count: int = 1) -> "Charge":
-        """Return the cost of drawing `count` times from this very mechanism; its public parameters join the question.
+        """Return the cost of `count` draws from this mechanism. Its public parameters are added to the question.
 
         Args:
-            mechanism: what draws.
+            mechanism: the mechanism that draws.
             what: a mapping of public parameters.
             count: the number of draws that one person can influence.
 
@@ -136,7 +140,7 @@ class Charge:
             The charge.
 
         Raises:
-            InvalidValue, InvalidType: an argument is wrong.
+            InvalidValue, InvalidType: an argument is invalid.
 
         >>> from dpselect import PermuteAndFlip
         >>> charge = Charge.of(PermuteAndFlip("0.1", monotonic=True), {"question": "mode", "column": "diagnosis"})
@@ -153,13 +157,13 @@ class Charge:
 
         Args:
             runs: the distribution of the number of runs, and the epsilon of each.
-            what: the question, a text or a mapping of public parameters.
+            what: the question, a string or a mapping of public parameters.
 
         Returns:
             The charge.
 
         Raises:
-            InvalidValue, InvalidType: an argument is wrong.
+            InvalidValue, InvalidType: an argument is invalid.
 
         >>> from dpselect.tuning import geometric
         >>> Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon
@@ -174,21 +178,27 @@ class Charge:
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the whole pure epsilon of the charge."""
+        """Return the total pure epsilon of the charge."""
         return self.each * self.count
 
     @property
     def unit(self) -> PrivacyUnit | None:
-        """Return what the question protects, if it says so, as every question to a table does."""
+        """Return what the question protects, if it says so. Every question about a table does."""
         if not isinstance(self.what, Mapping) or not {"person", "neighbours"} <= self.what.keys():
             return None
         try:
             return PrivacyUnit(self.what["person"], self.what["neighbours"])
-        except DPSelectError:  # somebody's own words
+        except DPSelectError:  # a user's own description
             return None
 
     def rounded_up(self, finer: int = 1) -> "Charge":
         """Return the charge with an epsilon whose sums stay short: a multiple of 1/(GRID * finer), else of 1/ROUND.
+
+        Args:
+            finer: a factor by which the grid of exact epsilons is refined.
+
+        Returns:
+            The charge itself if its epsilon is on the grid, otherwise one with a slightly larger epsilon.
 
         >>> Charge("a third", "1/3").rounded_up().epsilon
         Fraction(1, 3)
@@ -202,13 +212,13 @@ class Charge:
 
 
 def canonical_text(what: What) -> str:
-    """The one JSON text of a question: sorted keys, no spaces, ASCII.
+    """The canonical JSON text of a question: sorted keys, no spaces, ASCII.
 
     >>> canonical_text({"question": "mode", "column": "diagnosis"})
     '{"column":"diagnosis","question":"mode"}'
     """
     if not isinstance(what, (str, Mapping)):
-        raise InvalidType(f"what must be a text or a mapping of public parameters, got {type(what).__name__}")
+        raise InvalidType(f"what must be a string or a mapping of public parameters, got {type(what).__name__}")
     text = compact_json(_plain(what))
     if len(text) > _LONGEST_TEXT:
         raise InvalidValue(f"what must be at most {_LONGEST_TEXT:,} characters of JSON: name a long list by its file")
@@ -221,7 +231,7 @@ def compact_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value in the types of JSON; exact numbers that JSON lacks become texts."""
+    """The value in the types of JSON; exact numbers that JSON lacks become strings."""
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, Integral):
@@ -234,7 +244,7 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {key: _plain(item) for key, item in value.items()}
-    rule = "what must hold texts, finite numbers, True, False, None, lists and mappings with texts as keys"
+    rule = "what must hold strings, finite numbers, True, False, None, lists and mappings with strings as keys"
     raise InvalidType(f"{rule}, got {type(value).__name__}")
 
 
@@ -247,7 +257,7 @@ def _mechanism_name(name: Any, each: Fraction) -> str:
         raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
     if each < runs.epsilon:
         raise InvalidValue(
-            f"epsilon must be at least that of all runs of {PREFIX}: make the charge with Charge.of_best"
+            f"epsilon must be at least that of all runs of {PREFIX}: create the charge with Charge.of_best"
         )
     return str(name)
 

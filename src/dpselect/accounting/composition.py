@@ -2,15 +2,15 @@
 
 Each mechanism's `loss` (see `mechanisms.privacy`) supplies the event that the Renyi accountant composes, and the
 privacy profile from which a privacy loss distribution is made. They compose if the list of mechanisms and epsilons was
-fixed beforehand; each may be asked a question that depends on the answers before (Zhu, Dong & Wang 2022, Theorem 10).
+fixed in advance; each question may depend on earlier answers (Zhu, Dong & Wang 2022, Theorem 10).
 
 Both ways give upper bounds, so the smaller one holds. Care is taken where floats could fall below the truth:
-  * Renyi: LaplaceDpEvent loses digits for tiny epsilon, so there the zCDP bound is used, which is as good. `count` is
-    given to `compose`, which multiplies by it for the three kinds of events that are used here.
+  * Renyi: LaplaceDpEvent loses digits for tiny epsilon, so the zCDP bound is used there, which is as good. `count` is
+    passed to `compose`, which multiplies by it for the three kinds of events used here.
   * Privacy loss distributions are convolved by FFT, whose error is about 0.6 u sqrt(log2 N) of the norm, u = 2^-53 and
     N <= 2^20 losses: 3e-16 for each of three transforms. A distribution of standard deviation s losses has norm
     (3.5 s)^-1/2, and N is about 32 s, so the errors of a convolution sum to at most sqrt(N) * 3 * 3e-16 * (3.5 s)^-1/2,
-    below 3e-15. Each doubling of the number of releases doubles the sum: k * 1e-14 is taken off delta first.
+    below 3e-15. Each doubling of the number of releases doubles the sum, so k * 1e-14 is subtracted from delta first.
 Rounding within dp_accounting's scalar formulas is covered by a relative 1e-9.
 """
 
@@ -32,7 +32,7 @@ from dpselect.errors import MissingExtra
 from dpselect.mechanisms.parameters import MECHANISMS
 from dpselect.mechanisms.privacy import PURE_LOSS, PrivacyLoss
 
-# How often each (mechanism, epsilon) was released.
+# The number of releases of each (mechanism, epsilon).
 Releases = Mapping[tuple[str, Fraction], int]
 
 _ORDERS = 1 + np.geomspace(0.05, 1e7, 200)
@@ -40,25 +40,25 @@ _FINE = 16  # losses per smallest epsilon; connecting the dots makes the rest of
 _FEWEST_LOSSES, _MOST_LOSSES = 2**12, 2**18
 _WINDOW = 16  # standard deviations that hold all but 1e-15 of the losses on both sides
 _ROUNDING = 1e-14
-_LARGEST_LOSS = 600  # e^loss must stay within the floats
+_LARGEST_LOSS = 600  # e^loss must not overflow
 _MARGIN = 1 + 1e-9
 
 
 def renyi_epsilon(releases: Releases, delta: float) -> float:
     """An epsilon by Renyi differential privacy (Mironov 2017).
 
-    The best of many runs is accounted for in two ways, as what it is and as any release of its pure epsilon.
+    The best of many runs is accounted for in two ways: as such, and as any release with its pure epsilon.
     """
     if not any(repeated(mechanism) for mechanism, _ in releases):
         return _renyi_epsilon(releases, delta)
     found = [_renyi_epsilon(without_repeats(releases), delta)]
-    with contextlib.suppress(ValueError, ArithmeticError):  # where dp_accounting's formula leaves the floats
+    with contextlib.suppress(ValueError, ArithmeticError):  # dp_accounting's formula may overflow
         found.append(_renyi_epsilon(releases, delta))
     return min(found)
 
 
 def without_repeats(releases: Releases) -> Releases:
-    """The same releases, with only its pure epsilon known of the best of many runs."""
+    """The same releases, but of the best of many runs only the pure epsilon is used."""
     counts: Counter[tuple[str, Fraction]] = Counter()
     for (mechanism, epsilon), count in releases.items():
         counts[PURE if repeated(mechanism) else mechanism, epsilon] += count
@@ -74,13 +74,13 @@ def _renyi_epsilon(releases: Releases, delta: float) -> float:
 
 
 def loss_of(mechanism: str) -> PrivacyLoss:
-    """The privacy loss that a charge's name stands for; that of any pure release if it names no mechanism."""
+    """The privacy loss for the name in a charge; that of any pure release if it is not the name of a mechanism."""
     kind = MECHANISMS.get(mechanism)
     return PURE_LOSS if kind is None else kind.loss
 
 
 def _event(accountancy: ModuleType, mechanism: str, epsilon: Fraction) -> Any:
-    """The event of one release, never milder than the release."""
+    """The event of one release. It leaks at least as much as the release."""
     runs = repeated(mechanism)
     if runs is not None:
         return best_event(runs.repeats, PURE_LOSS.renyi_event(accountancy, runs.each))
@@ -88,9 +88,24 @@ def _event(accountancy: ModuleType, mechanism: str, epsilon: Fraction) -> Any:
 
 
 def best_event(repeats: Repeats, event: Any) -> Any:
-    """The event of keeping the best result of runs of an event; only the Renyi accountant takes it.
+    """The event of keeping the best result of many runs of an event. Only the Renyi accountant accepts it.
 
-    The accountant finds the probability of stopping from the mean, which is rounded up, and rounds it down itself.
+    The accountant derives the stopping probability from the mean, which is rounded up, and rounds it down itself.
+
+    Args:
+        repeats: the distribution of the number of runs.
+        event: the event of one run, from dp_accounting.
+
+    Returns:
+        An event of dp_accounting.
+
+    Raises:
+        MissingExtra: dp-accounting is not installed.
+
+    >>> import dp_accounting
+    >>> from dpselect.tuning import geometric
+    >>> type(best_event(geometric(mean=10), dp_accounting.GaussianDpEvent(1.0))).__name__
+    'RepeatAndSelectDpEvent'
     """
     return _module("dp_accounting").dp_event.RepeatAndSelectDpEvent(event, repeats.mean, repeats.event_shape)
 
@@ -135,7 +150,7 @@ def _repeated(loss: Any, count: int) -> Any:
 
 
 def _reach(releases: Releases) -> float:
-    """How far the losses reach: a window around their mean, which is at most half the variance, or the largest ones."""
+    """The range of losses: a window around their mean, which is at most half the variance, or the largest ones."""
     variance = math.fsum(count * float(epsilon) ** 2 for (_, epsilon), count in releases.items())
     return variance + _WINDOW * math.sqrt(variance) + 2 * max(float(epsilon) for _, epsilon in releases)
 

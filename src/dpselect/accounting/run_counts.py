@@ -1,10 +1,10 @@
-"""Papernot & Steinke (2022): how often a private mechanism is run when the best of its results is to be private too.
+"""Papernot & Steinke (2022): the random number of runs for which keeping the best result is private, too.
 
 This is the accounting of `tune`: the distributions of the number of runs, and the names under which a ledger keeps the
 best of them.
 
 Run an epsilon-DP mechanism K times, K random and secret, and keep the best result. Let f be the probability generating
-function of K. A result of probability p, below which the results have probability s, is the one that is kept with
+function of K. A result of probability p is kept, if worse results have probability s, with
 probability f(s + p) - f(s), which is p times a mean of f' between s and s + p. Between neighbours p changes by a factor
 of at most e^epsilon; what f' does depends on the distribution of K:
 
@@ -14,7 +14,7 @@ of at most e^epsilon; what f' does depends on the distribution of K:
 
 A fixed number of runs has no such bound: K runs cost K epsilon.
 
-A name in a ledger holds all that an accountant needs: the distribution of the number of runs and the epsilon of each
+A name in a ledger holds what an accountant needs: the distribution of the number of runs and the epsilon of each
 run. A name has one form, so equal releases have equal names, and it never changes its meaning.
 """
 
@@ -36,17 +36,23 @@ from dpselect.sampling.enclosure import scaled_exp
 from dpselect.sampling.run_counts import poisson, truncated_negative_binomial
 
 _DEPTH = 64
-# The pure epsilon of Poisson repeats is rounded up to this, so that the sum of many such charges has a denominator
-# that does not grow.
+# The pure epsilon of Poisson repeats is rounded up to a multiple of this, so that the sum of many charges has a
+# denominator that does not grow.
 _GRID = 10**20
 _LEAST_SHAPE, _LARGEST_SHAPE = Fraction(1, 10**6), 1000
-# On average: nobody waits for the end of more runs.
+# The largest mean number of runs; more would take too long.
 _MOST_RUNS = 10**12
 _MARGIN = 1 + 1e-12
 
 
 class Repeats(ABC):
-    """The distribution of a random number of runs: public parameters, kept exactly."""
+    """The distribution of a random number of runs, with exact public parameters.
+
+    `NegativeBinomial` and `Poisson` implement it; `geometric` and `logarithmic` are special cases.
+
+    >>> isinstance(geometric(mean=10), Repeats)
+    True
+    """
 
     @property
     @abstractmethod
@@ -56,7 +62,7 @@ class Repeats(ABC):
     @property
     @abstractmethod
     def event_shape(self) -> float:
-        """Return the shape that dp_accounting's RepeatAndSelectDpEvent is given."""
+        """Return the shape parameter for dp_accounting's RepeatAndSelectDpEvent."""
 
     @property
     @abstractmethod
@@ -65,18 +71,40 @@ class Repeats(ABC):
 
     @abstractmethod
     def epsilon(self, each: Number) -> Fraction:
-        """Return the pure epsilon of keeping the best result, when each run has epsilon `each`."""
+        """Return the pure epsilon of keeping the best result.
+
+        Args:
+            each: the epsilon of each run.
+
+        Returns:
+            The exact epsilon of the whole procedure.
+        """
 
     @abstractmethod
     def draw(self, draws: Draws) -> int:
-        """Draw a number of runs, exactly."""
+        """Draw a number of runs from exactly this distribution.
+
+        Args:
+            draws: the source of randomness.
+
+        Returns:
+            The number of runs. It must stay secret.
+        """
 
 
 @dataclass(frozen=True, init=False)
 class NegativeBinomial(Repeats):
-    """At least one run; (2 + shape) epsilon. A smaller shape costs less, and has more often very few or very many runs.
+    """At least one run; costs (2 + shape) epsilon. A smaller shape costs less, but the number of runs varies more.
 
-    `stop` is the probability of stopping, strictly between 0 and 1. `geometric` and `logarithmic` are special cases.
+    `geometric` (shape 1) and `logarithmic` (shape 0) are special cases.
+
+    Args:
+        shape: zero or a positive number.
+        stop: the probability of stopping, strictly between 0 and 1. A smaller one gives more runs.
+
+    Raises:
+        InvalidType: an argument is not a number.
+        InvalidValue: an argument is out of range.
 
     >>> NegativeBinomial(shape="1/2", stop="0.01").epsilon("0.1")
     Fraction(1, 4)
@@ -91,11 +119,11 @@ class NegativeBinomial(Repeats):
         if self.shape < 0 or 0 < self.shape < _LEAST_SHAPE:
             raise InvalidValue("shape must be zero or at least 0.000001: zero is the logarithmic distribution")
         if self.shape > _LARGEST_SHAPE:
-            raise InvalidValue(f"shape must be at most {_LARGEST_SHAPE:,}: use Poisson, which is cheaper by then")
+            raise InvalidValue(f"shape must be at most {_LARGEST_SHAPE:,}: use Poisson, which is cheaper then")
         if self.stop < Fraction(1, _MOST_RUNS):
-            raise InvalidValue(f"stop must be at least 1/{_MOST_RUNS}: with less the runs never end")
+            raise InvalidValue(f"stop must be at least 1/{_MOST_RUNS}: a smaller value takes too many runs")
         if self.stop >= 1:
-            raise InvalidValue("stop must be below 1: with 1 there is always one run, and nothing to choose from")
+            raise InvalidValue("stop must be below 1: with 1 there is always exactly one run")
 
     @property
     def mean(self) -> float:
@@ -119,11 +147,29 @@ class NegativeBinomial(Repeats):
         return {"shape": self.shape, "stop": self.stop}
 
     def epsilon(self, each: Number) -> Fraction:
-        """Return (2 + shape) times the epsilon of each run."""
+        """Return the pure epsilon of keeping the best result: (2 + shape) times that of each run.
+
+        Args:
+            each: the epsilon of each run.
+
+        Returns:
+            The exact epsilon of the whole procedure.
+
+        Raises:
+            InvalidType: `each` is not a number.
+            InvalidValue: `each` is not positive.
+        """
         return (2 + self.shape) * _validate.exact_positive(epsilon=each)
 
     def draw(self, draws: Draws) -> int:
-        """Draw a number of runs, at least one."""
+        """Draw a number of runs, at least one.
+
+        Args:
+            draws: the source of randomness.
+
+        Returns:
+            The number of runs. It must stay secret.
+        """
         return truncated_negative_binomial(self.shape, self.stop, draws)
 
     def __repr__(self) -> str:
@@ -132,9 +178,16 @@ class NegativeBinomial(Repeats):
 
 @dataclass(frozen=True, init=False)
 class Poisson(Repeats):
-    """A number of runs near its mean, which may be zero; epsilon + mean tanh(epsilon/2).
+    """A number of runs near its mean, and possibly zero; costs epsilon + mean tanh(epsilon/2).
 
-    For small epsilons that is (1 + mean/2) epsilon. Over (epsilon, delta) it is often much less.
+    For small epsilons that is about (1 + mean/2) epsilon. As (epsilon, delta) it is often much less.
+
+    Args:
+        mean: the mean number of runs, at least 1.
+
+    Raises:
+        InvalidType: `mean` is not a number.
+        InvalidValue: `mean` is out of range.
 
     >>> Poisson(4).epsilon("0.001") <= Fraction(3, 1000)
     True
@@ -145,9 +198,9 @@ class Poisson(Repeats):
     def __init__(self, mean: Number) -> None:
         object.__setattr__(self, "runs", _validate.exact_positive(mean=mean))
         if self.runs < 1:
-            raise InvalidValue("mean must be >= 1: with fewer runs there is mostly no result at all")
+            raise InvalidValue("mean must be >= 1: with fewer runs there is often no result at all")
         if self.runs > _MOST_RUNS:
-            raise InvalidValue(f"mean must be at most {_MOST_RUNS}: with more the runs never end")
+            raise InvalidValue(f"mean must be at most {_MOST_RUNS}: more runs take too long")
 
     @property
     def mean(self) -> float:
@@ -167,8 +220,18 @@ class Poisson(Repeats):
     def epsilon(self, each: Number) -> Fraction:
         """Return epsilon + mean tanh(epsilon/2), with a rational upper bound of the tanh.
 
-        With a lower bound e of exp(-epsilon) of 64 bits, (1 - e)/(1 + e) is one, and epsilon/2 is another. The first
+        With a 64-bit lower bound e of exp(-epsilon), (1 - e)/(1 + e) is such a bound, and so is epsilon/2. The first
         product is rounded up to 20 decimals.
+
+        Args:
+            each: the epsilon of each run.
+
+        Returns:
+            The exact epsilon of the whole procedure.
+
+        Raises:
+            InvalidType: `each` is not a number.
+            InvalidValue: `each` is not positive.
         """
         exact = _validate.exact_positive(epsilon=each)
         odds = Fraction(scaled_exp(exact, _DEPTH), 1 << _DEPTH)
@@ -176,7 +239,14 @@ class Poisson(Repeats):
         return exact + min(Fraction(math.ceil(product * _GRID), _GRID), self.runs * exact / 2)
 
     def draw(self, draws: Draws) -> int:
-        """Draw a number of runs."""
+        """Draw a number of runs, which may be zero.
+
+        Args:
+            draws: the source of randomness.
+
+        Returns:
+            The number of runs. It must stay secret.
+        """
         return poisson(self.runs, draws)
 
     def __repr__(self) -> str:
@@ -184,19 +254,39 @@ class Poisson(Repeats):
 
 
 def geometric(mean: Number) -> NegativeBinomial:
-    """At least one run, and after each one stop with probability 1/mean: three epsilon (Liu & Talwar 2019).
+    """At least one run; stops after each run with probability 1/mean; costs three epsilon (Liu & Talwar 2019).
+
+    Args:
+        mean: the mean number of runs, above 1.
+
+    Returns:
+        The distribution, for `tune`.
+
+    Raises:
+        InvalidType: `mean` is not a number.
+        InvalidValue: `mean` is not above 1.
 
     >>> geometric(mean=10).epsilon("0.1")
     Fraction(3, 10)
     """
     exact = _validate.exact_positive(mean=mean)
     if exact <= 1:
-        raise InvalidValue("mean must be > 1: with one run there is nothing to choose from")
+        raise InvalidValue("mean must be > 1: with one run there is no choice")
     return NegativeBinomial(1, 1 / exact)
 
 
 def logarithmic(stop: Number) -> NegativeBinomial:
-    """At least one run, k runs with probability proportional to (1 - stop)**k / k: two epsilon.
+    """At least one run; k runs with probability proportional to (1 - stop)**k / k; costs two epsilon.
+
+    Args:
+        stop: the parameter of the distribution, between 0 and 1. A smaller one gives more runs.
+
+    Returns:
+        The distribution, for `tune`.
+
+    Raises:
+        InvalidType: `stop` is not a number.
+        InvalidValue: `stop` is not between 0 and 1.
 
     >>> logarithmic("0.01").epsilon("0.1"), round(logarithmic("0.01").mean)
     (Fraction(1, 5), 21)
@@ -205,8 +295,8 @@ def logarithmic(stop: Number) -> NegativeBinomial:
 
 
 def checked_repeats(repeats: object) -> Repeats:
-    """The distribution, if it is one of ours."""
-    # No subclass, which might state another epsilon.
+    """The distribution, checked to be one of ours."""
+    # Subclasses are refused: they might state a different epsilon.
     if isinstance(repeats, (NegativeBinomial, Poisson)) and type(repeats) in (NegativeBinomial, Poisson):
         return repeats
     kinds = "geometric(mean), logarithmic(stop), NegativeBinomial(shape, stop) or Poisson(mean)"
@@ -221,7 +311,19 @@ _FORM = re.compile(rf"{PREFIX} (\S+)((?: \S+=\S+)+)")
 
 @dataclass(frozen=True, init=False)
 class Repeated:
-    """Runs of epsilon `each`, as many as `repeats` says, of which the best is kept."""
+    """The best of a random number of private runs.
+
+    Args:
+        repeats: the distribution of the number of runs.
+        each: the epsilon of each run.
+
+    Raises:
+        InvalidType: an argument has the wrong type.
+        InvalidValue: `each` is not positive.
+
+    >>> Repeated(geometric(mean=10), "0.1").epsilon
+    Fraction(3, 10)
+    """
 
     repeats: Repeats
     each: Fraction
@@ -232,16 +334,20 @@ class Repeated:
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the pure epsilon of all of it."""
+        """Return the total pure epsilon."""
         return self.repeats.epsilon(self.each)
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return what all of it guarantees: of the runs only their pure epsilon is known."""
+        """Return the guarantee of the whole procedure. Only the pure epsilon of the runs is used."""
         return Guarantee(self.epsilon, PURE_LOSS.zcdp(self.epsilon))
 
     def terms(self) -> dict[str, Any]:
-        """Return nothing: the name says it all."""
+        """Return no further terms: the name contains all of them.
+
+        Returns:
+            An empty dict.
+        """
         return {}
 
     @property
@@ -258,7 +364,7 @@ class Repeated:
 
 @lru_cache(maxsize=256)
 def repeated(name: str) -> Repeated | None:
-    """What a name stands for; None if it is not the name of such a release.
+    """The release that a name stands for; None if it is not the name of such a release.
 
     >>> repeated("repeat-and-select poisson mean=10 epsilon=1/10")
     Repeated(repeats=Poisson(mean=10), each=Fraction(1, 10))

@@ -1,12 +1,12 @@
-"""What a ledger or a plan adds up to: pure epsilon, zCDP, and (epsilon, delta) by Google's dp_accounting.
+"""The total of a ledger or a plan: pure epsilon, zCDP, and (epsilon, delta) by Google's dp_accounting.
 
-The pure sum is a guarantee whatever the analyst does: questions, their epsilons and their number may all depend on the
-answers before. The loss of a transcript is at most the sum of its epsilons, so a budget of pure epsilon is a filter
+The pure sum is always a guarantee: questions, their epsilons and their number may all depend on
+earlier answers. The loss of a transcript is at most the sum of its epsilons, so a budget of pure epsilon is a filter
 (Rogers, Roth, Ullman & Vadhan 2016).
 
 zCDP and (epsilon, delta) are guarantees if the list of mechanisms and epsilons, and with it their number, was fixed
-before the first answer. Then each question, and the order of the list, may depend on the answers before. If the list
-was not fixed they guarantee nothing: `tests/accounting/test_odometer.py` has a counterexample.
+before the first answer. Then each question, and the order of the list, may depend on earlier answers. If the list
+was not fixed, they guarantee nothing: `tests/accounting/test_odometer.py` has a counterexample.
 """
 
 from collections import Counter
@@ -45,7 +45,16 @@ Spent = HasEntries | Iterable[Charge | HasCharge]
 
 @dataclass(frozen=True)
 class Approximate:
-    """An (epsilon, delta) guarantee, and the way in which its epsilon was found."""
+    """An (epsilon, delta) guarantee, and the method that found its epsilon.
+
+    Attributes:
+        epsilon: an upper bound on epsilon, for this delta.
+        delta: the failure probability.
+        method: how epsilon was found.
+
+    >>> total([Charge("mode", "0.1")], delta=1e-6).approximate.delta
+    1e-06
+    """
 
     epsilon: float
     delta: float
@@ -54,10 +63,15 @@ class Approximate:
 
 @dataclass(frozen=True)
 class Total:
-    """What everything adds up to: pure epsilon exactly, zCDP rounded up, and (epsilon, delta) if asked.
+    """A total cost: exact pure epsilon, zCDP rounded up, and (epsilon, delta) on request.
 
-    Pure epsilon is a guarantee always. The others are guarantees if the questions' mechanisms, their epsilons and their
+    Pure epsilon is always a guarantee. The others are guarantees if the mechanisms, their epsilons and their
     number were fixed before the first answer.
+
+    Attributes:
+        epsilon: the exact sum of pure epsilons.
+        zcdp: the sum of rho, rounded up.
+        approximate: an (epsilon, delta) guarantee, if a delta was given.
 
     >>> print(Total(Fraction(1, 3), zcdp=0.125))
     0.333334-DP (pure); if fixed beforehand: 0.125-zCDP
@@ -72,12 +86,12 @@ class Total:
 
     @property
     def always(self) -> str:
-        """Return what holds whatever the analyst did, in words."""
+        """Return a text that states what always holds."""
         return f"{_shown(self.epsilon)}-DP (pure)"
 
     @property
     def if_fixed(self) -> str:
-        """Return what holds if mechanisms, epsilons and their number were fixed before the first answer, in words."""
+        """Return a text that states what holds if mechanisms, epsilons and their number were fixed in advance."""
         rho = f"{_shown(Fraction(self.zcdp))}-zCDP"
         if self.approximate is None:
             return rho
@@ -85,22 +99,22 @@ class Total:
 
 
 def total(spent: Spent, delta: float | str | None = None) -> Total:
-    """What a ledger, or planned charges, add up to; with `delta` also the smallest (epsilon, delta) that is known.
+    """Add up a ledger or planned charges; with `delta`, also compute the smallest known (epsilon, delta).
 
-    Only the pure sum is a guarantee for a ledger whose questions, epsilons or number were chosen in the light of
-    earlier answers. zCDP and (epsilon, delta) are guarantees for a list that was fixed beforehand, such as a plan.
+    Only the pure sum is a guarantee for a ledger whose questions, epsilons or number were chosen after seeing
+    earlier answers. zCDP and (epsilon, delta) are guarantees for a list that was fixed in advance, such as a plan.
 
     Args:
         spent: a ledger, or charges or entries.
         delta: the failure probability of (epsilon, delta); without it, only pure epsilon and zCDP are computed.
 
     Returns:
-        Pure epsilon exactly, zCDP rounded up, and (epsilon, delta) if it was asked for.
+        The exact pure epsilon, zCDP rounded up, and (epsilon, delta) on request.
 
     Raises:
         InvalidType: `spent` holds something else.
         InvalidValue: `delta` is not between 0 and 1.
-        MissingExtra: `delta` is given, and dp-accounting is not installed.
+        MissingExtra: `delta` is given, but dp-accounting is not installed.
 
     >>> charges = [Charge("mode", "0.1", "exponential")] * 100
     >>> print(total(charges))
@@ -118,7 +132,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
 
 
 def releases_of(spent: Iterable[Charge | HasCharge]) -> Releases:
-    """How often each mechanism was released at each epsilon: the one place where counts are counted."""
+    """How often each mechanism was released at each epsilon."""
     releases: Counter[tuple[str, Fraction]] = Counter()
     for one in spent:
         charge = one if isinstance(one, Charge) else getattr(one, "charge", one)

@@ -1,4 +1,4 @@
-"""What accuracy a mechanism has, and what epsilon an accuracy needs: exact results and data-independent bounds.
+"""The accuracy of a mechanism, and the epsilon that an accuracy needs: exact results and data-independent bounds.
 
 Results computed from scores are as private as the scores: use public or synthetic scores, or keep the results to
 yourself. Nothing here touches a ledger or releases an answer.

@@ -1,4 +1,4 @@
-"""The epsilon that an accuracy needs: the inverse of the expected error and of its tails."""
+"""Find the epsilon that an accuracy needs: the inverse of the expected error and of its tails."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import Mechanism, MechanismBase, is_mechanism_class
 from dpselect.mechanisms.parameters import stated
 
-# The range of log(epsilon) that is tried: all positive floats.
+# The range of log(epsilon) to search: all positive floats.
 _LOWEST, _HIGHEST = -744.0, 709.0
 _TOLERANCE = 1e-12
 
@@ -34,26 +34,26 @@ def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
     monotonic: bool = False,
     score_range: Number | None = None,
 ) -> float:
-    """The smallest epsilon at which a mechanism of this kind is accurate enough on these scores.
+    """Find the smallest epsilon at which a mechanism of this kind is accurate enough on these scores.
 
     Give either `expected_error`, or both `error` and `probability`. The result is rounded to the accurate side, within
     a relative 1e-10, and is as private as the scores.
 
     Args:
         kind: a mechanism class, such as `PermuteAndFlip`.
-        scores: one score for each candidate.
+        scores: one score per candidate.
         expected_error: the largest mean error that is acceptable, in units of the scores.
-        error: an error that may occur only rarely: ...
-        probability: ... with at most this probability, it or a larger error.
-        sensitivity: how much one person can change any single score; 1 if not given.
-        monotonic: whether one person moves all scores in the same direction, as in counts of people.
-        score_range: how much one person can change any difference of two scores, instead of the other two.
+        error: an error that should be rare, in units of the scores.
+        probability: the largest acceptable probability of an error of at least `error`.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person moves all scores in the same direction, as with counts of people.
+        score_range: the largest change of the difference of two scores; replaces the other two.
 
     Returns:
         The epsilon.
 
     Raises:
-        InvalidType: `kind` is not a mechanism class, the scores cannot be read, or a number is not a number.
+        InvalidType: `kind` is not a mechanism class, the scores cannot be read, or another argument is not a number.
         InvalidValue: the target is not stated in one of the two ways, or every epsilon or no epsilon meets it.
 
     >>> from dpselect import PermuteAndFlip
@@ -76,7 +76,7 @@ def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
 def _target(
     scores: Any, mean: float | None, error: float | None, probability: float | None
 ) -> tuple[Callable[[Mechanism], float], float]:
-    """What is to be bounded, as a function of the mechanism, and its bound."""
+    """The quantity to bound, as a function of the mechanism, and its bound."""
     if mean is not None and error is None and probability is None:
         target = float_near(_validate.exact_positive(expected_error=mean))
         return lambda mechanism: expected_error(mechanism, scores), target
@@ -89,7 +89,7 @@ def _target(
 
 
 def _smallest(excess: Callable[[float], float]) -> float:
-    """The zero of a falling function of log(epsilon), found from a bracket that widens until it holds one."""
+    """The zero of a decreasing function of log(epsilon), found from a bracket that widens until it contains one."""
     low = high = 0.0
     for step in itertools.accumulate(itertools.repeat(2.0), operator.mul):
         if excess(low) > 0:

@@ -1,4 +1,4 @@
-"""All mechanisms side by side over a range of epsilons: a table, and a figure of it with matplotlib."""
+"""Compare all mechanisms over a range of epsilons, as a table and as a matplotlib figure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,12 +18,12 @@ from dpselect.mechanisms.parameters import stated
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 
 _ENDINGS = (".png", ".svg", ".pdf")
-# Okabe & Ito's colours are told apart by all kinds of colour vision; dashes tell the lines apart in grey.
+# The colours of Okabe & Ito suit all kinds of colour vision. Dashes distinguish the lines in greyscale.
 _STYLES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"), ("#CC79A7", "-."))
 
 
 def comparison_figure(records: Sequence["Record"]) -> Any:
-    """Expected error against epsilon, one line a mechanism, on logarithmic axes."""
+    """Expected error against epsilon, one line per mechanism, on logarithmic axes."""
     figure = _matplotlib_figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     for (colour, dashes), name in zip(cycle(_STYLES), dict.fromkeys(r.mechanism for r in records), strict=False):
@@ -45,26 +45,33 @@ def _matplotlib_figure(**options: Any) -> Any:
 
 
 def save_figure(figure: Any, path: str | Path) -> None:
-    """Write a figure as PNG, SVG or PDF by the path's ending."""
+    """Write a figure as PNG, SVG or PDF, depending on the ending of the path."""
     if Path(path).suffix.lower() not in _ENDINGS:
-        raise InvalidValue(f"the plot's file name must end in {', '.join(_ENDINGS)}")
+        raise InvalidValue(f"the file name of the plot must end in {', '.join(_ENDINGS)}")
     figure.savefig(path, dpi=150)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One mechanism at one epsilon. As private as the scores that it was computed from."""
+    """The errors of one mechanism at one epsilon. They are as private as the scores."""
 
     mechanism: str
     epsilon: float
     expected_error: float
-    error_95: float  # the error that 95 of 100 selections stay within
-    ratio: float  # expected error relative to permute-and-flip's; nan where both are zero
+    error_95: float  # 95 of 100 selections have at most this error
+    ratio: float  # expected error relative to permute-and-flip's; nan if both are zero
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """A table of mechanisms by epsilons, as `compare` returns it. As private as the scores."""
+    """The result of `compare`. It is as private as the scores.
+
+    Attributes:
+        records: one record per mechanism and epsilon.
+
+    >>> compare([3, 1], [0.1, 1])
+    Comparison(6 records)
+    """
 
     records: tuple[Record, ...]
 
@@ -75,7 +82,7 @@ class Comparison:
         """Return the records as dictionaries.
 
         Returns:
-            A dictionary for each record, with its fields.
+            One dictionary per record, with its fields.
 
         >>> compare([10, 8, 0], [1]).to_dicts()[0]["mechanism"]
         'permute-and-flip'
@@ -114,13 +121,13 @@ class Comparison:
         """Return a matplotlib figure of error against epsilon.
 
         Args:
-            path: a file to save it to, which ends in .png, .svg or .pdf.
+            path: a file to save the figure to; it must end in .png, .svg or .pdf.
 
         Returns:
             The figure.
 
         Raises:
-            InvalidValue: the file's name has another ending.
+            InvalidValue: the file name has a different ending.
             MissingExtra: matplotlib is not installed.
 
         >>> figure = compare([10, 8, 0], [0.1, 1]).plot()
@@ -148,23 +155,23 @@ def compare(
     *,
     score_range: Number | None = None,
 ) -> Comparison:
-    """Expected error and 95 % quantile of each mechanism at each epsilon, on these scores.
+    """Compare the expected errors and 95 % quantiles of all mechanisms at each epsilon, on these scores.
 
     The result is as private as the scores: use public or synthetic ones, or keep it to yourself.
 
     Args:
-        scores: one score for each candidate.
+        scores: one score per candidate.
         epsilons: the epsilons to compare at.
-        sensitivity: how much one person can change any single score; 1 if not given.
-        monotonic: whether one person moves all scores in the same direction, as in counts of people.
-        score_range: how much one person can change any difference of two scores, instead of the other two.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person moves all scores in the same direction, as with counts of people.
+        score_range: the largest change of the difference of two scores; replaces the other two.
 
     Returns:
-        A record for each mechanism at each epsilon; `ratio` is relative to permute-and-flip.
+        One record per mechanism and epsilon; `ratio` is relative to permute-and-flip.
 
     Raises:
         InvalidType: the scores cannot be read, or `epsilons` is not a sequence of numbers.
-        InvalidValue: there is no score or no epsilon, or a number is out of range.
+        InvalidValue: there are no scores or no epsilons, or a number is out of range.
 
     >>> for record in compare([10, 8, 0], [1]).records:
     ...     print(record.mechanism, round(record.expected_error, 3), round(record.ratio, 3))
@@ -173,7 +180,7 @@ def compare(
     noisy-max 0.592 1.492
     """
     if isinstance(epsilons, (str, bytes)) or not isinstance(epsilons, Iterable):
-        raise InvalidType("epsilons must be a sequence of numbers: give for instance [0.1, 1]")
+        raise InvalidType("epsilons must be a sequence of numbers: give for example [0.1, 1]")
     exact = [_validate.exact_positive(epsilon=epsilon) for epsilon in epsilons]
     if not exact:
         raise InvalidValue("epsilons must have at least one number")

@@ -11,7 +11,7 @@ from dpselect.errors import InvalidValue
 
 
 class HasPmf(Protocol):
-    """What is analysed: anything that knows the probability of each candidate."""
+    """Anything that knows the probability of each candidate."""
 
     def pmf(self, scores: Any, /) -> Any:
         """Return the probability of selecting each candidate."""
@@ -19,20 +19,20 @@ class HasPmf(Protocol):
 
 
 def expected_error(mechanism: HasPmf, scores: Any) -> float:
-    """The mean of q* - q_M: how far below the best the choice is on average.
+    """The mean of q* - q_M: the average distance of the choice below the best candidate.
 
     The result is as private as the scores.
 
     Args:
-        mechanism: a mechanism, or anything else with a `pmf` method.
-        scores: one score for each candidate.
+        mechanism: a mechanism, or any object with a `pmf` method.
+        scores: one score per candidate.
 
     Returns:
         The error, in units of the scores.
 
     Raises:
-        InvalidType: the scores cannot be read as numbers of one dimension.
-        InvalidValue: there is no score, or a score is not finite.
+        InvalidType: the scores are not a one-dimensional sequence of numbers.
+        InvalidValue: there are no scores, or a score is not finite.
 
     >>> from dpselect import PermuteAndFlip
     >>> round(expected_error(PermuteAndFlip(epsilon=1), [10, 8, 0]), 4)
@@ -48,16 +48,16 @@ def error_tail(mechanism: HasPmf, scores: Any, t: Any) -> Any:
     The result is as private as the scores.
 
     Args:
-        mechanism: a mechanism, or anything else with a `pmf` method.
-        scores: one score for each candidate.
+        mechanism: a mechanism, or any object with a `pmf` method.
+        scores: one score per candidate.
         t: one error or an array of errors, in units of the scores.
 
     Returns:
         A float for one t, an array for an array.
 
     Raises:
-        InvalidType: the scores cannot be read as numbers of one dimension.
-        InvalidValue: there is no score, a score is not finite, or `t` is not a number or an array of numbers.
+        InvalidType: the scores are not a one-dimensional sequence of numbers.
+        InvalidValue: there are no scores, a score is not finite, or `t` is not a number or an array of numbers.
 
     >>> from dpselect import PermuteAndFlip
     >>> error_tail(PermuteAndFlip(epsilon=1), [10, 8, 0], [0, 1]).round(4)
@@ -65,7 +65,7 @@ def error_tail(mechanism: HasPmf, scores: Any, t: Any) -> Any:
     """
     thresholds = _thresholds(t)
     errors, upto = _distribution(mechanism, scores)
-    # Summed from the far end, so that small tails are sums of small numbers.
+    # Summed from the largest error, so that small tails are sums of small numbers.
     tails = np.append(np.cumsum(upto[::-1])[::-1], 0.0)
     tails[0] = 1.0
     found: Floats = tails[np.searchsorted(errors, thresholds, side="left")]
@@ -73,7 +73,7 @@ def error_tail(mechanism: HasPmf, scores: Any, t: Any) -> Any:
 
 
 def _thresholds(t: Any) -> Floats:
-    """One number or an array of them."""
+    """One number or an array of numbers."""
     try:
         thresholds = np.asarray(t)
     except ValueError:
@@ -84,21 +84,21 @@ def _thresholds(t: Any) -> Floats:
 
 
 def error_quantile(mechanism: HasPmf, scores: Any, level: float) -> float:
-    """The error that the choice stays within with this probability: the smallest x with Pr[q* - q_M <= x] >= level.
+    """The error that the choice does not exceed with this probability: the smallest x with Pr[q* - q_M <= x] >= level.
 
     The result is as private as the scores.
 
     Args:
-        mechanism: a mechanism, or anything else with a `pmf` method.
-        scores: one score for each candidate.
+        mechanism: a mechanism, or any object with a `pmf` method.
+        scores: one score per candidate.
         level: a probability between 0 and 1, such as 0.95.
 
     Returns:
         The error, in units of the scores.
 
     Raises:
-        InvalidType: the scores cannot be read as numbers of one dimension, or `level` is not a number.
-        InvalidValue: there is no score, a score is not finite, or `level` is not between 0 and 1.
+        InvalidType: the scores are not a one-dimensional sequence of numbers, or `level` is not a number.
+        InvalidValue: there are no scores, a score is not finite, or `level` is not between 0 and 1.
 
     >>> from dpselect import PermuteAndFlip
     >>> error_quantile(PermuteAndFlip(epsilon=1), [10, 8, 0], 0.95)

@@ -5,8 +5,8 @@ before it, so the expected number of visits is the sum over r of the integral ov
 (1 - p_s t) dt, with p_s = exp(-c (b - q_s)).
 
 The exponential mechanism computes the score of r if r is proposed before another candidate is accepted. In each
-proposal the former has probability 1/n, the latter (S - p_r)/n with S = sum p_s, so the expected number of scores is
-the sum over r of 1 / (1 + S - p_r). Scores are remembered: these are different candidates, out of n / S proposals on
+proposal the former has probability 1/n and the latter (S - p_r)/n with S = sum p_s. So the expected number of scores is
+the sum over r of 1 / (1 + S - p_r). Scores are remembered, so these are different candidates, out of n / S proposals on
 average.
 """
 
@@ -30,15 +30,15 @@ def expected_evaluations(mechanism: MechanismBase, scores: Any, best: Number | N
 
     Args:
         mechanism: a mechanism with `select_lazily`: permute-and-flip or the exponential mechanism.
-        scores: one score for each candidate.
-        best: the bound that is given to `select_lazily`; the best of the scores if not given.
+        scores: one score per candidate.
+        best: the bound that is given to `select_lazily`; the best of the scores if omitted.
 
     Returns:
         The mean number of scores.
 
     Raises:
-        InvalidType: the mechanism has no `select_lazily`, or a number is not a number.
-        InvalidValue: there is no score, or a score or `best` is not finite.
+        InvalidType: the mechanism has no `select_lazily`, or an argument is not a number.
+        InvalidValue: there are no scores, or a score or `best` is not finite.
 
     >>> from dpselect import ExponentialMechanism, PermuteAndFlip
     >>> scores = [100] * 5 + [90] * 95
@@ -51,14 +51,14 @@ def expected_evaluations(mechanism: MechanismBase, scores: Any, best: Number | N
 
 
 def _exponents(mechanism: MechanismBase, vector: Vector, best: Number | None) -> Floats:
-    """The exponents c (b - q), of min(q, b) where scores exceed the bound."""
+    """The exponents c (b - q), with scores above the bound lowered to it."""
     losses(vector)  # refuses scores that are not finite
     largest = rational(vector.max()) if isinstance(vector, np.ndarray) else max(vector)
     bound = largest if best is None else _validate.exact(best=best)
     if largest > bound:
         vector = [min(rational(score), bound) for score in vector]
     gaps = gaps_of(vector, mechanism._rate)
-    # Both terms are positive: the sum is rounded once more, and no digit is lost.
+    # Both terms are positive: the sum is rounded once, and no digits cancel.
     beyond = max(bound - largest, Fraction(0))
     exponents: Floats = gaps.approximate(gaps.at(slice(None))) + float_near(mechanism.rate * beyond)
     return exponents

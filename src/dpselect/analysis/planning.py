@@ -1,9 +1,9 @@
-"""What to expect before any data are seen: accuracies and epsilons from the number of candidates alone.
+"""Plan before any data are seen: accuracies and epsilons from the number of candidates alone.
 
 `plan` is what `dpselect plan` prints. With the rate c = epsilon / score_range every error is that of rate one divided
 by c, so errors are computed once for each mechanism and number of candidates.
 
-At the same epsilon permute-and-flip is more accurate, and over many selections the exponential mechanism composes
+At the same epsilon, permute-and-flip is more accurate, but over many selections the exponential mechanism composes
 better. So the two are compared at equal cost: at the same rho of zCDP, and under (epsilon, delta) at the same error and
 at the same total.
 """
@@ -31,7 +31,7 @@ from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 
 
 def largest(holds: Callable[[Fraction], bool], start: Fraction, within: float) -> Fraction:
-    """The largest epsilon with a property that larger ones lose, `within` a relative error and never above it.
+    """Find the largest epsilon with a property that larger ones lose, `within` a relative error and never above it.
 
     >>> float(largest(lambda epsilon: epsilon * epsilon <= 2, Fraction(1), within=1e-3))
     1.4140625
@@ -54,7 +54,19 @@ _ROUNDINGS = Fraction(1, 10**12)
 
 @dataclass(frozen=True)
 class Promise:
-    """What holds for the error of one selection on all scores, in units of the scores."""
+    """Bounds on the error of one selection that hold for all scores, in units of the scores.
+
+    Attributes:
+        mechanism: the mechanism with its epsilon.
+        average: the expected error is at most this.
+        attained: on some scores, the expected error is at least this.
+        within_95: at least 95 of 100 selections have a smaller error.
+        within_99: at least 99 of 100 selections have a smaller error.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(promise(PermuteAndFlip(epsilon=1), 1000).average, 2)
+    8.53
+    """
 
     mechanism: MechanismBase
     average: float  # the expected error is at most this ...
@@ -64,10 +76,10 @@ class Promise:
 
 
 def promise(mechanism: MechanismBase, n: int) -> Promise:
-    """The promise of a mechanism for n candidates.
+    """The bounds of a mechanism for n candidates.
 
-    For permute-and-flip and the exponential mechanism `average` is the exact worst case, so it is attained. For report
-    noisy max no exact worst case is known.
+    For permute-and-flip and the exponential mechanism, `average` is the exact worst case, so it is attained. For report
+    noisy max, the exact worst case is not known.
 
     >>> promised = promise(PermuteAndFlip(epsilon=1), 1000)
     >>> round(promised.average, 2), round(promised.within_95, 2)
@@ -97,7 +109,7 @@ def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
     monotonic: bool = False,
     score_range: Number | None = None,
 ) -> Fraction:
-    """The epsilon that promises an expected error of at most `error`, rounded up to four digits.
+    """Find the epsilon that guarantees an expected error of at most `error`, rounded up to four digits.
 
     >>> epsilon_promising(PermuteAndFlip, 1000, error=5)
     Fraction(1707, 1000)
@@ -110,7 +122,7 @@ def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
 
 @dataclass(frozen=True)
 class EqualCost:
-    """The two mechanisms at epsilons of the same rho of zCDP: equal costs, however many selections share a budget."""
+    """The two mechanisms at epsilons with the same zCDP rho: equal costs for any number of selections."""
 
     rho: float
     exponential: Promise
@@ -137,7 +149,7 @@ def equal_cost(exponential: MechanismBase, n: int) -> EqualCost:
 
 
 def _first(holds: Callable[[float], bool]) -> float:
-    """The smallest positive number from which on the property holds, within rounding and on the side where it holds."""
+    """The smallest positive number from which the property holds, up to rounding, on the side where it holds."""
     high = 1.0
     while not holds(high):
         high *= 2
@@ -155,7 +167,7 @@ _PRECISION = 1e-5
 
 @dataclass(frozen=True)
 class Rounds:
-    """Selections by one mechanism: what each promises, and what all of them cost together."""
+    """Selections by one mechanism: the bounds of each, and their total cost."""
 
     each: Promise
     total: Approximate
@@ -163,7 +175,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class EqualRounds:
-    """The exponential mechanism beside permute-and-flip at the same error, and at the same (epsilon, delta)."""
+    """The exponential mechanism, and permute-and-flip at the same error and at the same (epsilon, delta)."""
 
     exponential: Rounds
     equal_error: Rounds
@@ -202,7 +214,7 @@ def equal_rounds(exponential: MechanismBase, n: int, count: int, delta: float) -
 def affordable_epsilon(
     mechanism: str, count: int, budget: float, delta: float, start: Fraction | None = None
 ) -> Fraction:
-    """The largest epsilon of each of `count` selections that cost at most `budget` together, with this delta.
+    """Find the largest epsilon at which `count` selections cost at most `budget` together, with this delta.
 
     >>> each = affordable_epsilon("exponential", count=20, budget=1.0, delta=1e-6)
     >>> round(float(each), 3)
@@ -222,21 +234,36 @@ class OnScores:
 
     expected_error: float | None = None
     error_95: float | None = None
-    epsilon: float | None = None  # None beside no errors: every epsilon is enough
+    epsilon: float | None = None  # None without errors: every epsilon is enough
 
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """What to expect of each mechanism, by its name, and what many selections cost together.
+    """What to expect from each mechanism, by name, and what many selections cost together.
 
     `promises` and the comparisons follow from public numbers alone. `on_scores` is as private as the scores that were
     given, and empty without them.
+
+    Attributes:
+        candidates: the number of candidates.
+        claim: how far apart neighbours are.
+        epsilon: the epsilon of each selection, if it was given.
+        error: the expected error, if it was given instead.
+        selections: the number of selections that share a budget.
+        delta: the delta of the (epsilon, delta) comparison, if it was given.
+        promises: the bounds of each mechanism.
+        on_scores: the exact results of each mechanism on the given scores.
+        equal_cost: the comparison at equal zCDP, for more than one selection.
+        equal_rounds: the comparison under (epsilon, delta), if a delta was given.
+
+    >>> plan(candidates=1000, epsilon="0.5").promises["permute-and-flip"].average < 17.07
+    True
     """
 
     candidates: int
     claim: Claim
     epsilon: Fraction | None  # of each selection, if it was given ...
-    error: Fraction | None  # ... or the expected error that was asked for
+    error: Fraction | None  # ... or the expected error, if that was given
     selections: int
     delta: float | None
     promises: Mapping[str, Promise]
@@ -250,7 +277,7 @@ class Plan:
         return f"Plan(candidates={self.candidates}, {asked}, {self.claim.code()}, selections={self.selections})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold: what was asked as exact texts, and the results as floats, not rounded.
+        """Return the plan in the types of JSON: the question as exact strings, and the results as unrounded floats.
 
         Returns:
             What `dpselect plan --json` prints.
@@ -321,11 +348,11 @@ def _rounds(rounds: Rounds) -> dict[str, Any]:
 
 
 _MOST_SELECTIONS = 10**9
-# Results are floats: this is far beyond every use, and far from where a square of a float overflows.
+# Results are floats. This is far beyond any use, and far below numbers whose square overflows.
 _FARTHEST = Fraction(10**50)
 
 
-def plan(  # noqa: PLR0913 - what is asked, by keyword
+def plan(  # noqa: PLR0913 - the question, by keyword
     candidates: int | None = None,
     *,
     epsilon: Number | None = None,
@@ -337,27 +364,27 @@ def plan(  # noqa: PLR0913 - what is asked, by keyword
     delta: Number | None = None,
     scores: Any = None,
 ) -> Plan:
-    """What accuracy to expect of an epsilon, or what epsilon an accuracy needs, before any data are seen.
+    """Plan what accuracy to expect from an epsilon, or what epsilon an accuracy needs, before any data are seen.
 
     Give either `epsilon` or `error`. All promises hold for all scores, and follow from public numbers alone. With
     `scores`, which should be public or synthetic, the plan also has exact results on these scores.
 
     Args:
-        candidates: how many candidates there are; as many as in `scores` if not given.
-        epsilon: the privacy of each selection, to learn its error.
-        error: how far below the best the choice may be on average, in units of the scores, to learn its epsilon.
-        sensitivity: how much one person can change any single score; 1 if not given.
-        monotonic: whether one person moves all scores in the same direction, as in counts of people.
-        score_range: how much one person can change any difference of two scores, instead of the other two.
-        selections: how many selections share one privacy budget.
-        delta: also compare what they cost together as (epsilon, delta). Needs dp-accounting.
+        candidates: the number of candidates; the length of `scores` if omitted.
+        epsilon: the epsilon of each selection; the plan then has its error.
+        error: the acceptable average distance from the best, in units of the scores; the plan then has the epsilon.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person moves all scores in the same direction, as with counts of people.
+        score_range: the largest change of the difference of two scores; replaces the other two.
+        selections: the number of selections that share one privacy budget.
+        delta: if given, also compare their total cost as (epsilon, delta). Needs dp-accounting.
         scores: public or synthetic scores, one for each candidate.
 
     Returns:
-        The promises of each mechanism by its name, and for many selections which of two mechanisms is the better one.
+        The bounds of each mechanism by name and, for many selections, which of two mechanisms is better.
 
     Raises:
-        InvalidType: a number is not a number.
+        InvalidType: an argument is not a number.
         InvalidValue: both or none of `epsilon` and `error` are given, or a number is out of range.
         MissingExtra: `delta` is given, and dp-accounting is not installed.
 
@@ -368,7 +395,7 @@ def plan(  # noqa: PLR0913 - what is asked, by keyword
     Fraction(2133, 10000)
     """
     if (epsilon is None) == (error is None):
-        raise InvalidValue("give either epsilon, to learn the error, or error, to learn the epsilon")
+        raise InvalidValue("give either epsilon to get the error, or error to get the epsilon")
     spent, wanted = (
         None if n is None else _moderate(**{key: n}) for key, n in (("epsilon", epsilon), ("error", error))
     )
@@ -396,7 +423,7 @@ def plan(  # noqa: PLR0913 - what is asked, by keyword
 
 def _size(candidates: int | None, vector: Vector | None) -> int:
     if candidates is None and vector is None:
-        raise InvalidValue("give candidates, how many there are to choose from, or public scores")
+        raise InvalidValue("give candidates, the number of candidates, or public scores")
     return _whole(2, 2**53, candidates=len(vector) if candidates is None and vector is not None else candidates)
 
 
@@ -430,6 +457,6 @@ def _on_scores(mechanism: MechanismBase, scores: Vector, error: Fraction | None)
     if error is None:
         return OnScores(expected_error(mechanism, scores), error_quantile(mechanism, scores, 0.95))
     target = float(error)
-    if losses(scores).mean() <= target:  # the error of a uniform choice, which every mechanism stays below
+    if losses(scores).mean() <= target:  # the error of a uniform choice: no mechanism exceeds it
         return OnScores()
     return OnScores(epsilon=epsilon_for(type(mechanism), scores, expected_error=target, **mechanism.claim.arguments()))

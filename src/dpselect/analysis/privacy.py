@@ -1,6 +1,6 @@
-"""How private a mechanism is on given scores: the largest log-ratio of its probabilities on neighbouring scores.
+"""Measure how private a mechanism is on given scores: the largest log-ratio of probabilities on neighbouring scores.
 
-McKenna & Sheldon (2020), Proposition 2: for a regular mechanism the worst neighbour of q for candidate r raises q_r
+McKenna & Sheldon (2020), Proposition 2: for a regular mechanism, the worst neighbour of q for candidate r raises q_r
 and lowers the others, which is q + 2 sensitivity e_r by shift invariance. With monotonic scores it is
 q + sensitivity e_r, and in general q + score_range e_r.
 """
@@ -23,7 +23,7 @@ _TOO_SMALL = 1e-290
 
 
 class HasProbabilities(Protocol):
-    """What is checked: any mechanism with a pmf and public parameters, ours or not."""
+    """Any mechanism with a pmf and public parameters, ours or not."""
 
     @property
     def sensitivity(self) -> Any:
@@ -44,18 +44,18 @@ def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
     """The largest |log(Pr[M(q) = r] / Pr[M(q') = r])| over the worst neighbours q' of q; at most epsilon if private.
 
     For each r the neighbours q + d e_r and q - d e_r are compared at r, with d the score range: twice the sensitivity,
-    or the sensitivity for monotonic scores. Infinite where one probability is zero and the other is not.
+    or the sensitivity for monotonic scores. Infinite if one probability is zero and the other is not.
 
     Args:
-        mechanism: a mechanism, or anything else with `pmf`, `sensitivity` and `monotonic`, or a `score_range`.
-        scores: one score for each candidate. The result is as private as they are.
+        mechanism: a mechanism, or any object with `pmf`, and with `sensitivity` and `monotonic`, or `score_range`.
+        scores: one score per candidate. The result is as private as they are.
 
     Returns:
         The largest log-ratio.
 
     Raises:
-        InvalidType: the scores cannot be read as numbers of one dimension.
-        InvalidValue: there is no score, or a score is not finite.
+        InvalidType: the scores are not a one-dimensional sequence of numbers.
+        InvalidValue: there are no scores, or a score is not finite.
 
     >>> from dpselect import PermuteAndFlip
     >>> round(check_privacy(PermuteAndFlip(epsilon=1), [10, 8, 0]), 9)
@@ -73,23 +73,23 @@ def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
 
 
 def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) -> float:
-    """The largest log-ratio over a grid of the whole box of neighbours, for any candidate; for a handful of candidates.
+    """The largest log-ratio over a grid of the whole box of neighbours; for a handful of candidates only.
 
-    The box is [-sensitivity, sensitivity]^n, with `steps` values a side; for monotonic scores the two boxes
-    [0, sensitivity]^n and [-sensitivity, 0]^n; for a stated score range both and the box that is centred, which it
-    allows with any shift too. So it also catches mechanisms that are not regular, where they show on the grid.
+    The box is [-sensitivity, sensitivity]^n, with `steps` values per side; for monotonic scores, the two boxes
+    [0, sensitivity]^n and [-sensitivity, 0]^n; for a score range, both of these and the centred box, which it
+    allows with any shift. So it also catches irregular mechanisms, if they show on the grid.
 
     Args:
-        mechanism: a mechanism, or anything else with `pmf`, `sensitivity` and `monotonic`, or a `score_range`.
+        mechanism: a mechanism, or any object with `pmf`, and with `sensitivity` and `monotonic`, or `score_range`.
         scores: one score for each of at most eight candidates. The result is as private as they are.
-        steps: how many values each score takes on a side of the box; at least two.
+        steps: the number of values of each score along a side of the box; at least two.
 
     Returns:
-        The largest log-ratio that was found; at most epsilon if the mechanism is private.
+        The largest log-ratio found; at most epsilon if the mechanism is private.
 
     Raises:
         InvalidType: the scores cannot be read, or `steps` is not an integer.
-        InvalidValue: there is no score, there are too many, a score is not finite, or `steps` is below two.
+        InvalidValue: there are no scores or too many, a score is not finite, or `steps` is below two.
 
     >>> from dpselect import ExponentialMechanism
     >>> search_neighbours(ExponentialMechanism(epsilon=1), [10, 8, 0]) <= 1 + 1e-9
@@ -111,15 +111,15 @@ def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) 
 
 
 def _lowest_moves(claim: Claim) -> list[Fraction]:
-    """Where the boxes begin in which neighbours differ; each has the score range for a side."""
+    """The lower corners of the boxes of neighbours. The score range is the length of each side."""
     one_way, centred = [Fraction(0), -claim.score_range], [-claim.score_range / 2]
     return one_way + centred if claim.by_range else one_way if claim.monotonic else centred
 
 
 def log_ratio(p: float, q: float, epsilon: float) -> float:
-    """|log(p / q)|; zero where both are too small for floats to tell.
+    """|log(p / q)|; zero if both are too small for floats.
 
-    Where one is zero it is infinite, unless an epsilon this large explains that a float lost its digits.
+    It is infinite if one is zero, unless epsilon is so large that the other may just have underflowed.
     """
     if p == q or max(p, q) < _TOO_SMALL:
         return 0.0

@@ -1,19 +1,19 @@
-"""Raskhodnikova & Smith (2016), the generalized exponential mechanism: scores of unequal sensitivities, made equal.
+"""Raskhodnikova & Smith (2016), the generalized exponential mechanism: equalise scores of unequal sensitivities.
 
 With a margin t and r_i = q_i - t s_i, where s_i is the sensitivity of score q_i, the generalized score is
 
     g_i = min over j of (r_i - r_j) / (s_i + s_j).
 
-Between neighbours r_i - r_j moves by at most s_i + s_j, so each quotient moves by at most one, and so does the least:
-g has sensitivity one, whatever t is, if t is public. If g_i is at least -t, then q_i >= q_j - 2 t s_j for every j: the
+Between neighbours, r_i - r_j moves by at most s_i + s_j, so each quotient moves by at most one, and so does the least:
+g has sensitivity one for any public t. If g_i is at least -t, then q_i >= q_j - 2 t s_j for every j: the
 choice is judged by the sensitivity of each rival, not by the largest of all. Permute-and-flip and the exponential
 mechanism choose such an i with probability 1 - failure for t = 2 log(n / failure) / epsilon.
 
 -g_i is the steepest slope from the point (-s_i, r_i) to a point (s_j, r_j), all of which lie to its right: a tangent to
 their upper hull. It is found by bisection, because along the hull the slope rises up to the tangent and falls after
-it. Floats guess where; exact comparisons of the two edges there decide. So n log n instead of n**2.
+it. Floats guess where; exact comparisons of the two edges there decide. This takes n log n steps instead of n**2.
 
-`unequal_errors` compares this with the simple way, to take the largest sensitivity for all scores.
+`unequal_errors` compares this with the simple way, which uses the largest sensitivity for all scores.
 """
 
 import math
@@ -33,31 +33,31 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase, is_mechanism_class
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 
-# Beyond this many bits a common denominator costs more than it saves.
+# With more bits than this, a common denominator costs more than it saves.
 _LONGEST_DENOMINATOR = 4096
 
 
 def generalized_scores(scores: Any, sensitivities: Any, epsilon: Number, failure: Number = 0.05) -> list[Fraction]:
-    """Scores of sensitivity one, from scores that have each a sensitivity of its own. Exact; zero for the best.
+    """Turn scores with individual sensitivities into exact scores of sensitivity one; the best one is zero.
 
-    Give them to any mechanism of sensitivity one: `PermuteAndFlip(epsilon).select(generalized_scores(...))`. With
+    Pass them to any mechanism of sensitivity one: `PermuteAndFlip(epsilon).select(generalized_scores(...))`. With
     probability 1 - failure the candidate that permute-and-flip or the exponential mechanism then selects has a score
     of at least max over j of (q_j - 2 t s_j), with t = 2 log(n / failure) / epsilon.
 
-    They are not monotonic, even where the scores are: do not state `monotonic=True` for them.
+    They are not monotonic, even if the original scores are: do not use `monotonic=True` for them.
 
     Args:
-        scores: one for each candidate. Secret, and so is the result.
-        sensitivities: by how much one person can change each score. Public.
-        epsilon: that of the selection to come. It and `failure` set t, and have no effect on privacy here.
-        failure: how often the bound may fail.
+        scores: one score per candidate. Secret, and so is the result.
+        sensitivities: the largest change of each score when one person changes. Public.
+        epsilon: the epsilon of the selection that follows. It only sets t and has no effect on privacy here.
+        failure: the probability that the bound may fail. It only sets t.
 
     Returns:
         One exact score for each candidate.
 
     Raises:
         InvalidType: the scores, the sensitivities or a number cannot be read.
-        InvalidValue: there is no score, a number is out of range, or there are not as many sensitivities as scores.
+        InvalidValue: there are no scores, a number is out of range, or there are not as many sensitivities as scores.
 
     >>> generalized_scores([10, 12], [1, 9], epsilon=4)
     [Fraction(0, 1), Fraction(-39861, 31250)]
@@ -71,14 +71,14 @@ def generalized_scores(scores: Any, sensitivities: Any, epsilon: Number, failure
 def margin(n: int, epsilon: Number, failure: Number) -> Fraction:
     """The t of n candidates: 2 log(n / failure) / epsilon, in floats and rounded up to six digits.
 
-    Any public t is private, so that the rounding has an effect on accuracy only.
+    Any public t is private, so the rounding affects only accuracy.
 
     >>> margin(1000, epsilon=1, failure=0.05)
     Fraction(19807, 1000)
     """
     spent, doubt = _validate.exact_positive(epsilon=epsilon), _validate.exact_positive(failure=failure)
     if doubt >= 1:
-        raise InvalidValue("failure must be between 0 and 1: give for instance 0.05")
+        raise InvalidValue("failure must be between 0 and 1: give for example 0.05")
     logarithm = math.log(n * doubt.denominator) - math.log(doubt.numerator)
     return Fraction(rounded_up_text(2 * Fraction(logarithm) / spent))
 
@@ -88,31 +88,31 @@ def _sensitivities(sensitivities: Any, count: int) -> Vector:
     rule = "sensitivities must be positive finite numbers"
     try:
         vector = _finite(as_vector(sensitivities))
-    except InvalidType:  # which speaks of scores
+    except InvalidType:  # its message is about scores
         raise InvalidType(f"{rule}: give how much one person can change each score") from None
     except InvalidValue:
         raise InvalidValue(f"{rule}, one for each score: give how much one person can change each") from None
     if len(vector) != count:
-        raise InvalidValue(f"sensitivities must be as many as scores, got {len(vector)} and {count}: give one for each")
+        raise InvalidValue(f"sensitivities must be as long as scores, got {len(vector)} and {count}: give one for each")
     if min(vector) <= 0:
-        raise InvalidValue(f"{rule}, and one of them is not > 0: give how much one person can change each score")
+        raise InvalidValue(f"{rule}, but one of them is not > 0: give how much one person can change each score")
     return vector
 
 
 def _finite(vector: Vector) -> Vector:
-    own = copied(vector)  # so that nobody changes it between this check and its use
+    own = copied(vector)  # nobody may change it between this check and its use
     if isinstance(own, np.ndarray):
-        losses(own)  # refuses numbers that are not finite; Fractions are
+        losses(own)  # refuses numbers that are not finite; Fractions always are
     return own
 
 
 @dataclass(frozen=True, repr=False)
 class _Points:
-    """The sensitivities s and the r of candidates, in units that make them whole where that is cheap. Secret."""
+    """The sensitivities s and the r of candidates, in units that make them integers if that is cheap. Secret."""
 
     s: Sequence[Any]
     r: Sequence[Any]
-    unit: Any  # r / s in these units, over this, is r / s
+    unit: Any  # divide r / s in these units by this to get r / s
 
 
 def _points(scores: Vector, units: Vector, t: Fraction) -> _Points:
@@ -127,7 +127,7 @@ def _points(scores: Vector, units: Vector, t: Fraction) -> _Points:
 
 
 def _whole(vector: Vector) -> tuple[list[Any], int] | None:
-    """The numbers over a common denominator, unless that is long."""
+    """The numbers over a common denominator, unless it is too long."""
     if isinstance(vector, np.ndarray) and vector.dtype.kind in "iu":
         return vector.tolist(), 1
     ratios = [number.as_integer_ratio() for number in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]
@@ -149,7 +149,7 @@ def _least_quotients(points: _Points) -> list[Fraction]:
 
 
 def _upper_hull(points: _Points) -> _Points:
-    """Those on the upper hull, from the smallest s to the largest r: s and r rise along it, and slopes fall."""
+    """The points on the upper hull, from the smallest s to the largest r: s and r rise along it, and slopes fall."""
     s: list[Any] = []
     r: list[Any] = []
     for s_j, r_j in sorted(zip(points.s, points.r, strict=True)):
@@ -165,7 +165,7 @@ def _upper_hull(points: _Points) -> _Points:
 
 
 def _tangent(hull: _Points, s: Any, r: Any, guess: int) -> int:
-    """Where the slope from (-s, r) to the hull is largest: the first place from which the next is not steeper."""
+    """The position on the hull with the largest slope from (-s, r): the first one whose successor is not steeper."""
     low, high = 0, len(hull.s) - 1
     falls_behind = guess == high or not _next_is_steeper(hull, guess, s, r)
     if falls_behind and (guess == low or _next_is_steeper(hull, guess - 1, s, r)):
@@ -181,7 +181,7 @@ def _next_is_steeper(hull: _Points, k: int, s: Any, r: Any) -> bool:
 
 
 def _guesses(points: _Points, hull: _Points) -> list[int]:
-    """Where floats see the tangents; anywhere if they overflow. No more than a guess: exact comparisons decide."""
+    """The positions of the tangents in floats; arbitrary if they overflow. Only a guess: exact comparisons decide."""
     try:
         s, r, hull_s, hull_r = (np.array(part, np.float64) for part in (points.s, points.r, hull.s, hull.r))
     except OverflowError:
@@ -196,21 +196,29 @@ def _guesses(points: _Points, hull: _Points) -> list[int]:
 
 
 def _is_below_edge(hull_s: Floats, hull_r: Floats, k: npt.NDArray[np.int64], s: Floats, r: Floats) -> Any:
-    """Whether edge k, drawn on to the left, passes below (-s, r), which then sees the end of the edge steeper."""
+    """Whether edge k, extended to the left, passes below (-s, r). Then the slope to the end of the edge is larger."""
     slopes = (hull_r[k + 1] - hull_r[k]) / (hull_s[k + 1] - hull_s[k])
     return hull_r[k] - slopes * (hull_s[k] + s) < r
 
 
 @dataclass(frozen=True)
 class UnequalErrors:
-    """Expected errors q* - q of one selection, in units of the scores. As private as the scores."""
+    """The expected errors of one selection, in units of the scores. They are as private as the scores.
+
+    Attributes:
+        common: the error with the largest sensitivity for all scores.
+        generalized: the error with generalized scores.
+
+    >>> UnequalErrors(common=10.0, generalized=4.0).gain
+    2.5
+    """
 
     common: float  # with the largest sensitivity for all scores
     generalized: float
 
     @property
     def gain(self) -> float:
-        """How many times smaller the error is with generalized scores; below one where they lose."""
+        """How many times smaller the error is with generalized scores; below one if they lose."""
         if not self.generalized:
             return float("inf") if self.common else 1.0
         return self.common / self.generalized
@@ -224,13 +232,13 @@ def unequal_errors(
     failure: Number = 0.05,
     kind: type[MechanismBase] = PermuteAndFlip,
 ) -> UnequalErrors:
-    """The expected error of both ways to choose among scores of unequal sensitivities, on these scores.
+    """Compare the expected errors of both ways to choose among scores of unequal sensitivities.
 
     Args:
-        scores: one for each candidate. The result is as private as they are.
-        sensitivities: by how much one person can change each score.
-        epsilon: the privacy of the selection.
-        failure: how often the bound of `generalized_scores` may fail.
+        scores: one score per candidate. The result is as private as they are.
+        sensitivities: the largest change of each score when one person changes.
+        epsilon: the epsilon of the selection.
+        failure: the probability that the bound of `generalized_scores` may fail.
         kind: the mechanism class that selects.
 
     Returns:
@@ -238,7 +246,7 @@ def unequal_errors(
 
     Raises:
         InvalidType: `kind` is not a mechanism class, or the scores, the sensitivities or a number cannot be read.
-        InvalidValue: there is no score, a number is out of range, or there are not as many sensitivities as scores.
+        InvalidValue: there are no scores, a number is out of range, or there are not as many sensitivities as scores.
 
     >>> unequal = unequal_errors([1000, 900, 500, 0], [1, 1, 1, 1000], epsilon=1)
     >>> round(unequal.common), round(unequal.generalized)

@@ -1,6 +1,6 @@
 """McKenna & Sheldon (2020), Propositions 1, 4 and 5: the largest errors over all scores of n candidates.
 
-Each mechanism knows its own `worst` errors at rate one (see `mechanisms.worst`); here they get the units of the scores.
+Each mechanism knows its `worst` errors at rate one (see `mechanisms.worst`); here they are converted to score units.
 """
 
 import math
@@ -22,7 +22,16 @@ _MOST_CANDIDATES = 2**53
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The largest expected error over all scores, and how far the others are then below the best candidate."""
+    """The largest expected error over all scores.
+
+    Attributes:
+        error: the largest expected error, in units of the scores.
+        gap: how far all others are below the best candidate on the scores where it occurs.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(worst_case_error(PermuteAndFlip(epsilon=1), 2).gap, 6)
+    2.0
+    """
 
     error: float
     gap: float
@@ -32,11 +41,11 @@ def worst_case_error(mechanism: MechanismBase, n: int) -> WorstCase:
     """The largest expected error over all scores of n candidates.
 
     For permute-and-flip and the exponential mechanism it is exact (Proposition 4). For report noisy max only scores
-    (c, ..., c, 0) are searched, which gives a lower bound of its worst case.
+    (c, ..., c, 0) are searched, which gives a lower bound on its worst case.
 
     Args:
         mechanism: a mechanism with its public parameters.
-        n: how many candidates there are.
+        n: the number of candidates.
 
     Returns:
         The error, and the gap between the best candidate and the others at which it occurs, in units of the scores.
@@ -65,7 +74,7 @@ def worst_exponent(worst: WorstErrors, n: int) -> tuple[float, float]:
         exponent = math.exp(log_exponent)
         return -exponent * worst.loss_probability(exponent, n)
 
-    # The product x * Pr[lose] rises from zero, has one top near x = log n, and falls like x n exp(-x).
+    # The product x * Pr[lose] rises from zero, has one maximum near x = log n, and falls like x n exp(-x).
     grid = np.linspace(math.log(0.01), math.log(math.log(n) + 50), _GRID)
     top = int(np.argmin([negated(point) for point in grid]))
     bounds = grid[max(top - 1, 0)], grid[min(top + 1, _GRID - 1)]
@@ -77,15 +86,27 @@ def checked_count(n: int) -> int:
     """The number of candidates, at least one."""
     size = _validate.count(n=n)
     if size < 1:
-        raise InvalidValue("n must be >= 1: there is nothing to choose from")
+        raise InvalidValue("n must be >= 1: give at least one candidate")
     if size > _MOST_CANDIDATES:
-        raise InvalidValue("n must be at most 2**53: floats count no further")
+        raise InvalidValue("n must be at most 2**53: floats cannot count further")
     return size
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The worst expected error over all scores of n candidates lies between `lower` and `upper`."""
+    """Bounds on the errors of a mechanism that hold for all scores, in units of the scores.
+
+    Attributes:
+        lower: the largest expected error over all scores is at least this.
+        upper: the expected error is at most this, for any scores.
+        n: the number of candidates.
+        rate: the factor c of exp(-c (q* - q)).
+        worst: what the mechanism knows about its errors at rate one.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(error_bounds(PermuteAndFlip(epsilon=1), 1000).upper, 3)
+    13.816
+    """
 
     lower: float
     upper: float
@@ -94,7 +115,7 @@ class Bounds:
     worst: WorstErrors = field(repr=False)
 
     def tail(self, error: float) -> float:
-        """Return an upper bound of Pr[error >= t] that holds for all scores.
+        """Return an upper bound on Pr[error >= t] that holds for all scores.
 
         For the exponential mechanism and permute-and-flip it is n exp(-c t), the paper's bound with
         t = (log n + s) / c. For report noisy max it is a union bound: a candidate that is t worse wins only if the
@@ -118,16 +139,16 @@ class Bounds:
 
 
 def error_bounds(mechanism: MechanismBase, n: int) -> Bounds:
-    """Bounds of the expected error and of its tails, from n and the mechanism's public parameters alone.
+    """Bound the expected error and its tails, from n and the public parameters of the mechanism alone.
 
     For permute-and-flip and the exponential mechanism the upper bound is log(n) / c with c = epsilon / score_range, and
     the lower one a quarter of it (Proposition 5). For report noisy max the error is at most the largest noise minus the
-    best candidate's own, so the upper bound is the mean of the largest of n noises; the lower one is attained on
+    noise of the best candidate, so the upper bound is the mean of the largest of n noises; the lower one is attained on
     (x, ..., x, 0) with x = -log(n) / c.
 
     Args:
         mechanism: a mechanism with its public parameters.
-        n: how many candidates there are.
+        n: the number of candidates.
 
     Returns:
         The bounds, in units of the scores.

@@ -18,7 +18,7 @@ from dpselect.cli.select import select
 from dpselect.cli.study import study
 from dpselect.cli.tables import median, mode, quantile, top
 
-# A pretty traceback would print local variables, and those are scores.
+# A pretty traceback would print local variables, which include scores.
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -53,7 +53,7 @@ def describe(
         typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Choose the best candidate so that no person can be inferred from the choice.
+    """Choose the best candidate without revealing anything about any one person.
 
     New here? Start with: dpselect demo
 
@@ -65,6 +65,6 @@ def describe(
 def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A label that the terminal's encoding lacks must not turn the answer into a traceback.
+        # A label that the terminal cannot encode must not turn the answer into a traceback.
         sys.stdout.reconfigure(errors="backslashreplace")
     app()

@@ -1,6 +1,6 @@
-"""`dpselect compare`: the mechanisms on public scores, over a range of epsilons.
+"""`dpselect compare`: compare the mechanisms on public scores, over a range of epsilons.
 
-The file of a plot is refused before anything is computed, if it cannot be written.
+The file of a plot is checked before anything is computed.
 """
 
 import json
@@ -30,11 +30,11 @@ _ENDINGS = (".png", ".svg", ".pdf")
 
 
 def check_plot(path: str) -> None:
-    """Refuse a wrong ending, a missing folder and a missing matplotlib."""
+    """Refuse a wrong file ending, a missing folder and a missing matplotlib."""
     if Path(path).suffix.lower() not in _ENDINGS:
         raise InvalidValue(f"--plot must end in {', '.join(_ENDINGS)}: got {path!r}")
     if not Path(path).parent.is_dir():
-        raise InvalidValue(f"--plot {path!r}: there is no such folder: make it first")
+        raise InvalidValue(f"--plot {path!r}: there is no such folder: create it first")
     try:
         import_module("matplotlib")
     except ImportError:
@@ -42,7 +42,7 @@ def check_plot(path: str) -> None:
 
 
 def save_plot(comparison: "Comparison", path: str) -> None:
-    """Draw the comparison into the file."""
+    """Draw the comparison and write it to the file."""
     try:
         comparison.plot(path)
     except OSError as error:
@@ -50,7 +50,7 @@ def save_plot(comparison: "Comparison", path: str) -> None:
         raise InvalidValue(f"--plot {path!r}: the file cannot be written ({reason})") from None
 
 
-_NARROW = 8  # letters in a line of a column's head, so that three mechanisms fit into eighty columns
+_NARROW = 8  # characters per line of a column head, so that three mechanisms fit into 80 columns
 
 
 def _heads() -> list[str]:
@@ -80,7 +80,7 @@ def _lines(name: str) -> list[str]:
 
 
 def print_text(comparison: "Comparison", candidates: int, plot: str | None) -> None:
-    """Print a table with one row an epsilon, and how to read it."""
+    """Print a table with one row per epsilon, and how to read it."""
     print_paragraph(f"{candidates:,} candidates:", "how far the choice is below the best, in units of the scores")
     table = figure_table(*_heads())
     for epsilon, records in groupby(comparison.records, key=lambda record: record.epsilon):
@@ -94,15 +94,15 @@ def print_text(comparison: "Comparison", candidates: int, plot: str | None) -> N
     print_paragraph(
         "How to read it:",
         "average is the expected error; 95 of 100 selections stay within the error under 95 %; ratio is the average"
-        " relative to permute-and-flip's, between 1 and 2 for the exponential mechanism whatever the scores.",
+        " relative to permute-and-flip's, between 1 and 2 for the exponential mechanism on any scores.",
     )
     if plot is not None:
         print_line(f"Plot: {plot}", "bold")
-    print_paragraph("Privacy:", f"{PRIVACY}. Unless these scores are public or synthetic, show them to nobody.")
+    print_paragraph("Privacy:", f"{PRIVACY}. Unless these scores are public or synthetic, do not share the results.")
 
 
 def print_json(comparison: "Comparison", *, candidates: int, claim: Claim, plot: str | None) -> None:
-    """Print one JSON object with the figures as they are, not rounded; a ratio of two zeros is null."""
+    """Print one JSON object with unrounded results. A ratio of two zeros is null."""
     content = {
         "candidates": candidates,
         **claim.to_json(),
@@ -115,9 +115,9 @@ def print_json(comparison: "Comparison", *, candidates: int, claim: Claim, plot:
 _Epsilons = Annotated[
     str, typer.Option(metavar="A:B", help="A range such as 0.01:1, a list such as 0.1,0.5,1 or a single number.")
 ]
-_Points = Annotated[str | None, typer.Option(metavar="P", help="How many epsilons of the range A:B; 25 if not given.")]
+_Points = Annotated[str | None, typer.Option(metavar="P", help="Number of epsilons in the range A:B. Default: 25.")]
 _Plot = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Draw the errors too, into a file that ends in .png, .svg or .pdf.")
+    str | None, typer.Option(metavar="FILE", help="Also plot the errors to a file that ends in .png, .svg or .pdf.")
 ]
 
 
@@ -137,7 +137,7 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
     """Compare the errors of the mechanisms on public or synthetic scores.
 
     SCORES.csv has one column of scores, or two: label, score. A header is fine.
-    Figures computed from private scores are themselves private: do not show them to others.
+    Results computed from private scores are private too: do not share them.
 
     Example: dpselect compare public.csv --epsilon 0.01:1
 
@@ -159,7 +159,7 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
 
 
 def _comparison(scores: Vector, wanted: list[Fraction], claim: Claim) -> "Comparison":
-    """The whole comparison, with a progress bar if somebody is watching."""
+    """Compute the comparison, with a progress bar on a terminal."""
     parts = []
     with progress_bar("Comparing ...") as watch:
         for done, epsilon in enumerate(wanted, start=1):

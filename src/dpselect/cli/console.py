@@ -1,6 +1,6 @@
-"""What the commands print: results and tables on standard output, errors and progress on standard error.
+"""Print results and tables to standard output, and errors and progress to standard error.
 
-An error of the library ends a command with one line and with the exit code of its kind.
+An error of the library ends a command with one line and the exit code of its kind.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,12 +26,12 @@ from dpselect.errors import (
 )
 
 BAD_INPUT, BUDGET_EXCEEDED, LEDGER_UNUSABLE, EXTRA_MISSING, ENGINE_FAILED = 2, 3, 4, 5, 6
-# The code of an error is that of the nearest class of which it is one.
+# The exit code of an error is that of its nearest base class listed here.
 EXIT_CODES: dict[type, int] = {
     DPSelectError: BAD_INPUT,
     BudgetExceeded: BUDGET_EXCEEDED,
     LedgerError: LEDGER_UNUSABLE,
-    BudgetMismatch: BAD_INPUT,  # the ledger is fine, and something else was asked of it
+    BudgetMismatch: BAD_INPUT,  # the ledger is fine, but the budgets differ
     UnitMismatch: BAD_INPUT,
     RequestConflict: BAD_INPUT,
     MissingExtra: EXTRA_MISSING,
@@ -41,22 +41,22 @@ _WIDE = 1000
 
 
 def printable(text: str) -> str:
-    """The text without characters that could steer a terminal."""
+    """The text without characters that could control a terminal."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def print_line(text: str, style: str = "") -> None:
-    """Print one line as it is: markup in a label stays text, and a pipe gets no line breaks of ours."""
+    """Print one line unchanged: markup in a label stays text, and no line breaks are added."""
     Console().print(Text(printable(text), style), soft_wrap=True)
 
 
 def print_paragraph(title: str, text: str) -> None:
-    """Print text that is wrapped between words, after a bold beginning."""
+    """Print a paragraph, wrapped between words, after a bold title."""
     Console().print(Text.assemble((printable(title), "bold"), " " if title else "", printable(text)))
 
 
 def print_table(table: Table) -> None:
-    """Print a table in its own width: a number is never cut or broken, however narrow the terminal is.
+    """Print a table at its full width: no number is cut or wrapped, even on a narrow terminal.
 
     Markup in a cell stays text.
     """
@@ -85,7 +85,7 @@ def exit_code(error: DPSelectError) -> int:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
-    """Yield a function that takes how much is done, from 0 to 1; a bar on standard error, if somebody is watching."""
+    """Yield a function that takes the fraction done, from 0 to 1, and updates a bar on a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:  # even a disabled bar prints an empty line, up to rich 14
         yield lambda _: None
@@ -97,7 +97,7 @@ def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[list[Any], str], Iterable[Any]]]:
-    """Yield a function that passes items on, with a bar for each stage on standard error, if somebody is watching."""
+    """Yield a function that passes items through and shows a bar for each stage on a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda items, _: items
@@ -108,7 +108,7 @@ def progress_bars() -> Iterator[Callable[[list[Any], str], Iterable[Any]]]:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Show a spinner on standard error while the body runs, if somebody is watching."""
+    """Show a spinner on standard error while the body runs, if it is a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield

@@ -1,4 +1,4 @@
-"""`dpselect ledger`: what was spent on a data set, whether the record is whole, and what it adds up to."""
+"""Amounts spent are rounded up for display, and amounts left are rounded down."""
 
 import json
 import os
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 _LONGEST_QUESTION = 160
 _FIRST = ("column", "person", "neighbours")
-_IF_FIXED = "If these questions, their epsilons and their number had been fixed beforehand"
+_IF_FIXED = "If these questions, their epsilons and their number were fixed in advance"
 
 
 def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
-    """Print the budget, a table of the entries, and the total; spent is rounded up and what is left down."""
+    """Print the budget, a table of the entries, and the total."""
     left = ledger.budget - everything.epsilon
     numbers = (_up(ledger.budget), _up(everything.epsilon), rounded_down_text(left) if left else "0")
     print_paragraph(f"Ledger {ledger.path}:", "budget {}, spent {}, left {}".format(*numbers))
@@ -40,13 +40,11 @@ def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
     print_paragraph("Protects:", "not stated yet" if unit is None else str(unit))
     if entries:
         print_table(_table(entries))
-    print_paragraph(
-        "Together:", f"{everything.always}, also if questions or epsilons were chosen after earlier answers"
-    )
+    print_paragraph("Together:", f"{everything.always}, even if questions or epsilons depended on earlier answers")
     protected = _protected(entries)
     if len(protected) > 1:
         print_paragraph(
-            "", f"Not all entries protect the same: {', '.join(protected)}. The sum holds for the weakest of these."
+            "", f"The entries protect different units: {', '.join(protected)}. The sum holds for the weakest."
         )
     print_paragraph(f"{_IF_FIXED}:", everything.if_fixed)
     if everything.approximate is not None:
@@ -55,7 +53,7 @@ def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
 
 
 def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
-    """Print one JSON object with exact numbers as texts."""
+    """Print one JSON object, with exact numbers as strings."""
     approximate, unit = everything.approximate, ledger.unit
     content = {
         "ledger": str(ledger.path),
@@ -77,16 +75,16 @@ def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
 
 
 def print_verified(path: str, verified: "Receipt", proof: "Receipt | None", as_json: bool) -> None:
-    """Print that all is well."""
+    """Print that the ledger is intact."""
     if as_json:
         content = {"ledger": path, "entries": verified.id, "receipt": verified.to_dict()}
         typer.echo(json.dumps(content))
         return
     print_line(f"{path}: {verified.id:,} entries, none changed, removed, inserted or reordered", "bold green")
     if proof is None:
-        print_paragraph("", "Entries cut off at the end, or an old copy, are found with --receipt only.")
+        print_paragraph("", "Only --receipt can detect entries cut off at the end, or an old copy of the file.")
     else:
-        print_line(f"everything up to entry {proof.id:,} of the receipt is there", "green")
+        print_line(f"all entries up to entry {proof.id:,}, the one of the receipt, are there", "green")
 
 
 def print_lines(entries: "Sequence[Entry]") -> None:
@@ -96,7 +94,7 @@ def print_lines(entries: "Sequence[Entry]") -> None:
 
 
 def print_csv(entries: "Sequence[Entry]") -> None:
-    """Print a CSV table, which is safe in a spreadsheet; the question is JSON."""
+    """Print a CSV table that is safe to open in a spreadsheet. The question is JSON."""
     rows = ({**entry.to_dict(), "what": compact_json(entry.what)}.values() for entry in entries)
     from dpselect.ledger import Entry  # noqa: PLC0415 - SQLite
 
@@ -104,7 +102,7 @@ def print_csv(entries: "Sequence[Entry]") -> None:
 
 
 def _protected(entries: "Sequence[Entry]") -> list[str]:
-    """Whom the entries that name a person, or None, protect, each once; charges by hand need not say."""
+    """The different units that the entries protect. Entries charged by hand need not state one."""
     stated = [entry.what for entry in entries if isinstance(entry.what, Mapping) and "person" in entry.what]
     return list(dict.fromkeys(printable(_unit(what)) for what in stated))
 
@@ -127,7 +125,7 @@ def _table(entries: "Sequence[Entry]") -> Table:
 
 
 def _question(what: What) -> Text:
-    """In words: the name of the question first, then its parameters."""
+    """A text: the name of the question first, then its parameters."""
     if isinstance(what, str):
         words = [what]
     else:
@@ -138,7 +136,7 @@ def _question(what: What) -> Text:
 
 
 def _shown(what: Mapping[str, object]) -> list[str]:
-    """The parameters that mean something to a reader: not digests, which `export` has."""
+    """The parameters that are useful to a reader. Digests are left out; `export` prints them."""
     return [name for name in what if name != "question" and not name.endswith("_sha256")]
 
 
@@ -154,16 +152,14 @@ def _up(number: Fraction) -> str:
     return rounded_up_text(number) if number else "0"
 
 
-ledger = typer.Typer(
-    no_args_is_help=True, help="Show, verify and export the ledger of a data set: everything that was spent on it."
-)
+ledger = typer.Typer(no_args_is_help=True, help="Show, verify and export the ledger of a data set.")
 
 _Path = Annotated[str, typer.Argument(metavar="LEDGER", help="The file of the ledger.")]
 _Delta = Annotated[
-    str | None, typer.Option(metavar="D", help="Also (epsilon, D), as if all questions had been fixed beforehand.")
+    str | None, typer.Option(metavar="D", help="Also print (epsilon, D), valid if all was fixed in advance.")
 ]
 _Receipt = Annotated[
-    str | None, typer.Option(metavar="FILE", help="A receipt: everything up to it must still be in the ledger.")
+    str | None, typer.Option(metavar="FILE", help="A receipt. All entries up to it must still be there.")
 ]
 
 
@@ -178,8 +174,8 @@ class Format(StrEnum):
 def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
     """Show the budget, every entry, and what they add up to.
 
-    The pure sum is a guarantee, also if you chose questions and epsilons after earlier answers.
-    zCDP and (epsilon, D) are guarantees only if all of them, and their number, were fixed beforehand.
+    The pure sum is always a guarantee, even if questions and epsilons depended on earlier answers.
+    zCDP and (epsilon, D) are guarantees only if all questions, their epsilons and their number were fixed in advance.
 
     Example: dpselect ledger show hospital.ledger
 
@@ -200,7 +196,7 @@ def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
 def verify(path: _Path, *, receipt: _Receipt = None, as_json: Json = False) -> None:
     """Check that no entry was changed, removed, inserted or reordered.
 
-    Entries that were cut off at the end, or an old copy of the file, are found with a receipt only.
+    Only a receipt can detect that entries were cut off at the end, or that the file is an old copy.
 
     Example: dpselect ledger verify hospital.ledger
 
@@ -214,7 +210,7 @@ def verify(path: _Path, *, receipt: _Receipt = None, as_json: Json = False) -> N
 
 @ledger.command()
 def receipt(path: _Path) -> None:
-    """Print a receipt of the whole ledger as it is now: keep it away from the ledger.
+    """Print a receipt of the whole ledger as it is now. Store it in a different place.
 
     Example: dpselect ledger receipt hospital.ledger > receipt.json
     """
@@ -231,7 +227,7 @@ def export(
         Format, typer.Option(metavar="F", help="jsonl, one JSON object per line, or csv.")
     ] = Format.JSONL,
 ) -> None:
-    """Print all entries for other programs, with exact numbers; stored answers are left out.
+    """Print all entries for other programs, with exact numbers. Stored answers are left out.
 
     Example: dpselect ledger export hospital.ledger --format csv > entries.csv
     """
@@ -241,12 +237,12 @@ def export(
 
 
 def _existing(path: str) -> "Ledger":
-    """The ledger of this file; these commands do not create one."""
+    """Open the ledger of this file. These commands never create one."""
     from dpselect.ledger import Ledger  # noqa: PLC0415 - SQLite
 
     if not os.path.lexists(path):
         maker = f"dpselect mode ... --ledger {path} --budget 1"
-        raise InvalidValue(f"there is no ledger {path}: a question creates it, for instance {maker}")
+        raise InvalidValue(f"there is no ledger {path}: create one with a question, for example {maker}")
     return Ledger(path)
 
 
@@ -257,5 +253,5 @@ def _read_receipt(file: str) -> "Receipt":
         with open(file, encoding="utf-8") as opened:
             return Receipt.from_json(opened.read(10_000))
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text"
+        reason = getattr(error, "strerror", None) or "it is not text"
         raise InvalidValue(f"receipt {file} cannot be read: {reason}") from None

@@ -1,6 +1,6 @@
-"""What several commands share: their options, and how the text of an option becomes a number, an object or a ledger.
+"""What several commands share: options, and functions that turn their text into numbers, objects and ledgers.
 
-Numbers are taken at their exact value. Errors name the option in one line.
+Numbers are read at their exact value. Errors are one line and name the option.
 """
 
 import importlib
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def imported(text: str, option: str) -> Any:
-    """The object that MODULE:NAME names; modules in the working directory are found first, as `python -m` does.
+    """Import the object MODULE:NAME. Modules in the working directory are found first, as with `python -m`.
 
     >>> imported("math:inf", "--callable")
     inf
     """
     module, colon, name = text.partition(":")
     if not (module and colon and name):
-        raise InvalidValue(f"{option} must be MODULE:NAME, got {text[:40]!r}: give for instance mymodule:choose")
+        raise InvalidValue(f"{option} must be MODULE:NAME, got {text[:40]!r}: give for example mymodule:choose")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     shown, found, reason = f"{option}: the module {module[:40]!r}", None, ""
@@ -41,7 +41,7 @@ def imported(text: str, option: str) -> Any:
     except Exception as error:  # the user's module may raise anything
         reason = type(error).__name__
     if reason:
-        raise InvalidValue(f"{shown} cannot be imported ({reason}): check its name and that it runs")
+        raise InvalidValue(f"{shown} cannot be imported ({reason}): check its name, and that it can be imported")
     missing = InvalidValue(f"{shown} has no {name[:40]!r}: check the name")
     return withheld(lambda: reduce(getattr, name.split("."), found), missing, AttributeError)
 
@@ -51,7 +51,7 @@ def check_ledger_options(ledger: str | None, **others: str | None) -> None:
     if ledger is None:
         for name, value in others.items():
             if value is not None:
-                raise InvalidValue(f"--{name.replace('_', '-')} belongs to a ledger: name its file with --ledger")
+                raise InvalidValue(f"--{name.replace('_', '-')} needs a ledger: name its file with --ledger")
     elif others.get("budget") is None and not os.path.lexists(ledger):
         raise InvalidValue(f"there is no ledger {ledger}: give --budget to create it")
 
@@ -65,12 +65,12 @@ def open_ledger(path: str, budget: str | None, dataset: str | None) -> "Ledger":
     return ledger
 
 
-# What is computed is computed in floats: far beyond every use, and far from where a square of a float overflows.
+# Results are computed in floats. This is far beyond any use, and far below numbers whose square overflows.
 _LARGEST = Fraction(10**50)
 
 
 def positive(**option: str) -> Fraction:
-    """A positive number that floats can be computed with."""
+    """A positive number of a size that floats can compute with."""
     [(name, text)] = option.items()
     number = _validate.exact_positive(**option)
     if not 1 / _LARGEST <= number <= _LARGEST:
@@ -79,7 +79,7 @@ def positive(**option: str) -> Fraction:
 
 
 def claimed(sensitivity: str | None, monotonic: bool, score_range: str | None) -> Claim:
-    """How far neighbours are apart, in numbers that floats can be computed with."""
+    """How far neighbours are apart, in numbers of a size that floats can compute with."""
     claim = stated(sensitivity, monotonic, score_range)
     for name, text in (("sensitivity", sensitivity), ("score_range", score_range)):
         if text is not None:
@@ -95,7 +95,7 @@ def mechanism_class(name: str) -> type[MechanismBase]:
 
 
 def whole(*, least: int, most: int, **option: str) -> int:
-    """A whole number from least to most; 1e6 is one too."""
+    """A whole number from least to most; 1e6 is accepted."""
     [(name, text)] = option.items()
     number = _validate.exact_positive(**option)
     if number.denominator != 1 or not least <= number <= most:
@@ -112,19 +112,19 @@ def epsilons(text: str, points: str | None) -> list[Fraction]:
     if ":" in text:
         return _range(text, whole(least=2, most=10_000, points="25" if points is None else points))
     if points is not None:
-        raise InvalidValue("--points belongs to a range of epsilons: give --epsilon as A:B, for instance 0.01:1")
+        raise InvalidValue("--points needs a range of epsilons: give --epsilon as A:B, for example 0.01:1")
     return [positive(epsilon=part.strip()) for part in text.split(",")]
 
 
 def _range(text: str, points: int) -> list[Fraction]:
     ends = [positive(epsilon=part.strip()) for part in text.split(":")]
     if len(ends) != 2 or ends[0] >= ends[1]:
-        raise InvalidValue("epsilon must be a range A:B from a smaller to a larger number: give for instance 0.01:1")
+        raise InvalidValue("epsilon must be a range A:B from a smaller to a larger number: give for example 0.01:1")
     between = np.geomspace(float(ends[0]), float(ends[1]), points)[1:-1]
     return [ends[0], *map(Fraction, between.tolist()), ends[1]]
 
 
-# A flag has the metavar "": it takes no value, though newer versions of typer would show `<bool>`.
+# A flag takes no value. With the metavar "", newer versions of typer do not show `<bool>`.
 File = Annotated[str, typer.Argument(metavar="SCORES.csv", help="CSV file with the scores; - reads standard input.")]
 Sensitivity = Annotated[
     str | None, typer.Option(metavar="D", help="How much one person can change any single score. Default: 1.")
@@ -137,19 +137,19 @@ Monotonic = Annotated[
 ]
 ScoreRange = Annotated[
     str | None,
-    typer.Option(metavar="R", help="Instead of both: how much one person can change any difference of two scores."),
+    typer.Option(metavar="R", help="How much one person can change the difference of two scores; replaces both."),
 ]
 Column = Annotated[str | None, typer.Option(metavar="C", help="Name of the score column; the file needs a header.")]
-Label = Annotated[str | None, typer.Option(metavar="L", help="Name of the label column, beside --column.")]
+Label = Annotated[str | None, typer.Option(metavar="L", help="Name of the label column; needs --column.")]
 Epsilon = Annotated[
     str,
-    typer.Option(metavar="E", help="Privacy of the answer, exactly as written: 0.1, 1e-3 or 1/3. Smaller is safer."),
+    typer.Option(metavar="E", help="Privacy loss, exactly as written: 0.1, 1e-3 or 1/3. Smaller is more private."),
 ]
-Json = Annotated[bool, typer.Option("--json", metavar="", help="Print a JSON object, for programs.")]
+Json = Annotated[bool, typer.Option("--json", metavar="", help="Print a JSON object.")]
 LedgerFile = Annotated[
-    str | None, typer.Option("--ledger", metavar="L", help="The ledger file that is charged before the answer.")
+    str | None, typer.Option("--ledger", metavar="L", help="Ledger file to charge before the answer is drawn.")
 ]
-Budget = Annotated[str | None, typer.Option(metavar="B", help="Total epsilon of a new ledger; it never changes.")]
+Budget = Annotated[str | None, typer.Option(metavar="B", help="Total epsilon of a new ledger; fixed forever.")]
 Dataset = Annotated[
     str | None, typer.Option(metavar="NAME", help="A public name of the data, which a new ledger is bound to.")
 ]
@@ -157,8 +157,8 @@ RequestId = Annotated[
     str | None,
     typer.Option(metavar="ID", help="Store the answer; the same id on the same data repeats it and costs nothing."),
 ]
-Folder = Annotated[str, typer.Option("--out", metavar="DIR", help="The folder to write to; made if it is not there.")]
+Folder = Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write to; created if missing.")]
 Benchmark = Annotated[
     str | None,
-    typer.Option(metavar="DIR", help="Folder of the DPBench files; else $DPSELECT_DPBENCH, else they are fetched."),
+    typer.Option(metavar="DIR", help="Folder with the DPBench files. Default: $DPSELECT_DPBENCH, or download."),
 ]

@@ -1,6 +1,6 @@
-"""`dpselect plan`: what accuracy to expect and what epsilon to ask for, before any data are touched.
+"""`dpselect plan`: what accuracy to expect, or what epsilon to use, before any data are touched.
 
-`analysis.plan` computes it; here it is printed, as tables with what they say in plain words, or as JSON.
+`analysis.plan` computes it. Here it is printed: as tables with their meaning in plain words, or as JSON.
 """
 
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def print_json(planned: "Plan", file: str | None) -> None:
-    """Print one JSON object: the question with exact numbers, and the results as floats, not rounded."""
+    """Print one JSON object: the question with exact numbers, and the results as unrounded floats."""
     content = planned.to_dict()
     if content["proxy"] is not None:
         content["proxy"] = {"file": file, **content["proxy"]}
@@ -33,15 +33,14 @@ _FIXED = "This holds if the epsilons and the number of selections do not depend 
 
 
 def print_text(planned: "Plan", file: str | None, size: int) -> None:
-    """Print the results and their meaning; `size` is the number of scores in the file."""
+    """Print the results and what they mean. `size` is the number of scores in the file."""
     title = f"Choosing one of {planned.candidates:,} candidates, {planned.claim}:"
-    print_paragraph(title, "how far the choice can be below the best, whatever the data, in units of the scores")
+    print_paragraph(title, "how far the choice can be below the best, for any data, in units of the scores")
     _print_promises(planned)
     print_paragraph("In words:", _words(planned, planned.promises[PermuteAndFlip.name]))
     print_paragraph(
-        "For one selection permute-and-flip is the better mechanism:",
-        "at the same epsilon it is never worse than the exponential mechanism, on any data, neither on average nor in"
-        " any tail.",
+        "For one selection, permute-and-flip is the better mechanism:",
+        "at the same epsilon it is never worse than the exponential mechanism, on any data, on average or in any tail.",
     )
     if planned.equal_cost is not None:
         _print_many(planned.selections, planned.equal_cost)
@@ -51,7 +50,7 @@ def print_text(planned: "Plan", file: str | None, size: int) -> None:
         _print_on_scores(planned, file, size)
     print_paragraph(
         "Privacy:",
-        f"what is guaranteed follows from public numbers alone and tells nothing about data, but {PRIVACY}: give"
+        f"these guarantees use public numbers only and reveal nothing about your data. But {PRIVACY}: give"
         " --scores public or synthetic scores only.",
     )
 
@@ -79,28 +78,26 @@ def _print_promises(planned: "Plan") -> None:
 def _words(planned: "Plan", best: "Promise") -> str:
     n, epsilon = f"{planned.candidates:,}", _epsilon(best)
     if planned.error is None:
-        told = f"with epsilon {epsilon} and {n} candidates the one that permute-and-flip chooses is on average at most"
-        told += f" {shown(best.average)} below the best, whatever the data."
+        told = f"with epsilon {epsilon} and {n} candidates, permute-and-flip's choice scores on average at most"
+        told += f" {shown(best.average)} below the best, for any data."
     else:
-        told = (
-            f"epsilon {epsilon} guarantees that the one of {n} candidates that permute-and-flip chooses is on average"
-        )
-        told += f" at most {shown(float(planned.error), digits=6)} below the best, whatever the data."
+        told = f"epsilon {epsilon} guarantees that permute-and-flip's choice among {n} candidates scores on average"
+        told += f" at most {shown(float(planned.error), digits=6)} below the best, for any data."
     tails = f"95 of 100 choices are less than {shown(best.within_95)} below it, 99 of 100 less than"
     return f"{told} {tails} {shown(best.within_99)}."
 
 
 def _print_many(times: int, equal: "EqualCost") -> None:
     print_paragraph(
-        f"For {times:,} selections that share a budget of pure epsilon permute-and-flip is always the better one:",
+        f"For {times:,} selections that share a budget of pure epsilon, permute-and-flip is always better:",
         "epsilons add up, and at the same epsilon it is never worse than the exponential mechanism.",
     )
     exponential, other = equal.exponential, equal.permute_and_flip
     rho, epsilon = shown(equal.rho * times), shown(float(other.mechanism.epsilon), DOWN)
     print_paragraph(
-        f"For {times:,} selections that share a budget of zCDP the better one is {equal.better.mechanism.name}:",
+        f"For {times:,} selections that share a zCDP budget, {equal.better.mechanism.name} is better:",
         f"{times:,} exponential selections at epsilon {_epsilon(exponential)} cost rho {rho}, and are on average at"
-        f" most {shown(exponential.average)} below the best. For the same rho permute-and-flip has epsilon {epsilon}"
+        f" most {shown(exponential.average)} below the best. For the same rho, permute-and-flip has epsilon {epsilon}"
         f" each, and is on average at most {shown(other.average)} below the best. {_FIXED}",
     )
 
@@ -121,9 +118,9 @@ def _print_rounds(times: int, compared: "EqualRounds") -> None:
     print_table(table)
     better, error, total = compared.better.each.mechanism, compared.equal_error, compared.equal_budget
     print_paragraph(
-        f"For a budget of (epsilon, {delta}) the better one is {better.name}:",
-        f"for the same error permute-and-flip costs {shown(error.total.epsilon)} instead of"
-        f" {shown(compared.exponential.total.epsilon)}, and for the same total its choice is on average at most"
+        f"For a budget of (epsilon, {delta}), {better.name} is better:",
+        f"for the same error, permute-and-flip costs {shown(error.total.epsilon)} instead of"
+        f" {shown(compared.exponential.total.epsilon)}, and for the same total, its choice is on average at most"
         f" {shown(total.each.average)} below the best instead of {shown(compared.exponential.each.average)}. {_FIXED}",
     )
 
@@ -131,7 +128,7 @@ def _print_rounds(times: int, compared: "EqualRounds") -> None:
 def _print_on_scores(planned: "Plan", file: str, size: int) -> None:
     source = f"on the {size:,} scores of {shown_path(file)}"
     if planned.error is None:
-        print_line(f"Exactly, {source} (other data have other figures):", "bold")
+        print_line(f"Exact errors {source} (other data give other numbers):", "bold")
         table = figure_table("\nmechanism", "\naverage", "95 of 100\nwithin")
         for name, found in planned.on_scores.items():
             table.add_row(name, shown(found.expected_error), shown(found.error_95))
@@ -148,24 +145,22 @@ def _epsilon(promised: "Promise") -> str:
     return shown(float(promised.mechanism.epsilon), digits=6)
 
 
-_Candidates = Annotated[
-    str | None, typer.Option(metavar="N", help="How many candidates there are. Default: as many as in --scores.")
-]
+_Candidates = Annotated[str | None, typer.Option(metavar="N", help="Number of candidates. Default: that of --scores.")]
 _Epsilon = Annotated[
-    str | None, typer.Option(metavar="E", help="Privacy of each selection, 0.1, 1e-3 or 1/3, to learn its error.")
+    str | None, typer.Option(metavar="E", help="Epsilon of each selection (0.1, 1e-3 or 1/3); prints its error.")
 ]
 _Error = Annotated[
     str | None,
-    typer.Option(metavar="X", help="How far below the best the choice may be on average, to learn its epsilon."),
+    typer.Option(metavar="X", help="Acceptable average distance from the best; prints the epsilon it needs."),
 ]
 _Selections = Annotated[str, typer.Option(metavar="K", help="How many selections share one privacy budget.")]
 _Delta = Annotated[
     str | None,
-    typer.Option(metavar="D", help="Also what they cost together as (epsilon, D), by the best known accounting."),
+    typer.Option(metavar="D", help="Also print their total cost as (epsilon, D), by the best known accounting."),
 ]
 _Scores = Annotated[
     str | None,
-    typer.Option(metavar="PUBLIC.csv", help="Public or synthetic scores: adds the exact figures on them."),
+    typer.Option(metavar="PUBLIC.csv", help="Public or synthetic scores; adds exact errors on these scores."),
 ]
 
 _MOST_CANDIDATES = 10**15
@@ -187,10 +182,10 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
     label: Label = None,
     as_json: Json = False,
 ) -> None:
-    """Tell what accuracy to expect, or what epsilon to ask for, before touching data.
+    """Print what accuracy to expect, or what epsilon to use, before touching any data.
 
-    Guaranteed figures need only the number of candidates, and hold whatever the data.
-    Figures computed from private scores are themselves private: give --scores public or synthetic ones.
+    The guarantees need only the number of candidates and hold for any data.
+    Results computed from private scores are private too, so give --scores public or synthetic ones.
 
     Example: dpselect plan --candidates 1000 --epsilon 0.5
 
@@ -205,7 +200,7 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
 
     with clean_errors():
         if (epsilon is None) == (error is None):
-            raise InvalidValue("give either --epsilon, to learn the error, or --error, to learn the epsilon")
+            raise InvalidValue("give either --epsilon to get the error, or --error to get the epsilon")
         times = whole(least=1, most=_MOST_SELECTIONS, selections=selections)
         given = None if epsilon is None else positive(epsilon=epsilon)
         wanted = None if error is None else positive(error=error)
@@ -234,7 +229,7 @@ def _candidates(
     """The number of candidates, and the public scores if a file is given."""
     if file is None:
         if candidates is None:
-            raise InvalidValue("give --candidates, how many there are to choose from, or --scores with a public file")
+            raise InvalidValue("give --candidates, the number of candidates, or --scores with a public file")
         if column is not None or label is not None:
             raise InvalidValue("--column and --label name columns of a file: give --scores too")
         return _count(candidates), None

@@ -50,8 +50,8 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
 ) -> None:
     """Choose one candidate with a high score, privately.
 
-    SCORES.csv has one column of scores, or two: label, score. A header is fine.
-    Scores are taken at their exact decimal value, never rounded.
+    SCORES.csv has one column (score) or two (label, score), with or without a header.
+    Scores are read at their exact decimal value and never rounded.
     Labels must be public. Scores stay secret: only the choice is printed.
     Without --ledger, nothing records what was spent.
 

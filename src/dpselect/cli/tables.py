@@ -1,6 +1,6 @@
-"""`dpselect mode`, `top`, `median` and `quantile`: private questions to a CSV or Parquet file.
+"""Lists of candidates and groups, and the ends of a range, are public values from the command line.
 
-Public values are written on the command line: lists of candidates and groups, and the ends of a range.
+Lists of candidates and groups, and the ends of a range, are public values on the command line.
 """
 
 import csv
@@ -40,14 +40,14 @@ def public_list(text: str, column: Column, option: str) -> list[Any]:
 def _items(text: str, option: str) -> list[str]:
     try:
         return next(csv.reader([text], skipinitialspace=True), [])
-    except csv.Error:  # a line break, or an item beyond all sizes
+    except csv.Error:  # a line break, or an item that is too long
         raise InvalidValue(f"{option} must be one line A,B,C, or a file with one value per line") from None
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # a list that is too long, or has characters that no path has
+    except (OSError, ValueError):  # a list that is too long for a path, or has characters that no path has
         return False
 
 
@@ -60,12 +60,12 @@ def _file_lines(path: Path) -> list[str]:
 
 
 def range_end(text: str, column: Column, option: str) -> Any:
-    """An end of the range of a quantile, in the type of the column; for a CSV file, as it is written."""
+    """An end of the range of a quantile, in the type of the column; for a CSV file, in the type of its text."""
     return _written(text, option) if column.untyped else value_from_text(text, column.kind, option)
 
 
 def range_step(text: str, column: Column) -> Any:
-    """The step between two candidates: a number, of days for dates and of seconds for timestamps."""
+    """The step between two candidates: a number, in days for dates and in seconds for timestamps."""
     if column.kind is Kind.DATE:
         return value_from_text(text, Kind.INTEGER, "--step")
     kind = Kind.DECIMAL if column.kind in _SECONDS else column.kind
@@ -85,24 +85,24 @@ def _written(text: str, option: str) -> Any:
         except (NotExact, ValueError):
             continue
     raise InvalidValue(
-        f"{option}: {text[:40]!r} is neither a number nor a date: write for instance 12, 0.5 or 2026-01-31"
+        f"{option}: {text[:40]!r} is neither a number nor a date: write for example 12, 0.5 or 2026-01-31"
     )
 
 
 _File = Annotated[str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a folder of them, or a pattern.")]
 _Column = Annotated[str, typer.Option("--column", metavar="C", help="The column that the question is about.")]
 _Candidates = Annotated[
-    str, typer.Option(metavar="LIST|FILE", help="What may be answered: A,B,C or a file, one per line. Must be public.")
+    str, typer.Option(metavar="LIST|FILE", help="Possible answers: A,B,C, or a file with one per line. Must be public.")
 ]
 _Person = Annotated[
     str | None,
-    typer.Option(metavar="P", help="The column that names the person; without it each row counts as a person."),
+    typer.Option(metavar="P", help="Column that identifies the person. Default: each row is a person."),
 ]
-_Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (protects who is in it) or replace.")]
+_Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (hides who is in the table) or replace.")]
 _GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for each group of this column.")]
 _Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
-_MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups a person may count.")]
-_Engine = Annotated[str, typer.Option(metavar="duckdb|spark", help="What counts the people: this machine, or Spark.")]
+_MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
+_Engine = Annotated[str, typer.Option(metavar="duckdb|spark", help="Where to count: on this machine or in Spark.")]
 _Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
 _Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
 _Step = Annotated[
@@ -133,7 +133,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     """Return the candidate that most people have, privately.
 
     Candidates must be public: a list taken from the data would leak.
-    One that nobody has can win, and values that are not listed do not count.
+    A candidate that nobody has can win. Values that are not listed do not count.
 
     Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
     """
@@ -167,7 +167,7 @@ def top(  # noqa: PLR0913
 ) -> None:
     """Return the K candidates that most people have, privately, best first.
 
-    Epsilon is the total of the whole answer.
+    Epsilon is the total for the whole answer.
 
     Example: dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1
     """
@@ -203,8 +203,8 @@ def median(  # noqa: PLR0913
 ) -> None:
     """Return a value with about half of the people below it, privately.
 
-    The candidates are lower, lower + step, ..., upper; other values are moved into this range.
-    A person with several rows stands at the lower median of their values.
+    The candidates are lower, lower + step, ..., upper. Values outside this range count as its nearest end.
+    A person with several rows counts once, at the lower median of their values.
 
     Example: dpselect median visits.csv --column cost --lower 0 --upper 1000000 --person patient --epsilon 0.5
     """
@@ -220,7 +220,7 @@ def median(  # noqa: PLR0913
 def quantile(  # noqa: PLR0913
     file: _File,
     *,
-    level: Annotated[str, typer.Option(metavar="Q", help="The share of people below it, between 0 and 1: 0.9 or 1/3.")],
+    level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")],
     column: _Column,
     lower: _Lower,
     upper: _Upper,

@@ -1,4 +1,4 @@
-"""The explorer: a local web page on which an epsilon is chosen by looking. Needs `pip install 'dpselect[explore]'`.
+"""The explorer: a local web page for choosing epsilon by eye. Needs `pip install 'dpselect[explore]'`.
 
-For public, synthetic or the owner's own scores: whoever sees the page sees the scores. Nothing here releases an answer.
+Use public, synthetic or your own scores: anyone who sees the page sees the scores. Nothing here releases an answer.
 """

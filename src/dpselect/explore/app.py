@@ -1,4 +1,4 @@
-"""What the page can ask: scores in, results out. Scores stay in memory, and no request is written anywhere."""
+"""The requests of the page: scores in, results out. Scores stay in memory, and no request is logged."""
 
 import json
 import secrets
@@ -48,7 +48,7 @@ class NotLoaded(InvalidValue):
 
 
 class Explorer:
-    """The score sets of the pages that are open, the oldest forgotten first."""
+    """The score sets of the open pages. The oldest is dropped first."""
 
     def __init__(self, first: ScoreSet | None = None) -> None:
         self._sets: OrderedDict[str, ScoreSet] = OrderedDict()
@@ -72,7 +72,7 @@ class Explorer:
         return Starlette(routes=routes)
 
     def start(self, _: Asked) -> Asked:
-        """What the page begins with."""
+        """What the page shows first."""
         return {
             "version": __version__,
             "mechanisms": [{"name": name, "title": kind.title} for name, kind in MECHANISMS.items()],
@@ -84,7 +84,7 @@ class Explorer:
         }
 
     def load(self, asked: Asked) -> Asked:
-        """Scores that were pasted, or read from a file by the browser."""
+        """Scores that were pasted, or that the browser read from a file."""
         column, label = text(asked, "column", "") or None, text(asked, "label", "") or None
         name = text(asked, "name", "pasted scores")[:80]
         unreadable = InvalidValue("this is not UTF-8 text: save the scores as CSV in UTF-8")
@@ -98,11 +98,11 @@ class Explorer:
         return self._kept(made(text(asked, "shape"), whole(asked, "candidates", 2, 1024)))
 
     def look(self, asked: Asked) -> Asked:
-        """The figures at one epsilon."""
+        """The results at one epsilon."""
         return look(self._set(asked), settings_of(asked), text(asked, "unit", "points")[:40])
 
     def curve(self, asked: Asked) -> Asked:
-        """What is known of the curve of errors."""
+        """The points of the error curve that are known so far."""
         return curve(self._set(asked), settings_of(asked))
 
     def needed(self, asked: Asked) -> Asked:
@@ -136,7 +136,7 @@ class Explorer:
             "id": key,
             "name": shown.name,
             "unit": shown.unit,
-            "monotonic": SHAPES[shown.shape].monotonic if shown.shape else None,  # a file does not say
+            "monotonic": SHAPES[shown.shape].monotonic if shown.shape else None,  # a file does not state it
             "shape": shown.shape,
             "labels": shown.labels,
             "scores": [str(score) for score in shown.exact],
@@ -154,7 +154,7 @@ class Explorer:
 
 
 def _answering(answer: Callable[[Asked], Asked], *, raw: bool = False) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint that answers with JSON: a result, or a message. A raw body is content, and its query the fields."""
+    """An endpoint that answers with JSON: a result or an error. A raw body is content; the query has the fields."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -171,7 +171,7 @@ def _answering(answer: Callable[[Asked], Asked], *, raw: bool = False) -> Callab
 
 
 async def _body(request: Request) -> bytes:
-    """The body, in memory only: nothing is spooled to a file, as a multipart form would be."""
+    """Read the body in memory. Nothing is written to a file, as it would be for a multipart form."""
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)

@@ -1,8 +1,8 @@
-"""Who may talk to the explorer: this machine, this page, and who knows its address.
+"""Restrict access to the explorer to this machine, this page, and users who know its address.
 
-A name server can point a foreign name at 127.0.0.1 (DNS rebinding), and a foreign page can send requests here. So the
-Host must be a loopback name with our port, and an Origin, where there is one, must be ours. Other users of the machine
-reach the port as well: they do not know the random key in the path.
+A name server can resolve a foreign name to 127.0.0.1 (DNS rebinding), and a foreign page can send requests here. So the
+Host must be a loopback name with our port, and the Origin, if there is one, must be ours. Other users of the machine
+can reach the port, but they do not know the random key in the path.
 """
 
 import secrets
@@ -18,7 +18,7 @@ _POLICY = "; ".join(
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' blob: data:",  # a chart on its way to a PNG file
+        "img-src 'self' blob: data:",  # for exporting a chart as PNG
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
@@ -38,7 +38,7 @@ HEADERS = {
 
 
 def new_key() -> str:
-    """A key that nobody guesses."""
+    """A key that cannot be guessed."""
     return secrets.token_urlsafe(24)
 
 
@@ -49,7 +49,7 @@ class Guard:
         self.app = app
         self.hosts = frozenset(f"{name}:{port}" for name in _NAMES)
         self.key = key
-        self.once = set(once)  # keys that open the page one time: a browser's command line is seen by all users
+        self.once = set(once)  # keys that work once: all users can see the browser's command line
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

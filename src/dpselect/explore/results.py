@@ -1,9 +1,9 @@
-"""What the page shows, computed by the analysis.
+"""The results on the page, computed by `dpselect.analysis`.
 
-`look` is what all mechanisms do at one epsilon: probabilities, errors and tails. `curve` is expected error against
-epsilon, computed once for each set of scores, a little at a time: the error depends on the rate c = epsilon / range
+`look` computes probabilities, errors and tails of all mechanisms at one epsilon. `curve` is expected error against
+epsilon, once for each set of scores and a few points at a time: the error depends on the rate c = epsilon / range
 alone, so it is computed at fixed rates, 10^(i/12), and another sensitivity only moves the curve along the axis.
-`epsilon_needed` and `shares` answer questions backwards: the epsilon for an error, and the epsilon of each of k
+`epsilon_needed` and `shares` answer the inverse questions: the epsilon for an error, and the epsilon of each of k
 selections from one budget.
 """
 
@@ -28,8 +28,8 @@ from dpselect.explore.settings import LARGEST, SMALLEST, Settings, positive, tex
 from dpselect.mechanisms import MECHANISMS, ExponentialMechanism, PermuteAndFlip
 
 _MOST_STEPS = 240
-_FAR = 0.9995  # the tails are drawn up to here
-# Nearer to the error of a blind choice than this, floats do not tell two epsilons apart.
+_FAR = 0.9995  # the tails are drawn up to this probability
+# Closer to the error of a uniform choice than this, floats cannot distinguish two epsilons.
 _BLIND = 1 - 1e-6
 
 
@@ -60,7 +60,7 @@ def _results(shown: ScoreSet, known: Known) -> dict[str, Any]:
 
 
 def _thresholds(shown: ScoreSet, known: dict[str, Known]) -> Floats:
-    """The errors at which the tails step, or a grid of them where there are many."""
+    """The errors at which the tails step, or a grid if there are many."""
     far = max(error_quantile(one, shown.scores, _FAR) for one in known.values())
     errors = np.unique(shown.losses)
     steps: Floats = errors[errors <= far]
@@ -70,7 +70,7 @@ def _thresholds(shown: ScoreSet, known: dict[str, Known]) -> Floats:
 def exponential_factor(shown: ScoreSet, settings: Settings) -> float | None:
     """How many times the budget the exponential mechanism needs for the expected error of permute-and-flip.
 
-    None where all scores are equal, where the error is zero in floats, and where both choose almost blindly.
+    None if all scores are equal, if the error is zero in floats, or if both choose almost uniformly.
     """
     target = expected_error(shown.known(PermuteAndFlip.name, settings.rate), shown.scores)
     if not 1e-290 < target < _BLIND * float(shown.losses.mean()):
@@ -88,7 +88,7 @@ PATIENCE = 0.04  # seconds: a dragged slider must not wait for the curve
 
 
 def curve(shown: ScoreSet, settings: Settings, patience: float = PATIENCE) -> dict[str, Any]:
-    """The points that are known after so many seconds; null where one is still missing."""
+    """The points that are known after this many seconds; null for missing ones."""
     low, high = (_PER_DECADE * math.log10(end / settings.claim.score_range) for end in (SMALLEST, LARGEST))
     places = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
     points, deadline = shown.curve_points, time.monotonic() + patience
@@ -110,7 +110,7 @@ def rate_at(place: int) -> Fraction:
 
 
 def _missing(shown: ScoreSet, places: range) -> Iterator[tuple[str, int]]:
-    """The slow mechanism last, and coarse before fine, so that every line is soon there as a whole."""
+    """The order of points: the slow mechanism last, and coarse before fine, so that every line is complete soon."""
     for name in MECHANISMS:
         for stride in (8, 4, 2, 1):
             for place in places:
@@ -127,10 +127,10 @@ _NEARLY = 1.001
 def epsilon_needed(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
     """The smallest epsilon of each mechanism for an acceptable error, rounded up.
 
-    Asked is an average error, or an error that may occur only so many times in 100.
+    The target is an average error, or an error that may occur only a given number of times in 100.
     """
     error = float(positive(asked, "error"))
-    blind = Known(np.full(len(shown.exact), 1 / len(shown.exact)))  # which every mechanism is at least as good as
+    blind = Known(np.full(len(shown.exact), 1 / len(shown.exact)))  # no mechanism is worse than this
     if text(asked, "times", ""):
         target: dict[str, Any] = {"error": error, "probability": float(_hundredth(asked))}
         is_met = error_tail(blind, shown.scores, error) <= target["probability"]
@@ -150,21 +150,21 @@ def epsilon_needed(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]
 def _hundredth(asked: Mapping[str, Any]) -> Fraction:
     times = positive(asked, "times")
     if times >= 100:
-        raise InvalidValue("times must be below 100: of a hundred selections")
+        raise InvalidValue("times must be below 100: it counts cases in a hundred selections")
     return times / 100
 
 
 def shares(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Epsilon of each of k selections from a total budget, and the mechanism with the smallest error on these scores.
+    """The epsilon of each of k selections from a total budget, and the mechanism with the smallest error.
 
     Pure budgets are divided by k. With a delta, Google's dp_accounting finds what each mechanism can afford.
     """
     count = whole(asked, "selections", 1, _MOST_SELECTIONS)
     budget = positive(asked, "budget")
     if budget < SMALLEST:
-        raise InvalidValue(f"budget must be at least {float(SMALLEST)}: with less, every answer is noise")
+        raise InvalidValue(f"budget must be at least {float(SMALLEST)}: below that, every answer is noise")
     if budget > _LARGEST_BUDGET:
-        raise InvalidValue(f"budget must be at most {_LARGEST_BUDGET}: beyond it there is hardly any privacy")
+        raise InvalidValue(f"budget must be at most {_LARGEST_BUDGET}: above that, there is hardly any privacy")
     delta = _validate.fraction_of_one(delta=text(asked, "delta")) if text(asked, "delta", "") else None
     if delta is not None and find_spec("dp_accounting") is None:
         raise MissingExtra("budgets with a delta need dp-accounting: pip install 'dpselect[accounting]'")
@@ -174,7 +174,7 @@ def shares(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dic
         error = expected_error(settings.mechanism_for(name, Fraction(each)), shown.scores)
         usable = SMALLEST <= Fraction(each) <= LARGEST
         rows[name] = {"epsilon": each, "expected_error": error, "usable": usable}
-    # Permute-and-flip comes first: where another is better by less than a thousandth, it is still the one to take.
+    # Permute-and-flip comes first: it is preferred unless another one is better by more than a thousandth.
     least = min(row["expected_error"] for row in rows.values())
     better = next(name for name, row in rows.items() if row["expected_error"] <= _NEARLY * least)
     return {"mechanisms": rows, "better": better, "accounting": "pure" if delta is None else "(epsilon, delta)"}

@@ -1,6 +1,6 @@
-"""The scores that the page shows, with the probabilities that were computed from them so far.
+"""The scores that the page shows, and the probabilities computed from them so far.
 
-They come from a file, or from a built-in shape: made up and public, as counts and distances often look like.
+They come from a file or from a built-in shape: public example scores that look like typical counts or distances.
 """
 
 import threading
@@ -25,7 +25,7 @@ _REMEMBERED = 48  # some 4 MB of probabilities at ten thousand candidates
 
 @dataclass(frozen=True, repr=False)
 class Known:
-    """Probabilities that are known already, in the place of the mechanism that they came from."""
+    """Known probabilities, in place of the mechanism that they came from."""
 
     probabilities: Floats
 
@@ -35,7 +35,7 @@ class Known:
 
 
 class ScoreSet:
-    """Candidates with their exact scores. Its repr says nothing about them."""
+    """Candidates with their exact scores. The repr does not show them."""
 
     def __init__(
         self, name: str, candidates: Candidates, unit: str = "points", *, shape: str = "", file: str | None = None
@@ -59,12 +59,12 @@ class ScoreSet:
 
     @cached_property
     def losses(self) -> Floats:
-        """Return how far each candidate is below the best, each rounded once."""
+        """Return the distance of each candidate from the best, rounded once."""
         return losses(as_vector(list(self.exact)))
 
     @cached_property
     def scores(self) -> Any:
-        """Return what is analysed: the scores where an array holds them exactly, else the negated losses.
+        """Return the numbers to analyse: the scores if an array holds them exactly, otherwise the negated losses.
 
         Fractions are slow. A loss is rounded by 2^-53 relative, so an exponent of at most 745 (beyond, exp is zero in
         floats) moves by 8.3e-14, and with it a probability: less than the 1e-12 that a pmf promises.
@@ -88,7 +88,7 @@ class ScoreSet:
 
 
 def _printable(label: str) -> str:
-    """The label without characters that could steer a terminal, into which the code of the page may be pasted."""
+    """The label without control characters, because code from the page may be pasted into a terminal."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in label)
 
 
@@ -97,9 +97,9 @@ MOST = 1024
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of scores: its name, what it looks like, and how n of them are made.
+    """A kind of scores: its name, its title and unit, and a function that makes n of them.
 
-    Monotonic as counts are; not a median, where one person more brings some candidates nearer and others farther.
+    Counts are monotonic. Scores of a median are not: one more person moves some candidates closer and others away.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Shape:
 
 
 def _close_race(n: int) -> Integers:
-    """Counts of people, in any order: the leaders are some ten people apart, and each next one 7 % below."""
+    """Counts of people, in any order: the leaders are about ten people apart, and each further one is 7 % below."""
     return np.random.default_rng(5).permutation(np.round(150 * 0.93 ** np.arange(n))).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""What the page says: its results in plain words, and its settings as code that computes the same numbers.
+"""The texts of the page: its results in plain words, and its settings as code that computes the same numbers.
 
 Numbers in sentences are rounded to the safe side: errors up, probabilities down.
 """
@@ -21,7 +21,7 @@ _EPSILON = "\N{GREEK SMALL LETTER EPSILON}"
 
 
 def sentence(settings: Settings, unit: str, figures: dict[str, Any], differ: bool) -> str:
-    """What to expect of the chosen mechanism."""
+    """What to expect from the chosen mechanism."""
     if not differ:
         return f"All candidates have the same score, so every choice is a best one, at every {_EPSILON}."
     unit = unit or "points"
@@ -35,7 +35,7 @@ def sentence(settings: Settings, unit: str, figures: dict[str, Any], differ: boo
 
 
 def probability(value: float) -> str:
-    """A probability rounded down to two digits; near one as many as tell it from one.
+    """A probability rounded down to two digits; near one, to as many as distinguish it from one.
 
     >>> probability(0.8389), probability(0.99996), probability(0.000123)
     ('0.83', 'above 0.9999', 'below 0.001')
@@ -63,7 +63,7 @@ _END = "END_OF_SCORES"
 
 
 def python_code(shown: ScoreSet, settings: Settings) -> str:
-    """A program that prints the expected error, the error of 95 in 100, and the probabilities."""
+    """A program that prints the expected error, the 95 % error, and the probabilities."""
     made = MECHANISMS[settings.mechanism]
     kind, home = made.__name__, "dpselect" if made.__module__.startswith("dpselect.") else made.__module__
     exact = [repr(score) for score in shown.exact]
@@ -82,7 +82,7 @@ print("expected error:", expected_error(mechanism, scores))
 print("95 times in 100 at most:", error_quantile(mechanism, scores, 0.95))
 print("probabilities:", mechanism.pmf(scores).tolist())
 
-# To release an answer from private scores, with randomness of the operating system:
+# To release an answer from private scores, with randomness from the operating system:
 # mechanism.select(private_scores)
 """
 
@@ -114,7 +114,7 @@ def scores_csv(shown: ScoreSet) -> str:
 
 
 def file_words(path: str, column: str | None, label: str | None) -> str:
-    """The file of the command line with its options, as a shell reads it."""
+    """The file and its options as shell arguments."""
     words = [path if not path.startswith("-") else f"./{path}"]
     words += [] if column is None else [f"--column={column}"]
     words += [] if label is None else [f"--label={label}"]

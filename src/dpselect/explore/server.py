@@ -18,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def serve(first: ScoreSet | None, port: int, *, browser: bool, announce: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C; `announce` is told its address, and the browser gets one that opens once."""
+    """Serve the page until Ctrl-C. `announce` gets its address, and the browser gets one that works once."""
     with bound_socket(port) as listening:
         port = listening.getsockname()[1]
         key, once = new_key(), new_key()
@@ -33,13 +33,13 @@ def serve(first: ScoreSet | None, port: int, *, browser: bool, announce: Callabl
 
 
 def bound_socket(port: int) -> socket.socket:
-    """A socket on loopback; port 0 is a free one."""
+    """Open a socket on loopback. Port 0 means any free port."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        if os.name == "posix":  # elsewhere it lets two programs listen on one port
+        if os.name == "posix":  # on other systems, it lets two programs listen on one port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((LOOPBACK, port))
-        listening.listen()  # now, so that a browser that is faster than the server waits instead of failing
+        listening.listen()  # now, so that a browser waits if it is faster than the server
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or "not a port"
@@ -48,7 +48,7 @@ def bound_socket(port: int) -> socket.socket:
 
 
 def configuration(guard: Guard) -> uvicorn.Config:
-    """Plain HTTP without logs: a log would hold the key."""
+    """Plain HTTP without logs: a log would contain the key."""
     return uvicorn.Config(
         guard,
         http="h11",

@@ -1,4 +1,4 @@
-"""The fields of a request from the page: numbers at their exact value, and errors that name the field."""
+"""The fields of a request from the page: exact numbers, and errors that name the field."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from dpselect.mechanisms import MECHANISMS, MechanismBase, PermuteAndFlip
 from dpselect.mechanisms.parameters import Claim, stated
 
 SMALLEST, LARGEST = Fraction(1, 10_000), Fraction(100)  # the ends of the page's slider
-_FARTHEST = Fraction(10**50)  # far from where a square of a float overflows
+_FARTHEST = Fraction(10**50)  # far below numbers whose square overflows
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def whole(asked: Mapping[str, Any], name: str, least: int, most: int) -> int:
 
 
 def text(asked: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    """A short text."""
+    """A short string."""
     value = asked.get(name, default)
     if not isinstance(value, str):
         raise InvalidType(f"{name} must be a text")

@@ -1,7 +1,7 @@
-"""A durable ledger of what was spent, and the accountant that says what it adds up to.
+"""A durable ledger of what was spent, and the accountant that computes the total.
 
-A ledger is one SQLite file for each data set. Every release is written to it before the answer is given. When the
-budget is spent, nothing more is answered.
+A ledger is one SQLite file for one data set. Every release is written to it before its answer is returned. When the
+budget is used up, no further question is answered.
 """
 
 from dpselect.accounting.charge import PURE, Charge, PrivacyUnit

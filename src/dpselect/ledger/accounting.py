@@ -1,4 +1,4 @@
-"""What a ledger adds up to. The code is in `dpselect.accounting`."""
+"""The total of a ledger. The code is in `dpselect.accounting`."""
 
 from dpselect.accounting import Approximate, Total, total
 

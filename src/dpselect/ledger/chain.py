@@ -1,7 +1,7 @@
-"""The hash chain of a ledger (as in Haber & Stornetta 1991): what the file holds, and how it is read without trust.
+"""The hash chain of a ledger (as in Haber & Stornetta 1991): what the file holds, and how to read it safely.
 
 The header's hash is the first head; the head after an entry is the hash of the head before it and of everything that
-the entry says. Changing an entry changes all heads after it. Nothing that is read is believed before the chain confirms
+the entry holds. Changing an entry changes all heads after it. Nothing that is read is trusted before the chain confirms
 it. An answer is stored with a salted hash of its data, so that only a retry on the same data gets it.
 
 Compatibility: what a format hashes, and what its fields mean, never changes. Format 2 has a privacy unit and a name of
@@ -40,12 +40,12 @@ class Header:
 
     @property
     def unit_text(self) -> str | None:
-        """Return the privacy unit as the file holds it."""
+        """Return the privacy unit in the form that the file stores."""
         return None if self.unit is None else compact_json(self.unit.to_dict())
 
     @property
     def row(self) -> tuple[str | None, ...]:
-        """Return what the file holds."""
+        """Return the fields that the file stores."""
         return self.identity, str(self.budget), self.created, self.unit_text, self.dataset, self.head
 
     @property
@@ -65,7 +65,10 @@ class Entry:
         charge: what was charged.
         request_id: the request that it answers, if it has one.
         head: the hash of this entry and all before it.
-        answer: the stored answer of the request, if there is one. It is not a part of the chain.
+        answer: the stored answer of the request, if there is one. It is not part of the chain.
+
+    >>> Entry(1, "2026-01-31T12:00:00Z", Charge("ages", "0.1"), None, "ab12").epsilon
+    Fraction(1, 10)
     """
 
     COLUMNS: ClassVar = ("id", "time", "what", "mechanism", "epsilon", "each", "count", "request_id", "head")
@@ -93,7 +96,11 @@ class Entry:
         return self.charge.epsilon
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry in the types of JSON, with exact numbers as texts."""
+        """Return the entry in the types of JSON.
+
+        Returns:
+            The fields by name, with exact numbers as strings. The stored answer is left out.
+        """
         costs = (exact_text(self.epsilon), exact_text(self.charge.each), self.charge.count)
         values = (self.id, self.time, self.what, self.mechanism, *costs, self.request_id, self.head)
         return dict(zip(self.COLUMNS, values, strict=True))
@@ -105,21 +112,21 @@ def next_head(previous: str, id: int, time: str, charge: Charge, request_id: str
 
 
 def seal(entry_head: str, answer: str) -> str:
-    """What ties a stored answer to its entry."""
+    """The hash that ties a stored answer to its entry."""
     return hashed(["answer", entry_head, answer])
 
 
 def hashed(content: list[Any]) -> str:
-    """The hash of everything that the list says."""
+    """The hash of all items of the list."""
     return hashlib.sha256(compact_json(content).encode("ascii")).hexdigest()
 
 
-# Begins the text of an answer that is stored with a hash of its data.
+# The beginning of the text of an answer that is stored with a hash of its data.
 _WITH_CONTENT = "dpselect-answer:"
 
 
 def stored_text(answer: str, content: str | None) -> str:
-    """An answer as it is stored, with a salted hash of the digest of the data that it came from, if that is given.
+    """The text in which an answer is stored, with a salted hash of the digest of its data, if one is given.
 
     The digest is a function of private data, so it is not stored itself, and no entry holds its hash.
     """
@@ -131,28 +138,28 @@ def stored_text(answer: str, content: str | None) -> str:
 
 
 def stored_answer(text: str) -> str:
-    """The answer of a stored text."""
+    """The answer in a stored text."""
     return str(_stored(text)["answer"])
 
 
 def check_repeated(earlier: Entry, charges: Collection[Charge]) -> None:
-    """Refuse a retry that is not one of the earlier charge, or that has no stored answer."""
+    """Refuse a retry that differs from the earlier request, or that has no stored answer."""
     if earlier.charge not in charges:
-        raise RequestConflict("request_id was used before with another question or other parameters: give a new one")
+        raise RequestConflict("request_id was used before with a different question or parameters: give a new one")
     if earlier.answer is None:
         raise RequestUnanswered(
-            f"request_id was charged before, as entry {earlier.id}, and its answer was not stored: nothing is refunded;"
+            f"request_id was charged before, as entry {earlier.id}, but its answer was not stored. Nothing is refunded:"
             " to ask again, and pay again, give a new one"
         )
 
 
 def check_content(id: int, text: str, content: str) -> None:
-    """Refuse a retry on other data than those of the stored answer."""
+    """Refuse a retry on data other than those of the stored answer."""
     stored = _stored(text)
     if stored["content"] is None:
         raise RequestConflict(
             f"request_id was used before, and the answer of entry {id} was stored without a digest of its data, by"
-            " dpselect 0.1 or by hand: whether it is this table's is not known. Its text is in Ledger.entries(); to ask"
+            " dpselect 0.1 or by hand: it may not be this table's answer. Its text is in Ledger.entries(); to ask"
             " again, and pay again, give a new request_id"
         )
     if stored["content"] != _content_hash(stored["salt"], content):
@@ -165,7 +172,7 @@ def _stored(text: str) -> dict[str, Any]:
         return plain
     try:
         stored = json.loads(text.removeprefix(_WITH_CONTENT))
-    except (ValueError, RecursionError):  # the words of somebody who used dpselect 0.1
+    except (ValueError, RecursionError):  # a text that a user of dpselect 0.1 stored
         return plain
     return stored if isinstance(stored, dict) and stored.keys() == plain.keys() else plain
 
@@ -184,18 +191,18 @@ _HEADERS = {
     2: "identity, budget, created, unit, dataset, head FROM ledger",
 }
 
-_SMALLEST = -(2**63)  # an inserted entry may have any number
+_SMALLEST = -(2**63)  # an inserted entry may have any id
 
 
 class Unreadable(Exception):
-    """A row does not say what an entry says; the message says what is wrong with it."""
+    """A row is not a valid entry. The message says what is wrong."""
 
 
 @dataclass(frozen=True)
 class State:
-    """How far a ledger is known: the last entry, the head after it, the sum of all charges, and what they protect.
+    """What has been confirmed of a ledger: the last entry, the head after it, the sum of all charges, and the unit.
 
-    The privacy unit is that of the header, or else of the first entry that states one.
+    The privacy unit is that of the header, or otherwise of the first entry that states one.
     """
 
     id: int
@@ -205,12 +212,12 @@ class State:
 
 
 def read_header(connection: sqlite3.Connection, path: Path) -> Header:
-    """The header of a ledger of a format that is known; anything else is refused."""
+    """The header of a ledger in a known format. Anything else is refused."""
     tables = connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
     if not tables and pragma(connection, "application_id") == 0:
         raise corrupt(path, "the file is empty: it is not a ledger, or it lost its content")
     if pragma(connection, "application_id") != APPLICATION:
-        raise LedgerError(f"ledger {path}: this is another program's SQLite file, not a ledger")
+        raise LedgerError(f"ledger {path}: this SQLite file belongs to another program and is not a ledger")
     version = pragma(connection, "user_version")
     if not isinstance(version, int) or version not in SCHEMAS:
         known = " or ".join(map(str, SCHEMAS))
@@ -235,7 +242,7 @@ def _header(version: int, identity: Any, budget: Any, created: Any, unit: Any, d
 
 
 def _unit(text: Any) -> PrivacyUnit | None:
-    """The privacy unit of a text that is in its own form."""
+    """The privacy unit of a text in canonical form."""
     if text is None:
         return None
     try:
@@ -243,24 +250,24 @@ def _unit(text: Any) -> PrivacyUnit | None:
     except (DPSelectError, ValueError, TypeError, RecursionError):
         raise Unreadable("is unreadable") from None
     if compact_json(unit.to_dict()) != text:
-        raise Unreadable("is not in its own form")
+        raise Unreadable("is not in canonical form")
     return unit
 
 
 def check_file(connection: sqlite3.Connection, path: Path) -> None:
-    """SQLite's own check of every page and index."""
+    """Run SQLite's own check of every page and index."""
     if pragma(connection, "integrity_check") != "ok":
         raise corrupt(path, "SQLite's integrity check fails")
 
 
 def entries_after(connection: sqlite3.Connection, known: State, header: Header, path: Path) -> Iterator[Entry]:
-    """The entries after what is known, each confirmed by the chain; the last known one must still be there."""
+    """The entries after the last known one, each confirmed by the chain. The last known one must still be there."""
     query = f"SELECT {_COLUMNS} WHERE entries.id >= ? ORDER BY entries.id"
     rows = connection.execute(query, (known.id or _SMALLEST,))
     if known.id:
         last = rows.fetchone()
         if last is None or _head_of(last) != (known.id, known.head):
-            raise corrupt(path, f"entry {known.id} is gone or was changed: it may be an old copy of the ledger")
+            raise corrupt(path, f"entry {known.id} is missing or was changed: this may be an old copy of the ledger")
     for row in rows:
         try:
             entry = _entry(row)
@@ -274,17 +281,17 @@ def entries_after(connection: sqlite3.Connection, known: State, header: Header, 
         if known.spent > header.budget:
             raise corrupt(path, f"entry {entry.id} exceeds the budget")
         if header.format > 1 and entry.charge.unit not in (None, known.unit):
-            raise corrupt(path, f"entry {entry.id} has another privacy unit than the ledger")
+            raise corrupt(path, f"entry {entry.id} has a different privacy unit from the ledger")
         yield entry
 
 
 def after(known: State, entry: Entry) -> State:
-    """What is known when one more entry is."""
+    """What is known after one more entry."""
     return State(entry.id, entry.head, known.spent + entry.epsilon, known.unit or entry.charge.unit)
 
 
 def check_answers(connection: sqlite3.Connection, path: Path) -> None:
-    """Every stored answer belongs to an entry; that it is the entry's own is checked with the entry."""
+    """Check that every stored answer belongs to an entry. That it matches the entry is checked with the entry."""
     [(strays,)] = connection.execute("SELECT count(*) FROM answers WHERE id NOT IN (SELECT id FROM entries)")
     if strays:
         raise corrupt(path, "there are stored answers without an entry")
@@ -301,7 +308,7 @@ def entry_of(connection: sqlite3.Connection, column: str, value: int | str, path
 
 
 def stored_text_of(connection: sqlite3.Connection, entry: Entry) -> str:
-    """The text as which the answer of an entry is stored, which was confirmed when the entry was read."""
+    """The stored text of an entry's answer, which was confirmed when the entry was read."""
     [(text,)] = connection.execute("SELECT answer FROM answers WHERE id = ?", (entry.id,)).fetchall()
     return str(text)
 
@@ -317,7 +324,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     except (DPSelectError, ValueError, RecursionError):
         raise Unreadable("is unreadable") from None
     if charge.text != what:
-        raise Unreadable("is not in its own form")
+        raise Unreadable("is not in canonical form")
     if answer is not None and answer_seal != seal(_text(head), _text(answer)):
         raise Unreadable("has a stored answer that was changed")
     request = None if request_id is None else _text(request_id)
@@ -331,11 +338,11 @@ def _text(value: Any) -> str:
 
 
 def _rational(value: Any) -> Fraction:
-    """The number of a text that is in its own form: 1/10 in lowest terms, not 0.1, 2/20 or +1/10."""
+    """The number in a text in canonical form: 1/10 in lowest terms, not 0.1, 2/20 or +1/10."""
     try:
         number = rational_from_text(_text(value))
     except (NotExact, NotFinite):
         raise Unreadable("is unreadable") from None
     if str(number) != value or number <= 0:
-        raise Unreadable("is not in its own form")
+        raise Unreadable("is not in canonical form")
     return number

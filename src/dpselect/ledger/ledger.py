@@ -43,52 +43,52 @@ _LONGEST_NAME = 200
 
 
 def name_text(**parameter: Any) -> str:
-    """A name that somebody gives, such as a request id: short and printable."""
+    """A name from the user, such as a request id: short and printable."""
     [(name, text)] = parameter.items()
     if not isinstance(text, str):
-        raise InvalidType(f"{name} must be a text, got {type(text).__name__}")
+        raise InvalidType(f"{name} must be a string, got {type(text).__name__}")
     if not 1 <= len(text) <= _LONGEST_NAME or not text.isprintable():
         raise InvalidValue(f"{name} must be 1 to {_LONGEST_NAME} printable characters")
     return text
 
 
 def answer_text(answer: Any) -> str:
-    """An answer that a file can hold."""
+    """An answer that can be stored in the file."""
     if not isinstance(answer, str):
-        raise InvalidType(f"answer must be a text, got {type(answer).__name__}")
+        raise InvalidType(f"answer must be a string, got {type(answer).__name__}")
     try:
         answer.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidValue("answer must be a text that can be written as UTF-8") from None
+        raise InvalidValue("answer must be a string that can be encoded as UTF-8") from None
     return answer
 
 
 def absolute_path(path: Any) -> Path:
-    """The path of a file, wherever the process goes later."""
+    """The absolute path of a file, which stays valid if the process changes its directory."""
     if not isinstance(path, (str, os.PathLike)):
-        raise InvalidType(f"path must be a file's path, got {type(path).__name__}")
+        raise InvalidType(f"path must be the path of a file, got {type(path).__name__}")
     text = os.fspath(path)
     if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidValue("path must be a file's path as a text that is not empty")
+        raise InvalidValue("path must be the path of a file as a non-empty string")
     return Path(text).absolute()
 
 
 def check_unit(path: Path, ours: PrivacyUnit | None, theirs: PrivacyUnit) -> None:
-    """Refuse a question whose privacy unit is not the ledger's."""
+    """Refuse a question whose privacy unit differs from the ledger's."""
     if ours is not None and ours != theirs:
         raise UnitMismatch(
-            f"ledger {path} has the privacy unit {ours}, and this is {theirs}: epsilons of different units do not add"
+            f"ledger {path} has the privacy unit {ours}, but this is {theirs}: epsilons of different units do not add"
             " up; nothing was spent. Open the table with the ledger's unit, or use another ledger"
         )
 
 
 def check_dataset(path: Path, ours: str | None, theirs: str | None) -> None:
-    """Refuse a table whose name is not that of the ledger's data set."""
+    """Refuse a table whose data set name differs from the ledger's."""
     if ours != theirs:
-        has = "was created without a data set's name" if ours is None else f"belongs to the data set {ours!r}"
+        has = "was created without the name of a data set" if ours is None else f"belongs to the data set {ours!r}"
         given = "no name was given" if theirs is None else f"the name given is {theirs!r}"
         raise UnitMismatch(
-            f"ledger {path} {has}, and {given}: nothing was spent. Give the name with which the"
+            f"ledger {path} {has}, but {given}: nothing was spent. Give the name with which the"
             " ledger was created, or use another ledger"
         )
 
@@ -98,25 +98,25 @@ class Ledger:
 
     Args:
         path: the file. It is created if it does not exist, and only its owner may read it.
-        budget: the whole epsilon. A new file needs it, and it never changes.
+        budget: the total epsilon. A new file needs it, and it never changes.
         unit: what the budget protects. A ledger without a stated unit takes that of its first question to a table.
             Questions that protect something else are refused.
         dataset: a public name of the data. Tables must then be opened with the same name.
 
     Raises:
-        InvalidValue, InvalidType: an argument is wrong.
-        BudgetMismatch: the ledger has another budget.
-        UnitMismatch: the ledger has another privacy unit, or another data set.
-        LedgerError: the file cannot be used; LedgerCorrupt if it was changed.
+        InvalidValue, InvalidType: an argument is invalid.
+        BudgetMismatch: the ledger has a different budget.
+        UnitMismatch: the ledger has a different privacy unit or data set.
+        LedgerError: the file cannot be used; LedgerCorrupt if it is damaged or was changed.
 
     Formal guarantees:
-      * `spend` and `charge` return after the charge is on the disk, and never before;
+      * `spend` and `charge` return only after the charge is on the disk;
       * the sum of all charges never exceeds the budget, however many processes and threads spend at once;
       * the sum is exact; a charge of an odd fraction is rounded up, by less than 1e-50, so that no charge can make the
         sum too long for later ones; a budget is fixed when the file is created; nothing is ever refunded;
-      * all charges that state a privacy unit state the same;
-      * any fault of the file raises, and nothing was spent or the charge stays: never an answer without a record;
-      * an entry that was changed, removed, inserted or reordered is found, by `verify` and before the first charge.
+      * all charges that state a privacy unit state the same one;
+      * any fault of the file raises an error, and there is never an answer without a record;
+      * `verify`, and the first charge, detect entries that were changed, removed, inserted or reordered.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +151,7 @@ class Ledger:
         if wanted is not None and wanted != self._header.budget:
             theirs = shortest_text(self._header.budget)
             raise BudgetMismatch(f"ledger {self._path} has the budget {theirs}, which was fixed when it was created")
-        # What this object has confirmed so far. Replaced as a whole, so threads need no lock: one that reads an older
+        # What this object has confirmed so far, replaced as a whole. So threads need no lock: one that reads an older
         # state confirms a few entries again.
         self._start = State(0, self._header.head, Fraction(0), self._header.unit)
         self._known: State | None = None
@@ -170,22 +170,22 @@ class Ledger:
 
     @property
     def budget(self) -> Fraction:
-        """Return the whole budget, exactly."""
+        """Return the exact total budget."""
         return self._header.budget
 
     @property
     def spent(self) -> Fraction:
-        """Return the sum of all charges, exactly."""
+        """Return the exact sum of all charges."""
         return self._confirm().spent
 
     @property
     def remaining(self) -> Fraction:
-        """Return what is left of the budget, exactly."""
+        """Return exactly what is left of the budget."""
         return self.budget - self.spent
 
     @property
     def unit(self) -> PrivacyUnit | None:
-        """Return what the budget protects: as stated at creation, or else by the first question to a table."""
+        """Return what the budget protects, as stated at creation or by the first question about a table."""
         return self._header.unit or self._confirm().unit
 
     @property
@@ -213,21 +213,21 @@ class Ledger:
             check_unit(self._path, self.unit, unit)
 
     def spend(self, epsilon: Number, what: What) -> int:
-        """Charge for a release of which only its pure epsilon is known.
+        """Charge for a release of which only the pure epsilon is known.
 
         The arguments are in the order of the sentence "spend epsilon on what"; `Charge` begins with the question.
 
         Args:
-            epsilon: what the release costs. A number, or a text such as "0.1", which is exactly that.
-            what: the question, a text or a mapping of public parameters. Never put a score or a count here.
+            epsilon: the cost of the release: a number, or a string such as "0.1", which is taken exactly.
+            what: the question, a string or a mapping of public parameters. Never put a score or a count here.
 
         Returns:
-            The id of the entry, which is on the disk.
+            The id of the entry, which is now on the disk.
 
         Raises:
             BudgetExceeded: the budget is too small; nothing was spent.
-            InvalidValue, InvalidType: an argument is wrong; nothing was spent.
-            LedgerError: the file cannot be used. Release nothing.
+            InvalidValue, InvalidType: an argument is invalid; nothing was spent.
+            LedgerError: the file cannot be used. Do not release anything.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -241,22 +241,22 @@ class Ledger:
         """Record a charge durably, or raise and record nothing.
 
         Args:
-            charge: what is released and what it costs. The entry has its epsilon, exactly or, for an odd fraction,
+            charge: what is released and what it costs. The entry has the exact epsilon or, for an odd fraction, one
                 rounded up by less than 1e-50.
             request_id: makes a retry safe. The same id and charge again return the first entry with its stored answer,
                 and nothing is charged.
             content: a digest of the data that the answer comes from; a retry on other data is refused.
 
         Returns:
-            The entry, which is on the disk. Its `answer` is None unless this is a retry.
+            The entry, which is now on the disk. Its `answer` is None unless this is a retry.
 
         Raises:
             BudgetExceeded: the budget is too small; nothing was spent.
             RequestConflict: the request id was used for another charge, or on other data.
-            RequestUnanswered: the request was charged before, and its answer was not stored. It may have been seen.
-            UnitMismatch: the charge states another privacy unit than the ledger.
-            InvalidValue, InvalidType: an argument is wrong; nothing was spent.
-            LedgerError: the file cannot be used. Release nothing.
+            RequestUnanswered: the request was charged before, but its answer was not stored. It may have been seen.
+            UnitMismatch: the charge states a different privacy unit than the ledger.
+            InvalidValue, InvalidType: an argument is invalid; nothing was spent.
+            LedgerError: the file cannot be used. Do not release anything.
 
         >>> import tempfile
         >>> from dpselect import PermuteAndFlip
@@ -270,7 +270,7 @@ class Ledger:
             raise InvalidType(f"charge must be a Charge, got {type(charge).__name__}")
         identifier = None if request_id is None else name_text(request_id=request_id)
         if self._known is None:
-            self._confirm()  # from the beginning, which others need not wait for
+            self._confirm()  # the first check reads everything, and others need not wait for it
         with self._database.writing() as connection:
             state = self._catch_up(connection)
             if identifier is not None:
@@ -294,13 +294,13 @@ class Ledger:
 
         Args:
             id: the number of the entry.
-            answer: the answer as a text.
+            answer: the answer as a string.
             content: a digest of the data that the answer came from. Only a salted hash of it is stored, and no entry
                 shows it.
 
         Raises:
-            RequestConflict: the entry has another answer already.
-            InvalidValue, InvalidType: there is no such entry, or an argument is wrong.
+            RequestConflict: the entry already has a different answer.
+            InvalidValue, InvalidType: there is no such entry, or an argument is invalid.
             LedgerError: the file cannot be used.
 
         >>> import tempfile
@@ -316,12 +316,12 @@ class Ledger:
             self._check_header(connection)
             entry = chain.entry_of(connection, "id", _validate.count(id=id), self._path)
             if entry is None:
-                raise InvalidValue(f"id must be that of an entry, and there is no entry {id}")
+                raise InvalidValue(f"id must be the id of an entry, but there is no entry {id}")
             if entry.answer is None:
                 stored = stored_text(text, content)
                 connection.execute("INSERT INTO answers VALUES (?, ?, ?)", (id, stored, seal(entry.head, stored)))
             elif entry.answer != text:
-                raise RequestConflict(f"entry {id} has another answer already, and an answer never changes")
+                raise RequestConflict(f"entry {id} already has a different answer, and an answer never changes")
 
     def entries(self) -> list[Entry]:
         """Return all entries in the order in which they were charged, each confirmed by the hash chain.
@@ -343,7 +343,7 @@ class Ledger:
         return self._read_all()[0]
 
     def receipt(self, entry: Entry | None = None) -> Receipt:
-        """Return proof of an entry and of all before it, or of all entries. Keep it away from the ledger.
+        """Return a receipt for an entry and all before it, or for all entries. Store it in a different place.
 
         Args:
             entry: the last entry that the receipt covers; None for all.
@@ -352,7 +352,7 @@ class Ledger:
             The receipt, for `verify`.
 
         Raises:
-            LedgerError: the file cannot be used; LedgerCorrupt if it was changed.
+            LedgerError: the file cannot be used; LedgerCorrupt if it is damaged or was changed.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -370,8 +370,8 @@ class Ledger:
         """Check every page, entry and stored answer.
 
         Args:
-            receipt: also check that everything up to this receipt is there. Without one, entries that were cut off at
-                the end, or that an old copy of the file lacks, are not noticed.
+            receipt: if given, also check that everything up to it is there. Without one, entries that were cut off at
+                the end, or that an old copy of the file lacks, are not detected.
 
         Returns:
             A receipt of the whole ledger.
@@ -390,7 +390,7 @@ class Ledger:
         """
         known = self._known
         heads = [self._header.head, *(entry.head for entry in self.entries())]
-        if known is not None:  # what this object saw before is as good as a receipt
+        if known is not None:  # what this object has already confirmed serves as a receipt
             self._check_receipt(Receipt(self._header.identity, known.id, known.head), heads)
         if receipt is not None:
             self._check_receipt(receipt, heads)
@@ -398,7 +398,7 @@ class Ledger:
 
     def _check_receipt(self, receipt: Receipt, heads: list[str]) -> None:
         if receipt.ledger != self._header.identity:
-            raise corrupt(self._path, "the receipt is of another ledger")
+            raise corrupt(self._path, "the receipt belongs to another ledger")
         if not 0 <= receipt.id < len(heads):
             finding = f"the receipt has {receipt.id} entries and the ledger {len(heads) - 1}"
             raise corrupt(self._path, f"{finding}: its end was cut off, or it is an old copy")
@@ -406,7 +406,7 @@ class Ledger:
             raise corrupt(self._path, f"its entries up to {receipt.id} are not those of the receipt")
 
     def _confirm(self) -> State:
-        """Everything up to now, confirmed; the first time from the beginning, page by page."""
+        """Confirm everything up to now; the first time from the beginning, page by page."""
         if self._known is None:
             state = self._read_all()[1]
         else:
@@ -427,7 +427,7 @@ class Ledger:
         return entries, state
 
     def _catch_up(self, connection: sqlite3.Connection) -> State:
-        """What is known after the entries that others added."""
+        """What is known after reading the entries that others added."""
         self._check_header(connection)
         state = self._known or self._start
         for entry in chain.entries_after(connection, state, self._header, self._path):
@@ -439,7 +439,7 @@ class Ledger:
             raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
 
     def _affordable(self, spent: Fraction, charge: Charge) -> Charge:
-        """The charge as it is recorded, if the budget has room for it. What uses up the budget need not be rounded."""
+        """The charge to record, if it fits into the budget. A charge of all that is left need not be rounded."""
         left = self.budget - spent
         recorded = self._rounded_up(charge) if charge.epsilon < left else charge
         if recorded.epsilon <= left:
@@ -451,12 +451,12 @@ class Ledger:
         )
 
     def _rounded_up(self, charge: Charge) -> Charge:
-        """The charge on the grid of this ledger, which has the fractions of its budget."""
+        """The charge, rounded up to the grid of this ledger, which includes the fractions of its budget."""
         return charge.rounded_up(self.budget.denominator)
 
 
 def _float_hint(epsilon: Fraction) -> str:
-    """Why 0.1 three times is more than 0.3, if it was given as a float."""
+    """A hint for a charge given as a float: three times 0.1 exceeds 0.3."""
     written = repr(float_near(epsilon))
     if Fraction(written) == epsilon or Fraction(float_near(epsilon)) != epsilon:
         return ""

@@ -1,12 +1,12 @@
 """The SQLite file of a ledger: how it is created, how a transaction is opened, and what its faults mean.
 
 A connection has every setting confirmed and serves one transaction at a time, so a ledger may be used from many
-threads. It is used again only in the process that opened it, and only while the path still leads to the same file: a
-ledger that was deleted, moved or replaced is opened anew, or found missing. After any error it is closed, which rolls
+threads. It is reused only in the process that opened it, and only while the path still leads to the same file: a
+ledger that was deleted, moved or replaced is opened again, or found missing. After any error it is closed, which rolls
 back what was not committed. Every error of SQLite and of the operating system becomes one of ours, and means that
 nothing is answered.
 
-journal_mode=DELETE: after a commit all is in the one file, so a copy of it is a whole copy (a write-ahead log is a
+journal_mode=DELETE: after a commit everything is in one file, so a copy of it is complete (a write-ahead log is a
 second file). synchronous=EXTRA: the folder is synced after the journal is deleted; with FULL a power failure could
 bring the journal back, and SQLite would then roll a charge back whose answer was given.
 """
@@ -29,10 +29,10 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _REASONS = {
     sqlite3.SQLITE_BUSY: "other processes kept it locked for too long: try again",
     sqlite3.SQLITE_LOCKED: "other processes kept it locked for too long: try again",
-    sqlite3.SQLITE_FULL: "the disk is full, or the file may not grow: make room",
+    sqlite3.SQLITE_FULL: "the disk is full, or the file must not grow: free some space",
     sqlite3.SQLITE_READONLY: "it cannot be written: check the permissions of the file and its folder",
     sqlite3.SQLITE_PERM: "it cannot be written: check the permissions of the file and its folder",
-    sqlite3.SQLITE_CANTOPEN: "it or its journal cannot be opened: check that file and folder are there, and their mode",
+    sqlite3.SQLITE_CANTOPEN: "it or its journal cannot be opened: check that file and folder exist, and their modes",
     sqlite3.SQLITE_IOERR: "reading or writing failed: check the disk",
 }
 
@@ -44,7 +44,7 @@ def ledger_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _fault(path, error) from error
-    except UnicodeError as error:  # Python's sqlite3 on its way to report that a damaged schema is malformed
+    except UnicodeError as error:  # raised by Python's sqlite3 when it reports a malformed schema
         raise corrupt(path, "the file is damaged") from error
     except OSError as error:
         reason = error.strerror or "the operating system refused it"
@@ -61,17 +61,17 @@ def _fault(path: Path, error: sqlite3.Error) -> LedgerError:
 
 
 def corrupt(path: Path, finding: str) -> LedgerCorrupt:
-    """What a damaged ledger raises."""
+    """The error for a damaged ledger."""
     return LedgerCorrupt(f"ledger {path}: {finding}; {_NOTHING}")
 
 
 _PATIENCE = 60  # seconds to wait for other processes
-# What is set on each connection, and what must be read back: busy_timeout first, so that the others can wait.
+# What is set on each connection, and what must be read back. busy_timeout comes first, so that the others can wait.
 _SETTINGS = (
     ("busy_timeout", str(1000 * _PATIENCE), 1000 * _PATIENCE),
     ("journal_mode", "DELETE", "delete"),
     ("synchronous", "EXTRA", 3),
-    *([("fullfsync", "ON", 1)] if sys.platform == "darwin" else []),  # there fsync alone does not reach the disk
+    *([("fullfsync", "ON", 1)] if sys.platform == "darwin" else []),  # on macOS, fsync alone does not reach the disk
 )
 
 
@@ -81,7 +81,7 @@ class _PooledConnection(NamedTuple):
     connection: sqlite3.Connection
 
 
-# SQLite forbids even to close a connection in a forked process: there it is kept for good, and never used.
+# A forked process must not even close a connection. It keeps inherited ones and never uses them.
 _INHERITED: list[_PooledConnection] = []
 
 
@@ -95,7 +95,7 @@ class Connections:
 
     @contextmanager
     def borrow(self, fresh: bool = False) -> Iterator[sqlite3.Connection]:
-        """A connection for one transaction, which ends before the block does; a fresh one remembers no page."""
+        """Yield a connection for one transaction, which ends within the block. A fresh one has no cached pages."""
         if fresh:
             _close_all(self._kept)
         file = _identity(self._path)
@@ -120,16 +120,16 @@ class Connections:
 
 
 def open_connection(path: Path, mode: str) -> sqlite3.Connection:
-    """A new connection with all settings confirmed."""
+    """Open a connection, and confirm all settings."""
     uri = f"{path.as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
-        # A damaged text must reach the hash chain, which finds it, instead of failing on its way.
+        # A damaged text must reach the hash chain, which detects it, and not fail on the way.
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         for name, value, confirmed in _SETTINGS:
             connection.execute(f"PRAGMA {name} = {value}")
             if pragma(connection, name) != confirmed:
-                raise LedgerError(f"ledger {path}: SQLite refused {name} = {value}, without which nothing is durable")
+                raise LedgerError(f"ledger {path}: SQLite refused {name} = {value}, which a durable ledger needs")
     except BaseException:
         connection.close()
         raise
@@ -137,7 +137,7 @@ def open_connection(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def pragma(connection: sqlite3.Connection, name: str) -> object:
-    """The value of a setting."""
+    """Read the value of a setting."""
     row = connection.execute(f"PRAGMA {name}").fetchone()
     return None if row is None else row[0]
 
@@ -160,7 +160,7 @@ def _close_all(kept: list[_PooledConnection]) -> None:
             _discard(kept.pop())
 
 
-APPLICATION = 0x64705365  # "dpSe": tells a ledger from other SQLite files
+APPLICATION = 0x64705365  # "dpSe": distinguishes a ledger from other SQLite files
 _HEADER = (
     "CREATE TABLE ledger (id INTEGER PRIMARY KEY CHECK (id = 1), identity TEXT NOT NULL, budget TEXT NOT NULL,"
     " created TEXT NOT NULL"
@@ -187,11 +187,11 @@ class Database:
         self._connections = Connections(path)
 
     def create(self, format_: int, row: tuple[str | None, ...]) -> None:
-        """Make the file unless there is one.
+        """Create the file unless it exists.
 
-        It is written under another name and linked to its own when it is complete: everybody who opens it finds a
+        It is written under another name and linked to its own when it is complete. So everybody who opens it finds a
         whole ledger, never an empty file, so an empty file is always a damaged one. The link fails if another process
-        was faster, and then its ledger is the one. Only the owner may read it: stored answers come with a hash of the
+        was faster; then that ledger is used. Only the owner may read it, because stored answers come with a hash of the
         data. SQLite gives a journal the mode of its file.
         """
         temporary = self.path.with_name(f".dpselect-{secrets.token_hex(8)}.new")
@@ -207,7 +207,7 @@ class Database:
 
     @contextmanager
     def reading(self, fresh: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one state of the file; a fresh one reads every page anew."""
+        """Open a transaction that sees one state of the file. A fresh one reads every page again."""
         with ledger_errors(self.path), self._connections.borrow(fresh) as connection:
             connection.execute("BEGIN")
             yield connection
@@ -215,7 +215,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that excludes other writers; what was written is on the disk when the block has ended."""
+        """Open a transaction that excludes other writers. Its writes are on the disk when the block has ended."""
         with ledger_errors(self.path), self._connections.borrow() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
@@ -224,7 +224,7 @@ class Database:
 
 def _write_new(path: Path, format_: int, row: tuple[str | None, ...]) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
-    os.chmod(path, _OWNER_ONLY)  # whatever the umask takes away
+    os.chmod(path, _OWNER_ONLY)  # independent of the umask
     with closing(open_connection(path, "rw")) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -236,7 +236,7 @@ def _write_new(path: Path, format_: int, row: tuple[str | None, ...]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the file's name durable. Windows has no way to sync a folder, and needs none."""
+    """Make the name of the file durable. Windows cannot sync a folder and does not need to."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

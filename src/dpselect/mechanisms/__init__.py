@@ -1,4 +1,4 @@
-"""The selection mechanisms, one algorithm a file, and `MECHANISMS`: their classes by name.
+"""The selection mechanisms, one algorithm per file, and `MECHANISMS`, their classes by name.
 
 >>> list(MECHANISMS)
 ['permute-and-flip', 'exponential', 'noisy-max']

@@ -34,12 +34,12 @@ class Mechanism(Protocol):
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the privacy parameter, exactly."""
+        """Return the exact privacy parameter."""
         ...
 
     @property
     def sensitivity(self) -> Fraction:
-        """Return how much one person can change any single score."""
+        """Return the largest change of any single score when one person changes."""
         ...
 
     @property
@@ -65,19 +65,19 @@ class Mechanism(Protocol):
         ...
 
     def simulate(self, scores: Any, draws: int, seed: int | None = None) -> npt.NDArray[np.int64]:
-        """Return many draws in floats, for research only."""
+        """Return many simulated selections in floats, for research only."""
         ...
 
 
 _CHUNK = 32 * 1024
-# Nothing forces the computed probabilities to sum to one, so that their sum is a check of all of them.
+# Nothing forces the computed probabilities to sum to one, so their sum checks all of them.
 _SUM_TOLERANCE = 1e-12
 
 
 class MechanismBase(Parameters):
     """A mechanism that selects by the gaps between the scores and the best one."""
 
-    worst: ClassVar[WorstErrors]  # how large its errors can be, for any scores
+    worst: ClassVar[WorstErrors]  # the largest errors over all scores
 
     def select(self, scores: Any, *, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
@@ -85,15 +85,15 @@ class MechanismBase(Parameters):
         The selection is not recorded anywhere. Use `release` to charge a ledger first.
 
         Args:
-            scores: one score for each candidate: a list, NumPy array, pandas or polars Series or Arrow array. Secret.
+            scores: one score per candidate: a list, NumPy array, pandas or polars Series or Arrow array. Secret.
             steady: must be False. Only `PermuteAndFlip` has a schedule that does not depend on the scores.
 
         Returns:
             The position of the selected candidate, counted from 0.
 
         Raises:
-            InvalidType: the scores cannot be read as numbers of one dimension.
-            InvalidValue: there is no score, a score is not finite, or `steady` is set.
+            InvalidType: the scores are not a one-dimensional sequence of numbers.
+            InvalidValue: there are no scores, a score is not finite, or `steady` is set.
 
         >>> from dpselect import ExponentialMechanism
         >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
@@ -112,14 +112,14 @@ class MechanismBase(Parameters):
         what: What = "select",
         request_id: str | None = None,
     ) -> Answer:
-        """Return a private selection as an answer that a ledger has recorded before it was drawn.
+        """Charge a ledger, draw a private selection, and return it as an answer.
 
         Args:
             scores: one score per candidate, as for `select`. They are secret.
             labels: the public names of the candidates, one for each score. The answer's value is then the label of
                 the selected candidate; without labels it is the index.
-            ledger: the `Ledger` that is charged before anything is drawn. None records nothing.
-            what: the question for the ledger: a text, or a mapping of public parameters. Never put a score here.
+            ledger: the `Ledger` that is charged before anything is drawn. With None, nothing is recorded.
+            what: the question for the ledger: a string or a mapping of public parameters. Never put a score here.
             request_id: makes a retry safe. The same id with the same question and scores returns the stored answer and
                 costs nothing. It needs a ledger.
 
@@ -127,7 +127,7 @@ class MechanismBase(Parameters):
             The answer: its value, what it guarantees, and with a ledger the entry and a receipt.
 
         Raises:
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            InvalidValue, InvalidType: an argument is invalid; nothing was charged.
             BudgetExceeded: the budget is too small; nothing was drawn.
             RequestConflict: the request id was used for another question, or on other scores.
             LedgerError: the ledger cannot be used; nothing was drawn.
@@ -142,7 +142,7 @@ class MechanismBase(Parameters):
         ...     answer.value, answer.ledger_id, ledger.remaining
         ('coffee', 1, Fraction(9, 10))
         """
-        vector = copied(as_vector(scores))  # so that what is checked, digested and drawn from is the same
+        vector = copied(as_vector(scores))  # the same scores are checked, digested and drawn from
         gaps_of(vector, self._rate)  # refuses scores that are not finite, before anything is charged
         names = None if labels is None else _labels(labels, len(vector))
         asked = {"question": what} if isinstance(what, str) else what
@@ -155,18 +155,18 @@ class MechanismBase(Parameters):
     def select_rows(self, scores: Any) -> Selections:
         """Return the index of an independent selection for each row of a matrix.
 
-        Each row is a selection of its own, and costs epsilon. What all of them cost one person depends on how many rows
+        Each row is a separate selection and costs epsilon. What all of them cost one person depends on how many rows
         that person can influence.
 
         Args:
-            scores: a row of scores for each selection: a two-dimensional array, or a list of rows. Secret.
+            scores: one row of scores per selection: a two-dimensional array or a list of rows. Secret.
 
         Returns:
             The position of the selected candidate of each row, as int64.
 
         Raises:
-            InvalidType: the scores cannot be read as numbers of two dimensions.
-            InvalidValue: a row has no score, or a score is not finite.
+            InvalidType: the scores are not a two-dimensional array of numbers.
+            InvalidValue: a row has no scores, or a score is not finite.
 
         >>> from dpselect import ExponentialMechanism
         >>> ExponentialMechanism(epsilon=1).select_rows([[0, 1000], [1000, 0]]).tolist()
@@ -181,7 +181,7 @@ class MechanismBase(Parameters):
         choose_rows: Callable[[RowGaps, Draws], Selections],
         steady: bool = False,
     ) -> Selections:
-        """Select in each row: in many short rows at once, or row by row."""
+        """Select in each row: many short rows at once, or row by row."""
         rows, draws = as_rows(scores), Draws()
         if not (isinstance(rows, np.ndarray) and rows.shape[1] <= SHORT and self._rate.is_moderate):
             return np.array([choose(gaps_of(row, self._rate, steady=steady), draws) for row in rows], dtype=np.int64)
@@ -195,20 +195,20 @@ class MechanismBase(Parameters):
     def simulate(self, scores: Any, draws: int, seed: int | None = None) -> Selections:
         """Return many independent selections, drawn in floats from a seeded generator.
 
-        For research on public or synthetic scores only. Never release an answer of `simulate`: its floats and its
-        generator carry no privacy guarantee.
+        For research on public or synthetic scores only. Never release a result of `simulate`: its floats and its
+        generator have no privacy guarantee.
 
         Args:
-            scores: one score for each candidate.
-            draws: how many selections to draw.
-            seed: a non-negative integer that makes the draws repeatable; None for other draws each time.
+            scores: one score per candidate.
+            draws: the number of selections to draw.
+            seed: a non-negative integer that makes the draws repeatable; None for different draws each time.
 
         Returns:
             The position of the selected candidate of each draw, as int64.
 
         Raises:
             InvalidType: the scores cannot be read, or `draws` or `seed` is not an integer.
-            InvalidValue: there is no score, a score is not finite, or `draws` or `seed` is negative.
+            InvalidValue: there are no scores, a score is not finite, or `draws` or `seed` is negative.
 
         >>> from dpselect import PermuteAndFlip
         >>> PermuteAndFlip(epsilon=1).simulate([0, 0, 1000], draws=3, seed=1).tolist()
@@ -216,24 +216,24 @@ class MechanismBase(Parameters):
         """
         count, generator = _validate.count(draws=draws), _generator(seed)
         probabilities = self.pmf(scores)
-        # How often each candidate is drawn, then the draws in random order: constant time a draw.
+        # First how often each candidate is drawn, then the draws in random order: constant time per draw.
         often = generator.multinomial(count, probabilities / probabilities.sum())
         return generator.permutation(np.repeat(np.arange(often.size), often))
 
     def pmf(self, scores: Any) -> Floats:
         """Return the probability of selecting each candidate, in float64.
 
-        The probabilities of private scores are themselves private: for public, synthetic or the owner's own scores.
+        The probabilities of private scores are private too: use it on public, synthetic or your own scores.
 
         Args:
-            scores: one score for each candidate.
+            scores: one score per candidate.
 
         Returns:
-            One probability for each candidate, within a relative 1e-12; they sum to one.
+            One probability per candidate, with a relative error of at most 1e-12. They sum to one.
 
         Raises:
-            InvalidType: the scores cannot be read as numbers of one dimension.
-            InvalidValue: there is no score, or a score is not finite.
+            InvalidType: the scores are not a one-dimensional sequence of numbers.
+            InvalidValue: there are no scores, or a score is not finite.
             NotConverged: an integral missed its accuracy.
 
         >>> from dpselect import PermuteAndFlip
@@ -258,29 +258,29 @@ class MechanismBase(Parameters):
     def _probabilities(self, exponents: Floats) -> Floats:
         """The probability of each candidate from its exponent c (q* - q)."""
 
-    def _expected_evaluations(self, exponents: Floats) -> float:  # noqa: ARG002 - for those that select lazily
-        """How many scores `select_lazily` computes on average, from the exponents c (b - q) below its bound b."""
-        raise InvalidType(f"mechanism must have a select_lazily: {type(self).__name__} sees all scores")
+    def _expected_evaluations(self, exponents: Floats) -> float:  # noqa: ARG002 - for mechanisms that select lazily
+        """The expected number of scores that `select_lazily` computes, from the exponents c (b - q) for its bound b."""
+        raise InvalidType(f"mechanism must have select_lazily: {type(self).__name__} needs all scores")
 
     @staticmethod
     def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:  # noqa: ARG004 - for those that have it
         """Draw noise whose sum with c q is largest at the selection. For simulations in floats only.
 
         Args:
-            generator: where the noise comes from; it carries no privacy guarantee.
-            shape: how much of it to draw.
+            generator: the source of the noise. It has no privacy guarantee.
+            shape: the shape of the array to draw.
 
         Returns:
             An array of that shape.
 
         Raises:
-            InvalidType: no such noise is known for this mechanism.
+            InvalidType: this mechanism is not known to be an argmax of noisy scores.
         """
         raise InvalidType("mechanism must be known to be an argmax of noisy scores: give PermuteAndFlip")
 
 
 def is_mechanism_class(kind: Any) -> bool:
-    """Whether this is a class of mechanisms from which records can be made.
+    """Whether this is a class of mechanisms that can be instantiated.
 
     >>> from dpselect import PermuteAndFlip
     >>> is_mechanism_class(PermuteAndFlip), is_mechanism_class(PermuteAndFlip(1)), is_mechanism_class(MechanismBase)
@@ -290,10 +290,10 @@ def is_mechanism_class(kind: Any) -> bool:
 
 
 def checked_mechanism(mechanism: Any) -> MechanismBase:
-    """The mechanism, if it is one of this package or derived from its base."""
+    """The mechanism, checked to be one of this package or derived from its base."""
     if not isinstance(mechanism, MechanismBase):
         raise InvalidType(
-            f"mechanism must be one of dpselect's, got {type(mechanism).__name__}: give for instance"
+            f"mechanism must be one of dpselect's, got {type(mechanism).__name__}: give for example"
             " PermuteAndFlip(epsilon=1)"
         )
     return mechanism

@@ -1,7 +1,7 @@
 """McSherry & Talwar (2007), the exponential mechanism: Pr[r] proportional to exp(c q_r).
 
 It is the coin of permute-and-flip drawn with replacement (McKenna & Sheldon 2020, Algorithm 2): propose a uniform
-candidate, accept it with probability exp(-c (q* - q_r)), repeat. Where few candidates are hot, nearly all proposals
+candidate, accept it with probability exp(-c (q* - q_r)), repeat. If few candidates are hot, nearly all proposals
 would be refused, so a proposal comes from an envelope: weight 1 on hot candidates and crowds, 2**-8 on the others,
 which are accepted with probability 2**8 exp(-c (q* - q_r)).
 
@@ -32,7 +32,7 @@ _LEAST_PATIENCE = 1 << 20
 
 
 def _loss_probability(exponent: float, n: int) -> float:
-    """The odds of the n - 1 rivals against the best candidate, as a probability."""
+    """The probability that one of the n - 1 rivals wins against the best candidate."""
     others = (n - 1) * math.exp(-exponent)
     return others / (1 + others)
 
@@ -47,14 +47,14 @@ class ExponentialMechanism(MechanismBase):
         (epsilon**2 / 8)-zCDP: over many selections it may compose better than permute-and-flip.
 
     Args:
-        epsilon: the privacy of one selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
-            kept exactly.
-        sensitivity: how much one person can change any single score; 1 if not given.
-        monotonic: whether one person moves all scores in the same direction, as in counts of people.
-        score_range: how much one person can change any difference of two scores, instead of the other two.
+        epsilon: the privacy loss of a selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
+            taken exactly.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person moves all scores in the same direction, as with counts of people.
+        score_range: the largest change of the difference of two scores; replaces the other two.
 
     Raises:
-        InvalidType: a number is not a number, or `monotonic` is not True or False.
+        InvalidType: an argument is not a number, or `monotonic` is not True or False.
         InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
 
     >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
@@ -78,17 +78,17 @@ class ExponentialMechanism(MechanismBase):
         """Return the selected index of n candidates, computing scores only until the choice is made.
 
         The output has exactly the distribution of `select` for every public `best`: if some scores exceed it, that
-        of `select` on min(score, best). The closer the bound, the fewer scores are computed, on average
+        of `select` on min(score, best). The closer the bound, the fewer scores are computed: on average
         `analysis.expected_evaluations` of them.
 
-        How many scores were computed, and how long that took, depends on the scores, and is not protected: use it only
-        where nobody can see that.
+        The number of computed scores, and the time they took, depend on the scores and are not protected. Use this only
+        where nobody can observe them.
 
         Args:
             score: computes the score of a candidate from its index; called at most once for each.
-            n: how many candidates there are. Public.
+            n: the number of candidates. Public.
             best: the largest score, or a bound of it. Public: it must not be taken from the data.
-            watch: is called with the number of scores computed so far after each; it sees what is not protected.
+            watch: called with the number of computed scores after each one. This number is not protected.
             upper: the old name of `best`. Deprecated.
 
         Returns:
@@ -97,7 +97,7 @@ class ExponentialMechanism(MechanismBase):
         Raises:
             InvalidType: `score` or `watch` is not callable, a score is not a number, `n` is not an integer, or `best`
                 is missing.
-            InvalidValue: `n` is not positive, a score is not finite, or the mechanism was made with a score range.
+            InvalidValue: `n` is not positive, a score is not finite, or the mechanism has a score range.
 
         >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
@@ -105,7 +105,7 @@ class ExponentialMechanism(MechanismBase):
         if upper is not None:
             warnings.warn("select_lazily(upper=) is deprecated: use best=", DeprecationWarning, stacklevel=2)
             if best is not None:
-                raise InvalidValue("give best alone: upper is its old name")
+                raise InvalidValue("give only best: upper is its old name")
             best = upper
         scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
         return reject_lazily(scores.exponent, count, Draws(), choose_by_exponents)
@@ -127,18 +127,26 @@ class ExponentialMechanism(MechanismBase):
 
     @staticmethod
     def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """Gumbel noise (Yellott 1977). For simulations in floats only."""
+        """Draw Gumbel noise (Yellott 1977), for simulations in floats only.
+
+        Args:
+            generator: the source of the noise. It has no privacy guarantee.
+            shape: the shape of the array to draw.
+
+        Returns:
+            An array of that shape.
+        """
         return generator.gumbel(size=shape)
 
 
 def choose_by_exponents(exponents: list[Fraction], draws: Draws) -> int:
-    """A selection from exponents that are all known."""
+    """A selection, given all exponents."""
     gaps = gaps_of([-exponent for exponent in exponents], UNIT_RATE)
     return choose_by_envelope(gaps, draws) if gaps.size > SHORT else choose_by_rejection(gaps, draws)
 
 
 def choose_by_rejection(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> int:
-    """The first accepted of uniform proposals; there are at most gaps.size of them on average."""
+    """The first accepted one of uniform proposals. On average there are at most gaps.size of them."""
     while True:
         proposals = draws.indices_below(gaps.size, batch)
         accepted = flip(gaps, draws, proposals)
@@ -148,14 +156,14 @@ def choose_by_rejection(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> 
 
 
 def choose_by_envelope(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> int:
-    """The first accepted of proposals from the envelope; a proposal from it is one of `envelope_size` equal tickets.
+    """The first accepted one of proposals from the envelope. A proposal is one of `envelope_size` equal tickets.
 
-    A hot candidate, and every member of a crowd, holds 2**8 tickets. Then every candidate holds one; a hot one or a
-    member of a crowd that is drawn by that one is refused.
+    A hot candidate, and every member of a crowd, has 2**8 tickets. Every candidate has one more; a hot one or a
+    member of a crowd that is drawn by its extra ticket is refused.
 
-    The best candidate is always accepted, so a proposal is, with probability at least p = 2**8 / envelope_size. After
-    64 / p proposals without success (which has probability below e**-64) the best candidate may be gone, because the
-    scores changed. Then start over with a copy of them. That changes no probability, as proposals are independent.
+    The best candidate is always accepted, so a proposal is with probability at least p = 2**8 / envelope_size. After
+    64 / p proposals without success (probability below e**-64), the best candidate may be gone because the
+    scores changed. Then start over with a copy of them. This changes no probability because proposals are independent.
     """
     hot = find_hot(gaps)
     hot_tickets = (sum(stop - start for start, stop in hot.crowds) + hot.positions.size) << ZEROS
@@ -188,7 +196,7 @@ def _hot_candidates(hot: Hot, ranks: Positions) -> Positions:
 
 
 def _flip_cold(gaps: Gaps, hot: Hot, positions: Positions, draws: Draws) -> Flags:
-    """Accept cold candidates with 2**8 times the probability of their coin: as if eight zeros were known already."""
+    """Accept cold candidates with 2**8 times the probability of their coin, as if eight zeros were already known."""
     accepted = hot.is_outsider(gaps, positions)
     cold = positions[accepted]
     accepted[accepted] = draws.finish(gaps.exponents(cold), prefixes=0, depths=ZEROS)
@@ -196,7 +204,7 @@ def _flip_cold(gaps: Gaps, hot: Hot, positions: Positions, draws: Draws) -> Flag
 
 
 def choose_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
-    """One candidate in each row: all rows that have none yet propose together, more and more candidates each."""
+    """One candidate for each row. All rows without one propose together, with more and more candidates each."""
     rows, width = gaps.shape
     selected = np.empty(rows, np.int64)
     left, tries = np.arange(rows), 2

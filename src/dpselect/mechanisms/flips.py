@@ -1,11 +1,11 @@
 """The set of candidates whose coin came up heads, and a uniform choice from it.
 
-Which candidates are hot: their coin can be heads without eight zeros in front.
+A candidate is hot if its coin can be heads without eight leading zeros.
 
-Hot candidates are listed one by one where they are few, and as whole runs of blocks ("crowds") where they are many,
-so that the list stays small whatever the scores are.
+Hot candidates are listed one by one if they are few, and as whole runs of blocks ("crowds") if they are many,
+so that the list stays small for any scores.
 
-Flip the coins exp(-c (q* - q_r)) of all candidates and read only the scores that matter.
+All coins exp(-c (q* - q_r)) are flipped, but only the scores that matter are read.
 
 A cold candidate (heads with probability below 2**-8) needs a U that starts with eight zeros. Which candidates have
 one is a Bernoulli(1/256) process, so `flip_long` draws the gaps between those and reads the scores there only; and with
@@ -25,7 +25,7 @@ from dpselect.sampling.draws import Draws
 
 
 class Heads:
-    """Heads as positions where they are few, and as one bit a candidate for runs that may hold many."""
+    """Heads as positions where they are few, and as one flag per candidate in runs that may hold many."""
 
     def __init__(self) -> None:
         self._singles = [np.empty(0, np.int64)]
@@ -68,23 +68,23 @@ class Heads:
         return start + int(np.flatnonzero(np.unpackbits(packed))[rank - ranks[number - 1]])
 
 
-# The longest run of blocks that is handled in one step, and how many scattered blocks are: it hides the interpreter
-# and fits the cache.
+# The largest number of blocks that one step handles, adjacent or scattered: large enough to hide the interpreter's
+# overhead, small enough for the cache.
 _RUN = 8
 _SCATTERED = 64
-# A run is a crowd if more than one in _CROWDED is hot: then it is cheaper to flip all its coins than to list those.
+# A run is a crowd if more than one in _CROWDED is hot. Then flipping all its coins is cheaper than listing hot ones.
 _CROWDED = 32
-# Hot is what can be heads without this many zeros in front.
+# A hot candidate can be heads without this many leading zeros.
 ZEROS = 8
 
 
 @dataclass(frozen=True, repr=False)
 class Hot:
-    """Hot candidates: `crowds` are half-open ranges that hold many, `positions` are those outside of the crowds."""
+    """Hot candidates: `crowds` are half-open ranges that hold many, `positions` are those outside the crowds."""
 
     crowds: list[tuple[int, int]]
     positions: Positions
-    in_crowd: npt.NDArray[np.bool_]  # one flag a block
+    in_crowd: npt.NDArray[np.bool_]  # one flag per block
     floor: Any  # no score below it is hot
 
     def is_outsider(self, gaps: Gaps, positions: Positions) -> Flags:
@@ -94,7 +94,7 @@ class Hot:
 
 
 def find_hot(gaps: Gaps) -> Hot:
-    """Read the blocks whose maximum is hot once more: many together where they are scattered and hold few."""
+    """Read the blocks whose maximum is hot a second time, many at once if they are scattered and hold few."""
     crowds: list[tuple[int, int]] = []
     singles = [np.empty(0, np.int64)]
     floor, in_crowd = gaps.floor(ZEROS), np.zeros(len(gaps.block_maxima), np.bool_)
@@ -116,7 +116,7 @@ def find_hot(gaps: Gaps) -> Hot:
 
 
 def _parts(blocks: Positions, whole: int) -> Iterator[Positions]:
-    """The blocks in parts of at most _SCATTERED; one that is not whole, the last, is a part of its own."""
+    """The blocks in parts of at most _SCATTERED. An incomplete last block is a separate part."""
     end = int(np.searchsorted(blocks, whole))
     for start in range(0, end, _SCATTERED):
         yield blocks[start : min(start + _SCATTERED, end)]
@@ -163,7 +163,7 @@ def flip(gaps: Gaps, draws: Draws, candidates: Positions | None = None) -> Flags
 
 
 class OpenCoins:
-    """Coins of which some bits are known, to be finished together."""
+    """Coins with some known bits, which are finished together."""
 
     def __init__(self) -> None:
         self._positions: list[Positions] = []
@@ -184,7 +184,7 @@ class OpenCoins:
 
 
 def flip_long(gaps: Gaps, draws: Draws) -> Heads:
-    """Flip the coins of a vector of many blocks, and read again only the candidates that may be heads."""
+    """Flip the coins of a long vector, and read a second time only the candidates that may be heads."""
     heads, hot, open_coins = Heads(), find_hot(gaps), OpenCoins()
     flags, undecided, octets = draws.first_octets(gaps.at(hot.positions), gaps.octets)
     heads.add(hot.positions[flags])
@@ -199,7 +199,7 @@ def flip_long(gaps: Gaps, draws: Draws) -> Heads:
 
 
 def _add_cold(gaps: Gaps, hot: Hot, open_coins: OpenCoins, draws: Draws) -> None:
-    """Add the coins of cold candidates that start with enough zeros; the other cold candidates are tails unseen."""
+    """Add the coins of cold candidates that start with enough zeros. The others are tails and are not read."""
     frozen = gaps.block_maxima < gaps.floor(_FROZEN)
     for zeros, chosen in ((ZEROS, ~frozen & ~hot.in_crowd), (_FROZEN, frozen)):
         blocks = chosen.nonzero()[0]

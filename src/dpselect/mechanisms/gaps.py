@@ -1,11 +1,11 @@
-"""How far each candidate is below the best one: the exponents rate * (q* - q) of the coins, in floats and exactly.
+"""The gap of each candidate to the best one, and the exponents rate * gap of the coins, in floats and exactly.
 
 One pass over the scores finds the maximum of every block. A block whose best candidate is far below the overall
-maximum holds no likely winner, and is not read again.
+maximum has no likely winner and is not read again.
 
-Scores are read more than once, and those of a long vector where they are: another thread, or the file of a memory map,
-may change them meanwhile. Then a gap may be negative or NaN, or none may be zero. Every read here copes with that: it
-gives an exponent that is not negative, or raises `ScoresChanged`, and no loop waits for a candidate that is gone.
+Scores are read more than once, and a long vector is not copied: another thread, or the file of a memory map,
+may change them in between. Then a gap may be negative or NaN, or none may be zero. Every read here handles that: it
+gives a non-negative exponent or raises `ScoresChanged`, and no loop waits for a candidate that is gone.
 """
 
 import math
@@ -28,20 +28,20 @@ from dpselect.sampling.octets import OctetTable, octet_tables
 
 Candidates = npt.NDArray[np.integer] | slice  # positions, or a run of them
 
-# Smaller blocks are slower to find the maxima of, and larger ones are read again more often.
+# The maxima of smaller blocks take longer to find, and larger blocks are read again more often.
 BLOCK = 2048
-# In a vector up to this long it is cheaper to flip every coin than to find out which ones matter.
+# In a vector up to this length, flipping every coin is cheaper than finding out which ones matter.
 SHORT = 4096
 # Blocks are read in groups that fit the second-level cache, so that a second reduction costs no memory traffic.
 _GROUP = 64
-# Rates within these bounds neither overflow nor underflow when multiplied by a float that matters; others are taken
-# through exact rationals.
+# Rates within these bounds neither overflow nor underflow when multiplied by a float that matters. Others use
+# exact rationals.
 _LEAST_RATE, _LARGEST_RATE = Fraction(1, 2**900), Fraction(2**900)
 
 
 @dataclass(frozen=True)
 class Rate:
-    """The factor c of exp(-c gap), with the tables that depend on nothing else. Public."""
+    """The factor c of exp(-c gap), and the tables that depend only on it. Public."""
 
     exact: Fraction
 
@@ -57,7 +57,7 @@ class Rate:
 
     @cached_property
     def distances(self) -> Distances:
-        """Return how far below the best score each octet's line is."""
+        """Return the distance of each octet's line below the best score."""
         return Distances(self.exact)
 
     @cached_property
@@ -65,7 +65,7 @@ class Rate:
         return {}
 
     def cold_gap(self, zeros: int) -> tuple[int, float]:
-        """Return a gap beyond which a coin is heads only if its first `zeros` bits are zero: above zeros ln(2) / c.
+        """Return a gap, above zeros ln(2) / c, beyond which a coin is heads only if its first `zeros` bits are zero.
 
         It is rounded down for whole gaps, which are beyond it if they are beyond the whole part, and up for floats.
         """
@@ -82,7 +82,7 @@ class Rate:
 
 @cache
 def _log_of_power(zeros: int) -> Fraction:
-    """An upper bound of zeros * ln(2)."""
+    """An upper bound on zeros * ln(2)."""
     return log_bracket(Fraction(1 << zeros), 25)[1]
 
 
@@ -90,7 +90,7 @@ UNIT_RATE = Rate(Fraction(1))
 
 
 class SelectedExponents:
-    """Exponents of some candidates, as the coins want them."""
+    """The exponents of some candidates, in the form that the coins need."""
 
     def __init__(self, gaps: "Gaps", candidates: Candidates) -> None:
         self._gaps, self._candidates = gaps, candidates
@@ -105,18 +105,18 @@ class SelectedExponents:
 
 
 class Gaps:
-    """Gaps of a vector of integers or floats. Secret: it has no repr of its own and is never shown."""
+    """Gaps of a vector of integers or floats. Secret: its repr shows no scores."""
 
     def __init__(
         self, values: Array, rate: Rate, maximum: Any = None, at_least: Any = None, steady: bool = False
     ) -> None:
-        """Gaps below the maximum of the values, or below `at_least` if that is more, or below a given maximum.
+        """Gaps to the maximum of the values, to `at_least` if that is larger, or to a given maximum.
 
-        If `steady`, the maximum is found in a time that does not depend on the values, and not for each block.
+        If `steady`, the maximum is found in time that does not depend on the values, and not for each block.
         """
         self.values, self.rate, self.size = values, rate, values.size
         self._whole = values.dtype.kind in "iu"
-        # The difference of two int64 may need 64 bits without a sign: subtract modulo 2**64, read the result as uint64.
+        # The difference of two int64 may need 64 bits without a sign, so subtract modulo 2**64, as uint64.
         self._type = (np.uint64 if values.dtype.kind == "u" else np.int64) if self._whole else np.float64
         if maximum is None:
             if steady:
@@ -129,19 +129,19 @@ class Gaps:
 
     @property
     def octets(self) -> OctetTable:
-        """Return the first octet's table, of the type of the gaps."""
+        """Return the table of the first octet, in the type of the gaps."""
         return self.rate.octets[self._whole]
 
     @property
     def lines(self) -> Lines:
-        """Return what decides coins by their first octets, from the `levels` of candidates."""
+        """Return the lines that decide coins by their first octets, from the `levels` of candidates."""
         distances = self.rate.distances
         return distances.of_whole_gaps if self._whole else distances.of_float_scores(self.maximum.item())
 
     def levels(self, run: slice, room: Array) -> Array:
-        """Return what the lines compare: whole gaps, or floats as they are, because their gaps are rounded.
+        """Return what the lines compare: integer gaps, or the float scores themselves, because float gaps are rounded.
 
-        Whole gaps are written into `room`, an array of uint64 that is at least as long.
+        Integer gaps are written to `room`, an array of uint64 of at least the same length.
         """
         values = self.values[run]
         if not self._whole:
@@ -163,14 +163,14 @@ class Gaps:
         return self.of(self.values[candidates])
 
     def best(self, rate: Fraction) -> Fraction:
-        """Return the score that the gaps are below, in the units of the scores, whose rate was this."""
+        """Return the best score, converted back to the units of the caller's scores, which have this rate."""
         return rational(self.maximum.item()) * self.rate.exact / rate
 
     def floor(self, zeros: int) -> Any:
         """Return a score below which a coin is heads only if its first `zeros` bits are zero."""
         best, (whole, above) = self.maximum.item(), self.rate.cold_gap(zeros)
         if self._whole:
-            # Where no score of this type reaches the floor, the largest one takes its place: it is not colder.
+            # If no score of this type reaches the floor, the largest one of the type replaces it: it is not colder.
             limits = np.iinfo(self.values.dtype)
             return self.values.dtype.type(min(max(best - whole, limits.min), limits.max))
         # The float before the rounded difference is not above the difference itself; minus infinity is below all.
@@ -189,7 +189,7 @@ class Gaps:
 
     @property
     def largest_exponent(self) -> float:
-        """Return what an exponent that overflowed is at least, if its gap or its product left the floats."""
+        """Return a lower bound on an exponent whose gap or product overflowed."""
         return min(sys.float_info.max, sys.float_info.max * self.rate.approximate)
 
     def exponents(self, candidates: Candidates) -> SelectedExponents:
@@ -207,12 +207,12 @@ class Gaps:
         return self.rate.exact * (rational(best) - rational(score))
 
     def copied(self) -> "Gaps":
-        """Return the gaps of the scores as they are now, which stay as they are."""
+        """Return gaps of a copy of the current scores, which nobody can change."""
         return Gaps(np.array(self.values), self.rate)
 
 
 class RationalGaps(Gaps):
-    """Gaps of scores that no array holds exactly, or at an extreme rate: the exponents themselves, rounded once."""
+    """Gaps of scores that no array holds exactly, or at an extreme rate. They are the exponents, rounded once."""
 
     def __init__(self, scores: list[Fraction], rate: Rate) -> None:
         self._best = max(scores)
@@ -220,8 +220,8 @@ class RationalGaps(Gaps):
         values = np.array([-_positive_float(exponent) for exponent in self._exact])
         super().__init__(values, UNIT_RATE)
 
-    def best(self, rate: Fraction) -> Fraction:  # noqa: ARG002 - kept as it was given
-        """Return the score that the gaps are below."""
+    def best(self, rate: Fraction) -> Fraction:  # noqa: ARG002 - stored in the caller's units
+        """Return the best score."""
         return self._best
 
     @property
@@ -229,7 +229,7 @@ class RationalGaps(Gaps):
         """Return lines of rounded gaps."""
         return of_rounded_gaps(self.octets)
 
-    def levels(self, run: slice, room: Array) -> Array:  # noqa: ARG002 - floats need none
+    def levels(self, run: slice, room: Array) -> Array:  # noqa: ARG002 - not needed for floats
         """Return the rounded gaps."""
         return self.at(run)
 
@@ -238,12 +238,12 @@ class RationalGaps(Gaps):
         return self._exact[position]
 
     def copied(self) -> "RationalGaps":
-        """Return the gaps themselves: they were made here, and nobody else has them."""
+        """Return the gaps themselves: they were computed here, and nobody else can change them."""
         return self
 
 
 class RowGaps(Gaps):
-    """Gaps of a copy of a matrix, each row below its own maximum; candidates are counted row by row."""
+    """Gaps of a copy of a matrix, each row relative to its own maximum. Candidates are numbered row by row."""
 
     def __init__(self, matrix: Array, rate: Rate, steady: bool = False) -> None:
         matrix = np.array(matrix, order="C")
@@ -258,7 +258,7 @@ class RowGaps(Gaps):
 
     @property
     def lines(self) -> Lines:
-        """Return lines of gaps: rows of floats have a best score each, and so their gaps are compared."""
+        """Return lines for gaps: each row has its own best score, so gaps are compared, not scores."""
         return self.rate.distances.of_whole_gaps if self._whole else of_rounded_gaps(self.octets)
 
     def levels(self, run: slice, room: Array) -> Array:
@@ -274,14 +274,14 @@ class RowGaps(Gaps):
 
 
 def _positive_float(exponent: Fraction) -> float:
-    """The nearest float, finite, and zero for zero only."""
+    """The nearest float; finite, and zero only for zero."""
     return min(max(float_near(exponent), math.ulp(0.0)), sys.float_info.max) if exponent else 0.0
 
 
 def gaps_of(scores: Vector, rate: Rate, *, hint: Fraction | None = None, steady: bool = False) -> Gaps:
-    """The gaps of exact scores at a rate, below their maximum, or below the hint if that is more and the type holds it.
+    """The gaps of exact scores at a rate, to their maximum, or to the hint if that is larger and the type can hold it.
 
-    A short vector is copied, and so is a long one that becomes Fractions; another long one is read where it is.
+    A short vector is copied, and so is a long one that becomes Fractions. Other long vectors are read in place.
     """
     if isinstance(scores, np.ndarray):
         if scores.size <= SHORT or not rate.is_moderate:
@@ -300,7 +300,7 @@ def gaps_of(scores: Vector, rate: Rate, *, hint: Fraction | None = None, steady:
 
 
 def _native(number: Fraction | None, dtype: np.dtype[Any]) -> float | int | None:
-    """The number, if gaps of this type can be taken below it exactly: as 64-bit integers, or as floats."""
+    """The number, if gaps of this type to it are exact: as 64-bit integers, or as floats."""
     if number is None:
         return None
     if dtype.kind == "f":
@@ -350,7 +350,7 @@ def row_maxima(matrix: Array) -> Array:
 
 
 def steady_maxima(matrix: Array) -> Array:
-    """The maximum of each row as `row_maxima` finds it, whose time depends on signs; here nothing does."""
+    """The maximum of each row, like `row_maxima`, but in time that does not depend on the signs."""
     maxima: Array = np.maximum.reduce(matrix, axis=1)
     if matrix.dtype.kind == "f":
         ends = np.minimum.reduce(matrix, axis=None), np.maximum.reduce(maxima)

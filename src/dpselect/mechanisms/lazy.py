@@ -1,16 +1,16 @@
-"""Selections from scores that are computed only when they are needed: the cores of `select_lazily`.
+"""Lazy selection: scores are computed only when they are needed. These are the cores of `select_lazily`.
 
-b is a public bound of the scores, and p_r = exp(-c (b - q_r)) the probability of heads of candidate r.
+b is a public upper bound on the scores, and p_r = exp(-c (b - q_r)) the probability that the coin of r is heads.
 
 Permute-and-flip (McKenna & Sheldon 2020, Algorithm 1). Walk through the candidates in random order, flip the coin of
-each, and stop at the first head. If b is the best score, that is permute-and-flip.
+each, and stop at the first head. If b is the best score, this is permute-and-flip.
 
-If b is not attained there may be no head, and none of the simple remedies is private: to start over, to return any
-candidate or to return none makes some answers more likely than exp(epsilon) allows. Instead, the walk goes on with the
-very same coins. Permute-and-flip returns the largest q_r + E_r, with exponential E_r of rate c (Ding et al. 2021).
+If no score attains b, there may be no head, and none of the simple remedies is private: starting over, returning any
+candidate or returning none makes some answers more likely than exp(epsilon) allows. Instead, the walk goes on with the
+same coins. Permute-and-flip returns the largest q_r + E_r, with exponential E_r of rate c (Ding et al. 2021).
 
 * The coin against b is heads if q_r + E_r > b. If some are, their excesses over b are again exponential, independent
-  and alike, so that the largest is a uniform one of the heads: the first head in a random order.
+  and identically distributed, so the largest is a uniform head: the first head in a random order.
 * If none is, all scores are known, and the best of them, m, too. The coin against m is heads if q_r + E_r > m; given
   that q_r + E_r <= b, that is `coin_between`. The excesses over m, at most b - m, are again independent and alike, so
   that a uniform one of the heads is the largest: again the first in a random order. The best is always a head.
@@ -18,7 +18,7 @@ very same coins. Permute-and-flip returns the largest q_r + E_r, with exponentia
 So every public bound gives exactly permute-and-flip on the scores, or on min(q_r, b) where some exceed it.
 
 The exponential mechanism (McSherry & Talwar 2007; McKenna & Sheldon 2020, Algorithm 2). Propose a uniform candidate,
-accept it if its coin is heads, repeat. What is accepted is proportional to exp(c q_r), for every b and however often
+accept it if its coin is heads, repeat. Acceptance is proportional to exp(c q_r), for every b and however often
 proposals were refused before. So scores are remembered, and once all of them are known, the rest of the work is left to
 the mechanism that sees all scores. A bound far above the scores costs evaluations, but the walk always ends.
 """
@@ -39,7 +39,7 @@ Watch = Callable[[int], None]
 
 
 class LazyScores:
-    """The exponents c (b - q_r) of candidates below a public bound b, computed on demand. Secret, but for the bound."""
+    """The exponents c (b - q_r) of candidates below a public bound b, computed on demand. Secret, except the bound."""
 
     def __init__(self, score: Score, bound: Fraction, rate: Fraction, watch: Watch | None) -> None:
         self._score, self._bound, self._rate, self._watch = score, bound, rate, watch
@@ -62,10 +62,10 @@ def lazy_scores(score: Any, n: Any, claim: Claim, rate: Fraction, watch: Any, **
         raise InvalidType(f"watch must be callable, got {type(watch).__name__}: give a function of a count, or nothing")
     count = _validate.count(n=n)
     if count < 1:
-        raise InvalidValue("n must be >= 1: there is nothing to choose from")
+        raise InvalidValue("n must be >= 1: give at least one candidate")
     if claim.by_range:
         raise InvalidValue(
-            "lazy scores need a sensitivity, not a score_range: scores above the bound are cut to it, which keeps a"
+            "lazy scores need a sensitivity, not a score_range: scores above the bound are lowered to it, which keeps a"
             " sensitivity but not a range. Use select with all scores, or state a sensitivity"
         )
     return LazyScores(score, _validate.exact(**bound), rate, watch), count
@@ -84,22 +84,22 @@ Exponent = Callable[[int], Fraction]
 
 
 def flip_lazily(exponent: Exponent, n: int, draws: Draws) -> int:
-    """A selection from n candidates; `exponent` computes c (b - q_r) >= 0 of one, and is called once for each."""
+    """Select one of n candidates. `exponent` computes c (b - q_r) >= 0 for one, and is called at most once for each."""
     tails: dict[int, Fraction] = {}
     for candidate in random_order(n, draws.index):
         gap = exponent(candidate)
         if draws.flip(gap):
             return candidate
         tails[candidate] = gap
-    unreached = min(tails.values())  # c (b - m); positive, because a coin with exponent zero is heads
-    # The order of the walk is independent of the coins, and so serves again.
+    unreached = min(tails.values())  # c (b - m), positive because a coin with exponent zero is heads
+    # The order of the walk is independent of the coins, so it can be used again.
     return next(candidate for candidate, gap in tails.items() if draws.flip_between(gap - unreached, unreached))
 
 
 def reject_lazily(exponent: Exponent, n: int, draws: Draws, choose: Callable[[list[Fraction], Draws], int]) -> int:
-    """A selection from n candidates; `exponent` computes c (b - q_r) >= 0 of one, and is called once for each.
+    """Select one of n candidates. `exponent` computes c (b - q_r) >= 0 for one, and is called at most once for each.
 
-    `choose` selects among all candidates by their exponents.
+    `choose` selects among all candidates, given their exponents.
     """
     known: dict[int, Fraction] = {}
     while len(known) < n:

@@ -5,7 +5,7 @@ noisy max. In units of 1/c the winner has the largest noise - c (q* - q_r). Nois
 for each candidate leave a few contenders, whose noise is refined until one interval lies above all others. With
 exponential noise instead of Laplace noise the mechanism is permute-and-flip (Ding et al. 2021), drawn in another way.
 
-Nothing better than pure epsilon is proved here of its privacy loss, and its exact worst case is not known.
+Only pure epsilon is proved here for its privacy loss, and its exact worst case is not known.
 """
 
 import math
@@ -32,7 +32,7 @@ from dpselect.sampling.noise import (
     upper_bounds,
 )
 
-# How many candidates are taken at once: it hides the interpreter and fits the cache.
+# The number of candidates per step: large enough to hide the interpreter, small enough for the cache.
 _RUN = 16 * 1024
 # The computed exponent is within a relative 2**-51; this factor turns it into a lower bound.
 _BELOW = 1 - 2.0**-50
@@ -44,9 +44,9 @@ def _loss_probability(exponent: float, n: int) -> float:
 
 
 def _averages(n: int) -> tuple[float, float]:
-    """What is attained on (-x, ..., -x, 0) with x = log n, and the mean of the largest of n noises.
+    """Bounds: the error on (-x, ..., -x, 0) with x = log n, and the mean of the largest of n noises.
 
-    The error is at most the largest noise minus the best candidate's own, whose mean is zero.
+    The error is at most the largest noise minus that of the best candidate, whose mean is zero.
     """
     exponent = math.log(n)
     return exponent * _loss_probability(exponent, n) if n > 1 else 0.0, _largest_laplace(n)
@@ -55,7 +55,7 @@ def _averages(n: int) -> tuple[float, float]:
 def _tail(x: float, n: int) -> float:
     """A union bound: a rival that is x worse wins only if the difference of two Laplace noises is at least x.
 
-    That has probability (1/2 + x / 4) exp(-x). Beyond x = 10**6 it is zero in floats; the cap keeps 0 * inf away.
+    That has probability (1/2 + x / 4) exp(-x). Beyond x = 10**6 it is zero in floats; the cap avoids 0 * inf.
     """
     return min(1.0, (n - 1) * (0.5 + min(x, 1e6) / 4) * math.exp(-x))
 
@@ -87,14 +87,14 @@ class ReportNoisyMax(MechanismBase):
         monotonic scores.
 
     Args:
-        epsilon: the privacy of one selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
-            kept exactly.
-        sensitivity: how much one person can change any single score; 1 if not given.
-        monotonic: whether one person moves all scores in the same direction, as in counts of people.
-        score_range: how much one person can change any difference of two scores, instead of the other two.
+        epsilon: the privacy loss of a selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
+            taken exactly.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person moves all scores in the same direction, as with counts of people.
+        score_range: the largest change of the difference of two scores; replaces the other two.
 
     Raises:
-        InvalidType: a number is not a number, or `monotonic` is not True or False.
+        InvalidType: an argument is not a number, or `monotonic` is not True or False.
         InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
 
     >>> ReportNoisyMax(epsilon=1).select([0, 0, 1000])
@@ -117,12 +117,20 @@ class ReportNoisyMax(MechanismBase):
 
     @staticmethod
     def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """Laplace noise. For simulations in floats only."""
+        """Draw Laplace noise, for simulations in floats only.
+
+        Args:
+            generator: the source of the noise. It has no privacy guarantee.
+            shape: the shape of the array to draw.
+
+        Returns:
+            An array of that shape.
+        """
         return generator.laplace(size=shape)
 
 
 def choose_noisy_max(gaps: Gaps, draws: Draws, signed: bool = True) -> int:
-    """The candidate with the largest noise - exponent: Laplace noise if signed, exponential noise if not."""
+    """The candidate with the largest noise - exponent: with Laplace noise if signed, otherwise exponential noise."""
     positions, words, uppers = [], [], []
     best = -np.inf
     for start in range(0, gaps.size, _RUN):
@@ -154,18 +162,18 @@ def choose_noisy_max_in_rows(gaps: RowGaps, draws: Draws, signed: bool = True) -
 
 def _upper_bounds(gaps: Gaps, run: npt.NDArray[np.generic], words: FirstWords) -> npt.NDArray[np.float64]:
     """Upper bounds of noise - exponent; -inf where the first word gives none."""
-    with np.errstate(under="ignore"):  # where warnings are errors, one would tell of it
+    with np.errstate(under="ignore"):  # a warning, or an error in its place, would reveal it
         return upper_bounds().take(words) - np.minimum(gaps.approximate(run), gaps.largest_exponent) * _BELOW
 
 
 def _least(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """A lower bound of the value whose upper bound this is.
+    """A lower bound on the value, given its upper bound.
 
     The noise spans at most WIDTH. The float32 table is off by less than 2**-18; the exponent is at most |upper| + 11
     and, with the rounding of the difference, within a relative 2**-48. A value beyond HUGE may come from an exponent
     that overflowed, of which only a lower bound is known.
     """
-    with np.errstate(over="ignore"):  # at the end of the floats: a warning would tell of it
+    with np.errstate(over="ignore"):  # near the largest float: a warning would reveal it
         return np.where(upper < -HUGE, -np.inf, upper - WIDTH - (2.0**-15 + 2.0**-45 * np.abs(upper)))
 
 

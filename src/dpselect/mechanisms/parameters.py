@@ -1,14 +1,14 @@
 """The public parameters of a mechanism: epsilon, and how far the scores of neighbours are apart.
 
 The score range (Dong, Durfee & Rogers 2019) is the largest change of any difference of two scores between neighbours.
-A selection depends on differences only, so the range is all that its privacy needs, and the rate c = epsilon / range is
-made here and nowhere else:
+A selection depends on differences only, so its privacy needs only the range, and the rate c = epsilon / range is
+computed here and nowhere else:
 
 * no score moves by more than the sensitivity: differences move by at most twice the sensitivity;
 * and all scores move in one direction (monotonic): differences move by at most the sensitivity.
 
-In the other direction, scores of a range can be shifted alike so that none moves by more than half of it. So the three
-ways to state how far neighbours are apart name the same neighbours, up to a shift of all scores that no selection sees.
+Conversely, neighbouring scores can be shifted together so that none moves by more than half of the range. So the three
+ways to state how far apart neighbours are describe the same neighbours, up to a shift that no selection depends on.
 """
 
 from abc import ABC
@@ -27,7 +27,7 @@ from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
 
 @dataclass(frozen=True)
 class Claim:
-    """By how much one person can change the scores, as it was stated: by a sensitivity or by a score range. Public.
+    """How much one person can change the scores, stated as a sensitivity or as a score range. Public.
 
     >>> print(stated("1/3", monotonic=True)), print(stated(score_range=3))
     sensitivity 1/3, monotonic
@@ -35,7 +35,7 @@ class Claim:
     (None, None)
     """
 
-    sensitivity: Fraction  # half of a score range: what scores of that range move by, up to a shift
+    sensitivity: Fraction  # half of a score range: the largest move of a score of that range, up to a shift
     monotonic: bool
     by_range: bool
 
@@ -49,7 +49,7 @@ class Claim:
         return epsilon / self.score_range
 
     def arguments(self) -> dict[str, Any]:
-        """Return the keyword arguments that state it."""
+        """Return the claim as keyword arguments."""
         if self.by_range:
             return {"score_range": self.score_range}
         return {"sensitivity": self.sensitivity, "monotonic": self.monotonic}
@@ -63,7 +63,7 @@ class Claim:
         return {name: v if isinstance(v, bool) else exact_text(v) for name, v in self.arguments().items()}
 
     def code(self) -> str:
-        """Return the arguments as Python reads them."""
+        """Return the arguments as Python source."""
         shown = {name: v if isinstance(v, bool) else shortest_text(v) for name, v in self.arguments().items()}
         return ", ".join(f"{name}={value}" for name, value in shown.items())
 
@@ -74,15 +74,15 @@ class Claim:
 
 
 def stated(sensitivity: Any = None, monotonic: Any = False, score_range: Any = None) -> Claim:
-    """The claim that these arguments state; a sensitivity of one if they state nothing."""
+    """The claim that these arguments state. The default is a sensitivity of one."""
     one_way = _validate.boolean(monotonic=monotonic)
     if score_range is None:
         unit = Fraction(1) if sensitivity is None else _validate.exact_positive(sensitivity=sensitivity)
         return Claim(unit, one_way, by_range=False)
     if sensitivity is not None or one_way:
         raise InvalidValue(
-            "give either score_range, or sensitivity and monotonic: a range of 2 sensitivity, or of one sensitivity for"
-            " monotonic scores, says the same"
+            "give either score_range, or sensitivity and monotonic: a range of 2 sensitivity, or of 1 sensitivity for"
+            " monotonic scores, means the same"
         )
     return Claim(_validate.exact_positive(score_range=score_range) / 2, monotonic=False, by_range=True)
 
@@ -97,12 +97,12 @@ def claim_of(mechanism: Any) -> Claim:
     return stated(mechanism.sensitivity, mechanism.monotonic)
 
 
-# The mechanisms by their names, in the order in which they are shown: that in which they are defined.
+# The mechanisms by name, in the order of definition, which is the order of display.
 MECHANISMS: dict[str, type["Parameters"]] = {}
 
 
 def name_of(mechanism: Any) -> str:
-    """The name of the mechanism that this record draws from. A subclass may draw in another way: it has none.
+    """The name of a mechanism. A subclass has none, because it may draw in another way.
 
     >>> from dpselect import PermuteAndFlip
     >>> name_of(PermuteAndFlip(epsilon=1))
@@ -116,15 +116,15 @@ def name_of(mechanism: Any) -> str:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Parameters(ABC):
-    """Public parameters, kept exactly. All of its fields may be shown to anybody.
+    """The exact public parameters of a mechanism. All of its fields may be shown to anybody.
 
-    Two records are equal if they state the same. A score range of two draws as a sensitivity of one does, and is
-    another statement about the data.
+    Two mechanisms are equal if they state the same. A score range of two draws like a sensitivity of one, but is
+    a different statement about the data.
 
     A class with a `name` is a mechanism: ledgers, accountants, plans and the command line find it by that name.
     """
 
-    name: ClassVar[str]  # ledgers keep it for years: it never changes its meaning
+    name: ClassVar[str]  # ledgers keep it for years, so its meaning never changes
     title: ClassVar[str]  # for readers of tables and figures
     loss: ClassVar[PrivacyLoss] = PURE_LOSS  # how its privacy composes
 
@@ -132,10 +132,10 @@ class Parameters(ABC):
     claim: Claim
 
     def __init_subclass__(cls) -> None:
-        """Know the mechanism by its name."""
+        """Register the mechanism under its name."""
         super().__init_subclass__()
         if "name" in vars(cls) and MECHANISMS.setdefault(cls.name, cls) is not cls:
-            raise InvalidValue(f"there is a mechanism of the name {cls.name!r} already: give another name")
+            raise InvalidValue(f"there is already a mechanism named {cls.name!r}: give another name")
 
     def __init__(
         self,
@@ -145,19 +145,19 @@ class Parameters(ABC):
         *,
         score_range: Number | None = None,
     ) -> None:
-        """State epsilon, and how far neighbours are apart.
+        """State epsilon, and how far apart neighbours are.
 
-        Give either `score_range`, or `sensitivity` and `monotonic`. Numbers are kept exactly, as an int, float,
+        Give either `score_range`, or `sensitivity` and `monotonic`. Numbers are taken exactly, as an int, float,
         Fraction, Decimal or a decimal string states them.
 
         Args:
-            epsilon: the privacy of one selection; smaller is safer.
-            sensitivity: how much one person can change any single score; 1 if not given.
-            monotonic: whether one person moves all scores in the same direction, as in counts of people.
-            score_range: how much one person can change any difference of two scores, instead of the other two.
+            epsilon: the privacy loss of one selection; smaller is more private.
+            sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+            monotonic: whether one person moves all scores in the same direction, as with counts of people.
+            score_range: the largest change of the difference of two scores; replaces the other two.
 
         Raises:
-            InvalidType: a number is not a number, or `monotonic` is not True or False.
+            InvalidType: an argument is not a number, or `monotonic` is not True or False.
             InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
         """
         object.__setattr__(self, "epsilon", _validate.exact_positive(epsilon=epsilon))
@@ -191,8 +191,12 @@ class Parameters(ABC):
         return Guarantee(self.epsilon, self.loss.zcdp(self.epsilon))
 
     def terms(self) -> dict[str, Any]:
-        """Return what an entry of a ledger states beside name and epsilon: how far neighbours are apart."""
-        name_of(self)  # no subclass, which may draw otherwise
+        """Return what a ledger entry states in addition to name and epsilon.
+
+        Returns:
+            How far apart neighbours are, in the types of JSON.
+        """
+        name_of(self)  # refuses a subclass, which may draw in another way
         return self.claim.to_dict()
 
     @cached_property

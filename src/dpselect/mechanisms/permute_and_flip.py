@@ -55,14 +55,14 @@ class PermuteAndFlip(MechanismBase):
       * its expected error and every tail of its error are at most those of the exponential mechanism.
 
     Args:
-        epsilon: the privacy of one selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
-            kept exactly.
-        sensitivity: how much one person can change any single score; 1 if not given.
-        monotonic: whether one person moves all scores in the same direction, as in counts of people.
-        score_range: how much one person can change any difference of two scores, instead of the other two.
+        epsilon: the privacy loss of a selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
+            taken exactly.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person moves all scores in the same direction, as with counts of people.
+        score_range: the largest change of the difference of two scores; replaces the other two.
 
     Raises:
-        InvalidType: a number is not a number, or `monotonic` is not True or False.
+        InvalidType: an argument is not a number, or `monotonic` is not True or False.
         InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
 
     >>> PermuteAndFlip(epsilon=1).select([0, 0, 1000])
@@ -80,19 +80,19 @@ class PermuteAndFlip(MechanismBase):
         The selection is not recorded anywhere. Use `release` to charge a ledger first.
 
         Args:
-            scores: one score for each candidate: a list, NumPy array, pandas or polars Series or Arrow array. Secret.
-            early_exit: walk a random order and stop at the first head. It is faster where many candidates are close to
-                the best, and its run time reveals how many: use it only where nobody can time you.
+            scores: one score per candidate: a list, NumPy array, pandas or polars Series or Arrow array. Secret.
+            early_exit: walk in a random order and stop at the first head. This is faster if many are close to
+                the best, but its run time reveals how many. Use it only where nobody can measure the time.
             steady: follow a schedule that does not depend on the scores, for integers and floats in arrays. It costs
-                about fifty times `argmax`. One timed run did not tell neighbours apart; docs/limits.md has what was
+                about fifty times `argmax`. One timed run did not distinguish neighbours; docs/limits.md has what was
                 measured, and what is not covered.
 
         Returns:
             The position of the selected candidate, counted from 0.
 
         Raises:
-            InvalidType: the scores cannot be read as numbers of one dimension.
-            InvalidValue: there is no score, a score is not finite, or both options are set.
+            InvalidType: the scores are not a one-dimensional sequence of numbers.
+            InvalidValue: there are no scores, a score is not finite, or both options are set.
 
         >>> PermuteAndFlip(epsilon=1).select([0, 0, 1000], steady=True)
         2
@@ -107,19 +107,19 @@ class PermuteAndFlip(MechanismBase):
     def select_rows(self, scores: Any, *, steady: bool = False) -> Selections:
         """Return the index of an independent selection for each row of a matrix.
 
-        Each row is a selection of its own, and costs epsilon. What all of them cost one person depends on how many rows
+        Each row is a separate selection and costs epsilon. What all of them cost one person depends on how many rows
         that person can influence.
 
         Args:
-            scores: a row of scores for each selection: a two-dimensional array, or a list of rows. Secret.
+            scores: one row of scores per selection: a two-dimensional array or a list of rows. Secret.
             steady: follow a schedule that does not depend on the scores, as in `select`.
 
         Returns:
             The position of the selected candidate of each row, as int64.
 
         Raises:
-            InvalidType: the scores cannot be read as numbers of two dimensions.
-            InvalidValue: a row has no score, or a score is not finite.
+            InvalidType: the scores are not a two-dimensional array of numbers.
+            InvalidValue: a row has no scores, or a score is not finite.
 
         >>> PermuteAndFlip(epsilon=1).select_rows([[0, 1000], [1000, 0]]).tolist()
         [1, 0]
@@ -129,22 +129,22 @@ class PermuteAndFlip(MechanismBase):
         return self._selected_rows(scores, choose_steadily, choose_in_rows_steadily, steady=True)
 
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
-        """Return a position of the vector in which each score is repeated, as `select` would on that vector.
+        """Return a position in the vector in which each score is repeated, as `select` would on that vector.
 
-        The cost depends on the number of runs, not on their lengths: a run may stand for 10**18 candidates. With
+        The cost depends on the number of runs, not on their lengths: a run may represent 10**18 candidates. With
         `steady` it depends on nothing else; without, unlikely runs are skipped.
 
         Args:
-            scores: one score for each run of equal scores. Secret.
-            lengths: how many candidates each run has; zero is allowed, but not for all. Secret, if it depends on data.
-            steady: read every run, however unlikely.
+            scores: one score per run of equal scores. Secret.
+            lengths: the number of candidates per run; zero is allowed, but not for all. Secret if data-dependent.
+            steady: read every run, even unlikely ones.
 
         Returns:
             A position in the long vector, counted from 0.
 
         Raises:
             InvalidType: the scores or the lengths cannot be read.
-            InvalidValue: there is no candidate, a score is not finite, a length is negative, or there are not as many
+            InvalidValue: there are no candidates, a score is not finite, a length is negative, or there are not as many
                 lengths as scores.
 
         >>> PermuteAndFlip(epsilon=1).select_runs([0, 1000, 0], [10**15, 1, 10**15]) == 10**15
@@ -161,25 +161,25 @@ class PermuteAndFlip(MechanismBase):
     def select_lazily(self, score: Score, n: int, *, best: Number, watch: Watch | None = None) -> int:
         """Return the selected index of n candidates, computing scores only until the choice is made.
 
-        The output has exactly the distribution of `select` for every public `best`: if some scores exceed it, that
-        of `select` on min(score, best). It stops early if `best` is attained or nearly so; otherwise it may need all
+        The output has exactly the distribution of `select` for every public `best`. If some scores exceed it, that
+        of `select` on min(score, best). It stops early if `best` is nearly attained; otherwise it may need all
         scores (see `analysis.expected_evaluations`).
 
-        How many scores were computed, and how long that took, depends on the scores, and is not protected: use it only
-        where nobody can see that.
+        The number of computed scores, and the time they took, depend on the scores and are not protected. Use this only
+        where nobody can observe them.
 
         Args:
             score: computes the score of a candidate from its index; called at most once for each.
-            n: how many candidates there are. Public.
-            best: the largest score, or a bound of it. Public: it must not be taken from the data.
-            watch: is called with the number of scores computed so far after each; it sees what is not protected.
+            n: the number of candidates. Public.
+            best: an upper bound on the scores. It is public and must not be taken from the data.
+            watch: called with the number of computed scores after each one. This number is not protected.
 
         Returns:
             The index of the selected candidate.
 
         Raises:
             InvalidType: `score` or `watch` is not callable, a score is not a number, or `n` is not an integer.
-            InvalidValue: `n` is not positive, a score is not finite, or the mechanism was made with a score range.
+            InvalidValue: `n` is not positive, a score is not finite, or the mechanism has a score range.
 
         >>> PermuteAndFlip(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
@@ -188,14 +188,14 @@ class PermuteAndFlip(MechanismBase):
         return flip_lazily(scores.exponent, count, Draws())
 
     def summary(self, *, steady: bool = False) -> Summary:
-        """Return an empty summary, which sees candidates block by block and merges with others.
+        """Return an empty summary, which takes candidates block by block and merges with others.
 
         Args:
-            steady: flip the coins of each block as `select` does with that option. How long merging takes never depends
+            steady: flip the coins of each block as `select` does with that option. The time of a merge never depends
                 on the scores.
 
         Returns:
-            A summary that has seen no candidate.
+            A summary without any candidates.
 
         Raises:
             InvalidType: `steady` is not True or False.
@@ -221,7 +221,15 @@ class PermuteAndFlip(MechanismBase):
 
     @staticmethod
     def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """Exponential noise (Ding et al. 2021). For simulations in floats only."""
+        """Draw exponential noise (Ding et al. 2021), for simulations in floats only.
+
+        Args:
+            generator: the source of the noise. It has no privacy guarantee.
+            shape: the shape of the array to draw.
+
+        Returns:
+            An array of that shape.
+        """
         return generator.standard_exponential(shape)
 
 
@@ -244,10 +252,10 @@ def choose_head_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
 
 
 def choose_early(gaps: Gaps, draws: Draws, steps: int = _EARLY_STEPS) -> int:
-    """The first head of a random order, which is drawn as it is walked (Algorithm 3 of the paper).
+    """The first head in a random order, which is drawn step by step (Algorithm 3 of the paper).
 
-    After `steps` tails the rest is flipped in one go: given the tails so far, the first head of what is left of the
-    order is a uniform head among the candidates that were not visited.
+    After `steps` tails, the rest is flipped at once: given the tails so far, the first head in the rest of the
+    order is a uniform head among the candidates not yet visited.
     """
     visited: list[int] = []
     for candidate in itertools.islice(random_order(gaps.size, draws.index), steps):

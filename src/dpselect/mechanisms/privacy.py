@@ -2,7 +2,7 @@
 
 A `PrivacyLoss` bounds the privacy loss of every mechanism of one family, in the three forms that accountants use.
 `LAPLACE` is that of Laplace noise, `BOUNDED_RANGE` that of mechanisms whose log-ratios span a short range, and
-`PURE_LOSS` that of any mechanism of which only its epsilon is known.
+`PURE_LOSS` that of any mechanism of which only the epsilon is known.
 
 The privacy profile is the largest value of Pr[M(x) in S] - e^a Pr[M(x') in S] over neighbours x, x' and sets S. It is
 1 - e^a for a <= -epsilon, zero for a >= epsilon, and in between at most
@@ -31,6 +31,10 @@ from dpselect._types import Floats
 class Guarantee:
     """Pure epsilon-differential privacy, and the zero-concentrated rho that it implies for this mechanism.
 
+    Attributes:
+        epsilon: the pure epsilon, exactly.
+        zcdp: the rho of zero-concentrated differential privacy, rounded up.
+
     >>> print(Guarantee(Fraction(1), zcdp=0.125))
     1-DP (pure), 0.125-zCDP
     """
@@ -42,7 +46,7 @@ class Guarantee:
         """Return what `count` selections guarantee together: both parts add up, rho rounded up.
 
         Args:
-            count: how many selections one person can influence. Public.
+            count: the number of selections that one person can influence. Public.
 
         Returns:
             The guarantee of all of them.
@@ -66,7 +70,7 @@ class Guarantee:
 
 
 class PrivacyLoss(Protocol):
-    """Upper bounds of the privacy loss of one epsilon-DP selection, never below the truth."""
+    """Upper bounds on the privacy loss of one epsilon-DP selection."""
 
     def zcdp(self, epsilon: Fraction) -> float:
         """Return the rho of zero-concentrated differential privacy, rounded up."""
@@ -95,7 +99,7 @@ class _Laplace:
     def zcdp(self, epsilon: Fraction) -> float:
         """The rho epsilon + exp(-epsilon) - 1, which is tight for Laplace noise (Harrison & Manurangsi 2026).
 
-        The sum cancels for small epsilon: its rounding error, below epsilon * 2**-51, is from epsilon = 0.01 on less
+        The sum cancels for small epsilon. For epsilon >= 0.01 its rounding error, below epsilon * 2**-51, is less
         than 10**-13 of the sum, which is about epsilon**2/2. Below, three terms of the alternating series
         epsilon**2/2 - epsilon**3/6 + epsilon**4/24 - ... are an upper bound.
         """
@@ -109,7 +113,7 @@ class _Laplace:
         return _with_ends(epsilon, losses, -np.expm1((_clipped(epsilon, losses) - epsilon) / 2))
 
     def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
-        """Laplace noise, of a scale that is rounded down."""
+        """Laplace noise, with the scale rounded down."""
         if _SMALL <= epsilon <= _LARGE:
             return accounting.LaplaceDpEvent(float_below(1 / epsilon))
         return _concentrated_event(self, accounting, epsilon)
@@ -119,12 +123,12 @@ class _BoundedRange:
     """Mechanisms whose log-ratios span a range of epsilon (Durfee & Rogers 2019; Dong, Durfee & Rogers 2020).
 
     The privacy loss lies in [t - epsilon, t] for some t. The worst distribution puts p on t and the rest on
-    t - epsilon, where p = (1 - e^(t - epsilon)) / (1 - e^-epsilon), for the other side's probabilities sum to one. Its
+    t - epsilon, where p = (1 - e^(t - epsilon)) / (1 - e^-epsilon), as the other side's probabilities sum to one. Its
     profile at a is p (1 - e^(a - t)), largest at t = (a + epsilon)/2.
     """
 
     def zcdp(self, epsilon: Fraction) -> float:
-        """The rho epsilon**2 / 8 (Cesar & Rogers 2021), but never more than any pure mechanism has."""
+        """The rho epsilon**2 / 8 (Cesar & Rogers 2021), but never more than that of any pure mechanism."""
         value = float_above(epsilon)
         return min(_rounded_up(value * value / 8), PURE_LOSS.zcdp(epsilon))
 
@@ -155,7 +159,7 @@ class _Pure:
         return _with_ends(epsilon, losses, inside)
 
     def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
-        """Randomized response, which is told apart a little more easily than epsilon allows."""
+        """Randomized response with slightly more leakage than epsilon allows."""
         if _SMALL <= epsilon <= _LARGE:
             noise = 2 / (1 + math.exp(float_above(epsilon)))
             return accounting.RandomizedResponseDpEvent(math.nextafter(noise * (1 - 1e-15), 0), 2)
@@ -168,7 +172,7 @@ PURE_LOSS: PrivacyLoss = _Pure()
 
 
 def _concentrated_event(loss: PrivacyLoss, accounting: ModuleType, epsilon: Fraction) -> Any:
-    """The zCDP of a loss; for a large epsilon the divergence epsilon at all orders."""
+    """The zCDP event of a loss; for a large epsilon, the divergence epsilon at all orders."""
     if epsilon > _LARGE:
         return accounting.ZCDpEvent(rho=0.0, xi=float_above(epsilon))
     return accounting.ZCDpEvent(loss.zcdp(epsilon))
@@ -179,10 +183,10 @@ def _clipped(epsilon: float, losses: Floats) -> Floats:
 
 
 def _with_ends(epsilon: float, losses: Floats, inside: Floats) -> Floats:
-    """A profile from what it is between -epsilon and epsilon."""
+    """A whole profile, given its values between -epsilon and epsilon."""
     return np.where(losses >= epsilon, 0.0, np.where(losses <= -epsilon, -np.expm1(losses), inside))
 
 
 def _rounded_up(rho: float) -> float:
-    """One part in 10**12 above the computed value, which covers its few roundings; never zero."""
+    """The computed value plus one part in 10**12, which covers its few roundings; never zero."""
     return math.nextafter(rho * (1 + 1e-12), math.inf)

@@ -1,8 +1,8 @@
-"""Permute-and-flip (McKenna & Sheldon 2020) on runs of candidates with equal scores, at the cost of the number of runs.
+"""Permute-and-flip (McKenna & Sheldon 2020) on runs of candidates with equal scores, in time linear in the runs.
 
 A median over every cent has 10**12 candidates and few different scores. One arrival time for each run (see
 `sampling.arrival`) replaces the coins of its members: the run with the earliest head wins, and by symmetry each of its
-members is as likely as any other. A run of m candidates has a head with probability at most m p; where that is below
+members is equally likely. A run of m candidates has a head with probability at most m p. If that is below
 2**-8, its V must start with eight zeros, so that cold runs are read only where a Bernoulli process succeeds.
 """
 
@@ -30,7 +30,7 @@ def choose_in_runs(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool = Fa
 
 def _earliest_run(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool) -> int:
     runs, zeros = _every_run(gaps) if steady else _warm_runs(gaps, lengths, draws)
-    if not runs.size:  # the best run was hot when it was first read
+    if not runs.size:  # the best run was hot when it was first read, so the scores changed
         raise ScoresChanged
     prefixes = draw_prefixes(zeros, draws.source)
     exponents = gaps.exponents(runs)
@@ -46,12 +46,12 @@ def _earliest_run(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool) -> i
 
 
 def _every_run(gaps: Gaps) -> tuple[Positions, npt.NDArray[np.uint8]]:
-    """All runs, and nothing known of their V."""
+    """All runs, with no known bits of V."""
     return np.arange(gaps.size), np.zeros(gaps.size, np.uint8)
 
 
 def _warm_runs(gaps: Gaps, lengths: Lengths, draws: Draws) -> tuple[Positions, npt.NDArray[np.uint8]]:
-    """The runs that may have a head, and with how many zeros their V is known to start.
+    """The runs that may have a head, and the number of leading zeros of V that are known.
 
     No run is longer than 2**k, so a run whose members have p < 2**-(k + 8) is cold.
     """
@@ -64,19 +64,19 @@ def _warm_runs(gaps: Gaps, lengths: Lengths, draws: Draws) -> tuple[Positions, n
 
 
 def _total(lengths: Lengths) -> int:
-    """The exact sum of up to 2**32 integers of 64 bits."""
+    """The exact sum of up to 2**32 64-bit integers."""
     half = np.uint64(32)
     high, low = int((lengths >> half).sum()), int((lengths & np.uint64(2**32 - 1)).sum())
     return (high << 32) + low
 
 
 def with_lowest_for_empty(scores: Array, lengths: Lengths) -> Array:
-    """The scores, with the lowest one for runs without a candidate, so that none of them is the best."""
+    """The scores, with the lowest one in place of the scores of empty runs, so that none of these is the best."""
     return np.where(lengths == 0, np.minimum.reduce(scores), scores)
 
 
 def without_empty(scores: Vector, lengths: Lengths) -> tuple[Vector, Lengths]:
-    """The runs that have a candidate."""
+    """The runs that are not empty."""
     kept = np.flatnonzero(lengths)
     if kept.size == lengths.size:
         return scores, lengths

@@ -2,8 +2,8 @@
 
 The fast kernel skips blocks without a likely winner, so its run time reveals something about the scores. Here every
 block is read twice, once for the maximum and once for the coins. Every candidate draws one octet, and one coin in 256
-is left open and flipped to the end, whatever the scores are (`sampling.lines`). The heads are flags, which are counted
-block by block; one random number picks the winner among them. What the hardware itself reveals is not covered: caches,
+is left open and flipped to the end, for any scores (`sampling.lines`). The heads are flags, which are counted
+block by block; one random number picks the winner among them. Leaks of the hardware itself are not covered: caches,
 branch prediction, subnormal floats, and the rare coin that needs more than forty bits.
 """
 
@@ -17,7 +17,7 @@ from dpselect.mechanisms.gaps import BLOCK, Gaps, RowGaps
 from dpselect.sampling.draws import Draws
 
 _OCTET, _WORD = 8, 64
-# How many candidates are taken at once: it hides the interpreter and fits the cache.
+# The number of candidates per step: large enough to hide the interpreter, small enough for the cache.
 _RUN = 32 * BLOCK
 
 
@@ -34,7 +34,7 @@ class SteadyHeads:
         return int(self.counts.sum())
 
     def choose(self, draws: Draws) -> int:
-        """Return a uniform member; there must be one. The coin of the maximum is always heads."""
+        """Return a uniform head. There is always one: the coin of the maximum."""
         ends = np.cumsum(self.counts)
         rank = draws.index_at_once(int(ends[-1]))
         block = int(np.searchsorted(ends, rank, side="right"))

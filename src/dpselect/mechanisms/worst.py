@@ -1,8 +1,8 @@
-"""McKenna & Sheldon (2020), Section 4: how large the error of a mechanism can be, for any scores of n candidates.
+"""McKenna & Sheldon (2020), Section 4: the largest errors of a mechanism over all scores of n candidates.
 
-All of it is stated for the rate c = 1; at another rate errors are divided by c. The worst scores of permute-and-flip
+Everything is stated for the rate c = 1; at another rate, errors are divided by c. The worst scores of permute-and-flip
 and of the exponential mechanism are (-x, ..., -x, 0) for some x (Proposition 4): one best candidate, and n - 1 rivals
-that are all equally far below it. For other mechanisms such scores give a lower bound of the worst case.
+that are all equally far below it. For other mechanisms, such scores give a lower bound on the worst case.
 """
 
 import math
@@ -15,9 +15,9 @@ class WorstErrors:
     """What is known about the errors of one mechanism at rate one, before any scores are seen.
 
     Args:
-        loss_probability: of x and n, the probability that the best candidate loses against n - 1 rivals, all x below.
-        averages: of n, a lower and an upper bound of the largest expected error over all scores.
-        tail: of x and n, an upper bound of Pr[error >= x] over all scores.
+        loss_probability: a function of x and n: the probability that the best one loses to n - 1 rivals, all x below.
+        averages: a function of n: a lower and an upper bound on the largest expected error over all scores.
+        tail: a function of x and n: an upper bound on Pr[error >= x] over all scores.
         is_exact: whether scores (-x, ..., -x, 0) are the worst ones, so that the largest x * loss_probability(x, n) is
             the largest expected error over all scores.
     """

@@ -1,1 +1,1 @@
-"""The paper and the studies: what is built with the library, and is not needed to use it."""
+"""Research built with the library: the reproduction of the paper, the studies and the optimality results."""

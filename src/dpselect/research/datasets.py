@@ -1,4 +1,4 @@
-"""Hay et al. (2016), the DPBench histograms: found in a folder or fetched, and known by their SHA-256 sums."""
+"""The DPBench histograms (Hay et al. 2016): found in a folder or downloaded, and verified by SHA-256 checksums."""
 
 import hashlib
 import io
@@ -27,12 +27,12 @@ _SECONDS = 20.0
 
 
 def file_name(data_set: str) -> str:
-    """The name of a data set's file in the public repository."""
+    """The file name of a data set in the public repository."""
     return f"{data_set}.n4096.npy"
 
 
 def histograms(folder: str | Path | None = None) -> dict[str, Counts]:
-    """The five histograms at 1,024 bins, from a folder, from the folder that DPSELECT_DPBENCH names, or fetched."""
+    """The five histograms with 1,024 bins, from a folder, from the folder in DPSELECT_DPBENCH, or downloaded."""
     named = folder if folder is not None else os.environ.get(VARIABLE) or None
     if named is None:
         return {data_set: _read(_fetched(data_set), data_set) for data_set in SUMS}
@@ -50,24 +50,24 @@ def _found(folder: Path, data_set: str, where: str) -> Path:
 
 
 def _fetched(data_set: str) -> Path:
-    """The file in the user's cache, downloaded if it is not there."""
+    """The file in the user's cache, downloaded if it is missing."""
     try:
         pooch: Any = import_module("pooch")
     except ImportError:
-        raise DataNotAvailable("fetching the data needs pooch: pip install 'dpselect[paper]'") from None
+        raise DataNotAvailable("downloading the data needs pooch: pip install 'dpselect[paper]'") from None
     pooch.get_logger().setLevel("ERROR")
     name, known = file_name(data_set), f"sha256:{SUMS[data_set]}"
     fetcher = pooch.create(path=pooch.os_cache("dpselect"), base_url=SOURCE, registry={name: known})
     try:
         return Path(fetcher.fetch(name, downloader=pooch.HTTPDownloader(timeout=_SECONDS)))
-    except ValueError:  # what pooch says of a wrong sum
+    except ValueError:  # raised by pooch for a wrong checksum
         raise WrongData(f"{SOURCE}{name} is not the file that the paper used: its SHA-256 sum differs") from None
     except OSError as error:  # the network, or a cache that cannot be written
-        raise DataNotAvailable(f"{SOURCE}{name} could not be fetched ({type(error).__name__})") from None
+        raise DataNotAvailable(f"{SOURCE}{name} could not be downloaded ({type(error).__name__})") from None
 
 
 def _read(path: Path, data_set: str) -> Counts:
-    """The histogram of a file whose sum is right, folded to 1,024 bins by summing neighbours."""
+    """The histogram of a file with the right checksum, reduced to 1,024 bins by summing adjacent bins."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -79,7 +79,7 @@ def _read(path: Path, data_set: str) -> Counts:
 
 
 def folded(counts: Counts, bins: int = BINS) -> Counts:
-    """The sums of runs of neighbouring bins.
+    """The sums of runs of adjacent bins.
 
     >>> folded(np.array([1, 2, 3, 4]), bins=2)
     array([3, 7])

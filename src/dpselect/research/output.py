@@ -1,4 +1,4 @@
-"""What `reproduce` and `study` share: where they write, and who watches their progress."""
+"""What `reproduce` and `study` share: writing files, and reporting progress."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -7,26 +7,26 @@ from typing import Any
 from dpselect.errors import InvalidValue
 from dpselect.research.plotting import image
 
-Watch = Callable[[list[Any], str], Iterable[Any]]  # sees the items of a stage and its name, and passes the items on
+Watch = Callable[[list[Any], str], Iterable[Any]]  # gets the items of a stage and its name, and yields the items
 
 
 def unwatched(items: list[Any], _: str) -> list[Any]:
-    """The items as they are."""
+    """The items, unchanged."""
     return items
 
 
 def make_folder(out: str | Path) -> Path:
-    """Make the folder, unless it is there."""
+    """Create the folder if it does not exist."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidValue(f"out: the folder {str(out)!r} cannot be made ({_reason(error)})") from None
+        raise InvalidValue(f"out: the folder {str(out)!r} cannot be created ({_reason(error)})") from None
     return folder
 
 
 def write_file(path: Path, content: str | bytes) -> Path:
-    """Write a text or bytes to a file of the folder."""
+    """Write text or bytes to a file."""
     try:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:

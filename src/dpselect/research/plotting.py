@@ -1,7 +1,7 @@
 """What the figures of the paper and of the studies share: their style, and tables of their numbers.
 
-Colours differ for all kinds of colour vision, dashes and markers in grey print. A mechanism has the same style in all
-figures, by its place among the mechanisms, and is called by its title.
+Colours suit all kinds of colour vision; dashes and markers work in greyscale. A mechanism has the same style in all
+figures, chosen by its position among the mechanisms, and is labelled with its title.
 """
 
 import io
@@ -37,12 +37,12 @@ _SETTINGS: dict[str, Any] = {
     "svg.hashsalt": "dpselect",
     "hatch.linewidth": 0.6,
 }
-# Without dates the same numbers give the same files.
+# Without dates, the same numbers give the same files.
 _NO_DATES: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
 
 
 def settings() -> Any:
-    """A context in which matplotlib draws in our style."""
+    """A context in which matplotlib uses our style."""
     try:
         return import_module("matplotlib").rc_context(_SETTINGS)
     except ImportError:
@@ -50,18 +50,18 @@ def settings() -> Any:
 
 
 def lay_out(figure: Any) -> None:
-    """Place everything once; each picture of the figure then has the same places, and no second search for them."""
+    """Lay out the figure once, so that every file of it has the same layout."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
 
 def blank_figure(width: float, height: float) -> Any:
-    """An empty figure, of inches."""
+    """An empty figure; the size is in inches."""
     return import_module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
 
 
 def of_mechanism(title: str) -> dict[str, Any]:
-    """The style of a mechanism's line: the same in all figures."""
+    """The style of a mechanism's line, which is the same in all figures."""
     return of_number(_place(title), marked=False)
 
 
@@ -70,7 +70,7 @@ def _place(title: str) -> int:
 
 
 def of_number(number: int, *, marked: bool = True, every: float = 0.12) -> dict[str, Any]:
-    """The style of the line with this number; markers are spread along it, at different places on each."""
+    """The style of the line with this number. Markers are spread along it, at different positions on each line."""
     style: dict[str, Any] = {"color": COLOURS[number], "linestyle": DASHES[number]}
     if marked:
         style |= {"marker": MARKERS[number], "markersize": 4, "markevery": (0.02 + 0.025 * number, every)}
@@ -101,7 +101,7 @@ class Table:
     rows: tuple[Row, ...]
 
     def series(self, label: str, x: str, y: str) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-        """For each distinct label, in the order of the rows: the label, the x and the y values.
+        """For each distinct label, in the order of the rows: the label, its x values and its y values.
 
         >>> list(Table(("kind", "x", "y"), (("a", 1, 2), ("a", 2, 3), ("b", 1, 5))).series("kind", "x", "y"))
         [('a', [1, 2], [2, 3]), ('b', [1], [5])]
@@ -122,5 +122,5 @@ class Table:
         return [row[place] for row in self.rows]
 
     def to_csv(self) -> str:
-        """The table as CSV, floats with all their digits."""
+        """The table as CSV, with all digits of floats."""
         return csv_text(self.columns, self.rows, end="\n")

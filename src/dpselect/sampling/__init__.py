@@ -1,1 +1,1 @@
-"""Exact random draws. Each function is named by what it draws and takes its source of bits as an argument."""
+"""Exact random draws. Each function is named after what it draws, and takes its source of bits as an argument."""

@@ -1,4 +1,4 @@
-"""The first head of a run of equal candidates, as an arrival time that is revealed bit by bit.
+"""The arrival time of the first head in a run of equal candidates, revealed bit by bit.
 
 Give every candidate an arrival time uniform on [0, 1] and a coin with probability p = exp(-g) of heads. The first head
 of a run of m candidates arrives after t with probability (1 - p t)**m, so one uniform V gives its arrival:
@@ -7,7 +7,7 @@ of a run of m candidates arrives after t with probability (1 - p t)**m, so one u
 
 there is no head if T > 1. The run with the smallest T holds the first head of all. ln T grows with V, so after k bits
 of V, with value v, it lies between its values at v / 2**k and (v + 1) / 2**k. Which of two runs comes first depends on
-the difference of their exponents only: an exponent may be counted from anywhere, and be negative.
+the difference of their exponents only, so exponents may have any common offset and may be negative.
 """
 
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from dpselect.sampling.enclosure import log_bracket, scaled_exp
 
 DEPTH = 53
 _BITS_PER_STEP = 64
-# log1p, expm1 and log are trusted to 256 units in the last place (2**-44 relative). The logarithm of 1 - exp(-x) moves
-# no more than ln x does, so the errors of x, of 1 - exp(-x) and of its logarithm (at most 100 in size) add up to less
+# log1p, expm1 and log are assumed accurate to 256 units in the last place (2**-44 relative). ln(1 - exp(-x)) moves
+# no more than ln x, so the errors of x, of 1 - exp(-x) and of its logarithm (at most 100 in size) add up to less
 # than 2**-37.
 MARGIN = 2.0**-36
-# Exponents of this size may stand for larger ones that overflowed: they are lower bounds only.
+# Exponents of this size may represent larger ones that overflowed: they are only lower bounds.
 _HUGE = 2.0**100
 
 
@@ -54,7 +54,7 @@ def _log_head(ends: Floats, sizes: Floats) -> Floats:
 
 @dataclass(frozen=True, repr=False)
 class Arrival:
-    """What is known of the arrival of a run: its exponent and size, and the bits of V so far."""
+    """What is known about the arrival of a run: its exponent and size, and the bits of V so far."""
 
     exponent: Fraction
     size: int
@@ -62,7 +62,7 @@ class Arrival:
     depth: int = DEPTH
 
     def bracket(self) -> tuple[Fraction | None, Fraction]:
-        """Return bounds of ln T; None while V has only zeros, and ln T no lower bound."""
+        """Return bounds on ln T; None while all bits of V are zero, so that ln T has no lower bound."""
         digits = 20 + int(0.302 * (self.depth + self.size.bit_length()))
         least = self._remaining(self.prefix, digits, upper=True)
         most = self._remaining(self.prefix + 1, digits, upper=False)
@@ -71,7 +71,7 @@ class Arrival:
         return low, high
 
     def _remaining(self, end: int, digits: int, upper: bool) -> Fraction | None:
-        """A bound of (1 - V)**(1/m) = exp(-x) at V = end / 2**depth; None at the ends of [0, 1], where it is exact."""
+        """A bound on (1 - V)**(1/m) = exp(-x) at V = end / 2**depth; None at the ends of [0, 1], where it is exact."""
         whole = 1 << self.depth
         if end in (0, whole):
             return None
@@ -88,15 +88,15 @@ class Arrival:
 
 
 def draw_arrival(exponent: Fraction, size: int, source: BitSource) -> Arrival:
-    """The arrival of a run, of which 53 bits are revealed."""
+    """The arrival of a run with 53 bits revealed."""
     return Arrival(exponent, size, source.bits(DEPTH))
 
 
 def earlier(first: Arrival, second: Arrival, source: BitSource) -> tuple[int, Arrival]:
-    """Which of two arrivals comes first (0 or 1), decided exactly, and what is known of it then.
+    """Which of two arrivals comes first (0 or 1), decided exactly, and that arrival with the bits revealed.
 
-    Floats decide unless they are within their error. So the work depends on neither the exponents nor the sizes, but
-    for one comparison in about 2**30.
+    Floats decide unless the bounds overlap. So the work depends on neither the exponents nor the sizes, except
+    in one comparison in about 2**30.
     """
     arrivals = {0: first, 1: second}
     gap = float(min(max(second.exponent - first.exponent, Fraction(-2 * _HUGE)), Fraction(2 * _HUGE)))

@@ -1,8 +1,8 @@
-"""Random bits from the operating system, and the uniform integers and orders that are made of them.
+"""Random bits from the operating system, and uniform integers and random orders drawn from them.
 
-Integers below a bound come by rejection of whole random integers (Lumbroso 2013 surveys the alternatives). A random
-order is that of Fisher & Yates (1938), drawn as it is walked: it remembers only what it has touched. No float takes
-part, so there is nothing to filter.
+Integers below a bound are drawn by rejection of random integers (Lumbroso 2013 surveys the alternatives). A random
+order is that of Fisher & Yates (1938), drawn step by step: it stores only the positions touched so far. No float is
+involved, so there is nothing to filter.
 """
 
 import os
@@ -31,7 +31,7 @@ class BitSource(Protocol):
 class SystemEntropy:
     """The operating system's generator.
 
-    It has no state, no seed and no buffer: a forked or pickled copy has nothing that it could repeat.
+    It has no state, no seed and no buffer, so a forked or pickled copy cannot repeat anything.
     """
 
     def bits(self, count: int) -> int:
@@ -47,7 +47,7 @@ _HALF, _SHIFT = np.uint64(2**32 - 1), np.uint64(32)
 
 
 def index(bound: int, source: BitSource) -> int:
-    """A uniform integer in range(bound). There is always something to choose from, unless scores changed meanwhile."""
+    """A uniform integer in range(bound). The bound is zero only if scores changed in the meantime."""
     if bound < 1:
         raise ScoresChanged
     width = (bound - 1).bit_length()
@@ -58,7 +58,7 @@ def index(bound: int, source: BitSource) -> int:
 
 
 def index_at_once(bound: int, source: BitSource) -> int:
-    """A uniform integer in range(bound) from one random word of 128 bits, whatever the bound is (Lemire 2019).
+    """A uniform integer in range(bound) from one random word of 128 bits, for any bound (Lemire 2019).
 
     The high half of bound * word is uniform if words whose low half is below 2**128 mod bound are refused. That happens
     with probability below bound / 2**128, so the number of words does not depend on the bound.
@@ -120,7 +120,7 @@ def indices(bounds: Integers, source: BitSource) -> Integers:
 
 
 def random_order(count: int, index: Callable[[int], int]) -> Iterator[int]:
-    """The numbers of range(count) in random order; `index` draws a uniform integer below a bound."""
+    """The numbers in range(count) in random order. `index` draws a uniform integer below a bound."""
     moved: dict[int, int] = {}
     for left in range(count, 0, -1):
         slot = index(left)

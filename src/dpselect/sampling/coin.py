@@ -8,7 +8,7 @@ bound leaves no doubt.
 et al. 2017). With a = exp(-near) and b = exp(-further) its probability is a (1 - b) / (1 - a b). Flip a: tails is
 tails. Otherwise flip b: tails is heads. Otherwise start over. A round ends with heads with probability a (1 - b) and
 with tails with probability 1 - a, so the quotient of the two is right, and so is everything. A round starts over with
-probability a b, which is that of the event that is known not to have happened.
+probability a b, the probability of the event that is known not to have occurred.
 """
 
 from fractions import Fraction
@@ -26,16 +26,16 @@ from dpselect.sampling.enclosure import scaled_exp
 # place in every library that NumPy uses (glibc documents 1, NumPy's own vector code less than 4); we allow 256 of
 # them, 2**-44. Together below 2**-43. For x > 64 boundary and true value are both below 2**-92, far inside SLACK.
 MARGIN = 2.0**-42
-# The bits that are known leave a cell of 2**-k for U. Four cells cover it and every rounding of numbers of its size.
+# The known bits leave a cell of width 2**-k for U. Four cells cover it and every rounding of numbers of its size.
 SLACK = 4.0
-# Larger exponents are cut to this: their boundary is inside SLACK anyway, and floats near 2**-1074 are slow.
+# Larger exponents are reduced to this: their boundary is inside SLACK anyway, and floats near 2**-1074 are slow.
 _VANISHED = 100.0
 _FRESH_BITS = 32
 _BITS_PER_STEP = 32
 
 
 class Exponents(Protocol):
-    """Exponents of a batch of coins: floats within a relative 2**-50.9, and the rationals that they stand for."""
+    """Exponents of a batch of coins: floats with a relative error of at most 2**-50.9, and the exact rationals."""
 
     approximate: Floats
 

@@ -1,7 +1,7 @@
-"""All the randomness of a selection in one argument.
+"""All randomness of a selection, as one argument.
 
-A mechanism asks a `Draws` for coins, survivors and indices and knows no bit source; a test hands it a `Draws` over
-scripted bits, or one that walks through every outcome with its exact probability.
+A mechanism gets coins, survivors and indices from a `Draws` and knows no bit source. A test passes a `Draws` over
+scripted bits, or one that enumerates every outcome with its exact probability.
 """
 
 from fractions import Fraction
@@ -22,7 +22,7 @@ from dpselect.sampling.octets import OctetTable
 
 
 class Draws:
-    """Exact draws from one source of bits; by default the operating system's."""
+    """Exact draws from one source of bits, by default the operating system's."""
 
     def __init__(self, source: BitSource | None = None) -> None:
         self.source = SystemEntropy() if source is None else source
@@ -34,14 +34,14 @@ class Draws:
         return heads, undecided, octets[undecided]
 
     def octets_by_lines(self, levels: npt.NDArray[Any], lines: Lines) -> tuple[Flags, npt.NDArray[np.intp], Octets]:
-        """Reveal one octet of every coin, as `first_octets` does, by work that does not depend on the scores."""
+        """Reveal one octet of every coin, like `first_octets`, but with work that does not depend on the scores."""
         octets: Octets = self.source.words(levels.size, 8)
         heads, is_open = lines.decide(levels, octets)
         undecided = np.flatnonzero(is_open)
         return heads, undecided, octets[undecided]
 
     def finish(self, exponents: Exponents, prefixes: Octets | int, depths: Octets | int) -> Flags:
-        """Flip coins to the end whose first `depths` bits are known to be `prefixes`."""
+        """Finish coins whose first `depths` bits are known to be `prefixes`."""
         return coins(exponents, prefixes, depths, self.source)
 
     def survivors(self, count: int, zeros: int) -> Positions:
@@ -49,11 +49,11 @@ class Draws:
         return successes(count, zeros, self.source)
 
     def arrival(self, exponent: Fraction, size: int) -> Arrival:
-        """Return when the first head of a run arrives, as far as it is known."""
+        """Return the arrival of the first head of a run, with its first bits revealed."""
         return draw_arrival(exponent, size, self.source)
 
     def earlier(self, first: Arrival, second: Arrival) -> tuple[int, Arrival]:
-        """Return which of two arrivals comes first, and what is known of it then."""
+        """Return which of two arrivals comes first, and that arrival with the bits revealed."""
         return earlier(first, second, self.source)
 
     def flip(self, exponent: Fraction) -> bool:

@@ -1,6 +1,6 @@
 """Rigorous enclosures of exp and log of rationals, by Python's `decimal`, whose exp and ln are correctly rounded.
 
-These are the slow, exact roads behind every float filter. All of them take a precision and return a bracket of
+They are the slow, exact fallbacks of every float filter. Each takes a precision and returns a bracket of
 Fractions that shrinks to the true value as the precision grows.
 """
 
@@ -23,7 +23,7 @@ def scaled_exp(exponent: Fraction, depth: int) -> int:
 
     exp of a non-zero rational is irrational (Lambert), so the product is never an integer and the loop ends.
     """
-    if exponent < 0:  # or the loop would not end
+    if exponent < 0:  # otherwise the loop would not end
         raise InvalidValue("exponent must be >= 0")
     if exponent == 0:
         return 1 << depth
@@ -41,7 +41,7 @@ def scaled_exp(exponent: Fraction, depth: int) -> int:
 def _exp_bracket(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Bounds of exp(-exponent) with a relative width near 10**-digits."""
     down, up = _context(digits, ROUND_FLOOR), _context(digits, ROUND_CEILING)
-    # `exp` rounds to nearest whatever the context says, so one step outward encloses the value. The sign is changed by
+    # `exp` rounds to nearest in every context, so one step outward encloses the value. The sign is changed by
     # copy_negate because a unary minus would round to the precision of the thread's own context.
     low = down.next_minus(down.exp(_decimal(exponent, up).copy_negate()))
     high = up.next_plus(up.exp(_decimal(exponent, down).copy_negate()))

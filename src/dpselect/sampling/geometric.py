@@ -1,7 +1,7 @@
-"""Positions of the successes of a Bernoulli(2**-zeros) process, by its geometric gaps (inversion; Devroye 1986, X.2).
+"""Positions of the successes of a Bernoulli(2**-zeros) process, by geometric skips (inversion; Devroye 1986, X.2).
 
-The gap G before a success satisfies Pr[G >= g] = a**g with a = 1 - 2**-zeros, so G = floor(ln V / ln a) for a
-uniform V. A float64 filter on 32 bits of V finds the floor almost always; `geometric` decides the rest exactly.
+The skip G before a success satisfies Pr[G >= g] = a**g with a = 1 - 2**-zeros, so G = floor(ln V / ln a) for a
+uniform V. A float64 filter on 32 bits of V nearly always finds the floor; `geometric` decides the rest exactly.
 """
 
 import math
@@ -41,12 +41,12 @@ def _quotient_bracket(zeros: int, prefix: int, depth: int) -> tuple[int, int]:
 
 
 def geometrics(count: int, zeros: int, source: BitSource, margin: float = MARGIN) -> Positions:
-    """Independent numbers of failures before a success of probability 2**-zeros."""
+    """Independent numbers of failures before a success with probability 2**-zeros."""
     words = source.words(count, _WORD_BITS)
     middles = words.astype(np.float64) + 0.5
     quotient = np.log(middles * 2.0**-_WORD_BITS) / math.log1p(-(2.0**-zeros))
     # V lies in [w, w + 1) / 2**32, so ln V is within 1/(w + 0.5) of the middle's for w >= 1; -1/ln a <= 2**zeros. The
-    # word 0 has no lower end; its doubt is 2**(zeros + 1), so that it is never decided here.
+    # word 0 has no lower end; its doubt is 2**(zeros + 1), so it is never decided here.
     doubt = 2.0**zeros / middles + quotient * margin
     low = np.floor(quotient - doubt)
     undecided = np.flatnonzero(low != np.floor(quotient + doubt))

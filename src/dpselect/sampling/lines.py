@@ -7,10 +7,10 @@ b/256 >= p, and open otherwise. In terms of the gap, with
 
 it is heads if gap <= t_(b+1), and not tails if gap <= t_b (always for b = 0). As t_k falls with k, exactly one octet
 leaves a given gap open, and so the coins of n candidates are left open with probability 1/256 each, independently,
-whatever the scores are. Only a gap of zero would be heads under every octet; here the octet 255 leaves it open. This is
-exact for whole gaps. Of floats, a few next to a line are open under two octets, because the line itself is rounded.
+for any scores. Only a gap of zero would be heads under every octet; here the octet 255 leaves it open. This is
+exact for integer gaps. A few floats next to a line are open under two octets, because the line itself is rounded.
 
-`octets` decides the same question faster, by looking at fewer candidates where many are decided.
+`octets` decides the same faster, by looking at fewer candidates once many are decided.
 """
 
 import math
@@ -29,7 +29,7 @@ from dpselect.sampling.octets import OctetTable
 _LARGEST_UINT64 = 2**64 - 1
 _DIGITS = 45
 _LAST = 255
-# The longest table of lines: it must stay in the first-level cache, or how fast it is read would depend on the gaps.
+# The longest table of lines. It must stay in the first-level cache: otherwise its speed would depend on the gaps.
 _LONGEST_TABLE = 2**14
 
 
@@ -39,16 +39,16 @@ class Lines(Protocol):
     def decide(self, levels: Array, octets: Octets) -> tuple[Flags, Flags]:
         """Return which coins are surely heads and which are open, from what these lines compare: gaps or scores.
 
-        Whole gaps may be overwritten.
+        Integer gaps may be overwritten.
         """
         ...
 
 
 class GapTable:
-    """Whole gaps: the octet that leaves a gap open, by one look-up. Beyond the table it is zero."""
+    """Lines for integer gaps: one look-up finds the octet that leaves a gap open. Beyond the table it is zero."""
 
     def __init__(self, whole: npt.NDArray[np.uint64]) -> None:
-        """Make the table from floor(t_k): its entry is the number of k < 256 with gap <= t_k."""
+        """Build the table from floor(t_k): its entry is the number of k < 256 with gap <= t_k."""
         rising = whole[-2::-1]
         gaps = np.arange(int(rising[-1]) + 2, dtype=np.uint64)
         self._lines: Octets = (rising.size - np.searchsorted(rising, gaps)).astype(np.uint8)
@@ -80,7 +80,7 @@ class GapBounds:
 
 
 class LeastScores:
-    """Floats, which are compared as they are, because gaps are rounded. Secret, as it follows from the best score.
+    """Lines for float scores, which are compared directly, because gaps are rounded. Secret: depends on the best.
 
     `heads[b]` is a score from which on a coin is surely heads under the octet b, and `possible[b]` one below which it
     is surely tails. Nearly always `heads[b]` is `possible[b + 1]`, the least float with gap <= t_(b+1).
@@ -127,12 +127,12 @@ class Distances:
         With t = high + low + d, |d| <= 2**-105 t, two exact sums (Knuth's) and one rounded difference u give
         best - t = s + e + d' with |e| <= ulp(s)/2 and |d'| <= 2**-53 |u| + 2**-104 t. Where |e| is larger than that
         bound, its sign says whether s or the float after it is the least. Elsewhere the lines are drawn apart: s minus
-        and plus what is in doubt, one float further. Scores between them are left open under two octets, and settled
-        exactly like every open coin. That happens where best - t_k cancels, or its low bits vanish by chance; what is
-        done is the same.
+        and plus the doubt, one float further. Scores between them are left open under two octets, and settled
+        exactly like every open coin. That happens where best - t_k cancels, or its low bits vanish by chance; the
+        work is the same.
         """
         high, low = self._doubles
-        with np.errstate(all="ignore"):  # a warning at the ends of the floats would reveal the best score
+        with np.errstate(all="ignore"):  # a warning on overflow or underflow would reveal the best score
             first, residue = _exact_sum(np.float64(best), -high)
             rest = residue - low
             nearest, error = _exact_sum(first, rest)

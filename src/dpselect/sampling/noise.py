@@ -1,4 +1,4 @@
-"""Laplace and exponential noise, revealed bit by bit: only as much of it as a comparison needs.
+"""Laplace and exponential noise, revealed bit by bit, only as far as a comparison needs.
 
 The size of the noise is E = -ln V for a uniform V, so that after k bits of V, with value v,
 
@@ -6,7 +6,7 @@ The size of the noise is E = -ln V for a uniform V, so that after k bits of V, w
 
 Laplace noise is E with a fair sign; exponential noise is E. A first word of 16 bits (the sign, and 15 bits of V)
 bounds the noise from above for every candidate at once; 32 bits more, in float64 with an error bound, and then exact
-arithmetic go to the few contenders that are left.
+arithmetic decide among the few contenders that are left.
 """
 
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ _FIRST_BITS = 15
 _SIZE_MASK = np.uint16(2**_FIRST_BITS - 1)
 _FRESH_BITS = 32
 _BITS_PER_STEP = 64
-# Where v >= 1 the two bounds of E differ by ln((v + 1) / v) <= ln 2.
+# For v >= 1, the two bounds on E differ by ln((v + 1) / v) <= ln 2.
 WIDTH = 0.6931471805599454
-# Bounds of E from NumPy's log, which we trust to 256 units in the last place (2**-44 relative; libraries need a few):
+# Bounds on E from NumPy's log, assumed accurate to 256 units in the last place (2**-44 relative; libraries need a few):
 # E <= 33, so the absolute error is below 2**-38.
 MARGIN = 2.0**-36
-# Exponents of this size may stand for larger ones that overflowed: they are lower bounds only.
+# Exponents of this size may represent larger ones that overflowed: they are only lower bounds.
 HUGE = 2.0**100
 
 
@@ -53,7 +53,7 @@ def draw_first_words(count: int, signed: bool, source: BitSource) -> FirstWords:
 
 
 def is_unbounded(words: FirstWords) -> Flags:
-    """Which words say too little: V has only zeros so far."""
+    """Which words give no bound: all bits of V are zero so far."""
     unbounded: Flags = (words & _SIZE_MASK) == 0
     return unbounded
 
@@ -76,7 +76,7 @@ def float_bounds(words: FirstWords, exponents: Floats, source: BitSource) -> tup
 
 @dataclass(frozen=True, repr=False)
 class Contender:
-    """A candidate still in the contest: its exponent, and what is known of its noise."""
+    """A candidate that can still win: its exponent, and what is known about its noise."""
 
     exponent: Fraction
     is_positive: bool
@@ -84,7 +84,7 @@ class Contender:
     depth: int = _FIRST_BITS + _FRESH_BITS
 
     def bracket(self) -> tuple[Fraction | None, Fraction | None]:
-        """Return bounds of noise - exponent; None where V has only zeros so far, and E no upper bound."""
+        """Return bounds on noise - exponent; None while all bits of V are zero, so that E has no upper bound."""
         digits = 20 + int(0.302 * self.depth)
         least = log_bracket(Fraction(1 << self.depth, self.prefix + 1), digits)[0]
         most = log_bracket(Fraction(1 << self.depth, self.prefix), digits)[1] if self.prefix else None

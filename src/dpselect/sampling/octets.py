@@ -1,4 +1,4 @@
-"""The first eight bits of many coins at once: one table look-up and one comparison a candidate.
+"""The first eight bits of many coins at once: one table look-up and one comparison per candidate.
 
 A coin with exponent rate * gap whose U starts with the octet b is heads if even the largest such U is below
 exp(-rate * gap), and tails if even the smallest is not. In terms of the gap: heads if gap <= near[b], tails if
@@ -26,7 +26,7 @@ _LARGEST_UINT64 = 2.0**64
 
 @dataclass(frozen=True)
 class OctetTable:
-    """Gaps that each octet decides; of the type of the gaps, float64 or uint64."""
+    """The gaps that each octet decides, in the type of the gaps: float64 or uint64."""
 
     near: npt.NDArray[Any]
     far: npt.NDArray[Any]
@@ -35,7 +35,7 @@ class OctetTable:
         """Return which coins are surely heads, and the positions of those that are not decided."""
         heads: Flags = gaps <= self.near.take(octets)
         rest = (~heads).nonzero()[0]
-        if rest.size * 4 < heads.size:  # look up only what is left, where that is little
+        if rest.size * 4 < heads.size:  # look up only the rest if it is small
             return heads, rest[gaps[rest] <= self.far.take(octets[rest])]
         return heads, ((gaps <= self.far.take(octets)) & ~heads).nonzero()[0]
 

@@ -1,17 +1,17 @@
 """Papernot & Steinke (2022), Definition 1: the number of runs of private tuning, drawn exactly.
 
 All draws are made of coins with rational probabilities: a uniform integer below the denominator, compared with the
-numerator. No float and no logarithm takes part, so there is nothing to filter.
+numerator. A coin compares a uniform integer below the denominator with the numerator. No float is involved.
 
 The negative binomial distribution without its zero. With shape h >= 0 and probability of stopping g the number K >= 1
 has probabilities proportional to
 
     (1 - g)**k * product over l = 1..k-1 of (l + h) / (l + 1);
 
-h = 1 is the geometric distribution, h = 0 the logarithmic one. The sum of these is irrational, their ratios are not, so
+h = 1 is the geometric distribution, h = 0 the logarithmic one. Their sum is irrational but their ratios are not, so
 rejection needs rational coins only. With m the smallest integer that is not below h, and at least one, the failures
 before the m-th success have probabilities proportional to the same with m in place of h: they are proposed, and kept
-with probability product (l + h) / (l + m). Coin by coin, so that a proposal that falls costs little: about 1/g coins
+with probability product (l + h) / (l + m), coin by coin, so that a rejected proposal costs little: about 1/g coins
 for the logarithmic distribution, a few for each success and failure of the others.
 
 The Poisson distribution with a rational mean, by rejection (Devroye 1986, II.3). With a mean a <= 1/2 the probabilities
@@ -32,7 +32,7 @@ def rational_coin(probability: Fraction, draws: Draws) -> bool:
 
 
 def truncated_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) -> int:
-    """A number of at least one."""
+    """Draw a number of at least one."""
     while True:
         proposed = proposed_negative_binomial(shape, stop, draws)
         if proposed:
@@ -40,7 +40,7 @@ def truncated_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) -
 
 
 def proposed_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) -> int:
-    """A number that was proposed and kept, or zero."""
+    """A proposed number if it was kept, otherwise zero."""
     successes, wanted = 0, max(1, math.ceil(shape))
     failures = 0
     while successes < wanted:
@@ -54,7 +54,7 @@ def proposed_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) ->
 
 
 def poisson(mean: Fraction, draws: Draws) -> int:
-    """A number of at least zero."""
+    """Draw a number of at least zero."""
     parts = math.ceil(2 * mean)
     return sum(_small_poisson(mean / parts, draws) for _ in range(parts))
 

@@ -1,7 +1,7 @@
-"""Small Arrow batches gathered into larger ones: DuckDB and Spark send thousands of rows at a time.
+"""Combine small Arrow batches into larger ones: DuckDB and Spark send only thousands of rows at a time.
 
-Seeing a block of candidates has a fixed price, that of some hundred thousand candidates. Arrow data cannot change, so
-batches can wait for each other without a copy. Other blocks pass through as they come: their owner may reuse them.
+Every block has a fixed cost, about that of a hundred thousand candidates. Arrow data cannot change, so
+batches can be collected without a copy. Other blocks pass through at once: their owner may reuse them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ ROWS = 1 << 19
 
 
 def stream_of(batches: Any) -> Iterator[Any]:
-    """The blocks of a stream. One table is a stream too: of its batches if it is of Arrow, or of itself."""
+    """The blocks of a stream. A single table is a stream, too: of its batches if it is Arrow, or of itself."""
     if hasattr(batches, "to_batches"):
         batches = batches.to_batches()
     elif hasattr(batches, "columns") and hasattr(batches, "shape"):

@@ -1,8 +1,8 @@
-"""Labels of candidates: one of a block is read when it is drawn, and nothing but that label depends on what was drawn.
+"""Labels of candidates. Only the drawn label is read, and nothing else may depend on which one it was.
 
-So the labels of a block are checked before anything is drawn, and reading one never fails: a moment that Python's
-datetime cannot hold exactly is given as NumPy's. Whether a row of Arrow can hold the labels is decided for the whole
-block too, by the types of its labels; a type that is not known to fit does not.
+So the labels of a block are checked before anything is drawn, and reading one never fails: a timestamp that Python's
+datetime cannot hold exactly is returned as NumPy's. Whether an Arrow row can hold the labels is decided for the whole
+block, too, by the types of its labels; an unknown type does not fit.
 """
 
 import datetime
@@ -17,7 +17,7 @@ import numpy as np
 
 from dpselect.errors import InvalidType, InvalidValue
 
-# These types and no subclasses, which would not come back as they were.
+# These exact types: a subclass would not come back as the same type.
 WRITABLE = frozenset(
     {type(None), str, bool, int, float, Fraction, Decimal, datetime.datetime, datetime.date, bytes}
     | {np.datetime64, np.timedelta64}
@@ -26,31 +26,31 @@ _ARROW_WRITABLE = (
     *("null", "boolean", "integer", "floating", "decimal", "date", "timestamp", "string", "large_string"),
     *("string_view", "binary", "large_binary", "binary_view", "fixed_size_binary"),
 )
-_NOT_ARROW = ("Object", "Int128", "UInt128")  # types of polars that Arrow does not have
-_KINDS = "give a list, NumPy array of one dimension, pandas or polars Series or Arrow array, a label for each candidate"
+_NOT_ARROW = ("Object", "Int128", "UInt128")  # polars types that Arrow lacks
+_KINDS = "give a list, NumPy array of one dimension, pandas or polars Series or Arrow array, one label per candidate"
 
 
 class Unlabelled(Enum):
-    """What stands for the label of a candidate that has none. A label may be None, and this survives a pickle."""
+    """The label of a candidate without a label. It is not None, which may be a label, and it survives pickling."""
 
     POSITION = "position"
 
 
 @dataclass(frozen=True, repr=False)
 class Labels:
-    """The labels of a block: `at` reads one by position, `writable` says whether a row of Arrow can hold them all."""
+    """The labels of a block: `at` reads one by position, `writable` says whether an Arrow row can hold them all."""
 
     at: Callable[[int], Any]
     writable: bool
 
 
 def labels_of(labels: Any, size: int) -> Labels:
-    """The labels of a block of this many candidates; without labels, each has its position."""
+    """The labels of a block of this many candidates. Without labels, each candidate is labelled with its position."""
     if labels is None:
         return Labels(lambda _: Unlabelled.POSITION, writable=True)
     read = _labels(labels)
     if len(labels) != size:
-        raise InvalidValue("labels must be as many as scores: give one label for each candidate")
+        raise InvalidValue("labels must be as long as scores: give one label for each candidate")
     return read
 
 
@@ -73,19 +73,19 @@ def _labels(labels: Any) -> Labels:
 
 
 def _is(labels: Any, package: str, name: str) -> bool:
-    """Whether it is an instance of a class of a package that need not be installed."""
+    """Whether an object is an instance of a class from a package that may not be installed."""
     return any(c.__name__ == name and c.__module__.partition(".")[0] == package for c in type(labels).__mro__)
 
 
 def _python(label: Any) -> Any:
-    """A label that outlives its block: NumPy's scalars as Python's, but moments as they are, which may be finer."""
+    """A label that outlives its block. NumPy scalars become Python's, except timestamps, which may be finer."""
     if isinstance(label, np.generic) and not isinstance(label, (np.datetime64, np.timedelta64)):
         return label.item()
     return None if _is_missing(type(label)) else label
 
 
 def _is_missing(type_: type) -> bool:
-    """Whether it is the type of pandas' NA, which is None as a label."""
+    """Whether this is the type of pandas' NA, which becomes None as a label."""
     return type_.__name__ == "NAType"
 
 
@@ -97,7 +97,7 @@ def _all_writable(labels: Any) -> bool:
 
 
 def _dtype_writable(dtype: np.dtype[Any]) -> bool:
-    """Whether all scalars of a type are; a float wider than Python's has no Python value."""
+    """Whether all scalars of a type are writable. A float wider than Python's has no Python value."""
     return dtype.kind in "biuSUmM" or (dtype.kind == "f" and dtype.itemsize <= 8)
 
 
@@ -112,7 +112,7 @@ def _from_array(labels: Any) -> Labels:
 
 
 def _pandas_writable(labels: Any) -> bool:
-    """By type; a Timestamp is not, as its time zone and unit would be lost."""
+    """Whether these types are writable. A Timestamp is not: its time zone and unit would be lost."""
     dtype = labels.dtype
     if str(dtype) == "category":
         return _pandas_writable(dtype.categories)
@@ -128,12 +128,12 @@ def _arrow_writable(type_: Any) -> bool:
     if pa.types.is_dictionary(type_):
         return _arrow_writable(type_.value_type)
     if pa.types.is_timestamp(type_) and type_.unit == "ns" and type_.tz is not None:
-        return False  # a Timestamp of pandas
+        return False  # a pandas Timestamp
     return any(getattr(pa.types, f"is_{name}")(type_) for name in _ARROW_WRITABLE)
 
 
 def _from_arrow(scalar: Any) -> Any:
-    """One value, exactly: NumPy's moment where Python has none, and the bytes of a text that is not UTF-8."""
+    """The exact value: a NumPy timestamp if Python's cannot hold it, and the raw bytes of a text that is not UTF-8."""
     import pyarrow as pa  # noqa: PLC0415
 
     if not scalar.is_valid:
@@ -144,7 +144,7 @@ def _from_arrow(scalar: Any) -> Any:
         return _moment(scalar)
     try:
         return _python(scalar.as_py())
-    except Exception:  # which would reveal what was drawn
+    except Exception:  # an error would reveal what was drawn
         if pa.types.is_temporal(scalar.type):
             return _moment(scalar)
         return scalar.as_buffer().to_pybytes() if hasattr(scalar, "as_buffer") else scalar

@@ -1,7 +1,7 @@
-"""Summaries as Arrow record batches of one row, exact to the last bit, and back.
+"""Write summaries as Arrow record batches of one row, exactly, and read them back.
 
-All columns are text: Arrow has no integers of any size. Integers are written in base sixteen, which takes linear time
-and has no limit of digits. The schema is the same for every summary, so that batches of many stack into one table.
+All columns are text: Arrow has no unbounded integers. Integers are written in hexadecimal, which takes linear time
+and has no limit on digits. The schema is the same for every summary, so many batches can be stacked into one table.
 The row holds the secrets of the summary: treat it like the data.
 """
 
@@ -33,7 +33,7 @@ Cells = dict[str, str | None]
 
 def _integer(text: str) -> int:
     number = int(text, 16)
-    if f"{number:x}" != text:  # int also reads 1_0, and digits of other scripts
+    if f"{number:x}" != text:  # int also accepts 1_0 and digits of other scripts
         raise ValueError
     return number
 
@@ -48,7 +48,7 @@ def _fraction(text: str) -> Fraction:
 
 
 def _number(text: str) -> Fraction:
-    """A parameter or a score, which is not too long for arithmetic."""
+    """A parameter or a score of limited length."""
     if len(text) > LONGEST:
         raise ValueError
     return _fraction(text)
@@ -59,7 +59,7 @@ def _flag(text: str) -> bool:
 
 
 def _counted(moment: Any) -> str:
-    """A moment or duration of NumPy: its type with the unit, and how many units."""
+    """A NumPy datetime or timedelta: its type with the unit, and the number of units."""
     return f"{moment.dtype.name} {int(moment.view(np.int64)):x}"
 
 
@@ -68,9 +68,9 @@ def _moment(text: str) -> Any:
     return np.array([_integer(count)], np.int64).view(name)[0]
 
 
-# How labels are written and read, by their type and no subclass of it: the types of `labels.WRITABLE`.
+# How labels are written and read, by exact type: the types of `labels.WRITABLE`.
 _LABELS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
-    **dict.fromkeys((type(None), str, bool, bytes), (ascii, literal_eval)),  # ascii escapes what UTF-8 cannot hold
+    **dict.fromkeys((type(None), str, bool, bytes), (ascii, literal_eval)),  # ascii escapes what UTF-8 cannot encode
     int: (lambda label: f"{label:x}", _integer),
     float: (float.hex, float.fromhex),
     Fraction: (_quotient, _fraction),
@@ -89,7 +89,7 @@ _PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
 
 
 def cells_of(summary: Summary) -> Cells:
-    """The cells of the row of a summary."""
+    """The cells of a summary's row."""
     mechanism, part = summary.mechanism, summary._part
     stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments()}
     public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
@@ -104,13 +104,13 @@ def cells_of(summary: Summary) -> Cells:
 
 
 def summary_of(cells: Cells) -> Summary:
-    """The summary whose cells these are."""
+    """The summary with these cells."""
     try:
         stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
         return Summary(MECHANISMS["permute-and-flip"](**stated), None if cells["exponent"] is None else _part(cells))
-    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError):  # which may quote a cell
+    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError):  # may quote a cell
         pass
-    raise InvalidValue("the row is not of a summary: give what Summary.to_arrow made")
+    raise InvalidValue("the row is not a summary: give a batch from Summary.to_arrow")
 
 
 def to_arrow(summary: Summary) -> "pa.RecordBatch":
@@ -126,7 +126,7 @@ def from_arrow(batch: Any) -> Summary:
     if not hasattr(batch, "to_pylist"):
         raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
     if batch.num_rows != 1:
-        raise InvalidValue("batch must have one row, as Summary.to_arrow makes it: slice it, and merge the summaries")
+        raise InvalidValue("batch must have one row, like that of Summary.to_arrow: slice it, and merge the summaries")
     return summary_of(batch.to_pylist()[0])
 
 
@@ -142,10 +142,10 @@ def _part(cells: Cells) -> Part:
 
 
 def _written(part: Part) -> tuple[str | None, str | None]:
-    """The kind and the text of the label. Refused for all labels or none, so that it reveals nothing of the head."""
+    """The kind and the text of the label. Refused for all labels or none: an error reveals nothing about the head."""
     if not part.writable:
         raise InvalidType(
-            "labels must be text, numbers, dates or bytes, all of them, to be written to Arrow:"
+            "all labels must be text, numbers, dates or bytes to be written to Arrow:"
             " give such labels (dates of pandas as a NumPy array), or pickle the summary"
         )
     if part.label is Unlabelled.POSITION:
@@ -154,7 +154,7 @@ def _written(part: Part) -> tuple[str | None, str | None]:
 
 
 def _read(kind: str | None, text: str) -> Any:
-    """The label of this kind, which is written as this text and no other of its kind is."""
+    """The label of this kind with this text; refused unless it is written as exactly this text."""
     if kind is None:
         return Unlabelled.POSITION
     write, read = _LABELS[_TYPE[kind]]

@@ -1,4 +1,4 @@
-"""Private questions to tables: mode, top-k, median and quantiles, of all or of each public group."""
+"""Private questions about tables: mode, top-k, median and quantiles, for all people or for each public group."""
 
 from dpselect.release import Answer
 from dpselect.tables.schema import Column

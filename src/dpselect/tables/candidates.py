@@ -1,10 +1,10 @@
 """Public candidates and groups: lists of values, and the grid lower, lower + step, ..., upper of a quantile.
 
-Neither may come from the data: a value that only one person has would reveal them by being listed. A candidate that
-nobody has is welcome; it has score zero, and can win.
+Neither may come from the data: listing a value that only one person has would reveal them. A candidate that
+nobody has is fine: it has score zero, and it can win.
 
-A candidate of a grid is a whole number of units: of 1 for whole numbers, of 10**-digits for decimals and floats, of
-days for dates and of microseconds for timestamps. A float candidate is the float nearest to its decimal value, so that
+A candidate of a grid is a whole number of units: 1 for whole numbers, 10**-digits for decimals and floats,
+days for dates, and microseconds for timestamps. A float candidate is the float nearest to its decimal value, so
 0.1 means one tenth here, and the candidate 0.3 is the float that a user writes as 0.3.
 """
 
@@ -59,12 +59,12 @@ def digits_after_point(number: Decimal) -> int:
 
 _LARGEST = 10**LARGEST_EXPONENT
 _SHOWN_CHARACTERS = 60
-_WHY = "it must be public: a list taken from the data leaks who is in it"
+_WHY = "it must be public: a list taken from the data reveals who is in the data"
 
 
 @dataclass(frozen=True)
 class Values:
-    """Different values of one kind, in the order in which they were given."""
+    """Distinct values of one kind, in the given order."""
 
     kind: Kind
     items: tuple[Any, ...] = field(repr=False)
@@ -74,12 +74,12 @@ class Values:
 
     @property
     def sha256(self) -> str:
-        """Return a digest of the list, by which a ledger knows it again."""
+        """Return a digest that identifies the list in a ledger."""
         return hashlib.sha256(repr(self.items).encode()).hexdigest()
 
 
 def public_values(values: Any, column: Column, name: str = "candidates") -> Values:
-    """The list of candidates or groups, checked against the kind of its column; messages call it by `name`."""
+    """The list of candidates or groups, checked against the kind of its column. Messages use `name`."""
     items = _items(values, name)
     if not items:
         raise InvalidValue(f"{name} must have at least one value: list what may be answered; {_WHY}")
@@ -99,7 +99,7 @@ def public_values(values: Any, column: Column, name: str = "candidates") -> Valu
         given = Kind.FLOAT
     if len(set(items)) != len(items):
         twice = next(item for item, times in Counter(items).items() if times > 1)
-        raise InvalidValue(f"{name} must be different values, and {_shown(twice)} is there twice: drop the duplicates")
+        raise InvalidValue(f"{name} must be different values, but {_shown(twice)} occurs twice: drop the duplicates")
     return Values(given, tuple(items))
 
 
@@ -121,7 +121,7 @@ def _items(values: Any, name: str) -> list[Any]:
 
 
 def _kinds(items: list[Any], name: str) -> set[Kind]:
-    """The kinds of the items: one look at each type, except where items of one type can differ."""
+    """The kinds of the items. Each type is checked once, unless items of one type can differ in kind."""
     kinds = set()
     for example in {type(item): item for item in items}.values():
         kind = kind_of_value(example)
@@ -134,12 +134,12 @@ def _kinds(items: list[Any], name: str) -> set[Kind]:
     if kinds & {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL}:
         _check_numbers(items, name)
     if Kind.TEXT in kinds and not is_unicode("".join(item for item in items if isinstance(item, str))):
-        raise InvalidValue(f"{name} must be text that UTF-8 can write: drop the surrogates")
+        raise InvalidValue(f"{name} must be text that can be encoded as UTF-8: drop the lone surrogates")
     return kinds
 
 
 def _check_numbers(items: list[Any], name: str) -> None:
-    """Refuse what is not finite, or too long to be written."""
+    """Refuse numbers that are not finite or have too many digits."""
     for item in items:
         finite, short = True, True
         if isinstance(item, Decimal):
@@ -155,7 +155,7 @@ def _check_numbers(items: list[Any], name: str) -> None:
 
 
 def _exact_float(item: Any, name: str) -> float:
-    """The float that is this number; a column of floats can hold no other."""
+    """The float equal to this number. A column of floats cannot hold any other number."""
     nearest = item if isinstance(item, float) else float_near(rational(item))
     if nearest != item:
         raise InvalidValue(
@@ -165,13 +165,13 @@ def _exact_float(item: Any, name: str) -> float:
 
 
 _EPOCH_DAY = datetime.date(1970, 1, 1)
-_EPOCH = datetime.datetime(1970, 1, 1)  # of columns without time zone
+_EPOCH = datetime.datetime(1970, 1, 1)  # for columns without a time zone
 _EPOCH_ZONED = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 _LARGEST_SIZE = 2**64
 _LARGEST_UNIT = 2**64 - 1
-# Below this the index of a float can be found in floats, and different candidates are different floats; see `sql`.
+# Below this, the index of a float can be computed in floats, and candidates are distinct floats: see `expressions`.
 _LARGEST_FLOAT_UNIT = 2**48
 _MOST_DIGITS = 15
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
@@ -199,7 +199,7 @@ class Grid:
 
 _VALUES: dict[Kind, Callable[[int, int], Any]] = {
     Kind.INTEGER: lambda units, _: units,
-    Kind.DECIMAL: lambda units, digits: Decimal(f"{units}e-{digits}"),  # from text, so that no context rounds it
+    Kind.DECIMAL: lambda units, digits: Decimal(f"{units}e-{digits}"),  # from text, so no decimal context rounds it
     Kind.FLOAT: lambda units, digits: units / 10**digits,
     Kind.DATE: lambda units, _: _EPOCH_DAY + datetime.timedelta(days=units),
     Kind.TIMESTAMP: lambda units, _: _EPOCH + units * _MICROSECOND,
@@ -208,12 +208,12 @@ _VALUES: dict[Kind, Callable[[int, int], Any]] = {
 
 
 def public_grid(lower: Any, upper: Any, step: Any, column: Column) -> Grid:
-    """The grid of a column."""
+    """The grid of candidates for a column."""
     kind = column.kind
     given = {kind_of_value(bound) for bound in (lower, upper)}
     if kind is Kind.TEXT and not column.untyped:
         raise InvalidType(
-            f"column {column.name!r} holds text, which has no quantiles: ask for a column of numbers or dates"
+            f"column {column.name!r} holds text, which has no quantiles: use a column of numbers or dates"
         )
     if None in given or given & {Kind.BOOLEAN, Kind.TEXT}:
         raise InvalidType("lower and upper must be numbers, dates or timestamps: give the public range of the column")
@@ -232,7 +232,7 @@ def public_grid(lower: Any, upper: Any, step: Any, column: Column) -> Grid:
 
 def _checked(grid: Grid) -> Grid:
     if grid.step <= 0:
-        raise InvalidValue("step must be > 0: give the distance between two candidates")
+        raise InvalidValue("step must be > 0: give the step between two candidates")
     if grid.last < grid.first:
         raise InvalidValue("lower must be <= upper: give the public range of the column")
     if grid.size > _LARGEST_SIZE:
@@ -244,7 +244,7 @@ def _checked(grid: Grid) -> Grid:
 
 
 def _kind_of_numbers(numbers: tuple[Any, ...]) -> Kind:
-    """What comes out of a column of text: floats if any number is one, else decimals, else whole numbers."""
+    """The kind of answers from a column of text: floats if any number is a float, then decimals, then whole numbers."""
     kinds = {kind_of_value(number) for number in numbers}
     return next((kind for kind in (Kind.FLOAT, Kind.DECIMAL) if kind in kinds), Kind.INTEGER)
 
@@ -263,10 +263,10 @@ def _grid_of_numbers(lower: Any, upper: Any, step: Any, *, kind: Kind, digits: i
 
 
 def _decimal(value: Any, name: str) -> Decimal:
-    """The number as it is written; a float by the shortest text that gives it."""
+    """The exact number that was written. For a float, the shortest text that reads back as that float."""
     if kind_of_value(value) not in _NUMBERS:
         raise InvalidType(f"{name} must be a number, got {type(value).__name__}")
-    if isinstance(value, Integral):  # a long one would take long to convert
+    if isinstance(value, Integral):  # converting a very long integer would be slow
         decimal = Decimal(int(value)) if abs(int(value)) < 10**41 else Decimal("inf")
     else:
         decimal = Decimal(str(value))
@@ -296,10 +296,10 @@ def _grid_of_times(lower: Any, upper: Any, step: Any, *, kind: Kind) -> Grid:
 def _days(step: Any) -> int:
     if isinstance(step, datetime.timedelta):
         if step % datetime.timedelta(days=1):
-            raise InvalidValue("step must be whole days for a column of dates: give for instance 7")
+            raise InvalidValue("step must be whole days for a column of dates: give for example 7")
         return step.days
     if kind_of_value(step) is not Kind.INTEGER:
-        raise InvalidType("step must be a number of days for a column of dates: give for instance 7")
+        raise InvalidType("step must be a number of days for a column of dates: give for example 7")
     return int(step)
 
 
@@ -307,7 +307,7 @@ def _microseconds(step: Any) -> int:
     if isinstance(step, datetime.timedelta):
         return step // _MICROSECOND
     if kind_of_value(step) not in _NUMBERS:
-        raise InvalidType("step must be seconds or a timedelta for a column of timestamps: give for instance 60")
+        raise InvalidType("step must be seconds or a timedelta for a column of timestamps: give for example 60")
     microseconds = Fraction(_decimal(step, "step")) * 1_000_000
     if microseconds.denominator != 1:
         raise InvalidValue("step must be whole microseconds for a column of timestamps: give fewer digits")

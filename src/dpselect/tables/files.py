@@ -1,6 +1,6 @@
-"""The files that a path, a folder or a pattern names: each once, all of one format, with the columns of their folders.
+"""Find the files that a path, a folder or a pattern names: each once, all of one format, with columns from folders.
 
-A file that is listed under two names would count twice, and each of its rows would have twice its weight. So files are
+A file listed under two names would count twice, and each of its rows would have twice its weight. So files are
 compared by device and inode, which links share, and by name: two files in one folder whose names differ only in the
 ending may be a table and its compressed copy. Contents are never compared: an error would then depend on the rows.
 
@@ -31,7 +31,7 @@ _Identity = tuple[int, int] | str
 
 
 class Format(Enum):
-    """How the rows are written."""
+    """The format of a file."""
 
     CSV = "CSV"
     PARQUET = "Parquet"
@@ -39,29 +39,29 @@ class Format(Enum):
 
 @dataclass(frozen=True)
 class Listing:
-    """Files of one format, and for each of them the values of the keys of its folders. Keys are public."""
+    """Files of one format, each with the values from the names of its folders. Keys are public, values are private."""
 
     format: Format
     paths: tuple[Path, ...] = field(repr=False)
     keys: tuple[str, ...] = ()
     values: tuple[tuple[str | None, ...], ...] = field(default=(), repr=False)
-    public_paths: tuple[str, ...] = ()  # without the folders that are columns
+    public_paths: tuple[str, ...] = ()  # without the folders that became columns
 
     def folder_columns(self, names: Iterable[str]) -> dict[str, list[str | None]]:
-        """Return the value of every file for each key; a column that the files have themselves (`names`) counts."""
+        """Return the value of each file for every key, except for keys that are columns of the files (`names`)."""
         own = {name.lower() for name in names}
         columns = dict(zip(self.keys, zip(*self.values, strict=True), strict=True))
         return {key: list(values) for key, values in columns.items() if key.lower() not in own}
 
 
 def shown(path: Path) -> str:
-    """A path as messages show it: what follows `key=` in the name of a folder is private."""
+    """A path for messages, without what follows `key=` in the name of a folder, which is private."""
     parts = [f"{key}=..." if equals else key for key, equals, _ in (part.partition("=") for part in path.parts)]
     return str(Path(*parts)).encode("utf-8", "backslashreplace").decode()
 
 
 def files_of(source: str) -> Listing:
-    """The files that are meant, all of one format."""
+    """The files that the source names, all of one format."""
     top, found = _found(source)
     paths = _once([path for path in found if _is_nameable(path, top)], top)
     if not paths:
@@ -73,23 +73,23 @@ def files_of(source: str) -> Listing:
     keys = _common_keys(paths, top)
     values = tuple(tuple(_value(written) for _, written in _columns(path, top)) for path in paths)
     public = tuple(str(top.absolute().joinpath(*_public_parts(path, top))) for path in paths)
-    # Absolute, because DuckDB takes a leading ~ or file: for something else than a name.
+    # Absolute, because DuckDB gives a leading ~ or file: a special meaning.
     return Listing(formats.pop(), tuple(path.absolute() for path in paths), keys, values, public)
 
 
 def check_once(paths: Sequence[Path]) -> None:
-    """Refuse files of which two have become one since they were listed."""
+    """Refuse the files if two of them have become the same file since they were listed."""
     if len({_identity(path) for path in paths}) < len(paths):
-        raise InvalidValue("source has changed since it was opened, and names one file twice: open it again")
+        raise InvalidValue("source has changed since it was opened and now names one file twice: open it again")
 
 
 def _found(source: str) -> tuple[Path, list[Path]]:
-    """The folder below which folders can be columns, and the files by all names that they have there."""
+    """The folder below which folder names can be columns, and all names of the files in it."""
     path = Path(source)
     if os.path.isfile(path):
         return path.parent, [path]
     if os.path.isdir(path):
-        # Files whose name starts with a dot or an underscore are what tools leave beside the data.
+        # Tools leave files whose names start with a dot or an underscore beside the data.
         entries = (entry for folder in _tree(path, (".", "_")) for entry in _entries(folder, (".", "_")))
         found = [entry for entry in entries if entry.name.lower().endswith(_ENDINGS) and os.path.isfile(entry)]
         if not found:
@@ -104,7 +104,7 @@ def _found(source: str) -> tuple[Path, list[Path]]:
 
 
 def _matching(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """What matches these parts of a pattern below a folder, as `glob` has it; but `**` enters each folder only once."""
+    """The matches of a pattern below a folder, as with `glob`, except that `**` enters each folder only once."""
     if not parts:
         yield folder
         return
@@ -121,7 +121,7 @@ def _matching(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def _tree(top: Path, hidden: tuple[str, ...], *, through_links: bool = False) -> Iterator[Path]:
-    """A folder and all folders below it, each once; first those that are reached without a link."""
+    """A folder and all folders below it, each once; those reached without a link come first."""
     seen: set[_Identity] = set()
     plain, linked = [top], list[Path]()
     while plain or linked:
@@ -137,7 +137,7 @@ def _tree(top: Path, hidden: tuple[str, ...], *, through_links: bool = False) ->
 
 
 def _entries(folder: Path, hidden: tuple[str, ...]) -> list[Path]:
-    """What is in a folder, except names that start with one of these marks; nothing if it cannot be read."""
+    """The content of a folder, except names that start with one of these marks; empty if it cannot be read."""
     try:
         return [folder / name for name in os.listdir(folder) if not name.startswith(hidden)]
     except OSError:
@@ -145,7 +145,7 @@ def _entries(folder: Path, hidden: tuple[str, ...]) -> list[Path]:
 
 
 def _identity(path: Path) -> _Identity:
-    """What all names of a file or folder have in common; some file systems of Windows have no inodes."""
+    """An identifier that all names of a file or folder share. Some Windows file systems have no inodes."""
     try:
         found = path.stat()
     except OSError:
@@ -154,7 +154,7 @@ def _identity(path: Path) -> _Identity:
 
 
 def _once(paths: Sequence[Path], top: Path) -> list[Path]:
-    """Each file under one of its names: one without links if there is any, and then the first."""
+    """One name for each file: a name without links if there is one, otherwise the first."""
     named: dict[_Identity, list[Path]] = {}
     for path in paths:
         named.setdefault(_identity(path), []).append(path)
@@ -167,9 +167,9 @@ def _has_link(path: Path, top: Path) -> bool:
 
 
 def _is_nameable(path: Path, top: Path) -> bool:
-    """Whether the engines can be given this path; if a value in it is why they cannot, the rows are left out."""
+    """Whether the engines can read this path. If a value in it is the reason, the rows are left out silently."""
     private = "".join(part for part in path.relative_to(top).parts[:-1] if "=" in part)
-    # Spark takes a path for a pattern, and a pattern with a colon fails. Which reader is used must not depend on a row.
+    # Spark reads a path as a pattern, and fails on one with a colon. Which files are read must not depend on a row.
     if "\\" in private or not is_unicode(private) or (":" in private and set(private) & set(_GLOB_MARKS)):
         return False
     if not is_unicode(str(path)):
@@ -183,21 +183,21 @@ def _public_parts(path: Path, top: Path) -> list[str]:
 
 
 def _format(path: Path) -> Format:
-    """By the file's first bytes, then by its ending; bytes do not lie."""
+    """The format, by the first bytes of the file, then by its ending."""
     beginning, reason = b"", ""
     try:
         with path.open("rb") as file:
             beginning = file.read(len(_PARQUET_MAGIC))
     except OSError as error:
         reason = error.strerror or type(error).__name__
-    if reason:  # out here, so that the error does not carry the one above, which names the path
+    if reason:  # raised here, so that its context is not the error above, which names the path
         raise InvalidValue(f"{shown(path)}: the file cannot be read ({reason}): check its permissions")
     if beginning == _PARQUET_MAGIC:
         return Format.PARQUET
     if path.name.lower().endswith(_CSV_ENDINGS):
         return Format.CSV
     wrong = (
-        "this is not a Parquet file, though its name says so"
+        "this is not a Parquet file, despite its name"
         if path.name.lower().endswith(_PARQUET_ENDINGS)
         else ("this is neither Parquet nor named as CSV (.csv, .tsv, .txt, with or without .gz)")
     )
@@ -205,7 +205,7 @@ def _format(path: Path) -> Format:
 
 
 def _check_copies(paths: Sequence[Path]) -> None:
-    """Refuse a file beside its own compressed copy, as far as names show it."""
+    """Refuse two files whose names suggest that one is a compressed copy of the other."""
     folders = {folder: _identity(folder) for folder in {path.parent for path in paths}}
     seen: dict[tuple[_Identity, str], Path] = {}
     for path in paths:
@@ -218,7 +218,7 @@ def _check_copies(paths: Sequence[Path]) -> None:
 
 
 def _stem(name: str) -> str:
-    """The name without all of its endings, in one case."""
+    """The name without any endings, in lower case."""
     stem = name.casefold()
     while ending := next((ending for ending in (*_ENDINGS, ".gz") if stem.endswith(ending)), ""):
         stem = stem[: len(stem) - len(ending)]
@@ -226,14 +226,14 @@ def _stem(name: str) -> str:
 
 
 def _columns(path: Path, top: Path) -> list[tuple[str, str]]:
-    """The keys of the folders of a file, with their values as they are written."""
+    """The keys in the folder names of a file, with their unparsed values."""
     pairs = [part.partition("=") for part in path.relative_to(top).parts[:-1]]
     named = [(unquote(key), written) for key, equals, written in pairs if equals]
     return [(key, written) for key, written in named if key.strip() and key.isprintable()]
 
 
 def _common_keys(paths: Sequence[Path], top: Path) -> tuple[str, ...]:
-    """The keys that the folders of every file have."""
+    """The keys that the folder names of every file have."""
     first, *others = [tuple(key for key, _ in _columns(path, top)) for path in paths]
     if len({key.lower() for key in first}) != len(first):
         raise InvalidValue(f"{shown(paths[0])}: two of its folders name the same column: rename one")
@@ -247,7 +247,7 @@ def _common_keys(paths: Sequence[Path], top: Path) -> tuple[str, ...]:
 
 
 def _value(written: str) -> str | None:
-    """The value that the name of a folder stands for; what does not decode to UTF-8 is missing."""
+    """The value that a folder name encodes; missing if it does not decode to UTF-8."""
     if written in _MISSING:
         return None
     try:

@@ -1,15 +1,15 @@
-"""The questions as frozen records: what to count, how to score it, how much one individual can change, how to choose.
+"""The questions as frozen records: what to count, how to score it, how much one individual matters, how to choose.
 
-The sensitivity of every question is derived here and nowhere else; `Engine` is what a question needs of DuckDB or
+The sensitivity of every question is derived here and nowhere else. `Engine` is what a question needs from DuckDB or
 Spark, and says who draws.
 
 An individual is a person (all rows with one value of the `person` column) or, without that column, a row. Neighbouring
-tables differ by one individual: added or removed ("add-remove"), or exchanged for another one ("replace").
+tables differ by one individual: added or removed ("add-remove"), or replaced by another one ("replace").
 
 **Counts** (mode, top-k). The score of a candidate is the number of individuals that have it; a person counts once for
 each candidate, with any number of rows. Adding an individual raises some scores by one and lowers none: the
-sensitivity is one and the scores are monotonic. Exchanging one raises some by at most one and lowers others by at most
-one: the sensitivity is one, not monotonic. How many candidates an individual touches does not matter: a selection
+sensitivity is one and the scores are monotonic. Replacing one raises some by at most one and lowers others by at most
+one: the sensitivity is one, not monotonic. How many candidates an individual affects does not matter: a selection
 needs the largest change of a single score only.
 
 **Quantiles.** Let L, E and G individuals have a value below, at and above a candidate. It is a quantile of level a/b if
@@ -21,23 +21,23 @@ Sheldon 2020, Section 7)
 An individual that is added puts one into L, E or G, and so moves the second and third terms by b - a or a in either
 direction: the sensitivity is max(a, b - a), which an individual below (or above) every close candidate attains; scores
 on both sides of the quantile move in opposite directions, so they are not monotonic. For the median (a = 1, b = 2) u
-is the number of people to add or remove until the candidate is a median, and the sensitivity is one. Exchanging an
+is the number of people to add or remove until the candidate is a median, and the sensitivity is one. Replacing an
 individual keeps n and moves L and G by at most one, hence b L - a n and b G - (b - a) n by at most b. Only where the
 old or the new value is missing does n change: that is one addition or removal, and max(a, b - a) <= b.
 
 **Groups.** A person is kept in at most m groups. Under add-remove at most m groups change, each as its question
 says, so shares of epsilon/m add up to epsilon. Under replace a person may leave m groups and enter m others, so that 2m
-groups change by one removal or one addition each. That must cost half a share: for counts it does, as one addition
-changes score differences by at most one, and the rate of the not monotonic mechanism is made for two. For quantiles it
+groups change by one removal or one addition each. That must cost half a share. For counts it does: one addition
+changes score differences by at most one, and the non-monotonic mechanism allows for two. For quantiles it
 does with the sensitivity 2 max(a, b - a) >= b, twice the one for additions, and with no smaller one: an addition
 changes a difference of two scores by up to 2 max(a, b - a).
 
-A ledger counts m releases of a share e. A group that the person stays in costs one share. For each share that is left
-they leave one group and enter one, at e/2 each. Two releases at e/2 cost no more than one at e: in pure epsilon; in
+A ledger counts m releases of a share e. A group that the person stays in costs one share. For each remaining share
+they leave one group and enter one, at e/2 each. Two releases at e/2 cost no more than one at e in pure epsilon; in
 zCDP, where rho(e) = e + exp(-e) - 1 and rho(e) - 2 rho(e/2) = (1 - exp(-e/2))**2; and in loss distributions, where
 Laplace noise at e dominates two at e/2 (checked numerically in `tests/accounting/test_accounting.py`).
 
-Between two values of the data all candidates of a quantile have the same score, so a table with d different values has
+Between two values of the data, all candidates of a quantile have the same score, so a table with d different values has
 at most 2 d + 1 runs of equal scores, and `quantile_score_runs` returns those instead of the scores.
 """
 
@@ -67,7 +67,7 @@ class Sensitivity:
 
 
 def of_counts(neighbours: Neighbours) -> Sensitivity:
-    """The sensitivity of the number of individuals per candidate."""
+    """The sensitivity of counts of individuals per candidate."""
     return Sensitivity(1, monotonic=neighbours is Neighbours.ADD_REMOVE)
 
 
@@ -81,9 +81,9 @@ def of_quantile(level: Fraction, neighbours: Neighbours, *, in_groups: bool) -> 
 
 @dataclass(frozen=True, repr=False)
 class Places:
-    """Where the values of the data are among the candidates, in ascending order, and how many individuals are there.
+    """The positions of the data's values among the candidates, in ascending order, and the individuals at each. Secret.
 
-    A value is on the candidate `places[i]`, or, if `between[i]`, after it and before the next one. Secret.
+    A value is equal to the candidate `places[i]` or, if `between[i]`, lies between it and the next one.
     """
 
     places: Lengths
@@ -92,8 +92,8 @@ class Places:
 
 
 def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Integers, Lengths]:
-    """The score of each run of candidates, and how many of the `size` candidates are in it."""
-    if not data.places.size:  # one run of 2**64 candidates would not fit its length
+    """The score of each run of candidates, and the number of candidates in it, of `size` in total."""
+    if not data.places.size:  # the length of one run of 2**64 candidates would not fit
         return np.zeros(2, np.int64), np.array([size // 2, size - size // 2], np.uint64)
     # With n individuals, (b - a) L - a (E + G) = b L - a n, and a G - (b - a) (L + E) = a n - b (L + E). At a value of
     # the data L and L + E are the running totals before and after it; between two values both are the same.
@@ -108,10 +108,10 @@ def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Integ
 
 
 def _lengths(data: Places, size: int) -> Lengths:
-    """Candidates before the first value, at it, between it and the next, and so on to the end.
+    """The numbers of candidates before the first value, at it, between it and the next, and so on to the end.
 
-    From one value to the next, at places i and j, lie the candidates i + 1 to j - 1, and also j if the next value is
-    after it. The differences are taken modulo 2**64, and none is negative or larger than that.
+    Between two values at places i and j lie the candidates i + 1 to j - 1, and also j if the next value comes
+    after it. The differences are computed modulo 2**64; none is negative or larger than that.
     """
     lengths = np.zeros(2 * data.places.size + 1, np.uint64)
     behind = data.between.astype(np.uint64)
@@ -129,7 +129,7 @@ _Counted = TypeVar("_Counted")
 
 @dataclass(frozen=True)
 class Groups:
-    """Public groups, and in how many of them a person is kept."""
+    """The public groups, and the largest number of groups in which a person is counted."""
 
     column: Column
     values: Values
@@ -138,18 +138,18 @@ class Groups:
 
 @dataclass(frozen=True)
 class Individuals:
-    """Who is counted: people or rows, all together or in groups."""
+    """Who is counted: people or rows, together or in groups."""
 
     person: Column | None
     groups: Groups | None = None
 
     @property
     def columns(self) -> list[Column]:
-        """Return the columns that say who is counted, and in which group."""
+        """Return the columns that determine who is counted and in which group."""
         return [*filter(None, [self.person, None if self.groups is None else self.groups.column])]
 
     def names(self, column: Column) -> list[str]:
-        """Return the names of the columns that a question about a column reads, each once."""
+        """Return the names of all columns that a question about this column reads, without duplicates."""
         return list(dict.fromkeys(each.name for each in (column, *self.columns)))
 
     def by_group(self, answers: Sequence[Any]) -> Any:
@@ -169,13 +169,13 @@ class Individuals:
 
 
 def counted(count: Callable[[], _Counted]) -> _Counted:
-    """The counts. The message of a failing engine is withheld, and so is what a user's relation raises."""
-    failure = EngineFailure("the table could not be counted: check that it is complete and readable")
+    """Return the counts. The messages of a failing engine, and of a user's relation, are withheld."""
+    failure = EngineFailure("the rows could not be counted: check that the table is complete and readable")
     return withheld(count, failure)
 
 
 def peeled(scores: Counts, k: int, mechanism: PermuteAndFlip) -> list[int]:
-    """Positions selected one after another, each from those that are left, in a time that reveals none of them."""
+    """Select positions one after another, each from those that are left, in time that does not depend on the scores."""
     left = np.arange(scores.size)
     chosen = []
     for _ in range(k):
@@ -201,7 +201,7 @@ class Engine(Protocol):
         ...
 
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
-        """Return a public list of values that are different in the type of their column; messages use the name."""
+        """Return a public list of values, checked to be distinct in the type of their column. Messages use the name."""
         ...
 
     def candidates(self, values: Any, column: Column) -> Values:
@@ -211,23 +211,23 @@ class Engine(Protocol):
     def chosen(
         self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
     ) -> list[list[Any]]:
-        """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
+        """Return k candidates that many individuals have, selected one after another: for each group, or for all."""
         ...
 
     def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
-        """Return where the individuals' values are on the grid: for each group, or once for all.
+        """Return the positions of the individuals' values on the grid: for each group, or for all.
 
-        A person with several values stands at their lower median.
+        A person with several values counts once, at their lower median.
         """
         ...
 
     def content(self, columns: Sequence[Column]) -> str:
-        """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
+        """Return a digest of the rows that a question about these columns reads; the order of rows does not matter."""
         ...
 
 
 class Question(Protocol):
-    """One question to a table. It is answered once, or once for each group."""
+    """One question about a table. It is answered once, or once for each group."""
 
     @property
     def column(self) -> Column:
@@ -236,7 +236,7 @@ class Question(Protocol):
 
     @property
     def rounds(self) -> int:
-        """Return how many selections an answer takes."""
+        """Return the number of selections that an answer needs."""
         ...
 
     def sensitivity(self, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:
@@ -256,7 +256,7 @@ class Question(Protocol):
 class TopK:
     """The candidates that most individuals have, in order of selection; `k` is None for the single mode.
 
-    Top-k by peeling: k selections, each among the candidates that are left (Durfee & Rogers 2019).
+    Top-k by peeling: k selections, each among the remaining candidates (Durfee & Rogers 2019).
     """
 
     column: Column
@@ -265,7 +265,7 @@ class TopK:
 
     @property
     def rounds(self) -> int:
-        """Return how many selections an answer takes."""
+        """Return the number of selections that an answer needs."""
         return 1 if self.k is None else self.k
 
     def sensitivity(self, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:  # noqa: ARG002 - same in groups
@@ -294,7 +294,7 @@ class Quantile:
 
     @property
     def rounds(self) -> int:
-        """Return how many selections an answer takes."""
+        """Return the number of selections that an answer needs."""
         return 1
 
     def sensitivity(self, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:

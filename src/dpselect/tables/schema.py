@@ -1,4 +1,4 @@
-"""The kinds of columns that questions can be asked about. A column's kind is part of the public schema."""
+"""The kinds of columns. The kind of a column is part of the public schema."""
 
 import datetime
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from dpselect.errors import InvalidValue
 
 
 class Kind(Enum):
-    """What the values of a column are."""
+    """The kind of the values of a column."""
 
     BOOLEAN = "true or false"
     INTEGER = "whole numbers"
@@ -24,7 +24,7 @@ class Kind(Enum):
     OTHER = "something that no question can be asked about"
 
 
-# What the values of a column can be compared with, exactly.
+# The kinds of values with which the values of a column can be compared exactly.
 COMPARABLE: dict[Kind, frozenset[Kind]] = {
     Kind.BOOLEAN: frozenset({Kind.BOOLEAN}),
     Kind.INTEGER: frozenset({Kind.INTEGER}),
@@ -43,8 +43,18 @@ _IN_WRITING = frozenset(Kind) - {Kind.OTHER, Kind.ZONED}
 class Column:
     """A column of the public schema: its name, the engine's type, what that holds, and digits after the point.
 
-    A column of text is `untyped` if its source has no types, as a CSV file: then it may hold values of any kind in
-    writing, and the question says of which.
+    A column of text is `untyped` if its source has no types, like a CSV file. Then it may hold values of any kind,
+    written as text, and the question determines the kind.
+
+    Attributes:
+        name: the name of the column.
+        type: its type in the engine.
+        kind: the kind of its values.
+        digits: the number of digits after the decimal point, for decimals.
+        untyped: whether its source has no types.
+
+    >>> Column("cost", "BIGINT", Kind.INTEGER).kind.value
+    'whole numbers'
     """
 
     name: str
@@ -88,7 +98,7 @@ _READERS: dict[Kind, Callable[[str], Any]] = {
 
 
 def value_from_text(text: str, kind: Kind, name: str) -> Any:
-    """A public value of this kind, from how it is written on a command line."""
+    """A public value of this kind, parsed from the text on a command line."""
     try:
         return _READERS[kind](text)
     except (ValueError, ArithmeticError, KeyError, NotExact, NotFinite):

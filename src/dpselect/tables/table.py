@@ -1,7 +1,7 @@
-"""A table of private rows and the questions that can be asked of it: `open_table`, `Table`, `GroupedTable`.
+"""Tables of private rows and the questions about them: `open_table`, `Table`, `GroupedTable`.
 
-The way of a question: it is checked against the public schema, becomes a frozen record (`questions`), and goes out as a
-`Release`, which charges the ledger and then has the engine count and the mechanism choose.
+A question is checked against the public schema, becomes a frozen record (`questions`), and is answered as a
+`Release`, which charges the ledger, lets the engine count, and lets the mechanism choose.
 """
 
 import warnings
@@ -35,9 +35,9 @@ _AnyTable = TypeVar("_AnyTable", bound="Table")
 
 
 class Table:
-    """Private rows that can be asked. Every answer is differentially private for one person.
+    """A table of private rows. Every answer about it is differentially private for one person.
 
-    `open_table` makes it. Without a person column each row counts as a person.
+    Created by `open_table`. Without a person column, each row counts as a person.
 
     Candidates, groups and ranges must be public: they must not be taken from the data. What is asked is checked against
     the schema first; then the ledger, if there is one, is charged durably; then people are counted and one candidate is
@@ -72,7 +72,7 @@ class Table:
         """Return the public schema.
 
         Returns:
-            The columns by name: what type each has, and what kind of values that holds.
+            The columns by name, each with its type and the kind of its values.
 
         >>> import pyarrow
         >>> import dpselect
@@ -87,10 +87,10 @@ class Table:
 
         Args:
             column: the column that the question is about.
-            candidates: the public list of what may be answered, in the type of the column: a list, range, set, NumPy
+            candidates: the public list of possible answers, in the type of the column: a list, range, set, NumPy
                 array, Series or Arrow array. A candidate that nobody has can win. Values that are not listed, and
                 missing values, do not count.
-            epsilon: the privacy of the answer. A number, or a text such as "0.1", which is exactly that.
+            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
@@ -117,9 +117,9 @@ class Table:
 
         Args:
             column: the column that the question is about.
-            k: how many candidates to return.
-            candidates: the public list of what may be answered, as for `mode`.
-            epsilon: the privacy of the whole answer. Each of the k selections gets epsilon / k.
+            k: the number of candidates to return.
+            candidates: the public list of possible answers, as for `mode`.
+            epsilon: the privacy loss of the whole answer. Each of the k selections gets epsilon / k.
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
@@ -149,13 +149,13 @@ class Table:
             column: the column that the question is about: numbers, dates or timestamps.
             lower: the smallest candidate, public. Smaller values of the data count as `lower`.
             upper: the largest candidate, public. Larger values of the data count as `upper`.
-            step: the distance between candidates: days for dates, seconds or a timedelta for timestamps.
-            epsilon: the privacy of the answer. A number, or a text such as "0.1", which is exactly that.
+            step: the step between candidates: days for dates, seconds or a timedelta for timestamps.
+            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
             The answer; its value is one of lower, lower + step, ..., upper, in the type of the column. A person with
-            several rows stands at the lower median of their values.
+            several rows counts once, at the lower median of their values.
 
         Raises:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
@@ -188,16 +188,16 @@ class Table:
 
         Args:
             column: the column that the question is about: numbers, dates or timestamps.
-            level: the share, between 0 and 1, as it is written: 0.9 is nine tenths.
+            level: the share, between 0 and 1, taken exactly: 0.9 is nine tenths.
             lower: the smallest candidate, public. Smaller values of the data count as `lower`.
             upper: the largest candidate, public. Larger values of the data count as `upper`.
-            step: the distance between candidates: days for dates, seconds or a timedelta for timestamps.
-            epsilon: the privacy of the answer. A number, or a text such as "0.1", which is exactly that.
+            step: the step between candidates: days for dates, seconds or a timedelta for timestamps.
+            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
             The answer; its value is one of lower, lower + step, ..., upper, in the type of the column. A person with
-            several rows stands at the lower median of their values.
+            several rows counts once, at the lower median of their values.
 
         Raises:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
@@ -219,13 +219,13 @@ class Table:
     def group_by(
         self, column: str, *, groups: Any = None, max_groups: int = 1, candidates: Any = None
     ) -> "GroupedTable":
-        """Return the table with one answer for each public group, whether it is in the data or not.
+        """Return a table that answers each question for each public group, even for groups without rows.
 
         Args:
-            column: the column that names the group of a row.
+            column: the column that holds the group of a row.
             groups: the public list of groups, in the type of the column.
-            max_groups: in how many groups a person may count. Whether somebody is in several groups is private, so a
-                person with more is kept in `max_groups` of them, chosen at random. The epsilon of a question is the
+            max_groups: in how many groups a person may count. Whether somebody is in several is private, so a
+                person with more is counted in `max_groups` of them, chosen at random. The epsilon of a question is the
                 total: each group gets epsilon / max_groups.
             candidates: the old name of `groups`; deprecated.
 
@@ -233,7 +233,7 @@ class Table:
             A table with the same questions, whose answers are dicts from group to value.
 
         Raises:
-            InvalidValue, InvalidType: an argument is wrong.
+            InvalidValue, InvalidType: an argument is invalid.
 
         >>> import pyarrow
         >>> import dpselect
@@ -244,8 +244,8 @@ class Table:
         """
         if candidates is not None:
             if groups is not None:
-                raise InvalidValue("give groups alone: candidates is its old name")
-            warnings.warn("candidates= of group_by is now groups=", DeprecationWarning, stacklevel=2)
+                raise InvalidValue("give only groups: candidates is its old name")
+            warnings.warn("group_by(candidates=) is deprecated: use groups=", DeprecationWarning, stacklevel=2)
             groups = candidates
         most = _validate.count(max_groups=max_groups)
         if most < 1:
@@ -274,7 +274,7 @@ class Table:
         count = question.rounds * (1 if who.groups is None else who.groups.max_groups)
         bound = question.sensitivity(neighbours, in_groups=who.groups is not None)
         mechanism = PermuteAndFlip(total / count, bound.largest_change, bound.monotonic)
-        # Without a ledger nobody reads the question, and the digest of a long list takes time.
+        # Without a ledger, nobody reads the question, and the digest of a long list takes time.
         asked = {} if ledger is None else {**question.parameters(), **who.parameters(), "neighbours": neighbours.value}
         return Release(asked, mechanism, count).draw(
             lambda: question.answer(engine, who, mechanism),
@@ -285,7 +285,7 @@ class Table:
 
 
 class GroupedTable(Table):
-    """A table whose answers come one for each public group, as a dict. `Table.group_by` makes it.
+    """A table that answers each question with a dict: one answer for each public group. `Table.group_by` makes it.
 
     >>> import pyarrow
     >>> import dpselect
@@ -296,18 +296,27 @@ class GroupedTable(Table):
     """
 
     def group_by(self, *_arguments: Any, **_options: Any) -> NoReturn:
-        """Refuse: a table is grouped by one column.
+        """Refuse: a table can be grouped by one column only.
+
+        Args:
+            column: ignored.
+            groups: ignored.
+            max_groups: ignored.
+            candidates: ignored.
+
+        Returns:
+            Nothing.
 
         Raises:
             InvalidValue: always.
         """
-        raise InvalidValue("the table is grouped already: call group_by on the table that open_table returned")
+        raise InvalidValue("the table is already grouped: call group_by on the table that open_table returned")
 
 
 def _made(
     kind: type[_AnyTable], engine: Engine, who: Individuals, neighbours: Neighbours, ledger: "Ledger | None"
 ) -> _AnyTable:
-    """The only way to make a table: its class has no constructor that users could call."""
+    """Create a table. Its class has no constructor that users could call."""
     table = kind.__new__(kind)
     table._engine, table._who, table._neighbours, table._ledger = engine, who, neighbours, ledger
     return table
@@ -321,15 +330,13 @@ class _Schema(Protocol):
 
 
 def known_column(schema: _Schema, name: Any, what: str) -> Column:
-    """The column of this name; an error shows the names that exist, which are public, unless they look like data."""
+    """The column of this name. An error lists the existing names, which are public, unless they look like data."""
     if not isinstance(name, str):
         raise InvalidType(f"{what} must be the name of a column, got {type(name).__name__}")
     found = schema.columns.get(name)
     if found is None:
         names = shown_names(schema.columns, _SHOWN_COLUMNS)
-        has = (
-            names or f"{len(schema.columns)} others, which look like data: a table starts with the names of its columns"
-        )
+        has = names or f"{len(schema.columns)} others, which look like data: the first row must hold the column names"
         raise InvalidValue(f"{what} {name!r} is not in the table, which has {has}")
     if found.kind is Kind.OTHER:
         raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
@@ -337,15 +344,15 @@ def known_column(schema: _Schema, name: Any, what: str) -> Column:
 
 
 def _level(level: Any) -> Fraction:
-    """A level as it is written: 0.9 is nine tenths, not the float near it."""
+    """The exact level that was written: 0.9 is nine tenths, not the nearest float."""
     readers: dict[bool, Callable[[Any], Fraction]] = {True: lambda text: rational_from_text(str(text)), False: rational}
     try:
         exact = readers[isinstance(level, (str, float, np.floating))](level)
     except NotExact:
         got = repr(level)[:40] if isinstance(level, str) else type(level).__name__
-        raise InvalidType(f"level must be a number between 0 and 1, got {got}: give for instance 0.9") from None
+        raise InvalidType(f"level must be a number between 0 and 1, got {got}: give for example 0.9") from None
     except NotFinite:
-        raise InvalidValue("level must be between 0 and 1: give for instance 0.9") from None
+        raise InvalidValue("level must be between 0 and 1: give for example 0.9") from None
     if not 0 < exact < 1:
         raise InvalidValue("level must be between 0 and 1: give for instance 0.9")
     if exact.denominator > _FINEST_LEVEL:
@@ -375,25 +382,25 @@ def open_table(  # noqa: PLR0913 - the public contract
             public: state the types when you make a frame (dtype=, schema=), because types that were guessed from the
             rows reveal something about them.
         person: the column that names the individual. All rows of a person together are protected. Without it, each row
-            is an individual of its own. Rows without a person are left out.
+            is a separate individual. Rows without a person are left out.
         neighbours: "add-remove" protects whether somebody is in the table; "replace" protects what their data are, and
             takes the number of individuals as known.
-        ledger: a `Ledger` or the path of one, which is charged before every answer. Without it, adding up what was
-            spent is your business. A new ledger is bound to `person` and `neighbours`; an older one refuses a table
-            that is opened with others.
-        budget: the whole epsilon that the ledger allows, fixed when it is created.
-        dataset: a public name of the data, which a new ledger is bound to as well. A ledger that has a name refuses
+        ledger: a `Ledger` or its path. It is charged before every answer. Without a ledger, you must add up what was
+            spent yourself. A new ledger is bound to `person` and `neighbours`; an existing one refuses a table
+            that is opened with different ones.
+        budget: the total epsilon that the ledger allows, fixed when it is created.
+        dataset: a public name of the data. A new ledger is bound to it, too. A ledger that has a name refuses
             tables without it.
-        engine: what counts: "duckdb" on this machine, or "spark" on a cluster. With Spark, the candidates may be a
+        engine: where to count: "duckdb" on this machine, or "spark" on a cluster. With Spark, the candidates may be a
             Spark DataFrame of one column, which stays there.
 
     Returns:
-        The table, which can be asked.
+        The table.
 
     Raises:
-        InvalidValue, InvalidType: a parameter is wrong, or the source is not a table.
+        InvalidValue, InvalidType: a parameter is invalid, or the source is not a table.
         UnitMismatch: the ledger belongs to another privacy unit or data set.
-        LedgerError: the ledger cannot be used; BudgetMismatch if its budget is another.
+        LedgerError: the ledger cannot be used; BudgetMismatch if it has a different budget.
 
     >>> import pyarrow
     >>> visits = pyarrow.table({"patient": [1, 1, 2, 3], "diagnosis": ["I10", "I10", "I10", "E11"]})
@@ -408,11 +415,11 @@ def open_table(  # noqa: PLR0913 - the public contract
 
 
 def _ledger(ledger: Any, budget: Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":
-    """The ledger, which must be one for this privacy unit and these data."""
+    """The ledger, after checking that it is for this privacy unit and this data set."""
     if ledger is None:
         for name, value in {"budget": budget, "dataset": dataset}.items():
             if value is not None:
-                raise InvalidValue(f"{name} belongs to a ledger: name its file with ledger=")
+                raise InvalidValue(f"{name} needs a ledger: name its file with ledger=")
         return None
     from dpselect.ledger import Ledger  # noqa: PLC0415 - imported when used
 

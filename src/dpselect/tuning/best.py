@@ -1,7 +1,7 @@
 """`tune`: the best of many private runs (Liu & Talwar 2019; numbers of runs of Papernot & Steinke 2022).
 
-A failure counts as the best result of all: the first one ends the procedure, as the first of several best results would
-be the one that is kept. So the guarantee covers failures too, if a run that may fail is epsilon-DP with "fails" as one
+A failure counts as the best possible result: the first one ends the procedure, as the first of several best results
+would be kept. So the guarantee covers failures too, if a run that may fail is epsilon-DP with "fails" as one
 of its results.
 """
 
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Tuned(Generic[Candidate, Result]):
-    """The best result and its candidate. How many runs there were is not part of it: that must stay secret.
+    """The best result and its candidate. The number of runs is not part of it: it must stay secret.
 
     Args:
         position: the position of the candidate, counted from 0; None if there was no run, as Poisson repeats allow.
@@ -35,6 +35,9 @@ class Tuned(Generic[Candidate, Result]):
         guarantee: what all runs together guarantee; None if the epsilon of a run was not stated.
         ledger_id: the entry that paid for it; None without a ledger.
         receipt: proof of that entry; None without a ledger.
+
+    >>> Tuned(1, "tea", "result", None)
+    Tuned(position=1, candidate='tea', guarantee=None, ledger_id=None)
     """
 
     position: int | None
@@ -45,7 +48,7 @@ class Tuned(Generic[Candidate, Result]):
     receipt: Receipt | None = field(default=None, repr=False)
 
 
-def tune(  # noqa: PLR0913 - each is named
+def tune(  # noqa: PLR0913 - all but two are keywords
     run: Callable[[Candidate], Result],
     candidates: Iterable[Candidate],
     *,
@@ -58,29 +61,29 @@ def tune(  # noqa: PLR0913 - each is named
     """Run a private mechanism a random number of times, each time for a random candidate, and keep the best result.
 
     Args:
-        run: What is run: `run(candidate)` must be epsilon-DP for every candidate, with fresh randomness each time.
+        run: The mechanism: `run(candidate)` must be epsilon-DP for every candidate, with fresh randomness each time.
         candidates: The public candidates, in a public order.
-        epsilon: The epsilon of each run. Without it no guarantee is stated; a ledger needs it.
+        epsilon: The epsilon of each run. Without it, no guarantee is stated. Required with a ledger.
         repeats: The distribution of the number of runs: `geometric(mean)`, `logarithmic(stop)`,
             `NegativeBinomial(shape, stop)` or `Poisson(mean)`.
-        score: How good a result is, a finite number. It sees the result and must not look at the data: what needs the
-            data belongs in the run, and in its epsilon. Of equal scores the first one is kept.
-        ledger: Is charged for all runs before the first one. The charge stays, also if a run fails.
-        what: The question for the ledger, a text or a mapping of public parameters.
+        score: Returns how good a result is, as a finite number. It must not use the data: any use of the
+            data belongs in the run, and in its epsilon. Among equal scores, the first one is kept.
+        ledger: The ledger. It is charged for all runs before the first one, and the charge stays if a run fails.
+        what: The question for the ledger, a string or a mapping of public parameters.
 
     Returns:
         The best result with its candidate, what it guarantees, and with a ledger the entry and a receipt.
 
     Raises:
-        InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+        InvalidValue, InvalidType: an argument is invalid; nothing was charged.
         BudgetExceeded: the ledger's budget is too small; nothing was run.
         LedgerError: the ledger cannot be used; nothing was run.
         RunFailed: a run or the score failed; the charge stays.
 
     Formal guarantees:
-      * it is `repeats.epsilon(epsilon)`-DP as long as the number of runs, and the time they take, stay secret;
+      * the result is `repeats.epsilon(epsilon)`-DP if the number of runs, and the time they take, stay secret;
       * the number of runs and the candidates are drawn exactly, with randomness from the operating system;
-      * a run or score that fails ends it with RunFailed, which names the candidate's position and nothing of the cause.
+      * a run or score that fails raises RunFailed, which names the position of the candidate but not the cause.
 
     >>> from dpselect import PermuteAndFlip
     >>> from dpselect.tuning import geometric
@@ -124,15 +127,15 @@ def best_run(
     repeats: Repeats,
     draws: Draws,
 ) -> tuple[int, Result] | None:
-    """The position of the best run's candidate, and its result; None if there was no run."""
+    """Run, and return the position of the best run's candidate and its result; None if there was no run."""
     best: tuple[Fraction, int, Result] | None = None
     for _ in range(repeats.draw(draws)):
         position = draws.index(len(candidates))
         scored = _scored(run, candidates[position], score)
-        if scored is None:  # raised here, where the cause is out of reach of the error's context
+        if scored is None:  # raised here, so that the cause is not the context of the error
             raise RunFailed(
                 f"run or score failed on candidate {position} (counted from 0, of {len(candidates)}), or its score is"
-                " not a finite number: the cause is withheld, because it may quote the data; the charge stays"
+                " not a finite number: the cause is withheld because it may quote the data. The charge stays"
             )
         value, result = scored
         if best is None or value > best[0]:
@@ -143,11 +146,11 @@ def best_run(
 def _scored(
     run: Callable[[Candidate], Result], candidate: Candidate, score: Callable[[Result], Any]
 ) -> tuple[Fraction, Result] | None:
-    """The exact score of a run and its result; None if anything fails."""
+    """Run once, and return the exact score and the result; None if anything fails."""
     try:
         result = run(candidate)
         return rational(score(result)), result
-    except Exception:  # what a user's function raises, and a score that is not a finite number
+    except Exception:  # a user's function may raise anything; or the score is not finite
         return None
 
 
@@ -156,5 +159,5 @@ def _listed(candidates: Iterable[Candidate]) -> list[Candidate]:
         raise InvalidType(f"candidates must be a list in a public order, got {type(candidates).__name__}")
     listed = list(candidates)
     if not listed:
-        raise InvalidValue("candidates must not be empty: there is nothing to run")
+        raise InvalidValue("candidates must not be empty: give at least one")
     return listed

@@ -231,7 +231,7 @@ def test_a_gap_that_is_too_large_is_an_error(monkeypatch):
         ({"steps": 0}, InvalidValue, "steps must be >= 1"),
         ({"steps": 1.5}, InvalidType, "steps must be an integer"),
         ({"steps": 10**6}, ProgramTooLarge, "more than the limit"),
-        ({"steps": 2, "relaxed": True}, InvalidValue, "relaxed belongs to the paper's program"),
+        ({"steps": 2, "relaxed": True}, InvalidValue, "relaxed needs the paper's program"),
         ({"weights": [1, 2]}, InvalidType, "weights must be a function"),
         ({"weights": lambda _: -1}, InvalidValue, "weights must not be negative"),
         ({"weights": lambda _: 0}, InvalidValue, "and not zero on all vectors that have an error"),

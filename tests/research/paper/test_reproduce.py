@@ -69,7 +69,7 @@ def test_without_data_the_rest_is_made_and_the_report_says_so(tmp_path: Path, mo
     assert [plot.number for plot in report.figures] == ["Figure 2 (c)"]
     assert [plot.number for plot in report.missing] == ["Figure 3 (a)", "Figure 3 (b)"]
     assert report.count(None) == 10
-    assert "could not be fetched" in page.text
+    assert "could not be downloaded" in page.text
     assert "dpselect paper --data FOLDER" in page.text
     assert file_name("SEARCHLOGS") in page.text
     assert PAGE in page.links

@@ -200,7 +200,7 @@ BAD_PATHS = {
     "empty folder": (lambda folder: folder, "this folder has no CSV or Parquet file"),
     "not Parquet": (
         lambda folder: saved(folder / "t.parquet", b"a,b\n"),
-        "not a Parquet file, though its name says so",
+        "not a Parquet file, despite its name",
     ),
     "cut Parquet": (
         lambda folder: saved(folder / "t.parquet", parquet_bytes()[:200]),

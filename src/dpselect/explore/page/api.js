@@ -18,12 +18,12 @@ export function ask(path, fields) {
   return sent(path, { headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields) });
 }
 
-// The body is sent as it is, never as a form, so that no server writes it to a file on its way.
+// The body is sent unchanged, never as a form, so that no server writes it to a file.
 export function load(content, fields) {
   return sent(`scores?${new URLSearchParams(fields)}`, { headers: { "Content-Type": "text/csv" }, body: content });
 }
 
-// A line of tasks by kind, in the order of importance. A task that comes before its kind was begun replaces it.
+// A queue of tasks by kind, in the order of importance. A new task replaces one of its kind that has not started.
 export class Line {
   #kinds;
   #waiting = new Map();
@@ -43,7 +43,7 @@ export class Line {
     for (let kind; (kind = this.#kinds.find((one) => this.#waiting.has(one))); ) {
       const task = this.#waiting.get(kind);
       this.#waiting.delete(kind);
-      await task().catch(console.error); // one that fails must not stop the line
+      await task().catch(console.error); // a task that fails must not stop the queue
     }
     this.#busy = false;
   }

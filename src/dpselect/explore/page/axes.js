@@ -63,11 +63,11 @@ export class Frame {
     this.text(0, 0, vertical, { "text-anchor": "middle", transform: `translate(12 ${(this.top + this.floor) / 2}) rotate(-90)` });
   }
 
-  // Where the pointer is nearest, or the arrow keys lead: the x of each entry, and what to say about it.
+  // Reading values with the pointer or the arrow keys: the x of each entry, and the text about it.
   readable(places, tell, readout) {
     const cursor = this.add("line", { class: "cursor", y1: this.top, y2: this.floor, visibility: "hidden" });
     const show = (index) => {
-      this.place.dataset.index = index; // kept while the chart is drawn anew under the reader
+      this.place.dataset.index = index; // kept while the chart is redrawn
       for (const end of ["x1", "x2"]) cursor.setAttribute(end, places[index]);
       cursor.setAttribute("visibility", "visible");
       readout.textContent = tell(index);

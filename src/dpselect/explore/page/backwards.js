@@ -1,4 +1,4 @@
-// Questions backwards: the epsilon for an error, and the epsilon of each of many selections.
+// The inverse questions: the epsilon for an error, and the epsilon of each of many selections.
 
 import { ask } from "./api.js";
 import { byId, element, TITLES, short, table } from "./draw.js";

@@ -3,7 +3,7 @@
 import { decades, Frame, logarithmic } from "./axes.js";
 import { CLASSES, TITLES, quotient, short } from "./draw.js";
 
-const DEEPEST = 1e-4; // of the largest error: below it nobody cares, and the rest would be flat
+const DEEPEST = 1e-4; // relative to the largest error: smaller errors do not matter, and would flatten the rest
 
 export function drawCurve(place, readout, state, choose) {
   const { curve, look, mechanism, epsilon } = state;
@@ -34,7 +34,7 @@ export function drawCurve(place, readout, state, choose) {
   frame.svg.addEventListener("keydown", (event) => event.key === "Enter" && frame.index !== undefined && take());
 }
 
-// The falling curve up to where it leaves the chart below.
+// The falling curve, up to where it leaves the chart.
 function above(points, low) {
   const end = points.findIndex(([, error]) => error < low);
   if (end < 1) return end ? points : [];

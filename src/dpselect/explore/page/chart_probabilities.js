@@ -4,7 +4,7 @@ import { chartWidth, Frame, linear, roundTicks } from "./axes.js";
 import { CLASSES, TITLES, short } from "./draw.js";
 import { cut, textWidth } from "./texts.js";
 
-const FEW = 20; // up to here bars and labels, beyond lines
+const FEW = 20; // bars and labels up to this number, lines above
 const SIDES = { left: 56, right: 12 };
 const SLANTED = 92; // the length of a slanted label, for which there are 86 pixels below the chart
 
@@ -33,7 +33,7 @@ export function drawProbabilities(place, readout, state) {
 const highest = (order, probabilities) => order.reduce((most, index) => Math.max(most, probabilities[index]), 0);
 const frequency = (drawn, order) => (drawn ? highest(order, drawn.counts) / drawn.total : 0);
 
-// From where to where the bar of a mechanism reaches, in the place of a candidate from 0 to 1.
+// The start and end of the bar of a mechanism, as fractions of the width of a candidate.
 function barOf(mechanism) {
   const names = Object.keys(TITLES), wide = 0.8 / names.length, start = 0.1 + wide * names.indexOf(mechanism);
   return [start, start + wide];
@@ -49,7 +49,7 @@ function bars(frame, order, x, y, { look, mechanism }) {
   });
 }
 
-// The labels below the bars, cut to the room that they have: beside each other, or slanted where that is too little.
+// The labels below the bars, cut to the available space: horizontal, or slanted if that is too narrow.
 function names(frame, order, x, labels, room) {
   order.forEach((index, rank) => {
     const middle = x(rank + 0.5);

@@ -1,4 +1,4 @@
-// The error's tail: how often the error is at least t.
+// The tail of the error: how often the error is at least t.
 
 import { decades, Frame, linear, logarithmic, roundTicks } from "./axes.js";
 import { CLASSES, TITLES, short } from "./draw.js";

@@ -1,4 +1,4 @@
-// The three charts with what belongs to each: its files, and a table for whoever does not see it.
+// The three charts, each with its files and with a table for readers who cannot see it.
 
 import { drawCurve } from "./chart_curve.js";
 import { drawProbabilities } from "./chart_probabilities.js";

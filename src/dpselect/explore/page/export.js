@@ -31,7 +31,7 @@ export async function savePng(name, svg) {
 
 const size = (svg) => svg.getAttribute("viewBox").split(" ").slice(2).map(Number);
 
-// The picture with its styles written into it, on the colour of its card.
+// The picture with inlined styles, on the colour of its card.
 function standalone(svg) {
   const copy = svg.cloneNode(true);
   const originals = [...svg.querySelectorAll("*")];

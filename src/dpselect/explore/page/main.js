@@ -13,7 +13,7 @@ function changed() {
   lastChange = performance.now();
   showDrawn(null, "simulated selections, and see where they land.");
   line.put("look", look);
-  // What need not follow a moving slider waits until it rests.
+  // Updates that need not follow a moving slider wait until it rests.
   clearTimeout(resting);
   resting = setTimeout(() => {
     line.put("code", code);
@@ -49,7 +49,7 @@ async function curve() {
     if (answer.complete) state.curveKey = key;
     else line.put("curve", curve);
   } catch {
-    return; // the settings are refused, and the figures' request says so
+    return; // the settings are refused, and the request for the results reports it
   }
   drawOne("curve");
 }
@@ -78,7 +78,7 @@ function showAnswer() {
   speaking = setTimeout(() => (byId("spoken").textContent = `${figures.sentence} ${figures.factor_sentence}`), 600);
 }
 
-// Settings that are refused: the message stands by its field, and the figures, which are older, are greyed.
+// Refused settings: the message is shown next to its field, and the outdated results are greyed out.
 function refuse(message) {
   const ofEpsilon = message.startsWith("epsilon");
   byId("epsilon-error").textContent = ofEpsilon ? message : "";
@@ -96,7 +96,7 @@ function showScores(answer) {
   changed();
 }
 
-// The number of candidates can be chosen for a shape only; a file has its own.
+// The number of candidates can be chosen only for a shape; a file has its own.
 function showCount({ shape, labels }) {
   const count = byId("count");
   if (!count.disabled) state.count = count.value;
@@ -104,7 +104,7 @@ function showCount({ shape, labels }) {
   count.value = labels.length;
 }
 
-// The box of the file names a file only while its scores are shown.
+// The file input shows a file name only while the scores of that file are shown.
 async function loading(request, file = null) {
   try {
     showScores(await request());

@@ -1,4 +1,4 @@
-// What the page shows: the scores, the settings, and the latest figures.
+// What the page shows: the scores, the settings, and the latest results.
 
 import { byId } from "./draw.js";
 
@@ -9,14 +9,14 @@ export const state = {
 
 export function setScores({ id, name, unit, shape, monotonic, labels, scores, losses, csv }) {
   const order = losses.map((_, index) => index).sort((a, b) => losses[a] - losses[b] || a - b);
-  if (shape && shape !== state.shape) { // a file says neither, and the reader's own words stay
+  if (shape && shape !== state.shape) { // a file states neither, and the reader's own input stays
     byId("unit").value = unit;
     byId("monotonic").checked = monotonic;
   }
   Object.assign(state, { id, name, shape, labels, scores, losses, order, csv, look: null, curve: null, drawn: null });
 }
 
-// The settings as they stand in the fields.
+// The settings in the fields.
 export function settings() {
   state.mechanism = document.querySelector("input[name=mechanism]:checked")?.value ?? "";
   state.unit = byId("unit").value.trim() || "points";

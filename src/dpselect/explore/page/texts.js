@@ -1,11 +1,11 @@
-// How wide a text of a chart is, and how much of it fits.
+// The width of a text in a chart, and how much of it fits.
 
 const canvas = document.createElement("canvas").getContext("2d");
 canvas.font = '12px system-ui, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'; // as style.css has it
 
 export const textWidth = (text) => canvas.measureText(text).width;
 
-// The text, or as many of its letters as fit with an ellipsis.
+// The text, cut to fit with an ellipsis.
 export function cut(text, room) {
   if (textWidth(text) <= room) return text;
   const letters = [...text];

@@ -1,6 +1,6 @@
 """How close to optimal permute-and-flip and the exponential mechanism are: the linear program of the paper, its dual.
 
-Nothing here looks at data: the lattice is the same for everybody.
+Nothing here uses data.
 """
 
 from dpselect.research.optimality.dual import THRESHOLD, Certificate, certify

@@ -8,9 +8,9 @@ constraint tight. Those equalities are a recurrence with one solution y: in a cl
 
 If y_t >= 0 wherever t > 0, then y is feasible, and no regular mechanism has a smaller sum of expected errors over the
 lattice than permute-and-flip: the paper's relaxed program, and so the full one, has that value. The paper shows it for
-odds <= 2/(3 + sqrt 5); here y itself is looked at, so smaller epsilons are proven where they can be.
+odds <= 2/(3 + sqrt 5); here y itself is checked, so smaller epsilons are proven where possible.
 
-With rational odds this is exact. In floats a running error bound (Higham 2002, Section 3.3) travels with y. With
+With rational odds this is exact. In floats, a running error bound (Higham 2002, Section 3.3) is computed with y. With
 u = 2**-53 the computed odds are within (epsilon + 2) u of exp(-epsilon), their power t within (t (epsilon + 2) + 2) u,
 and a sum of at most k products adds (k + 1) u of its terms' sizes; the factor 1.01 covers products of roundings and
 the roundings of the bound itself.
@@ -34,15 +34,29 @@ _UNIT = 1.01 * 2.0**-53
 
 @dataclass(frozen=True)
 class Certificate:
-    """A dual solution whose constraints are all tight, and whether its signs prove permute-and-flip optimal."""
+    """A dual solution whose constraints are all tight, and whether its signs prove permute-and-flip optimal.
+
+    Attributes:
+        n: the number of candidates.
+        k: the depth of the lattice.
+        odds: exp(-epsilon). All numbers are exact if it is a Fraction.
+        value: the value of the dual program, a sum of expected errors.
+        permute_and_flip: the sum of permute-and-flip's expected errors.
+        smallest: the smallest dual variable that must not be negative.
+        rounding: the computed `smallest` exceeds the exact one by at most this.
+        finer_bounds: whether the paper's bounds hold: -2/n* <= y_best <= 0 and 0 <= y_t <= 2 t.
+
+    >>> certify(4, 8, "1/3").is_exact
+    True
+    """
 
     n: int
     k: int
     odds: Odds  # exp(-epsilon); everything below is exact if it is a Fraction
-    value: Odds  # of the dual program, as a sum of expected errors
+    value: Odds  # the value of the dual program, a sum of expected errors
     permute_and_flip: Odds  # the sum of permute-and-flip's expected errors
     smallest: Odds  # the smallest dual variable that must not be negative
-    rounding: float  # how far the computed `smallest` may be above the exact one
+    rounding: float  # the computed `smallest` exceeds the exact one by at most this
     finer_bounds: bool  # whether the paper's bounds hold: -2/n* <= y_best <= 0 and 0 <= y_t <= 2 t
 
     @property
@@ -57,7 +71,21 @@ class Certificate:
 
 
 def certify(n: int, k: int, odds: Any, *, most_variables: int = MOST_VARIABLES) -> Certificate:
-    """The certificate for exp(-epsilon) = odds in exact arithmetic: an int or a Fraction, or a text such as "1/3".
+    """The certificate for exp(-epsilon) = odds in exact arithmetic. `odds` is a Fraction or a string such as "1/3".
+
+    Args:
+        n: the number of candidates.
+        k: the depth of the lattice.
+        odds: exp(-epsilon), as a Fraction or a string such as "1/3".
+        most_variables: the largest allowed number of variables.
+
+    Returns:
+        The certificate.
+
+    Raises:
+        InvalidType: an argument has the wrong type.
+        InvalidValue: `odds` is not between 0 and 1, or another argument is out of range.
+        ProgramTooLarge: the program has too many variables.
 
     >>> certificate = certify(4, 8, "1/3")
     >>> certificate.proves_optimality, certificate.value == certificate.permute_and_flip, certificate.finer_bounds
@@ -66,7 +94,7 @@ def certify(n: int, k: int, odds: Any, *, most_variables: int = MOST_VARIABLES) 
     if isinstance(odds, str):
         odds = _read(odds)
     if not isinstance(odds, Fraction):
-        raise InvalidType("odds must be a Fraction or a text such as '1/3': floats are not exact")
+        raise InvalidType("odds must be a Fraction or a string such as '1/3': floats are not exact")
     if not 0 < odds < 1:
         raise InvalidValue("odds must be between 0 and 1: it is exp(-epsilon)")
     return certificate(bounded_lattice(*checked_size(n, k, most_variables)), odds)
@@ -76,7 +104,7 @@ def _read(text: str) -> Fraction:
     try:
         return rational_from_text(text)
     except (TypeError, ValueError):
-        raise InvalidValue("odds must be a number: give a text such as '1/3'") from None
+        raise InvalidValue("odds must be a number: give a string such as '1/3'") from None
 
 
 def certificate(lattice: Lattice, odds: Odds) -> Certificate:
@@ -104,12 +132,12 @@ def certificate(lattice: Lattice, odds: Odds) -> Certificate:
 
 
 def _plain(number: Any) -> Odds:
-    """A Fraction as it is, any other number as a float."""
+    """A Fraction unchanged, any other number as a float."""
     return number if isinstance(number, Fraction) else float(number)
 
 
 def dual_solution(lattice: Lattice, odds: Odds) -> tuple[Numbers, Numbers]:
-    """The dual variable of each primal one, and a bound of its rounding error: zero for rational odds."""
+    """The dual variable of each primal one, and a bound on its rounding error (zero for rational odds)."""
     heads = powers(lattice, odds)
     zero, unit, growth = heads[0] * 0, *_roundings(lattice, odds)
     dual, error, received, received_error = (np.full_like(heads, zero) for _ in range(4))

@@ -24,20 +24,20 @@ from dpselect.errors import InvalidValue, ProgramTooLarge
 Steps = tuple[int, ...]
 
 MOST_VARIABLES = 50_000
-_MOST_DIGITS = 300  # of the number of vectors: sums over all of them must be floats
+_MOST_DIGITS = 300  # limit for the number of vectors: sums over all of them must fit floats
 NONE = -1  # stands for a variable outside the lattice
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Lattice:
-    """The classes, and arrays with one entry a variable. Variables of a class are neighbours, its best step first."""
+    """The classes, and arrays with one entry per variable. Variables of a class are adjacent, its best step first."""
 
     n: int
     k: int
     classes: tuple[Steps, ...]  # those with the fewest zeros first
     first: Integers  # the variable of the best candidates of each class
     zeros: Integers  # how many candidates of each class are best
-    orderings: npt.NDArray[Any]  # how many score vectors each class stands for; ints of any size where 64 bits are few
+    orderings: npt.NDArray[Any]  # score vectors per class; Python ints if 64 bits are too few
     class_of: Integers  # the class of each variable
     step: Integers  # the step of each variable
     multiplicity: Integers  # how many candidates of the class share the step
@@ -75,9 +75,16 @@ class Lattice:
 
 
 def variable_count(n: int, k: int) -> int:
-    """How many variables the merged program has, without listing them.
+    """The number of variables of the merged program, without listing them.
 
     The best step occurs in each class: n - 1 other steps out of k + 1. One of the k other steps leaves n - 2.
+
+    Args:
+        n: the number of candidates.
+        k: the depth of the lattice.
+
+    Returns:
+        The number of variables.
 
     >>> variable_count(4, 8), variable_count(8, 8)
     (525, 30459)
@@ -86,7 +93,7 @@ def variable_count(n: int, k: int) -> int:
 
 
 def checked_size(n: int, k: int, most_variables: int) -> tuple[int, int]:
-    """The size of a lattice that is worth comparing mechanisms on and not too large to list."""
+    """The checked size of a lattice: large enough to compare mechanisms, and small enough to list."""
     candidates, depth = _validate.count(n=n), _validate.count(k=k)
     if candidates < 2:
         raise InvalidValue("n must be >= 2: with one candidate there is no error to compare")
@@ -98,7 +105,7 @@ def checked_size(n: int, k: int, most_variables: int) -> tuple[int, int]:
     if size is None or size > limit:
         raise ProgramTooLarge(
             f"n = {candidates:,}, k = {depth:,} gives {_in_words(size, limit)} variables, more than the limit of"
-            f" {limit:,}: give a smaller n or k, or raise most_variables and have time"
+            f" {limit:,}: give a smaller n or k, or raise most_variables (this may take a long time)"
         )
     if candidates * math.log10(depth + 1) > _MOST_DIGITS:
         raise ProgramTooLarge(
@@ -146,7 +153,7 @@ def _array(values: Iterator[int]) -> Integers:
 
 
 def _orderings(n: int, k: int, counts: list[Counter[int]]) -> npt.NDArray[Any]:
-    """The multinomial coefficients. In 64 bits where the costs that are made from them fit too."""
+    """The multinomial coefficients; in 64 bits if the costs computed from them fit, too."""
     found = [math.factorial(n) // math.prod(map(math.factorial, count.values())) for count in counts]
     return np.array(found, np.int64 if 2 * n * k * (k + 1) ** n < 2**63 else object)
 
@@ -159,7 +166,7 @@ def _moved(steps: Steps, step: int, target: int) -> Steps:
 
 
 def worst_neighbour(steps: Steps, step: int, m: int = 1, lowest: float = math.inf) -> tuple[Steps, int]:
-    """Where a candidate at this step is after it gains 2 sensitivity, m steps, on all others.
+    """The position of a candidate at this step after it gains 2 sensitivity, that is m steps, on all others.
 
     It rises to the best, and the others fall by what is left, at most to the lowest step.
     """

@@ -28,7 +28,11 @@ LARGEST_EPSILON = 200
 
 
 class Ratios(NamedTuple):
-    """The sum of a mechanism's expected errors relative to the optimum's: one if it is optimal."""
+    """The sums of expected errors of both mechanisms relative to the optimum; one if optimal.
+
+    >>> solve(3, 2, 1).ratios.permute_and_flip
+    1.0
+    """
 
     permute_and_flip: float
     exponential: float
@@ -36,11 +40,29 @@ class Ratios(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The optimal regular mechanism on a bounded lattice, beside permute-and-flip and the exponential mechanism.
+    """The optimal regular mechanism on a bounded lattice, compared with permute-and-flip and the exponential mechanism.
 
     Sums of expected errors run over all score vectors of the lattice, in units of a sensitivity of one: a step of the
-    lattice is 2, or 2/m if it is finer. With weights they are weighted sums; in the worst case they are the largest
+    lattice is 2, or 2/m if it is finer. With weights they are weighted sums; for `worst_case` they are the largest
     expected errors instead.
+
+    Attributes:
+        n: the number of candidates.
+        k: the depth of the lattice, in steps of 2 sensitivity.
+        epsilon: the epsilon of the mechanisms.
+        value: the optimum's sum of expected errors.
+        permute_and_flip: that of permute-and-flip.
+        exponential: that of the exponential mechanism.
+        ratios: the sums of both mechanisms relative to the optimum.
+        variables: the number of variables of the program, with symmetric ones merged.
+        certificate: the proof that permute-and-flip is optimal, if there is one.
+        duality_gap: the relative distance of `value` from a proven lower bound.
+        lattice: the lattice.
+        by_variable: the probability of each variable.
+        steps: the number of steps per 2 sensitivity.
+
+    >>> solve(3, 2, 1).ratios.permute_and_flip
+    1.0
     """
 
     n: int
@@ -50,12 +72,12 @@ class Optimum:
     permute_and_flip: float  # permute-and-flip's
     exponential: float  # the exponential mechanism's
     ratios: Ratios
-    variables: int  # of the program, symmetric ones merged
-    certificate: Certificate | None  # the proof that permute-and-flip is optimal, where there is one
-    duality_gap: float  # how far `value` is from a proven lower bound, relative to it
+    variables: int  # in the program, with symmetric ones merged
+    certificate: Certificate | None  # the proof that permute-and-flip is optimal, if there is one
+    duality_gap: float  # the relative distance of `value` from a proven lower bound
     lattice: Lattice = field(repr=False)
     by_variable: Floats = field(repr=False)
-    steps: int = 1  # of the lattice to 2 sensitivity
+    steps: int = 1  # per 2 sensitivity
 
     @cached_property
     def probabilities(self) -> dict[Steps, tuple[float, ...]]:
@@ -70,7 +92,7 @@ class Optimum:
         }
 
 
-def solve(  # noqa: PLR0913 - most of them are rarely used, by keyword
+def solve(  # noqa: PLR0913 - most are rarely used, and keywords
     n: int,
     k: int,
     epsilon: Number,
@@ -83,17 +105,38 @@ def solve(  # noqa: PLR0913 - most of them are rarely used, by keyword
     always_solve: bool = False,
     most_variables: int = MOST_VARIABLES,
 ) -> Optimum:
-    """The optimal regular mechanism for n candidates with scores at most k steps of 2 sensitivity below the best.
+    """Find the optimal regular mechanism for n candidates with scores at most k steps of 2 sensitivity below the best.
 
-    Where the dual recurrence proves permute-and-flip optimal no solver is asked, unless `always_solve` wants a second
-    witness; elsewhere HiGHS solves the linear program. `relaxed` drops the privacy constraints that permute-and-flip
-    does not meet with equality: its value is a lower bound, attained by a private mechanism where it is
-    permute-and-flip's.
+    If the dual recurrence proves permute-and-flip optimal, no solver is used, unless `always_solve` asks for a second
+    proof. Otherwise HiGHS solves the linear program. `relaxed` drops the privacy constraints that permute-and-flip
+    does not meet with equality: its value is a lower bound, attained by a private mechanism if it equals
+    that of permute-and-flip.
 
-    `steps` divides each step into as many. `weights` gives each score vector, as ascending steps below the best, its
-    weight in the average; `worst_case` makes the largest expected error as small as possible instead. All of them ask
-    for every constraint of regular mechanisms; `regular` does so on the paper's own lattice, whose program leaves
+    `steps` divides each step into that many. `weights` gives each score vector, as ascending steps below the best, its
+    weight in the average. `worst_case` minimises the largest expected error instead. All of them use
+    all constraints of regular mechanisms; `regular` does so on the paper's own lattice, whose program leaves
     monotonicity out.
+
+    Args:
+        n: the number of candidates.
+        k: the largest distance from the best, in steps of 2 sensitivity.
+        epsilon: the epsilon of the mechanism.
+        steps: the number of steps per 2 sensitivity.
+        weights: a function from ascending steps to a weight; None for equal weights.
+        worst_case: whether to minimise the largest expected error instead of the average.
+        regular: whether to use all constraints of regular mechanisms on the paper's lattice.
+        relaxed: whether to drop the privacy constraints that permute-and-flip does not meet with equality.
+        always_solve: whether to run the solver even if there is a proof.
+        most_variables: the largest allowed number of variables.
+
+    Returns:
+        The optimum, with both mechanisms for comparison.
+
+    Raises:
+        InvalidType: an argument has the wrong type.
+        InvalidValue: an argument is out of range, or options exclude each other.
+        ProgramTooLarge: the program has too many variables.
+        NotConverged: the solver missed its accuracy.
 
     >>> best = solve(4, 8, 0.2)
     >>> best.variables, round(best.ratios.permute_and_flip, 5), round(best.ratios.exponential, 4)
@@ -111,11 +154,11 @@ def solve(  # noqa: PLR0913 - most of them are rarely used, by keyword
     if finer == 1 and weights is None and not largest and not whole:
         return optimum(paper_program(bounded_lattice(*size), relaxed=wanted), value, always_solve=witness)
     if wanted:
-        raise InvalidValue("relaxed belongs to the paper's program: leave out steps, weights, worst_case and regular")
+        raise InvalidValue("relaxed needs the paper's program: leave out steps, weights, worst_case and regular")
     if largest and weights is not None:
         raise InvalidValue("give either weights or worst_case: the largest error has no weights")
     if value > LARGEST_EPSILON:
-        raise InvalidValue(f"epsilon must be at most {LARGEST_EPSILON}: errors beyond that vanish in floats")
+        raise InvalidValue(f"epsilon must be at most {LARGEST_EPSILON}: larger ones give errors of zero in floats")
     return optimum(regular_program(*size, finer), value, weights=weights, worst_case=largest)
 
 
@@ -136,7 +179,7 @@ def optimum(
     worst_case: bool = False,
     always_solve: bool = False,
 ) -> Optimum:
-    """The optimum of a program that is built already: only its numbers depend on epsilon."""
+    """The optimum of a program that is already built: only its numbers depend on epsilon."""
     lattice, odds = program.lattice, math.exp(-epsilon)
     counts = _class_weights(lattice, weights)
     total = 1 if worst_case else counts.sum()
@@ -196,13 +239,28 @@ def _class_weights(lattice: Lattice, weights: Weights | None) -> Numbers:
 
 
 def _relative(proof: Certificate) -> float:
-    """The difference of the two programs' values: of rounding only, because all constraints are tight."""
+    """The difference between the values of the two programs: only rounding, because all constraints are tight."""
     scale = float(proof.value)
     return abs(float(proof.value - proof.permute_and_flip)) / scale if scale else 0.0
 
 
 def pareto_ratios(n: int, k: int, epsilon: Number, *, most_variables: int = MOST_VARIABLES) -> Ratios:
-    """Each mechanism's sum of expected errors relative to the best that is nowhere worse: one if Pareto optimal.
+    """The expected errors of each mechanism relative to the best one that is nowhere worse; one if Pareto optimal.
+
+    Args:
+        n: the number of candidates.
+        k: the largest distance from the best, in steps of 2 sensitivity.
+        epsilon: the epsilon of the mechanisms.
+        most_variables: the largest allowed number of variables.
+
+    Returns:
+        The ratios of both mechanisms.
+
+    Raises:
+        InvalidType: an argument has the wrong type.
+        InvalidValue: an argument is out of range.
+        ProgramTooLarge: the program has too many variables.
+        NotConverged: the solver found no optimum.
 
     >>> found = pareto_ratios(3, 4, 0.5)
     >>> round(found.permute_and_flip, 6), round(found.exponential, 3)

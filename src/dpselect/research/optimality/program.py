@@ -7,7 +7,7 @@ The paper's program leaves monotonicity out, and has no constraint where a neigh
 optimum can be smaller than that of regular mechanisms. Its relaxed form keeps the privacy constraints of candidates
 below the best, unrolled up to the best, and drops the others.
 
-The regular program is written on a lattice of m steps to 2 sensitivity (Section 8). Write u_s for how far candidate s
+The regular program uses a lattice with m steps per 2 sensitivity (Section 8). Write u_s for how far candidate s
 is below candidate r. Monotonicity says that r's probability does not fall where no u_s falls.
 
   * One candidate s that falls by one step is all that monotonicity needs. Let u <= U both belong to the bounded
@@ -39,7 +39,7 @@ from dpselect.errors import NotConverged
 from dpselect.research.optimality.lattice import NONE, Lattice, after_falls, bounded_lattice, worst_neighbour
 from dpselect.research.optimality.recurrence import Numbers, Odds, table
 
-# The dual simplex method is the faster one on small programs, interior points on large ones. Those do not come closer
+# The dual simplex method is faster on small programs, interior points on large ones. The latter do not come closer
 # than 1e-8 to a small epsilon's solution, so there HiGHS keeps its own tolerance of 1e-7.
 _SMALL = 5_000
 _OPTIONS = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
@@ -48,7 +48,7 @@ LARGEST_GAP = 1e-6
 
 @dataclass(frozen=True)
 class Solution:
-    """What the solver found: the shares, their objective, and a lower bound of any solution's objective."""
+    """The solver's result: the shares, their objective, and a lower bound on the objective of any solution."""
 
     shares: Floats
     objective: float  # an average of expected errors or the largest, over odds
@@ -56,9 +56,9 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """How far the objective is from a proven lower bound of the optimum, relative to it.
+        """The relative distance of the objective from a proven lower bound on the optimum.
 
-        The solver meets constraints within a tolerance, so its objective can be below the bound by as much.
+        The solver meets constraints only within a tolerance, so its objective can be slightly below the bound.
         """
         return abs(self.objective - self.bound) / self.objective
 
@@ -71,11 +71,11 @@ class Program:
     """
 
     lattice: Lattice
-    parent: Integers  # the variable that privacy compares each one with; NONE where there is no constraint
+    parent: Integers  # the variable that privacy compares each one with, or NONE
     lower: Integers  # x of this variable ...
     upper: Integers  # ... is at most x of this one
-    m: int  # the steps of the lattice to 2 sensitivity
-    is_regular: bool  # whether it has every constraint of regular mechanisms
+    m: int  # the number of steps per 2 sensitivity
+    is_regular: bool  # whether it has all constraints of regular mechanisms
 
     @cached_property
     def constrained(self) -> Integers:
@@ -84,7 +84,7 @@ class Program:
 
     @cached_property
     def rise(self) -> Integers:
-        """How many factors of odds each variable may have: its step, rounded up to whole 2 sensitivity."""
+        """The number of factors of odds of each variable: its step, rounded up to whole multiples of 2 sensitivity."""
         return -(-self.lattice.step // self.m)
 
     def heads(self, odds: Odds) -> Numbers:
@@ -92,7 +92,7 @@ class Program:
         return table(odds**rise for rise in range(int(self.rise.max()) + 1))[self.rise]
 
     def errors(self, odds: Odds) -> Numbers:
-        """What a unit of each share adds to the expected error of its class, at sensitivity one."""
+        """The amount that one unit of each share adds to the expected error of its class, at sensitivity one."""
         below = table(odds ** max(rise - 1, 0) for rise in range(int(self.rise.max()) + 1))[self.rise]
         errors: Numbers = 2 * self.lattice.step * self.lattice.multiplicity * below / self.m
         return errors
@@ -143,26 +143,24 @@ def regular_program(n: int, k: int, m: int) -> Program:
 
 
 def solution(program: Program, odds: float, weights: Floats | None) -> Solution:
-    """The optimum by HiGHS and a lower bound: of the weighted average, or without weights of the largest error."""
+    """The optimum by HiGHS and a lower bound: of the weighted average or, without weights, of the largest error."""
     errors, rows, sums = program.class_errors(odds), program.rows(odds), program.sums(odds)
     if weights is None:
         found = _solved(program, *_with_largest(errors, rows, sums))
-        paid = np.maximum(-found.ineqlin.marginals[rows.shape[0] :], 0.0)  # for the errors, in all one
+        paid = np.maximum(-found.ineqlin.marginals[rows.shape[0] :], 0.0)  # prices of the errors, which sum to one
         scale = 1 / float(paid.sum())
         weights, largest = paid * scale, True
     else:
         found = _solved(program, errors.T @ weights, rows, sums)
         scale, largest = 1.0, False
     shares = np.maximum(found.x[: program.lattice.variables], 0.0)
-    shares /= (sums @ shares)[program.lattice.class_of]  # sums that are off by the tolerance become exact
+    shares /= (sums @ shares)[program.lattice.class_of]  # make the sums exact, which are off by the tolerance
     objective = float((errors @ shares).max() if largest else weights @ (errors @ shares))
     prices = -found.ineqlin.marginals[: rows.shape[0]] * scale
     bound = lower_bound(program, odds, weights, found.eqlin.marginals * scale, prices)
     solved = Solution(shares, objective, float(bound))
     if not solved.gap <= LARGEST_GAP:
-        raise NotConverged(
-            f"HiGHS left a duality gap of {solved.gap:.1e} on {program.lattice}: no number is returned instead"
-        )
+        raise NotConverged(f"HiGHS left a duality gap of {solved.gap:.1e} on {program.lattice}: no result is returned")
     return solved
 
 
@@ -174,7 +172,7 @@ def least_error(program: Program, odds: float, caps: Floats, weights: Floats) ->
 
 
 def _with_largest(errors: csr_array, rows: csr_array, sums: csr_array) -> tuple[Any, Any, Any]:
-    """Costs, inequalities and sums with one unknown more, which is not below any error and is minimised."""
+    """Costs, inequalities and sums with one more unknown, which is at least every error and is minimised."""
     above = vstack([_padded(rows, 0.0), _padded(errors, -1.0)])
     return np.append(np.zeros(errors.shape[1]), 1.0), above, _padded(sums, 0.0)
 
@@ -185,9 +183,9 @@ def _padded(rows: csr_array, entry: float) -> Any:
 
 
 def _solved(program: Program, cost: Any, rows: Any, sums: Any, limits: Floats | None = None) -> Any:
-    """What HiGHS finds; the rows are at most zero, or at most their limits."""
+    """Run HiGHS. The rows are at most zero, or at most their limits."""
     is_small = program.lattice.variables <= _SMALL
-    found = linprog(  # type: ignore[call-overload] # its stubs know no sparse matrices
+    found = linprog(  # type: ignore[call-overload] # its stubs lack sparse matrices
         cost,
         A_ub=rows,
         b_ub=np.zeros(rows.shape[0]) if limits is None else limits,
@@ -202,9 +200,9 @@ def _solved(program: Program, cost: Any, rows: Any, sums: Any, limits: Floats | 
 
 
 def lower_bound(program: Program, odds: Odds, weights: Numbers, sum_prices: Numbers, row_prices: Numbers) -> Any:
-    """A bound of every solution's weighted average (over odds), whatever the prices are: they are repaired first.
+    """A bound on the weighted average (over odds) of every solution, for any prices: they are first made feasible.
 
-    With prices s of the sums and f >= 0 of the rows -z + factor z' <= 0, weak duality asks of each z that
+    With prices s of the sums and f >= 0 of the rows -z + factor z' <= 0, weak duality requires for each z that
 
         cost - multiplicity odds**rise s(class) - f(own) + factor f(those compared with it)
 
@@ -228,6 +226,6 @@ def lower_bound(program: Program, odds: Odds, weights: Numbers, sum_prices: Numb
         taken = np.minimum(private[here], np.maximum(-reduced[here], zero))
         reduced[here] += taken
         np.subtract.at(reduced, program.parent[here], taken)
-    has_weight = weight > 0  # not if a power of small odds is zero in floats
+    has_weight = weight > 0  # false if a power of small odds underflows to zero
     deficit = np.where(has_weight, np.maximum(-reduced, zero), zero) / np.where(has_weight, weight, 1)
     return sum_prices.sum() - np.maximum.reduceat(deficit, lattice.first).sum()

@@ -1,6 +1,6 @@
 """McKenna & Sheldon (2020), Section 3.1: the recurrence that defines permute-and-flip, on the bounded lattice.
 
-Everything depends on epsilon by the odds exp(-epsilon) only, so with rational odds everything is rational: give a
+Everything depends on epsilon only through the odds exp(-epsilon), so with rational odds everything is rational: give a
 Fraction to get Fractions, a float to get floats. Cancellation is harmless: in a class with n* best candidates the
 others' probabilities sum to at most 1 - n*/n, so one minus their sum is at least n*/n.
 """
@@ -18,12 +18,12 @@ Numbers = npt.NDArray[Any]
 
 
 def powers(lattice: Lattice, odds: Odds) -> Numbers:
-    """odds**step of each variable: the probability of heads of its coin."""
+    """odds**step of each variable: the probability that its coin shows heads."""
     return table(odds**step for step in range(lattice.k + 1))[lattice.step]
 
 
 def table(numbers: Any) -> Numbers:
-    """An array of floats, or of Fractions as they are."""
+    """An array of floats, or of unchanged Fractions."""
     listed = list(numbers)
     return np.array(listed, dtype=object if isinstance(listed[0], Fraction) else np.float64)
 
@@ -58,6 +58,6 @@ def exponential(lattice: Lattice, odds: Odds) -> Numbers:
 
 
 def costs(lattice: Lattice) -> Numbers:
-    """What a unit of each variable adds to the sum of expected errors over all vectors, at sensitivity one."""
+    """What one unit of each variable adds to the sum of expected errors over all vectors, at sensitivity one."""
     cost: Numbers = lattice.orderings[lattice.class_of] * lattice.multiplicity * 2 * lattice.step
     return cost

@@ -1,4 +1,4 @@
-"""McKenna & Sheldon (2020), reproduced: every figure and every number, beside what the paper prints.
+"""A reproduction of McKenna & Sheldon (2020): every figure and every number, next to those in the paper.
 
-`dpselect paper --out DIR` is the way in; from Python it is `dpselect.research.paper.reproduce.reproduce`.
+Run `dpselect paper --out DIR`, or call `dpselect.research.paper.reproduce.reproduce` from Python.
 """

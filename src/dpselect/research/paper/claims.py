@@ -1,4 +1,4 @@
-"""A claim of the paper beside what we computed."""
+"""A claim of the paper, and what we computed."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -8,7 +8,7 @@ NO_DATA = "needs the data"
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says and where, its number, ours, and whether they agree; None if it could not be checked."""
+    """What the paper claims and where, its number, ours, and whether they agree (None if not checked)."""
 
     where: str
     statement: str
@@ -19,7 +19,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """The agreement in a word."""
+        """The verdict in one word."""
         return {True: "pass", False: "FAIL", None: "not checked"}[self.holds]
 
 
@@ -34,7 +34,7 @@ def rounds_to(number: float, printed: str) -> bool:
 
 
 def listed(numbers: dict[str, float], digits: int = 4) -> str:
-    """Named numbers in a line.
+    """Named numbers in one line.
 
     >>> listed({"k = 2": 1.00123, "k = 4": 1.01})
     'k = 2: 1.001, k = 4: 1.01'

@@ -28,7 +28,7 @@ _ROUNDING = 1e-9
 
 
 def claims(material: Material) -> Iterator[Claim]:
-    """All of them."""
+    """All claims of these sections."""
     yield from _mechanism()
     yield from _errors(ERROR_BY_P.table(material))
     yield from _ratios(RATIO_BY_P.table(material))
@@ -54,7 +54,7 @@ def _mechanism() -> Iterator[Claim]:
     difference = float(np.max(np.abs(by_recurrence / pmf - 1)))
     yield Claim(
         "Proposition 3",
-        "Permute-and-flip solves the recurrence: the two ways to the probabilities agree.",
+        "Permute-and-flip solves the recurrence: two ways to compute the probabilities agree.",
         "equal",
         f"relative difference {difference:.1e}",
         difference < _ROUNDING,

@@ -13,7 +13,7 @@ _CLOSE = 1.8
 
 @dataclass(frozen=True)
 class Printed:
-    """What the paper prints about one task on HEPTH."""
+    """The numbers in the paper about one task on HEPTH."""
 
     task: str
     epsilon: str
@@ -26,7 +26,7 @@ PRINTED = (Printed("mode", "0.04", "1.84", "5.4", "1.27"), Printed("median", "0.
 
 
 def claims(material: Material) -> Iterator[Claim]:
-    """All of them, in the paper's order; without data none is checked."""
+    """All claims, in the order of the paper. Without data, none is checked."""
     for printed in PRINTED:
         if material.experiments:
             yield from _hepth(material.experiments.on("HEPTH", printed.task), printed)
@@ -65,7 +65,7 @@ def _range_statement(task: str) -> str:
 
 
 def _hepth(experiment: Experiment, printed: Printed) -> Iterator[Claim]:
-    """Each number at the printed epsilon, and where the paper's error is met: the printed epsilon is rounded."""
+    """Each number at the printed epsilon, which is rounded, and at the epsilon that gives the paper's error."""
     here = float(printed.epsilon)
     met = experiment.epsilon(FLIP, float(printed.error))
     figures: tuple[Callable[[float], float], ...] = (
@@ -88,7 +88,7 @@ def _hepth(experiment: Experiment, printed: Printed) -> Iterator[Claim]:
 
 def _remark(experiment: Experiment, printed: Printed, met: float, *, is_error: bool) -> str:
     does = "rounds" if rounds_to(met, printed.epsilon) else "does not round"
-    remark = f"The paper's error of {printed.error} is met at the second ε, which {does} to the printed one."
+    remark = f"The paper's error of {printed.error} is reached at the second ε, which {does} to the printed one."
     if not is_error or experiment.people == 1:
         return remark
     people = float(printed.error) * experiment.people

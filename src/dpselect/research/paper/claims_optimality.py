@@ -16,7 +16,7 @@ _PARETO = ("0.1", "0.5", "2")
 
 
 def claims(material: Material) -> Iterator[Claim]:
-    """All of them."""
+    """All claims of this section."""
     yield _pareto()
     yield from _threshold(material)
     yield from _sizes(material)
@@ -39,7 +39,7 @@ def _pareto() -> Claim:
     others = {f"ε = {epsilon}": ratios.exponential for epsilon, ratios in found.items()}
     return Claim(
         "Proposition 6",
-        "Permute-and-flip is Pareto optimal: who is nowhere worse is nowhere better.",
+        "Permute-and-flip is Pareto optimal: a mechanism that is never worse is never better.",
         "no improvement",
         f"largest improvement found {slack:.1e}",
         slack < 1e-6,
@@ -65,7 +65,7 @@ def _threshold(material: Material) -> Iterator[Claim]:
         "holds",
         f"holds exactly on {sum(exact)} of {len(exact)} lattices",
         all(exact),
-        f"In rational arithmetic with exp(-ε) = {_ODDS}; no solver is asked.",
+        f"In rational arithmetic with exp(-ε) = {_ODDS}; no solver is used.",
     )
     above = [abs(r - 1) for size in ALL for e, r in _curve(material, size).items() if e >= THRESHOLD]
     last = max((e for size in ALL for e, r in _curve(material, size).items() if r > 1 + 1e-6), default=0.0)
@@ -75,7 +75,7 @@ def _threshold(material: Material) -> Iterator[Claim]:
         "1",
         f"largest difference from one {max(above):.1e}",
         max(above) < _SOLVER and last < THRESHOLD,
-        f"By the solver, over {len(above)} programs. On these lattices it exceeds one up to ε = {last:.3g} only.",
+        f"By the solver, over {len(above)} programs. On these lattices it exceeds one only up to ε = {last:.3g}.",
     )
     worst = max(r for size in ALL for r in _curve(material, size).values())
     yield Claim(

@@ -25,16 +25,16 @@ TASKS = ("mode", "median")
 def mode_scores(counts: Counts) -> Counts:
     """Twice the number of people in each bin.
 
-    The paper's way to use that counts are monotonic: exp(-epsilon/2 * 2 gap) is exp(-epsilon gap). An error in these
+    The paper uses this because counts are monotonic: exp(-epsilon/2 * 2 gap) is exp(-epsilon gap). An error in these
     scores is twice the number of people.
     """
     return 2 * counts
 
 
 def median_scores(counts: Counts) -> Counts:
-    """Minus the number of people to add or remove so that a bin has the median.
+    """Minus the number of people to add or remove until a bin contains the median.
 
-    A bin has the median if neither those below it nor those above it outnumber all others. Adding a person in or above
+    A bin has the median if neither the people below nor those above outnumber all others. Adding a person in or above
     the bin, or removing one below, lowers the excess of those below by one.
 
     >>> median_scores(np.array([5, 1, 2]))
@@ -61,7 +61,7 @@ class Experiment:
 
     @property
     def people(self) -> float:
-        """How many people a unit of the scores stands for."""
+        """The number of people per unit of the scores."""
         return 0.5 if self.task == "mode" else 1.0
 
     def error(self, name: str, epsilon: float) -> float:
@@ -77,13 +77,13 @@ class Experiment:
         return epsilon_for(KINDS[name], self.scores, expected_error=error)
 
     def budget(self, epsilon: float) -> float:
-        """How many times the budget the exponential mechanism needs to be as good as permute-and-flip."""
+        """The factor by which the exponential mechanism needs a larger epsilon to be as good as permute-and-flip."""
         return self.epsilon(EXPONENTIAL, self.error(FLIP, epsilon)) / epsilon
 
 
 @dataclass(frozen=True, repr=False)
 class Experiments:
-    """All tasks on all data sets; without data there are none."""
+    """All tasks on all data sets; none without data."""
 
     histograms: Mapping[str, Counts] = field(default_factory=dict)
 
@@ -101,7 +101,7 @@ class Experiments:
 
 @dataclass(frozen=True)
 class Material:
-    """What the figures are made from: the epsilons of the linear programs, and the data where they are there."""
+    """The inputs of the figures: the epsilons of the linear programs, and the data if available."""
 
     points: int = 250
     experiments: Experiments = field(default_factory=Experiments)
@@ -114,10 +114,10 @@ class Material:
 
 @dataclass(frozen=True)
 class Plot:
-    """One figure: `table` computes its numbers, `draw` puts them on a matplotlib figure."""
+    """One figure: `table` computes its numbers, `draw` draws them on a matplotlib figure."""
 
-    name: str  # of its files
-    number: str  # in the paper
+    name: str  # the name of its files
+    number: str  # its number in the paper
     caption: str
     table: Callable[[Material], Table]
     draw: Callable[[Any, Table], None]

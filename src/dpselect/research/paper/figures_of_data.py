@@ -29,7 +29,7 @@ def error_table(experiments: Iterable[Experiment]) -> Table:
 
 
 def draw_errors(axes: Any, table: Table) -> None:
-    """One line a mechanism, truncated where the error falls below one."""
+    """Draw one line per mechanism, down to an error of one."""
     for name, epsilon, error in table.series("mechanism", "epsilon", "expected_error"):
         axes.plot(epsilon, error, label=name, **of_mechanism(name))
     axes.set(yscale="log", xlim=(0, max(table.column("epsilon"))), ylim=(1, None))
@@ -47,7 +47,7 @@ def draw_one(figure: Any, table: Table) -> Any:
 
 
 def draw_five(figure: Any, table: Table) -> None:
-    """A panel a data set, and the legend in the sixth place."""
+    """Draw one panel per data set, and the legend in the sixth."""
     panels = figure.subplots(2, 3).flatten()
     data_sets = list(dict.fromkeys(table.column("data_set")))
     for axes, data_set in zip(panels, data_sets, strict=False):
@@ -76,7 +76,7 @@ def bar_table(experiments: Iterable[Experiment]) -> Table:
 
 
 def draw_bars(axes: Any, table: Table) -> None:
-    """A pair of bars a data set, with the errors on top and epsilon below."""
+    """Draw a pair of bars per data set, with the errors on top and epsilon below."""
     for number, (name, _, errors) in enumerate(table.series("mechanism", "data_set", "expected_error")):
         bars = axes.bar(np.arange(len(errors)) + (number - 0.5) * _WIDTH, errors, _WIDTH, **of_bar(name))
         axes.bar_label(bars, fmt="%.1f", fontsize=7, padding=1)
@@ -90,7 +90,7 @@ def draw_bars(axes: Any, table: Table) -> None:
 
 
 def draw_with_people(figure: Any, table: Table) -> None:
-    """The errors on a single data set, and a second scale in people: the paper's scores count everybody twice."""
+    """Draw the errors on one data set, with a second scale in people: the paper's scores count everybody twice."""
     axes = draw_one(figure, table)
     people = axes.secondary_yaxis("right", functions=(lambda error: error / 2, lambda error: error * 2))
     people.set_ylabel("expected error (people)")
@@ -98,7 +98,7 @@ def draw_with_people(figure: Any, table: Table) -> None:
 
 
 def draw_tasks(figure: Any, table: Table) -> None:
-    """Bars, a panel a task."""
+    """Draw bars, with one panel per task."""
     tasks = list(dict.fromkeys(table.column("task")))
     for axes, task in zip(figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0], tasks, strict=True):
         draw_bars(axes, table.where(task=task))

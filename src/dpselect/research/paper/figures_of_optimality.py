@@ -19,7 +19,7 @@ ALL: Sizes = tuple(dict.fromkeys(BY_CANDIDATES + BY_DEPTH))
 
 @lru_cache(maxsize=64)
 def ratio_curve(n: int, k: int, epsilons: tuple[float, ...]) -> tuple[Ratios, ...]:
-    """The optimality ratios of both mechanisms at each epsilon. Every program is solved, also where a proof exists."""
+    """The optimality ratios of both mechanisms at each epsilon. Every program is solved, even if a proof exists."""
     program = paper_program(bounded_lattice(n, k))
     return tuple(optimum(program, epsilon, always_solve=True).ratios for epsilon in epsilons)
 
@@ -35,7 +35,7 @@ def ratio_table(material: Material, sizes: Sizes, mechanism: str) -> Table:
 
 
 def draw_ratios(figure: Any, table: Table, by: str, limits: tuple[float, float] | None = None) -> None:
-    """One line a lattice, with the threshold above which permute-and-flip is optimal."""
+    """Draw one line per lattice, and the threshold above which permute-and-flip is optimal."""
     axes = figure.subplots()
     for number, (value, epsilon, ratio) in enumerate(table.series(by, "epsilon", "optimality_ratio")):
         axes.plot(epsilon, ratio, label=f"${by}$ = {value}", **of_number(number))

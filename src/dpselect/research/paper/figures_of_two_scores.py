@@ -33,7 +33,7 @@ def error_by_p_table(_: Material) -> Table:
 
 
 def draw_errors(figure: Any, table: Table, x: str, label: str, start: tuple[float, ...] = (), **look: Any) -> Any:
-    """One line a mechanism, which may start at the origin."""
+    """Draw one line per mechanism, which may start at the origin."""
     axes = figure.subplots()
     for name, xs, errors in table.series("mechanism", x, "expected_error"):
         axes.plot([*start, *xs], [*start, *errors], label=name, **of_mechanism(name))
@@ -42,7 +42,7 @@ def draw_errors(figure: Any, table: Table, x: str, label: str, start: tuple[floa
 
 
 def draw_error_by_p(figure: Any, table: Table) -> None:
-    """One line a mechanism, from p = 0."""
+    """Draw one line per mechanism, from p = 0."""
     draw_errors(figure, table, "p", _P, start=(0,), xlim=(0, 1)).legend()
 
 
@@ -79,7 +79,7 @@ def ratio_by_p_table(_: Material) -> Table:
 
 
 def draw_ratio_by_p(figure: Any, table: Table) -> None:
-    """One line a number of candidates."""
+    """Draw one line per number of candidates."""
     axes = figure.subplots()
     for number, (n, p, ratios) in enumerate(table.series("n", "p", "ratio")):
         axes.plot(p, ratios, label=f"$n$ = {n:,}", **of_number(number))
@@ -111,7 +111,7 @@ def worst_case_by_n_table(_: Material) -> Table:
 
 
 def draw_worst_case_by_n(figure: Any, table: Table) -> None:
-    """Two mechanisms between two bounds."""
+    """Draw two mechanisms between two bounds."""
     axes = figure.subplots()
     labels = {UPPER: "upper bound, $2\\Delta \\log(n)/\\epsilon$", LOWER: "lower bound, $\\Delta \\log(n)/2\\epsilon$"}
     dashes = {UPPER: (0, (1, 1)), LOWER: (0, (6, 2, 1, 2))}
@@ -144,7 +144,7 @@ def noisy_max_by_gap_table(_: Material) -> Table:
 
 
 def draw_noisy_max_by_gap(figure: Any, table: Table) -> None:
-    """One line a mechanism."""
+    """Draw one line per mechanism."""
     ticks = [-20, -15, -10, -5, 0]
     draw_errors(figure, table, "c", "$c$ (units of the score)", xlim=(_LOWEST, 0), xticks=ticks).legend(
         loc="upper left"

@@ -1,4 +1,4 @@
-"""The report: one HTML page that holds its figures and asks no other computer for anything."""
+"""The report: one self-contained HTML page, which works offline."""
 
 import base64
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _WIDE = 7.0  # inches
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure and its picture."""
+    """A figure and its rendered picture."""
 
     plot: Plot
     svg: bytes
@@ -39,16 +39,16 @@ def page(
 <body>
 <h1>{title}</h1>
 <p>Every figure and number of McKenna &amp; Sheldon, <em>Permute-and-Flip: A new mechanism for differentially private
-selection</em> (NeurIPS 2020), computed by dpselect {escape(__version__)} and put beside what the paper prints.
-Only the paper's own column is typed in; all other numbers come from this run, with {points:,} values of ε on each curve
+selection</em> (NeurIPS 2020), computed by dpselect {escape(__version__)} and shown next to those in the paper.
+Only the paper's column is typed in. All other numbers come from this run, with {points:,} values of ε on each curve
 of the linear programs.</p>
 {_tally(claims)}
 {_missing(missing, why_missing)}
 <h2>The claims</h2>
 <p class="soft">A printed number passes if ours rounds to it. Words such as “close” or “near” have no sharp meaning: the
-remark says what was counted. The values of ε that Section 6 prints are rounded, so its numbers are given at the printed
-ε and at the ε where the paper's error is met. The scores of the mode are twice the number of people: the paper's way to
-use that counts only grow when a person is added.</p>
+remark says how they were counted. The values of ε in Section 6 are rounded, so its numbers are given at the printed
+ε and at the ε that gives the paper's error. Scores of the mode are twice the number of people: this is how the paper
+uses that counts only grow when a person is added.</p>
 {_claims(claims)}
 <h2>The figures</h2>
 <div class="figures">
@@ -75,7 +75,7 @@ def _missing(missing: Sequence[Plot], why: str) -> str:
     names = ", ".join(escape(plot.number) for plot in missing)
     files = ", ".join(f"<code>{escape(file_name(name))}</code>" for name in SUMS)
     return f"""<h2>What is missing</h2>
-<p>The DPBench data are not here: {escape(why)}. So these figures were not made, nor their claims checked: {names}.</p>
+<p>The DPBench data are not here: {escape(why)}. So these figures and claims were left out: {names}.</p>
 <p>To get them, download {files} from <a href="{PAGE}">the public dpcomp_core repository</a> into a folder; name it by
 <code>dpselect paper --data FOLDER</code> or by the environment variable <code>{VARIABLE}</code>.</p>
 """
@@ -97,7 +97,7 @@ def _row(claim: Claim) -> str:
 
 
 def _text(text: str) -> str:
-    """Text whose equations do not break across lines."""
+    """Escaped text whose equations do not break across lines."""
     return escape(text).replace(" = ", "&nbsp;=&nbsp;")
 
 

@@ -1,4 +1,4 @@
-"""From nothing but the paper, and the data where they are there, to a folder with every figure and number."""
+"""The data are optional. Without them, the figures and claims that need data are left out."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +53,7 @@ _FEWEST_POINTS = 2
 
 @dataclass(frozen=True)
 class Report:
-    """What was made, and what could not be."""
+    """What was written, and what is missing."""
 
     folder: Path
     html: Path
@@ -63,21 +63,21 @@ class Report:
     claims: tuple[Claim, ...]
 
     def count(self, holds: bool | None) -> int:
-        """How many claims hold (True), fail (False) or could not be checked (None)."""
+        """The number of claims that hold (True), fail (False) or were not checked (None)."""
         return sum(claim.holds is holds for claim in self.claims)
 
 
 def reproduce(
     out: str | Path, data: str | Path | None = None, *, points: int = 250, watch: Watch = unwatched
 ) -> Report:
-    """Make every figure (PNG, PDF, CSV), check every claim, and write `report.html`; `watch` sees each stage's items.
+    """Write every figure (PNG, PDF, CSV), check every claim, and write `report.html`; `watch` gets each stage's items.
 
-    `data` is the folder of the DPBench files; without it they are taken from the folder that DPSELECT_DPBENCH names, or
-    fetched. `points` is how many epsilons the curves of the linear programs have.
+    `data` is the folder of the DPBench files. By default they are taken from the folder in DPSELECT_DPBENCH, or
+    downloaded. `points` is the number of epsilons on each curve of the linear programs.
     """
     if _validate.count(points=points) < _FEWEST_POINTS:
-        raise InvalidValue(f"points must be >= {_FEWEST_POINTS}: a curve has two ends")
-    with style.settings():  # refuses a missing matplotlib before anything is computed
+        raise InvalidValue(f"points must be >= {_FEWEST_POINTS}: a curve needs two ends")
+    with style.settings():  # raises an error if matplotlib is missing, before anything is computed
         experiments, why_missing = _experiments(data)
         folder = make_folder(out)
         material = Material(points, experiments)
@@ -93,7 +93,7 @@ def reproduce(
 
 
 def _experiments(data: str | Path | None) -> tuple[Experiments, str]:
-    """The data, or why there are none. Wrong data, or a folder without them, is an error."""
+    """The data, or the reason why there are none. Wrong data, or a folder without them, raise an error."""
     try:
         return Experiments(histograms(data)), ""
     except DataNotAvailable as error:
@@ -101,7 +101,7 @@ def _experiments(data: str | Path | None) -> tuple[Experiments, str]:
 
 
 def _drawn(plot: Plot, material: Material, folder: Path) -> Drawn:
-    """One figure, computed, drawn and written in all formats."""
+    """Compute one figure, draw it, and write it in all formats."""
     table = plot.table(material)
     figure = style.blank_figure(*plot.size)
     plot.draw(figure, table)

@@ -1,5 +1,5 @@
-"""Permute-and-flip inside larger mechanisms, beside the exponential mechanism: the paper's second open question.
+"""Permute-and-flip compared with the exponential mechanism inside larger mechanisms: the paper's second open question.
 
-For research: selections are simulated in floats, from a seeded generator, on public or synthetic data.
-`dpselect study --out DIR` is the way in; from Python it is `dpselect.research.studies.study.study`.
+For research only: selections are simulated in floats with a seeded generator, on public or synthetic data.
+Run `dpselect study --out DIR`, or call `dpselect.research.studies.study.study` from Python.
 """

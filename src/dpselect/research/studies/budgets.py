@@ -1,12 +1,12 @@
-"""What each selection may cost when a whole procedure has a budget, in three currencies.
+"""How much each selection may cost when a whole procedure has a budget, in three units.
 
   pure             epsilon, which adds up;
   (epsilon, delta) by the accountant of the ledger, with delta = 10**-6;
   zCDP             the rho that implies the same (epsilon, delta): rho + 2 sqrt(rho log(1/delta)) = epsilon
                    (Bun & Steinke 2016, Proposition 1.3).
 
-Measurements between the selections get half of the budget, and exactly the same noise whatever mechanism selects: they
-are planned beside permute-and-flip (whose privacy loss is that of Laplace noise), and what then is left buys the
+Measurements between the selections get half of the budget, and exactly the same noise for both mechanisms: they
+are planned together with permute-and-flip (whose privacy loss is that of Laplace noise), and the rest is spent on the
 selections of the exponential mechanism. Under zCDP they have Gaussian noise.
 """
 
@@ -23,14 +23,14 @@ from dpselect.analysis.planning import largest
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
 from dpselect.mechanisms.privacy import LAPLACE
 
-# What is compared: two mechanisms, by their classes.
+# The two mechanisms that are compared.
 COMPARED: tuple[type[MechanismBase], ...] = (PermuteAndFlip, ExponentialMechanism)
 DELTA = 1e-6
 _PRECISION = 1e-3
 
 
 class Currency(StrEnum):
-    """In what a budget is counted."""
+    """The unit of a budget."""
 
     PURE = "pure epsilon"
     APPROXIMATE = "(epsilon, delta)"
@@ -48,7 +48,7 @@ class Plan:
 
 @cache
 def plan(currency: Currency, kind: type[MechanismBase], budget: float, selections: int, measured: bool) -> Plan:
-    """What a budget buys: this many selections, each followed by a measurement of sensitivity one or not.
+    """What a budget buys: this many selections, each with or without a measurement of sensitivity one.
 
     >>> plan(Currency.PURE, ExponentialMechanism, 1.0, 10, measured=True)
     Plan(epsilon=0.05, deviation=28.284271247461902, gaussian=False)
@@ -67,20 +67,20 @@ def plan(currency: Currency, kind: type[MechanismBase], budget: float, selection
 
 
 def _affordable(kind: type[MechanismBase], budget: float, selections: int, measurement: float | None) -> float:
-    """The largest epsilon of each selection, with Laplace measurements of this epsilon; None is the same epsilon."""
+    """The largest epsilon of each selection, with Laplace measurements of this epsilon; None means the same epsilon."""
 
     def fits(epsilon: Fraction) -> bool:
         releases = Counter({(kind.name, epsilon): selections})
         beside = epsilon if measurement is None else Fraction(measurement)
         if beside:
-            releases[PermuteAndFlip.name, beside] += selections  # which has the privacy loss of Laplace noise
+            releases[PermuteAndFlip.name, beside] += selections  # its privacy loss is that of Laplace noise
         return approximate(releases, DELTA).epsilon <= budget
 
     return float_below(largest(fits, Fraction(budget / selections), _PRECISION))
 
 
 def implied_rho(epsilon: float, delta: float = DELTA) -> float:
-    """The rho of which rho-zCDP implies (epsilon, delta)-DP.
+    """The rho for which rho-zCDP implies (epsilon, delta)-DP.
 
     >>> round(implied_rho(1.0), 5)
     0.01747

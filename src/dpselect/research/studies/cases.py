@@ -1,4 +1,4 @@
-"""What is compared: each larger mechanism on each data set, in each currency, for a few budgets."""
+"""The cases of the studies: each larger mechanism on each data set, in each unit, for a few budgets."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ SYNTHETIC = "synthetic"
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A larger mechanism on a data set: how it runs, and what its selections are."""
+    """A larger mechanism on a data set: how it runs, and how it selects."""
 
     study: str
     data_set: str
@@ -62,7 +62,7 @@ class Case:
 
 
 def tasks(histograms: Mapping[str, Counts], generator: np.random.Generator) -> Iterator[Task]:
-    """All tasks; without histograms only the one on synthetic data."""
+    """All tasks. Without histograms, only the one on synthetic data."""
     rows = synthetic_rows(generator)
 
     def stepwise(chooser: Chooser, _: Plan, runs: int, generator: np.random.Generator) -> Floats:
@@ -71,10 +71,10 @@ def tasks(histograms: Mapping[str, Counts], generator: np.random.Generator) -> I
     yield Task("stepwise features", SYNTHETIC, CHOSEN, True, False, stepwise, "rows")
     for name, counts in histograms.items():
         for k in TOPS:
-            yield Task(f"top {k}", name, k, True, False, partial(_peel, counts, k), "people a bin")
+            yield Task(f"top {k}", name, k, True, False, partial(_peel, counts, k), "people per bin")
     for name, counts in histograms.items():
         queries = random_intervals(counts.size, QUERIES, generator)
-        yield Task("MWEM", name, ROUNDS, False, True, partial(mwem_errors, counts, queries), "people a query")
+        yield Task("MWEM", name, ROUNDS, False, True, partial(mwem_errors, counts, queries), "people per query")
 
 
 def _peel(counts: Counts, k: int, chooser: Chooser, _: Plan, runs: int, generator: np.random.Generator) -> Floats:
@@ -82,6 +82,6 @@ def _peel(counts: Counts, k: int, chooser: Chooser, _: Plan, runs: int, generato
 
 
 def cases(histograms: Mapping[str, Counts], generator: np.random.Generator) -> list[Case]:
-    """Every task in every currency with every budget."""
+    """Every task in every unit with every budget."""
     listed = list(tasks(histograms, generator))
     return [Case(task, currency, budget) for task in listed for currency in Currency for budget in BUDGETS]

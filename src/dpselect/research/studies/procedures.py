@@ -1,18 +1,18 @@
-"""Larger mechanisms that are made of selections: peeling, stepwise selection and MWEM. For research only, in floats.
+"""Larger mechanisms that consist of selections: peeling, stepwise selection and MWEM. For research only, in floats.
 
 A `Chooser` makes one selection in each of many rows of scores, as the argmax of the scores with the mechanism's noise.
-It is as little private as `simulate`.
+Like `simulate`, it is not private.
 
-Peeling (Bhaskar et al. 2010): the k largest bins of a histogram, one selection after the other without those before.
+Peeling (Bhaskar et al. 2010): select the k largest bins of a histogram, one after the other.
 
 Stepwise selection of features for a decision table (after Smith & Thakurta 2013). A table of k binary features
 predicts, in each of its 2**k cells, the label that most rows of the cell have. The score of a feature is how many rows
-the table with it predicts rightly: one row more or less changes it by at most one, and in the same direction for all
+the table with it predicts correctly: one row more or less changes it by at most one, in the same direction for all
 features, so the scores are monotonic with sensitivity one.
 
 MWEM (Hardt, Ligett & McSherry 2012). Each round selects the query that the synthetic histogram answers worst, measures
 it with noise, and updates the histogram by multiplicative weights, several times for all measurements so far (as the
-paper's Section 2.3 does). The queries are random intervals of bins; the number of people is taken as known.
+paper's Section 2.3 does). The queries are random intervals of bins; the number of people is assumed to be known.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ Choices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Chooser:
-    """A mechanism of a rate c = epsilon / (2 sensitivity), or twice that for monotonic scores."""
+    """A mechanism with the rate c = epsilon / (2 sensitivity), or twice that for monotonic scores."""
 
     kind: type[MechanismBase]
     rate: float
@@ -42,7 +42,7 @@ class Chooser:
 
 
 def peeling_errors(counts: Counts, k: int, chooser: Chooser, runs: int, generator: np.random.Generator) -> Floats:
-    """How many people fewer the k chosen bins have than the k largest, over k, for each run."""
+    """For each run, how many people fewer the k chosen bins have than the k largest, divided by k."""
     best = np.sort(counts)[-k:].sum()
     scores = np.tile(counts.astype(np.float64), (runs, 1))
     everyone, found = np.arange(runs), np.zeros(runs)
@@ -68,9 +68,9 @@ class Rows:
 
 
 def synthetic_rows(generator: np.random.Generator) -> Rows:
-    """2,000 rows of 40 features, whose label is a decision list of five of them, wrong in one row of ten.
+    """2,000 rows of 40 features. The label is a decision list of five of them, and is wrong in one row of ten.
 
-    The first of the five that is one decides: the label is its number modulo two, and one where all are zero.
+    The first of the five that is one decides: the label is its number modulo two, and one if all are zero.
     """
     features = (generator.random((_ROWS, _FEATURES)) < _ONES).astype(np.int64)
     deciding = np.concatenate([features[:, :CHOSEN], np.ones((_ROWS, 1), np.int64)], axis=1).argmax(axis=1)
@@ -79,13 +79,13 @@ def synthetic_rows(generator: np.random.Generator) -> Rows:
 
 
 def stepwise_errors(rows: Rows, chooser: Chooser | None, runs: int, generator: np.random.Generator) -> Floats:
-    """How many rows fewer the table of each run predicts rightly than that of the exact steps; without chooser zero."""
+    """For each run, how many fewer rows its table predicts correctly than the exact one; zero without a chooser."""
     best = _right(rows, None, generator)
     return np.array([best - _right(rows, chooser, generator) for _ in range(runs)], np.float64)
 
 
 def _right(rows: Rows, chooser: Chooser | None, generator: np.random.Generator) -> float:
-    """How many rows the last table predicts rightly."""
+    """The number of rows that the last table predicts correctly."""
     cells = np.zeros(len(rows.labels), np.int64)
     free = np.ones(rows.features.shape[1], np.bool_)
     scores = np.zeros(free.size)
@@ -99,10 +99,10 @@ def _right(rows: Rows, chooser: Chooser | None, generator: np.random.Generator) 
 
 
 def right_predictions(rows: Rows, cells: Bits) -> Floats:
-    """How many rows are predicted rightly when each feature splits all cells."""
+    """The number of correct predictions when each feature splits all cells."""
     groups = 2 * cells + rows.labels
     members = (np.arange(groups.max() + 2)[:, np.newaxis] == groups).astype(np.float64)
-    ones = members @ rows.features.astype(np.float64)  # of each feature, in each cell with each label
+    ones = members @ rows.features.astype(np.float64)  # per feature, cell and label
     zeros = members.sum(axis=1, keepdims=True) - ones
     even = len(ones) // 2 * 2
     pairs = [part[:even].reshape(-1, 2, part.shape[1]).max(axis=1).sum(axis=0) for part in (ones, zeros)]
@@ -121,19 +121,19 @@ class Intervals:
     stop: Counts
 
     def answers(self, histograms: Floats) -> Floats:
-        """The answers on each row."""
+        """The answers for each row."""
         sums = np.concatenate([np.zeros((len(histograms), 1)), np.cumsum(histograms, axis=1)], axis=1)
         found: Floats = sums[:, self.stop] - sums[:, self.start]
         return found
 
 
 def random_intervals(bins: int, count: int, generator: np.random.Generator) -> Intervals:
-    """Intervals with uniform ends, none of them empty."""
+    """Non-empty intervals with uniform ends."""
     ends = np.sort(generator.integers(0, bins, (count, 2)), axis=1)
     return Intervals(ends[:, 0], ends[:, 1] + 1)
 
 
-def mwem_errors(  # noqa: PLR0913, PLR0917 - what a run is made of
+def mwem_errors(  # noqa: PLR0913, PLR0917 - the parts of a run
     counts: Counts,
     queries: Intervals,
     chooser: Chooser,

@@ -1,7 +1,7 @@
-"""From public data to a folder with the comparisons of both mechanisms: a table, a summary and a figure each.
+"""All data are public, and the results are not private.
 
 Two samples of errors are compared by their means, with Welch's (1947) confidence intervals at 95 percent. Each interval
-stands for itself: of twenty comparisons without any difference, one will look like a difference. A figure shows
+is for one comparison: of twenty comparisons without any difference, one will seem to show one. A figure shows
 error against budget, with a row for each currency and a column for each data set.
 """
 
@@ -33,7 +33,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean error, and the half width of its confidence interval."""
+    """A mean error, and half the width of its confidence interval."""
 
     value: float
     half_width: float
@@ -82,7 +82,7 @@ def mean_of(errors: Floats) -> Mean:
 
 
 def better(flip: Floats, soft: Floats) -> str:
-    """The mechanism with the smaller mean, if the interval of the difference leaves out zero."""
+    """The mechanism with the smaller mean, if the interval of the difference excludes zero."""
     parts = [float(errors.var(ddof=1)) / errors.size for errors in (flip, soft)]
     difference, variance = float(soft.mean() - flip.mean()), sum(parts)
     if not variance:
@@ -116,7 +116,7 @@ def draw(comparisons: Sequence[Comparison]) -> Any:
 
 
 def _panel(axes: Any, comparisons: Sequence[Comparison]) -> None:
-    """Means with their intervals on logarithmic axes; a mean of zero is not on them, and is left out."""
+    """Draw means with their intervals on logarithmic axes. A mean of zero is left out."""
     for title, field in _TITLES.items():
         found = [(one.budget, getattr(one, field)) for one in comparisons if getattr(one, field).value > 0]
         budgets, means = [budget for budget, _ in found], [mean for _, mean in found]
@@ -134,7 +134,7 @@ _FEWEST_RUNS = 2
 
 @dataclass(frozen=True)
 class Summary:
-    """One study in one currency: in how many cases which mechanism was better, and the median ratio of errors."""
+    """One study in one unit: the number of cases in which each mechanism was better, and the median ratio of errors."""
 
     study: str
     currency: str
@@ -146,7 +146,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Study:
-    """What was made, and what could not be."""
+    """What was written, and what is missing."""
 
     folder: Path
     runs: int
@@ -160,13 +160,13 @@ def study(
 ) -> Study:
     """Compare both mechanisms inside larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
 
-    `data` is the folder of the DPBench files; without it they are taken from the folder that DPSELECT_DPBENCH names, or
-    fetched, and without any of these only what needs no data is done.
+    `data` is the folder of the DPBench files. By default they are taken from the folder in DPSELECT_DPBENCH, or
+    downloaded. Without any of these, only the studies that need no data are run.
     """
     if _validate.count(runs=runs) < _FEWEST_RUNS:
         raise InvalidValue(f"runs must be >= {_FEWEST_RUNS}: one run has no confidence interval")
     generator = np.random.default_rng(_validate.count(seed=seed))
-    with style.settings():  # refuses a missing matplotlib before anything is computed
+    with style.settings():  # raises an error if matplotlib is missing, before anything is computed
         try:
             found, why_missing = histograms(data), ""
         except DataNotAvailable as error:
@@ -182,7 +182,7 @@ def study(
 
 
 def summaries(comparisons: Iterable[Comparison]) -> tuple[Summary, ...]:
-    """A line for each study and currency."""
+    """One row for each study and unit."""
     groups: dict[tuple[str, str], list[Comparison]] = {}
     for one in comparisons:
         groups.setdefault((one.study, one.currency), []).append(one)

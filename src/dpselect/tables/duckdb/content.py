@@ -1,10 +1,10 @@
-"""A digest of the data that a question reads, by which a ledger recognises a retry on the same data.
+"""A digest of the data that a question reads. With it, a ledger recognises a retry on the same data.
 
-Of files, all bytes are read. Of frames and relations, only the columns of the question, the person and the groups: the
-rows are taken as a set with repetitions, so their order does not matter, nor how many threads read them. A row becomes
-one text, in which every field has its length before it. The digest has the number of rows, and the sums of both halves
-of the MD5 of every text. That does not stop somebody who forges rows so that the sums agree; they would gain an answer
-that was released before.
+For files, all bytes are read. For frames and relations, only columns of the question, the person and the groups: the
+rows are treated as a multiset, so neither their order nor the number of threads matters. A row becomes
+one text, in which every field is preceded by its length. The digest has the number of rows, and the sums of both halves
+of the MD5 of every text. That does not stop somebody who forges rows with the same sums; they would gain an answer
+that was already released.
 
 A digest is a function of private data, and as secret as the rows. It goes to the ledger, which keeps a salted hash.
 """
@@ -23,7 +23,7 @@ from dpselect.tables.schema import Column, Kind
 
 
 def of_files(paths: Iterable[Path]) -> str:
-    """The digest of files in any order: their bytes, and folders such as year=2024, which may be read as columns."""
+    """The digest of files in any order: their bytes, and names of folders such as year=2024, which are columns."""
     return _digest(["files", sorted(_of_file(path) for path in paths)])
 
 
@@ -34,7 +34,7 @@ def _of_file(path: Path) -> list[str]:
 
 
 def of_source(source: Source, connection: duckdb.DuckDBPyConnection, columns: Sequence[Column]) -> str:
-    """The digest of what DuckDB reads."""
+    """The digest of the rows that DuckDB reads."""
     if source.files:
         return of_files(source.files)
     texts = " || ".join(_field(_text(column)) for column in columns)
@@ -50,13 +50,13 @@ def of_source(source: Source, connection: duckdb.DuckDBPyConnection, columns: Se
 
 
 def of_sums(columns: Sequence[Column], found: Sequence[Sequence[Any]]) -> str:
-    """The digest of rows whose number and sums an engine has found."""
+    """The digest of rows, from their number and sums."""
     [numbers] = found
     return _digest(["rows", [column.kind.name for column in columns], [str(number) for number in numbers]])
 
 
 def _text(column: Column) -> str:
-    """The expression of DuckDB's SQL for a value as text. It cannot fail on a row, nor depend on a time zone."""
+    """The DuckDB expression for a value as text. It cannot fail on any row, and does not depend on a time zone."""
     if column.kind not in (Kind.TIMESTAMP, Kind.ZONED):
         return f"TRY_CAST({sql.identifier(column.name)} AS VARCHAR)"
     moment = sql.compared(column, column.kind)

@@ -1,7 +1,7 @@
-"""DuckDB counts: one statement for each question, and no row ever reaches Python.
+"""A progress bar is shown on standard error while it counts, on a terminal.
 
-The statements count in steps with names of their own: rows, facts, kept facts, counts. The user's columns are renamed
-in the first step, so that no name of theirs meets one of ours. A fact is that an individual (in a group) has an item: a
+A statement counts in four named steps: rows, facts, kept facts, counts. The user's columns are renamed
+in the first step, so that no name clashes with one of ours. A fact is that an individual (in a group) has an item: a
 candidate, or a place on a grid. While a statement runs, a progress bar is shown on standard error if it is a terminal.
 """
 
@@ -33,7 +33,7 @@ _STEP_SECONDS = 0.1
 
 @contextmanager
 def shown_progress(percent: Callable[[], float]) -> Iterator[None]:
-    """Show a bar while the body runs, after a second of silence. `percent` returns how far it is, or less than zero."""
+    """Show a bar while the body runs, after one second. `percent` returns the progress; below zero means unknown."""
     if not sys.stderr.isatty():
         yield
         return
@@ -100,7 +100,7 @@ def placing(source: str, column: Column, grid: Grid, who: Individuals) -> str:
         standing = f"(SELECT grp, quantile_disc(item, 0.5) AS item FROM {kept} GROUP BY grp, person)"
     counted = f"SELECT grp, item, count(*) AS individuals FROM {standing} GROUP BY grp, item"
     group = "" if who.groups is None else "grp, "
-    # Arrow has no integers of 128 bits, so that those are split here.
+    # Arrow has no 128-bit integers, so they are split here.
     split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
     shown = "item" if sql.is_small(column, grid) else split
     return f"WITH {facts}{_kept(who)} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
@@ -124,12 +124,12 @@ def _facts(source: str, expression: str, who: Individuals, *, item: str, join: s
         f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(selected)} FROM source_rows) {join}"
         f" WHERE {' AND '.join(conditions)}"
     )
-    # With a limit on groups the facts are used twice.
+    # With a limit on groups, the facts are used twice.
     return f"source_rows AS ({source}), facts AS {'MATERIALIZED ' if is_limited(who) else ''}({facts})"
 
 
 def is_limited(who: Individuals) -> bool:
-    """Whether people are kept in some of their groups only, by a random salt that the statement then needs."""
+    """Whether people are counted only in some of their groups, which needs a random salt."""
     return who.person is not None and who.groups is not None
 
 
@@ -144,10 +144,10 @@ def _kept(who: Individuals) -> str:
 def _kept_facts(groups: Groups) -> str:
     """The facts of at most `max_groups` groups for each person.
 
-    The groups of a person are put in the order of a hash of a random salt, the group and the person: random, and a
-    matter of this person's own rows, whoever else is in the table. Privacy needs only the latter.
+    The groups of a person are sorted by a hash of a random salt, the group and the person. So the choice is random and
+    depends only on this person's own rows. Privacy needs only the latter.
     """
-    # By the engine's own hash, as not every moment that a column can hold can be written.
+    # The engine's own hash is used because not every timestamp can be written as text.
     order = "md5_number(concat($salt, ':', grp, ':', hash(person)))"
     limit = f"row_number() OVER (PARTITION BY person ORDER BY {order}, grp) <= {groups.max_groups}"
     chosen = f"SELECT person, grp FROM (SELECT DISTINCT person, grp FROM facts) QUALIFY {limit}"
@@ -155,7 +155,7 @@ def _kept_facts(groups: Groups) -> str:
 
 
 class DuckDBEngine:
-    """Counts with DuckDB, which streams files and uses the disk where memory ends."""
+    """Counts with DuckDB, which streams files and spills to disk when memory is full."""
 
     def __init__(self, source: Any) -> None:
         self._source = source_of(source)
@@ -204,7 +204,7 @@ class DuckDBEngine:
     def _found(
         self, statement: Callable[[str], str], column: Column, lists: dict[str, pa.Table], who: Individuals
     ) -> pa.Table:
-        """The result of a statement about rows. What the engine itself says of a failure is withheld."""
+        """Run a statement about rows. Error messages of the engine are withheld."""
         parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if is_limited(who) else {}
         if who.groups is not None:
             lists = {**lists, GROUPS: arrow_list(who.groups.values, who.groups.column)}

@@ -1,17 +1,17 @@
 """DuckDB's SQL for the values of a column and for the lines of a CSV file. None of it can fail on a row.
 
-A value that does not fit is NULL: an expression that raised an error on some rows would reveal that they exist. Users'
-strings come in as quoted identifiers only; everything else is bound or registered.
+A value that does not fit is NULL: an expression that raised an error on some rows would reveal that they exist. User
+strings appear only as quoted identifiers; everything else is bound or registered.
 
-One line of a CSV file is one row, and what is wrong with a line concerns that line only. A reader that lets a quotation
-mark run on into the next lines would let one odd field remove the rows of everybody after it, and no sensitivity could
+One line of a CSV file is one row, and a malformed line affects only itself. A reader that lets a quoted
+value continue on the next lines would let one odd field remove the rows of everybody after it, and no sensitivity could
 bound that. So a value in quotation marks may hold delimiters and doubled quotation marks, but no line break. Lines that
 are not UTF-8, have another number of fields than the header or a quotation mark out of place, or have 65,536 bytes or
 more, are left out; what follows a unit separator (a control character) in a line is not read, and not counted. All
 columns are text: a type guessed from the rows would depend on them.
 
-A line that is left out should not be seen by the time it takes, either. So its length is tested first, then by one
-automaton that it is well-formed and has as many fields as the header; only then is it taken apart.
+The time should not reveal lines that are left out, either. So the length is tested first, then one regular expression
+tests that the line is well-formed and has as many fields as the header; only then is it split.
 """
 
 import csv
@@ -27,7 +27,7 @@ from dpselect.tables.candidates import Grid
 from dpselect.tables.files import shown
 from dpselect.tables.schema import Column, Kind
 
-# Digits after the point that are kept of a decimal number that is written as text.
+# The number of digits kept after the decimal point of a number written as text.
 _TEXT_DIGITS = 9
 _SMALL = 2**62
 
@@ -57,26 +57,26 @@ def column(name: str, type_: str, untyped: bool = False) -> Column:
     decimal = re.fullmatch(r"DECIMAL\([0-9]+,([0-9]+)\)", type_)
     if decimal is not None:
         return Column(name, type_, Kind.DECIMAL, int(decimal[1]))
-    if type_.startswith("ENUM(") and type_.endswith(")"):  # and no list of them
+    if type_.startswith("ENUM(") and type_.endswith(")"):  # but not a list of enums
         return Column(name, "ENUM", Kind.TEXT)
     kind = _KINDS.get(type_, Kind.OTHER)
     return Column(name, _outer(type_) if kind is Kind.OTHER else type_, kind, untyped=untyped and type_ == "VARCHAR")
 
 
 def _outer(type_: str) -> str:
-    """A type without what it is made of: members of an enum, and names of fields, are data if they were inferred."""
+    """A type without its parts: the members of an enum and the names of fields are data if they were inferred."""
     if re.fullmatch(r"[A-Z0-9_ ]+(\([0-9]+,[0-9]+\))?(\[[0-9]*\])*", type_):
         return type_
     return "LIST" if type_.endswith("]") else type_.partition("(")[0].strip('"')
 
 
 def is_wide(column: Column) -> bool:
-    """Whether 64 bits with a sign do not hold the whole numbers of a column."""
+    """Whether the integers of a column exceed 64 bits with a sign."""
     return column.type in _WIDE_INTEGERS
 
 
 def compared(column: Column, kind: Kind) -> str:
-    """The column as it is compared with values of a kind; NULL where it holds none."""
+    """The column in the form that is compared with values of a kind; NULL for values that do not fit."""
     x = identifier(column.name)
     if column.kind is Kind.TEXT:
         return _from_text(column, kind)
@@ -103,7 +103,7 @@ def type_of_candidates(column: Column, kind: Kind) -> str:
         return "HUGEINT" if column.kind is Kind.TEXT or is_wide(column) else "BIGINT"
     if Kind.DECIMAL in (kind, column.kind):
         return column.type if column.kind is Kind.DECIMAL else f"DECIMAL(38,{2 * _TEXT_DIGITS})"
-    # In a column of 32-bit floats the candidate 0.1 is the float of that size that one writes as 0.1.
+    # In a column of 32-bit floats, the candidate 0.1 is the 32-bit float nearest to 0.1.
     floats = column.type if column.kind is Kind.FLOAT else "DOUBLE"
     names = {Kind.FLOAT: floats, Kind.TEXT: "VARCHAR", Kind.ZONED: "TIMESTAMPTZ"}
     return names.get(kind, kind.name)
@@ -122,7 +122,7 @@ def place(column: Column, grid: Grid) -> str:
 
 
 def is_small(column: Column, grid: Grid) -> bool:
-    """Whether 64 bits are enough for the places of the grid."""
+    """Whether 64 bits are enough for the positions on the grid."""
     first, last, _ = _in_units(column, grid)
     return grid.kind is Kind.FLOAT or max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL
 
@@ -134,7 +134,7 @@ def _in_units(column: Column, grid: Grid) -> tuple[int, int, int]:
 
 
 def _digits(column: Column, grid: Grid) -> int:
-    """Digits after the point of the units in which a value is compared with the candidates."""
+    """The number of digits after the decimal point in the units in which values and candidates are compared."""
     if column.kind is Kind.TEXT and grid.kind in (Kind.INTEGER, Kind.DECIMAL):
         return max(_TEXT_DIGITS, grid.digits)
     return grid.digits
@@ -166,9 +166,9 @@ def _units(column: Column, grid: Grid, first: int, last: int) -> str:
 
 
 def _units_of_decimal(column: Column, grid: Grid, first: int, last: int) -> str:
-    """A decimal, or a text that is read as one; a text with too many digits for that is clamped by its float.
+    """A decimal, or a text that is parsed as one. A text with too many digits is clamped by its float value.
 
-    DuckDB reads no decimal from 1e40, which is too large, nor from 1e-999999999, whose exponent is: that is a zero.
+    DuckDB cannot parse 1e40 (too large) or 1e-999999999 (exponent too large) as decimals; the latter is a zero.
     """
     digits = _digits(column, grid)
     low, high = (f"CAST('{_decimal_text(units, digits)}' AS DECIMAL(38,{digits}))" for units in (first, last))
@@ -187,9 +187,9 @@ def _decimal_text(units: int, digits: int) -> str:
 
 
 def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
-    """What a float gives if it is finite, and the bounds for the infinities; NULL for NaN.
+    """The result for a finite float, the bounds for infinities, and NULL for NaN.
 
-    Not by isnan: DuckDB takes that from the statistics of a Parquet file, which leave NaN out.
+    isnan is not used: DuckDB answers it from the statistics of a Parquet file, which ignore NaN.
     """
     infinities = f"WHEN {x} = CAST('inf' AS DOUBLE) THEN {high} WHEN {x} = CAST('-inf' AS DOUBLE) THEN {low}"
     return f"CASE WHEN {x} * 0 = 0 THEN {finite} {infinities} END"
@@ -221,10 +221,10 @@ _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1_000_000
 _SEPARATOR = "\x1f"
 LONGEST_LINE = 65_536
-# Where DuckDB gives up a line. It counts the blank lines before a line as part of it, so that this must be far beyond
-# the longest row: else the blank lines of one would hide the row of another.
+# DuckDB skips lines longer than this. It counts preceding blank lines as part of a line, so this must be far beyond
+# the longest row: otherwise the blank lines of one person could hide the row of another.
 LONGEST_READ = 2_000_000
-# RE2, the regular expressions of DuckDB, counts no further.
+# The limit of repetitions in RE2, DuckDB's regular expressions.
 _MOST_REPEATS = 1_000
 
 
@@ -239,7 +239,7 @@ def header(path: Path) -> tuple[str, list[str]]:
     remedy = "save it as CSV in UTF-8, or as Parquet"
     unreadable = InvalidValue(f"{shown(path)}: this is not a CSV file in UTF-8: {remedy}")
     line = withheld(first_line, unreadable, (UnicodeDecodeError, EOFError, OSError, zlib.error))
-    outside = "".join(line.split('"')[::2])  # of quotation marks
+    outside = "".join(line.split('"')[::2])  # outside quotation marks
     delimiter = max(_DELIMITERS, key=outside.count)
     try:
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
@@ -250,7 +250,7 @@ def header(path: Path) -> tuple[str, list[str]]:
 
 
 def _check_names(names: Sequence[str], path: Path) -> None:
-    # Names that look like data are not shown: a file without a header would give away its first row.
+    # Names that look like data are not shown: a file without a header would reveal its first row.
     if not all(name.strip() and name.isprintable() for name in names) or not names:
         raise InvalidValue(f"{shown(path)}: the first line must be a header with a name for each column: add one")
     if any(_is_number(name) for name in names):
@@ -273,9 +273,9 @@ def rows(
 ) -> str:
     """A query for the rows of CSV files, whose paths are bound to its parameter.
 
-    Names of folders are columns as well (`folders`, by what they are called) if a `join` after the `option` has them.
+    Folder names become columns, too (`folders`, by name), if a `join` after the `option` supplies them.
     """
-    # With this new_line, each carriage return and each line feed ends a line, wherever it stands, and what is empty
+    # With this new_line, every carriage return and every line feed ends a line, and an empty line
     # between two of them is not a row. DuckDB's own guess at CRLF would drop the row after a doubled carriage return.
     whole = (
         "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1,"
@@ -291,7 +291,7 @@ def rows_of(
 ) -> str:
     """A query for some columns of the rows that are in the column `line` of a table.
 
-    The table may have `others`, which are taken as they are: what the user calls them, and what the table does.
+    The table may have `others`, which are passed through: a mapping from the user's names to the table's names.
     """
     carried = others or {}
     plain = f"WHEN NOT contains(line, '\"') THEN string_split(line, '{delimiter}')"
@@ -299,13 +299,13 @@ def rows_of(
     split = f"CASE WHEN strlen(line) >= {LONGEST_LINE} THEN NULL {plain} {quoted} END"
     values = {**{name: f"nullif(fields[{i + 1}], '')" for i, name in enumerate(names)}, **carried}
     columns = ", ".join(f"{values[name]} AS {identifier(name)}" for name in wanted)
-    # A list that is unnested at once. Without it DuckDB pushes conditions below, and splits each line several times.
+    # A list that is unnested at once. Without it, DuckDB pushes conditions down and splits each line several times.
     once = ", ".join([f"unnest([{split}]) AS fields", *carried.values()])
     return f"SELECT {columns} FROM (SELECT {once} FROM {whole}) WHERE len(fields) = {len(names)}"
 
 
 def _is_well_formed(delimiter: str, number: int) -> str:
-    """So many fields, each free of quotation marks, or enclosed in them with those inside doubled."""
+    """This many fields, each without quotation marks, or enclosed in them with inner ones doubled."""
     others = number - 1
     repeats = f"{{{others}}}" if others <= _MOST_REPEATS else "*"
     return f"regexp_full_match(line, '{_field(delimiter)}(?:{_escaped(delimiter)}{_field(delimiter)}){repeats}')"
@@ -321,8 +321,8 @@ def _escaped(delimiter: str) -> str:
 
 
 def _unquoted(delimiter: str) -> str:
-    """The fields of a well-formed line: each follows a delimiter, once there is one before the first."""
-    # The pattern has no group that must be traced, which makes it fast on long lines.
+    """The fields of a well-formed line. With a delimiter put before the first, each field follows a delimiter."""
+    # The pattern has no capture group, which makes it fast on long lines.
     fields = f"regexp_extract_all('{delimiter}' || line, '{_escaped(delimiter)}{_field(delimiter)}')"
     inside = "replace(field[3:-2], '\"\"', '\"')"
     return (

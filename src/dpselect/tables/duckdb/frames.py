@@ -1,7 +1,7 @@
-"""Data frames as DuckDB scans them: no value of a row makes it fail, and no type is guessed from the rows.
+"""Convert data frames for DuckDB: no value of a row makes it fail, and no type is guessed from the rows.
 
-What cannot be read is a missing value: an object without a text, a text that UTF-8 cannot write, and a moment beyond
-the microseconds of 64 bits. Only the columns that a question needs are converted, and numbers are not copied.
+What cannot be read becomes a missing value: an object whose str fails, a text that is not valid UTF-8, and a timestamp
+beyond 64-bit microseconds. Only the columns that a question needs are converted, and numbers are not copied.
 """
 
 import math
@@ -20,7 +20,7 @@ from dpselect.errors import InvalidType, InvalidValue
 
 Array: TypeAlias = Any  # an Arrow array, in one piece or in chunks
 
-# Texts that are converted together: where one is odd, all of them are looked at one by one, so that this costs little.
+# The number of texts converted at once. If one is odd, all of them are converted one by one.
 _TOGETHER = 4_096
 _TEXT = pa.large_string()
 _PER_SECOND = {"s": 1, "ms": 10**3}
@@ -62,7 +62,7 @@ def columns_of(frame: Any) -> FrameColumns:
 
 
 def _check_names(names: Sequence[Any]) -> None:
-    """Refuse names that no question could give. They are not shown: a pivoted frame has data for names."""
+    """Refuse names that no question could use. They are not shown: the names of a pivoted frame are data."""
     remedy = "rename the columns first"
     for name in names:
         if not isinstance(name, str):
@@ -74,7 +74,7 @@ def _check_names(names: Sequence[Any]) -> None:
 
 
 class PandasColumns:
-    """A pandas DataFrame, column by column: its own common types are not asked for."""
+    """A pandas DataFrame, read column by column without a common type."""
 
     def __init__(self, frame: Any) -> None:
         self._frame, self.names = frame, list(frame.columns)
@@ -93,12 +93,12 @@ class PandasColumns:
 
 
 def _from_pandas(series: Any) -> Array:
-    """A pandas Series in the type of Arrow that its dtype says."""
+    """A pandas Series as an Arrow array of the type that its dtype states."""
     dtype = series.dtype
     kind, readers = (dtype.kind, _NUMPY) if isinstance(dtype, np.dtype) else (type(dtype).__name__, _EXTENSIONS)
     reader = readers.get(kind)
     if reader is None:
-        name = dtype.name.partition("[")[0]  # a sparse type names a value, too
+        name = dtype.name.partition("[")[0]  # the name of a sparse type includes a value
         raise InvalidType(f"source has a column of the pandas type {name}, which cannot be read: drop or cast it")
     return readable(reader(series))
 
@@ -116,18 +116,18 @@ def _from_strings(series: Any) -> Array:
 
 
 def _from_floats(series: Any) -> Array:
-    """DuckDB has no floats of 16 bits."""
+    """As 32-bit floats: DuckDB has no 16-bit floats."""
     wide = np.dtype(np.float32) if series.dtype.itemsize == 2 else series.dtype
     return pa.array(series.to_numpy(dtype=wide), from_pandas=True)
 
 
 def _from_masked_floats(series: Any) -> Array:
-    """NaN is missing, also where pandas keeps it apart from what is."""
+    """NaN counts as missing, even where pandas distinguishes the two."""
     return pa.array(series.to_numpy(dtype=series.dtype.numpy_dtype, na_value=np.nan), from_pandas=True)
 
 
 def _from_categories(series: Any) -> Array:
-    """A categorical has the type of its categories, whichever occur."""
+    """A categorical has the type of its categories, even of those that do not occur."""
     categories = _from_pandas(series.cat.categories)
     if isinstance(categories, pa.ChunkedArray):
         categories = categories.combine_chunks()
@@ -136,7 +136,7 @@ def _from_categories(series: Any) -> Array:
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=~is_known[codes]), categories)
 
 
-# By the kind of NumPy's dtype, and by the name of pandas' own.
+# By the kind of a NumPy dtype, and by the name of a pandas dtype.
 _NUMPY: dict[str, Callable[[Any], Array]] = {
     "O": _from_objects,
     "f": _from_floats,
@@ -183,7 +183,7 @@ class PolarsColumns:
 
 
 def _is_zoned(dtype: Any) -> bool:
-    """Whether DuckDB fails on some values of this type of polars."""
+    """Whether DuckDB fails on some values of this polars type."""
     return getattr(dtype, "time_unit", None) == "ms" and getattr(dtype, "time_zone", None) is not None
 
 
@@ -211,7 +211,7 @@ class ArrowColumns:
 
 
 class ParquetColumns:
-    """Parquet files as Arrow reads them. DuckDB fails on text that is not UTF-8, and on moments beyond microseconds."""
+    """Parquet files as Arrow reads them. DuckDB fails on text that is not UTF-8, and on some timestamps."""
 
     def __init__(self, paths: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> None:
         """Read the schemas; `folders` has the value of each file for every column that names of folders are."""
@@ -227,7 +227,7 @@ class ParquetColumns:
         return self._alike.issuperset(set(names) - self._folders.keys())
 
     def must_read(self, names: Sequence[str]) -> bool:
-        """Return whether DuckDB could fail on moments of these columns."""
+        """Return whether DuckDB could fail on timestamps in these columns."""
         return not self._coarse.isdisjoint(names)
 
     def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
@@ -256,17 +256,17 @@ def _schemas_of(paths: Sequence[Path]) -> list[pa.Schema]:
 
 
 def _is_read_alike(type_: pa.DataType) -> bool:
-    """Whether DuckDB reads the same values from a Parquet file and from Arrow's reading of it."""
+    """Whether DuckDB and Arrow read the same values of this type from a Parquet file."""
     type_ = _unpacked(type_)
     kinds = ("boolean", "integer", "float32", "float64", "string", "large_string", "decimal128", "date32")
-    fine = pa.types.is_timestamp(type_) and type_.unit != "ns"  # timestamps of 96 bits do not fit nanoseconds
+    fine = pa.types.is_timestamp(type_) and type_.unit != "ns"  # 96-bit timestamps do not fit nanoseconds
     return fine or any(getattr(pa.types, f"is_{kind}")(type_) for kind in kinds)
 
 
 def stream(
     parts: Sequence[Any], names: Sequence[str], others: Mapping[str, Sequence[str | None]] | None = None
 ) -> pa.RecordBatchReader:
-    """These columns of Arrow tables, record batches or datasets one after the other; moments in microseconds.
+    """These columns of Arrow tables, record batches or datasets, one after the other; timestamps in microseconds.
 
     `others` are columns of text that have one value in each part.
     """
@@ -311,7 +311,7 @@ def _unpacked(type_: pa.DataType) -> pa.DataType:
 
 
 def readable(array: Array) -> Array:
-    """The values in a type on which DuckDB does not fail; the array itself if it has one."""
+    """The values in a type on which DuckDB does not fail; the array itself if its type is fine."""
     return microseconds(array) if _fails(array.type) else array
 
 
@@ -330,7 +330,7 @@ def microseconds(array: Array) -> Array:
 
 
 def texts(values: Sequence[Any] | np.ndarray[Any, Any]) -> pa.ChunkedArray:
-    """The texts of Python objects, as `str` gives them; None, NaN, NA and NaT, and what has none, are missing."""
+    """The `str` of Python objects. None, NaN, NA and NaT, and objects whose `str` fails, are missing."""
     parts = (values[start : start + _TOGETHER] for start in range(0, len(values), _TOGETHER))
     return pa.chunked_array([_texts_together(part) for part in parts], _TEXT)
 
@@ -340,17 +340,17 @@ _MISSING = {"NoneType", "NAType", "NaTType", "MaskedConstant"}
 
 
 def _texts_together(values: Sequence[Any] | np.ndarray[Any, Any]) -> pa.Array:
-    """Arrow converts texts and missing values by itself. What it refuses, or would read otherwise, is written here."""
+    """Convert with Arrow where it can. Objects that it refuses, or would read differently, are converted one by one."""
     try:
         if {kind.__name__ for kind in set(map(type, values))} <= _PLAIN:
             return pa.array(values, _TEXT, from_pandas=True)
-    except Exception:  # noqa: S110 - a number, a text that UTF-8 cannot write, or a class that has no name
+    except Exception:  # noqa: S110 - a number, a text that is not valid UTF-8, or an odd class
         pass
     return pa.array(list(map(_text, values)), _TEXT)
 
 
 def _text(value: Any) -> str | None:
-    """The text of an object; None if it is missing, or if its own methods fail."""
+    """The text of an object; None if it is missing or if its methods fail."""
     try:
         kind = type(value)
         if kind.__name__ in _MISSING or (float in kind.__mro__ and math.isnan(value)):

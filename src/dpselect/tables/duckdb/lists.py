@@ -1,9 +1,9 @@
 """Public lists of candidates and groups, as tables that DuckDB joins with the rows, and as keys for other engines.
 
-A key is a text that is equal exactly where DuckDB takes the values as equal, so that another engine can join by it. Two
+A key is a text that is equal exactly if DuckDB considers the values equal, so that another engine can join by it. Two
 values of one type have the same key if and only if they are equal: whole numbers, decimals of one scale, dates and
-flags are written in one way only, a float by the shortest text that reads back as itself, and moments as microseconds.
-What equals no candidate (a missing value, an infinite moment) has no key.
+flags have only one text, a float is written as the shortest text that reads back, and a timestamp as microseconds.
+A value that equals no candidate (a missing value, an infinite timestamp) has no key.
 """
 
 from decimal import Decimal
@@ -19,7 +19,7 @@ from dpselect.tables.schema import Column, Kind
 
 
 def arrow_list(values: Values, column: Column) -> pa.Table:
-    """A public list as a table; whole and decimal numbers are text, which the statement casts."""
+    """A public list as a table. Integers and decimals are text, which the statement casts."""
     if values.kind in (Kind.INTEGER, Kind.DECIMAL):
         items = pa.array([_written(item, column) for item in values.items], pa.string())
     else:
@@ -29,7 +29,7 @@ def arrow_list(values: Values, column: Column) -> pa.Table:
 
 
 def _written(item: int | Decimal, column: Column) -> str | None:
-    """The number in digits; None if it has more digits after the point than the column, and can equal no value."""
+    """The number as digits; None if it has more decimal places than the column and so equals no value."""
     if isinstance(item, Decimal):
         too_fine = column.kind is Kind.DECIMAL and digits_after_point(item) > column.digits
         return None if too_fine else f"{item:f}"
@@ -41,32 +41,32 @@ _SHOWN_CHARACTERS = 60
 
 
 def cast_list(name: str, values: Values, column: Column) -> str:
-    """A public list in the type in which it is compared; NULL equals nothing."""
+    """A public list in the type for comparison; NULL equals nothing."""
     return f"SELECT place, TRY_CAST(value AS {sql.type_of_candidates(column, values.kind)}) AS value FROM {name}"
 
 
 def listed(name: str, values: Values, column: Column) -> str:
-    """The different values of a public list, each once, so that no row can match two of its items.
+    """The distinct values of a public list, so that no row can match two of its items.
 
-    Items that are equal in the column's type are refused before (`different_values`); this is a second wall.
+    Items that are equal in the type of the column were refused before (`different_values`); this is a second safeguard.
     """
     cast = cast_list(name, values, column)
     return f"SELECT min(place) AS place, value FROM ({cast}) WHERE value IS NOT NULL GROUP BY value"
 
 
 def key(expression: str, kind: Kind) -> str:
-    """The key of an expression of DuckDB's SQL, as it comes from `sql.compared`."""
-    if kind is Kind.FLOAT:  # zero has two signs
+    """The key of a DuckDB expression from `sql.compared`."""
+    if kind is Kind.FLOAT:  # there are two zeros
         return f"CASE WHEN {expression} = 0 THEN '0' ELSE CAST({expression} AS VARCHAR) END"
-    if kind in (Kind.TIMESTAMP, Kind.ZONED):  # as text they would depend on a time zone
+    if kind in (Kind.TIMESTAMP, Kind.ZONED):  # their text would depend on a time zone
         return f"CASE WHEN isfinite({expression}) THEN CAST(epoch_us({expression}) AS VARCHAR) END"
     return f"CAST({expression} AS VARCHAR)"
 
 
 def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    """The place and the key of every item of a public list, which is compared with a column.
+    """The position and the key of every item of a public list that is compared with a column.
 
-    Only the first of the items that have one key keeps it, so that no row can match two of them.
+    Of several items with the same key, only the first keeps it, so that no row can match two of them.
     """
     listed = f"SELECT place, {key('value', values.kind)} AS key FROM ({cast_list(_LIST, values, column)})"
     first = f"SELECT place, CASE WHEN place = min(place) OVER (PARTITION BY key) THEN key END AS key FROM ({listed})"
@@ -76,9 +76,9 @@ def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnectio
 def different_values(
     values: Any, column: Column, connection: duckdb.DuckDBPyConnection, name: str = "candidates"
 ) -> Values:
-    """A public list, checked against the kind of its column; no two of its items are one value in the column's type.
+    """A public list, checked against the kind of its column. No two items are equal in the type of the column.
 
-    A row that is in two groups would count twice for the price of one.
+    Otherwise a row could be in two groups and count twice at the cost of one.
     """
     listed = public_values(values, column, name)
     equal = (
@@ -91,16 +91,16 @@ def different_values(
 
 
 def same_value(first: Any, second: Any, column: Column, name: str = "candidates") -> InvalidValue:
-    """The error for two items of a public list that a column cannot tell apart."""
+    """The error for two items of a public list that are equal in the type of the column."""
     shown = " and ".join(str(item)[:_SHOWN_CHARACTERS] for item in (first, second))
     return InvalidValue(
-        f"{name} must be different values: {shown} are equal when they are compared with the column"
+        f"{name} must be different values: {shown} are equal when compared with the column"
         f" {column.name!r} ({column.kind.value}, {column.type}): keep one of the two"
     )
 
 
 def _over_list(values: Values, column: Column, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """A cursor that can query the list."""
+    """A cursor with the list registered."""
     cursor = connection.cursor()
     cursor.register(_LIST, arrow_list(values, column))
     return cursor

@@ -1,9 +1,9 @@
-"""Where DuckDB reads the rows of a table (files, frames, Arrow tables, relations), and where it spills them to disk.
+"""Sources of rows for DuckDB (files, frames, Arrow tables, relations), and the private folder for spilling.
 
 Rows that do not fit into memory go to a private folder. Each process has one below the system's temporary folder, which
-only its user can enter and which is removed when the process ends. A process that is killed does not remove its folder,
-and the next one removes it: a process holds a lock on its folder as long as it lives, so a folder whose lock is free
-belongs to a dead one. `systemd-tmpfiles` also spares folders that are locked.
+only its user can enter and which is removed when the process ends. A killed process does not remove its folder,
+but the next process does: a process holds a lock on its folder while it runs, so a folder whose lock is free
+belongs to a dead one. `systemd-tmpfiles` also spares locked folders.
 """
 
 import glob
@@ -31,11 +31,11 @@ from dpselect.tables.duckdb.frames import FrameColumns, ParquetColumns, columns_
 from dpselect.tables.files import Format, Listing, check_once, files_of, shown
 from dpselect.tables.schema import Column
 
-# Windows has no such locks: there the folder of a killed process stays.
+# Windows has no such locks: the folder of a killed process stays.
 _fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 _PREFIX = "dpselect-spill-"
 _MADE_BY_US = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
-_MARK = ".dpselect"  # a file in each folder of ours
+_MARK = ".dpselect"  # a file that marks our folders
 
 
 class _Own:
@@ -52,13 +52,13 @@ class _Own:
                 self._close()
                 _remove_orphans()
                 self.folder, self.descriptor = _made()
-                # Runs also at the end of a child of `multiprocessing`, and never in a child for its parent.
+                # Also runs at the end of a `multiprocessing` child, but never in a child on behalf of its parent.
                 Finalize(None, _remove, (self.folder,), exitpriority=0)
             return os.path.join(self.folder, str(next(self.numbers)))
         return ""
 
     def forget(self) -> None:
-        """Start anew in a forked child, which makes its own folder; the lock stays with the parent."""
+        """Forget the folder in a forked child, which creates its own; the lock stays with the parent."""
         self._close()
         self.lock, self.folder = threading.Lock(), ""
 
@@ -74,15 +74,15 @@ if hasattr(os, "register_at_fork"):
 
 
 def spill_path() -> str:
-    """A path for one connection in the folder of this process, at which DuckDB makes a folder when memory ends.
+    """A path for one connection in the folder of this process. DuckDB creates a folder there when memory is full.
 
-    Where no folder can be made it is empty, and DuckDB then keeps to the memory.
+    The path is empty if no folder can be created. Then DuckDB uses memory only.
     """
     return _own.path()
 
 
 def _made() -> tuple[str, int]:
-    """A new folder and the descriptor that holds its lock."""
+    """Create a folder, and return it with the descriptor that holds its lock."""
     while True:
         folder = tempfile.mkdtemp(prefix=_PREFIX)
         if _fcntl is None:
@@ -90,9 +90,9 @@ def _made() -> tuple[str, int]:
             return folder, -1
         with suppress(FileNotFoundError):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            with suppress(OSError):  # a file system without locks: the folder is removed at the end at least
+            with suppress(OSError):  # a file system without locks: the folder is at least removed at the end
                 _fcntl.flock(descriptor, _fcntl.LOCK_EX)
-            # Before it was locked, another process may have taken it for an orphan.
+            # Before it was locked, another process may have considered it an orphan.
             if os.path.isdir(folder):
                 _mark(folder)
                 return folder, descriptor
@@ -109,7 +109,7 @@ def _remove_orphans() -> None:
     if _fcntl is None:
         return
     for folder in glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_PREFIX}*")):
-        with suppress(OSError):  # it is in use, or somebody else's
+        with suppress(OSError):  # in use, or owned by somebody else
             _remove_orphan(folder)
 
 
@@ -131,8 +131,8 @@ def _remove(folder: str) -> None:
 _Read = TypeVar("_Read")
 
 _FRAME = "dpselect_rows"
-_UNREADABLE = "the table cannot be opened: check that it is what it says it is"
-# DuckDB calls its own cipher unsafe because its keys come from a weak generator. Another one would be an extension that
+_UNREADABLE = "the table cannot be opened: check that it is valid"
+# DuckDB calls its built-in cipher unsafe because of its weak key generator. The alternative is an extension that
 # opens the network. The folder's permissions protect the rows; the cipher is for what a killed process leaves behind.
 _ENCRYPTED = {"temp_file_encryption": True, "force_mbedtls_unsafe": True}
 _KINDS = "give a path, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
@@ -146,23 +146,23 @@ class Source(Protocol):
     files: Sequence[Path]  # empty if the rows are not in files
 
     def is_untyped(self, column: str) -> bool:
-        """Return whether the source knows no type of this column, and gives it as text."""
+        """Return whether the source has no type for this column and gives it as text."""
         ...
 
     def readings(self, names: Sequence[str]) -> "Sequence[Source]":
-        """Return the rows for a question about these columns: ways to read them, each for where the one before fails.
+        """Return the ways to read the rows for a question about these columns. Each is tried if the one before fails.
 
         No value of a row makes the last one fail.
         """
         ...
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
-        """Make the rows reachable for the next statement; only their types if `empty`."""
+        """Make the rows available to the next statement; only their types if `empty`."""
         ...
 
 
 def read(source: Source, names: Sequence[str], how: Callable[[Source], _Read]) -> _Read:
-    """What `how` gives for these columns: by the first way of reading them on which DuckDB does not fail."""
+    """The result of `how` for these columns, with the first way of reading them on which DuckDB does not fail."""
     *others, last = source.readings(names)
     for reading in others:
         with suppress(duckdb.InvalidInputException):
@@ -191,31 +191,31 @@ class Files:
             self._by_arrow = ParquetColumns(paths, listing.folder_columns(names))
 
     def is_untyped(self, column: str) -> bool:
-        """Return whether the files are CSV, or this is the name of a folder: both hold values in writing."""
+        """Return whether the files are CSV, or the column comes from folder names: both hold values as text."""
         return self._untyped or column in self._folders.columns
 
     def readings(self, names: Sequence[str]) -> Sequence[Source]:
-        """Return the files themselves, and what Arrow reads of them where DuckDB fails on values of these types."""
+        """Return the files themselves, and Arrow's reading of them in case DuckDB fails on values of these types."""
         if self._by_arrow is None or not self._by_arrow.can_read(names):
             return [self]
         by_arrow = Frame(self._by_arrow, names)
         return [by_arrow] if self._by_arrow.must_read(names) else [self, by_arrow]
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002
-        """Check that each file still counts once; their paths are bound."""
+        """Check that each file still counts once. Their paths are bound."""
         check_once(self.files)
 
 
 class Folders:
-    """The columns that names of folders are, as pieces of a query that joins them with the rows by the files' paths.
+    """The columns from folder names, as parts of a query that joins them with the rows by file path.
 
-    DuckDB's own reading of such names is off: it guesses types from the values, and reads the folders above as well.
+    DuckDB's own parsing of such names is off: it guesses types from the values, and also reads parent folders.
     """
 
     def __init__(self, listing: Listing, names: Sequence[str]) -> None:
         values = list(listing.folder_columns(names).items())
         prefix = "dpselect_"
-        while any(name.lower().startswith(prefix) for name in names):  # no name of ours is one of the user's
+        while any(name.lower().startswith(prefix) for name in names):  # our names must differ from the user's
             prefix += "_"
         self.columns = {key: f"{prefix}{i}" for i, (key, _) in enumerate(values)}
         self.parameters: dict[str, Any] = {f"folder{i}": column for i, (_, column) in enumerate(values)}
@@ -231,7 +231,7 @@ class Folders:
 
 
 class Frame:
-    """Columns of a data frame, or of something else that Arrow carries."""
+    """The columns of a data frame, or of another object that Arrow can represent."""
 
     query = f"SELECT * FROM {_FRAME}"
     files: Sequence[Path] = ()
@@ -245,7 +245,7 @@ class Frame:
         return self._columns.is_untyped(column)
 
     def readings(self, names: Sequence[str]) -> Sequence[Source]:
-        """Return the frame with no more than these columns converted."""
+        """Return the frame with only these columns converted."""
         return [Frame(self._columns, names)]
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
@@ -254,7 +254,7 @@ class Frame:
 
 
 class Relation:
-    """A relation of the user's own connection; its rows stream through Arrow."""
+    """A relation of the user's own connection. Its rows are streamed through Arrow."""
 
     names: Sequence[Any] = ()
 
@@ -270,12 +270,12 @@ class Relation:
         return self._relation.limit(0).to_arrow_table()
 
     def scanned(self, names: Sequence[str]) -> Any:  # noqa: ARG002 - all columns
-        """Return a new stream, which can be read once and must be read to its end."""
+        """Return a new stream, which can be read only once and must be read to its end."""
         return self._relation.to_arrow_reader()
 
 
 def source_of(source: Any) -> Source:
-    """The rows of what the user gave."""
+    """The source for the object that the user gave."""
     if isinstance(source, (str, Path)):
         return Files(files_of(str(source)))
     if isinstance(source, duckdb.DuckDBPyRelation):
@@ -288,19 +288,19 @@ def source_of(source: Any) -> Source:
 
 
 def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
-    """A private connection in memory that never reaches for the network or for variables of the caller.
+    """Open a private in-memory connection that never accesses the network or variables of the caller.
 
-    Rows that do not fit into memory go to a private folder, unless it `spills` nothing and fails instead.
+    Rows that do not fit into memory go to a private folder. Without `spills`, the statement fails instead.
     """
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "python_enable_replacements": False,
-        # A pandas column of Python objects is text, whatever its first rows hold.
+        # A pandas column of Python objects is text, no matter what its first rows hold.
         "pandas_analyze_sample": 0,
         "temp_directory": spill_path() if spills else "",
     }
-    with suppress(duckdb.Error):  # a DuckDB that knows one of these options no more
+    with suppress(duckdb.Error):  # a version of DuckDB without one of these options
         return duckdb.connect(config={**config, **_ENCRYPTED})
     return duckdb.connect(config=config)
 
@@ -312,34 +312,34 @@ def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str
         source.attach(connection, empty=True)
         return connection.execute(f"DESCRIBE {source.query}", source.parameters).fetchall()
 
-    # What the engine or the user's own relation raises may quote a value.
+    # An error of the engine or of the user's relation may quote a value.
     described = withheld(describe, EngineFailure(_UNREADABLE))
     return {name: sql.column(name, type_, source.is_untyped(name)) for name, type_, *_ in described}
 
 
 def _literal(path: Path) -> str:
-    """The path for DuckDB, which reads patterns: a file named t[1].csv is not t1.csv."""
+    """The path, escaped for DuckDB, which expands patterns: a file named t[1].csv is not t1.csv."""
     return glob.escape(str(path))
 
 
 def common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
-    """The header that all of the CSV files have."""
+    """The common header of all CSV files."""
     first = lines.header(paths[0])
     for path in paths[1:]:
         if lines.header(path) != first:
             same = "give files with the same columns"
-            raise InvalidValue(f"{shown(path)}: its header is not that of {shown(paths[0])}: {same}")
+            raise InvalidValue(f"{shown(path)}: its header differs from that of {shown(paths[0])}: {same}")
     return first
 
 
 def _parquet_names(paths: Sequence[Path]) -> list[str]:
-    """The names of the columns that all of the Parquet files have, in the same types."""
+    """The names of the columns that all Parquet files have with the same types."""
     connection = connect()
     first = _parquet_columns(paths[0], connection)
     for path in paths[1:]:
         if _parquet_columns(path, connection) != first:
             same = "give files with the same columns"
-            raise InvalidValue(f"{shown(path)}: its columns are not those of {shown(paths[0])}: {same}")
+            raise InvalidValue(f"{shown(path)}: its columns differ from those of {shown(paths[0])}: {same}")
     return [name for name, *_ in first]
 
 

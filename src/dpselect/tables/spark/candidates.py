@@ -1,4 +1,4 @@
-"""Candidates that are a Spark DataFrame of one column: checked and joined where they are, and never brought here.
+"""Candidates in a Spark DataFrame of one column. They are checked and joined in Spark and never collected.
 
 Its digest is the sum of the SHA-256 sums of the candidates, in four parts modulo 2**64, hashed again with their number:
 an incremental hash of a set (Bellare & Micciancio 1997), which does not depend on the order of the rows.
@@ -32,7 +32,7 @@ _MOMENTS = [(moment - _EPOCH) // _MICROSECOND for moment in (datetime.datetime.m
 
 @dataclass(frozen=True)
 class FrameValues(Values):
-    """Different values of one kind that are in Spark: their labels and keys, their number and their digest."""
+    """Distinct values of one kind in Spark: their labels and keys, their number and their digest."""
 
     frame: DataFrame = field(repr=False, kw_only=True)
     size: int = field(kw_only=True)
@@ -43,7 +43,7 @@ class FrameValues(Values):
 
     @property
     def sha256(self) -> str:
-        """Return a digest of the list, by which a ledger knows it again."""
+        """Return a digest that identifies the list in a ledger."""
         return self.digest
 
     def value(self, label: str) -> Any:
@@ -61,7 +61,7 @@ _VALUES: dict[Kind, Callable[[str], Any]] = {
     Kind.TIMESTAMP: lambda label: _EPOCH + int(label) * _MICROSECOND,
     Kind.ZONED: lambda label: (_EPOCH + int(label) * _MICROSECOND).replace(tzinfo=datetime.UTC),
 }
-# Labels that no candidate may have: NaN and infinities, and dates that Python's own types do not reach.
+# Labels that no candidate may have: NaN and infinities, and dates outside the range of Python's types.
 _UNFIT = {
     Kind.FLOAT: "label IN ('nan', '-nan', 'inf', '-inf')",
     Kind.DATE: "label NOT RLIKE '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'",
@@ -88,12 +88,12 @@ def frame_values(frame: DataFrame, column: Column) -> FrameValues:
 
 
 def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:
-    """The label of every candidate, in its own type, and its key, in the type in which the column is compared."""
+    """The label of every candidate, in its own type, and its key, in the type in which it is compared."""
     kind, label, other = given.kind, called(given, "label"), called(given, "key")
     own = sql.compared(other, kind)
     cast = f"TRY_CAST({own} AS {sql.type_of_candidates(column, kind)})"
     same = key(cast, kind)
-    if Kind.DECIMAL in (kind, column.kind):  # one with more digits after the point than the column equals no value
+    if Kind.DECIMAL in (kind, column.kind):  # a candidate with more decimal places than the column equals no value
         same = f"CASE WHEN {cast} = {own} THEN {same} END"
     reader = Reader(
         {"label": typed("label", label), "key": typed("key", other)},
@@ -109,14 +109,14 @@ def _unreadable() -> EngineFailure:
 
 
 def _equal_labels(labelled: DataFrame) -> tuple[str, str]:
-    """Two candidates that have one key: they are one value in the type of the column."""
+    """Two candidates with the same key: they are equal in the type of the column."""
     same = labelled.where("key IS NOT NULL").groupBy("key").agg(F.min("label"), F.max("label"), F.count(F.lit(1)))
     [row] = same.toDF("key", "first", "last", "candidates").where("candidates > 1").limit(1).collect()
     return row["first"], row["last"]
 
 
 def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, str]:
-    """The number of candidates and their digest. The list is public, and so is what is wrong with it."""
+    """The number of candidates and their digest. The list is public, so errors may describe it."""
     hashed = F.sha2("label", 256)
     width = 64 // _PARTS
     sums = [

@@ -1,6 +1,6 @@
-"""CSV files in Spark, line by line by the rules of the DuckDB engine: a task reads the lines that start in its bytes.
+"""Read CSV files in Spark line by line, by the rules of the DuckDB engine. A task reads lines that start in its bytes.
 
-A worker has a DuckDB of its own. Text arrives there as bytes, and what is not UTF-8 is a missing value.
+Each worker has its own DuckDB. Text arrives there as bytes; text that is not UTF-8 is a missing value.
 """
 
 import gzip
@@ -22,16 +22,16 @@ _BYTES = "dpselect_bytes"
 
 
 def connect_in_worker() -> duckdb.DuckDBPyConnection:
-    """A private connection that uses the one core of its task, and writes nothing: it sees one block at a time."""
+    """Open a private connection that uses one core and writes nothing to disk: it reads one block at a time."""
     connection = connect(spills=False)
     connection.execute("SET threads = 1")
     return connection
 
 
 def decoded(table: pa.Table, connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    """The table with its bytes as text.
+    """The table with its bytes decoded to text.
 
-    In a statement of its own: DuckDB 1.5 forgets rows where TRY meets a condition.
+    This is a separate statement: DuckDB 1.5 loses rows if TRY is combined with a condition.
     """
     texts = [field.name for field in table.schema if pa.types.is_binary(field.type)]
     if not texts:
@@ -52,7 +52,7 @@ _KEPT = lines.LONGEST_READ
 
 @dataclass(frozen=True)
 class Range:
-    """Bytes of a file; a compressed file is one range without end."""
+    """A range of bytes of a file. A compressed file is a single range without an end."""
 
     path: str = field(repr=False)
     start: int
@@ -74,7 +74,7 @@ def ranges_of(paths: Sequence[Path], size: int = _RANGE) -> list[Range]:
 
 @dataclass(frozen=True)
 class LineReader:
-    """Reads the wanted columns of the ranges whose numbers it is given. It runs on Spark's workers."""
+    """Reads the wanted columns of the ranges with the given numbers. Runs on Spark's workers."""
 
     ranges: tuple[Range, ...]
     delimiter: str
@@ -83,7 +83,7 @@ class LineReader:
     folders: Mapping[str, Sequence[str | None]] = field(default_factory=dict, repr=False)  # a value for each file
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the rows; a failure says nothing of them."""
+        """Return the rows. An error does not quote them."""
         connection = connect_in_worker()
         others = {key: f"folder{i}" for i, key in enumerate(self.folders)}
         query = lines.rows_of("dpselect_lines", self.delimiter, self.names, self.wanted, others)
@@ -101,7 +101,7 @@ class LineReader:
         raise EngineFailure("a file could not be read: check that every worker can reach it")
 
     def _table(self, found: list[bytes], file: int) -> pa.Table:
-        """The lines, beside the values that the names of their file's folders have."""
+        """The lines, with the values from the folder names of their file."""
         values = (pa.scalar(column[file], pa.string()) for column in self.folders.values())
         columns = {f"folder{i}": pa.repeat(value, len(found)) for i, value in enumerate(values)}
         return pa.table({"line": pa.array(found, pa.binary()), **columns})
@@ -127,12 +127,12 @@ def lines_in(range_: Range) -> Iterator[list[bytes]]:
             yield [line for line in started if len(line) < lines.LONGEST_LINE]
             if not block:
                 return
-            # Of a line that is too long to count, so much is kept as to know it.
+            # Of a line that is too long to count, enough is kept to recognise it.
             dropped, rest = (dropped if not whole else 0) + max(0, len(rest) - _KEPT), rest[:_KEPT]
 
 
 def _behind_first_end(file: IO[bytes], start: int) -> int:
-    """Move past the first end of a line at or after the byte before `start`, and return where that is.
+    """Move past the first line end at or after the byte before `start`, and return that position.
 
     The header, which only the range at zero has, ends with a line feed.
     """
@@ -146,7 +146,7 @@ def _behind_first_end(file: IO[bytes], start: int) -> int:
 
 
 def _started(whole: list[bytes], position: int, stop: int | None) -> Iterator[bytes]:
-    """Those of the lines, of which the last ends before `position`, that start before `stop` and can be rows."""
+    """The lines that start before `stop` and can be rows; the last of all lines ends before `position`."""
     kept = len(whole)
     while stop is not None and kept and position - len(whole[kept - 1]) - 1 >= stop:
         kept -= 1

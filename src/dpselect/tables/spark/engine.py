@@ -1,6 +1,6 @@
-"""Spark counts, on as many machines as it has: no row reaches this process, and of a selection three numbers do.
+"""Count with Spark: no row reaches this process, and of each selection only three numbers do.
 
-Scores stay where Spark has counted them. Each partition of the candidates becomes a summary on its worker, and the
+Scores stay in Spark. Each partition of the candidates becomes a summary on its worker, and the
 summaries are merged here, exactly (`streaming.summary`).
 """
 
@@ -30,7 +30,7 @@ from dpselect.tables.spark.workers import SUMMARY_SCHEMA, Chooser
 
 
 class SparkEngine:
-    """Counts with Spark. It uses the DataFrame API only, so that a session of Spark Connect will do."""
+    """Counts with Spark. It uses only the DataFrame API, so it works with Spark Connect."""
 
     def __init__(self, source: Any) -> None:
         self._rows = rows_of(source)
@@ -43,7 +43,7 @@ class SparkEngine:
         return different_values(values, column, self._connection, name)
 
     def candidates(self, values: Any, column: Column) -> Values:
-        """Return a public list, or the candidates of a Spark DataFrame of one column, which stay there."""
+        """Return a public list, or the candidates in a Spark DataFrame of one column, which stay in Spark."""
         return frame_values(values, column) if isinstance(values, DataFrame) else self.listed(values, column)
 
     def chosen(
@@ -55,7 +55,7 @@ class SparkEngine:
             scores = self.scores(column, candidates, who)
             if k == 1:
                 return [[label] for label in _selected(scores, mechanism, {})]
-            # Several jobs must see the same scores, and Spark should not count them again.
+            # Several jobs must use the same scores, and Spark should not count them again.
             kept = scores.persist()
             try:
                 return _peeled(kept, k, mechanism)
@@ -96,7 +96,7 @@ class SparkEngine:
 
 
 def _selected(scores: DataFrame, mechanism: PermuteAndFlip, taken: dict[int, list[Any]]) -> list[Any]:
-    """The label that is chosen in each group, in order of the groups. One job, whose result is drawn and used once."""
+    """Select a label in each group, in the order of the groups. It is one job, whose result is drawn and used once."""
     summaries = scores.mapInArrow(Chooser(mechanism, taken), SUMMARY_SCHEMA).toArrow()
     merged: dict[int, Summary] = {}
     for row in summaries.to_pylist():
@@ -106,7 +106,7 @@ def _selected(scores: DataFrame, mechanism: PermuteAndFlip, taken: dict[int, lis
 
 
 def _peeled(scores: DataFrame, k: int, mechanism: PermuteAndFlip) -> list[list[Any]]:
-    """Labels selected one after another in each group, each from those that are left."""
+    """Select labels one after another in each group, each from those that are left."""
     taken: dict[int, list[Any]] = {}
     for _ in range(k):
         for group, label in enumerate(_selected(scores, mechanism, taken)):

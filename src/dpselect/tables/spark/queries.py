@@ -1,8 +1,8 @@
-"""The steps that count in Spark, by its DataFrame API only: rows, facts, kept facts, counts, scores.
+"""The steps of counting in Spark, with its DataFrame API only: rows, facts, kept facts, counts, scores.
 
 A fact is that an individual (in a group) has an item: a key of a candidate, or a place on a grid. Columns are called
-item, member (the key of a group), grp (its number), person, and individuals. No step can fail on a row, and all but the
-last, which chooses, give the same rows whenever Spark computes them again.
+item, member (the key of a group), grp (its number), person, and individuals. No step can fail on a row. All but the
+last, which selects, give the same rows if Spark computes them again.
 """
 
 import os
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.duckdb import expressions as sql
@@ -26,7 +26,7 @@ _KEYS_OF_SPARK = (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN)
 
 @dataclass(frozen=True)
 class Reading:
-    """How a column becomes an item or a key: its public description, DuckDB's expression, and the type of that."""
+    """How a column becomes an item or a key: its public description, the DuckDB expression, and its type."""
 
     column: Column
     expression: str
@@ -35,14 +35,14 @@ class Reading:
 
     @staticmethod
     def as_key(column: Column, kind: Kind, name: str) -> "Reading":
-        """Compare with values of a kind. Spark itself writes whole numbers, flags and text as DuckDB does."""
+        """Compare with values of a kind. Spark itself writes integers, flags and text like DuckDB."""
         local = called(column, name)
         natively = column.kind in _KEYS_OF_SPARK and kind is column.kind
         return Reading(local, key(sql.compared(local, kind), kind), "string", natively)
 
     @staticmethod
     def as_place(column: Column, grid: Grid) -> "Reading":
-        """Find the place on a grid; a place of more than 64 bits is a decimal."""
+        """Find the position on a grid. A position of more than 64 bits is a decimal."""
         local = called(column, "item")
         small = sql.is_small(local, grid)
         place = f"CAST({sql.place(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
@@ -50,18 +50,18 @@ class Reading:
 
 
 def called(column: Column, name: str) -> Column:
-    """The column under another name; text is plain text when it arrives in a worker."""
+    """The column under another name. Text arrives in a worker as plain text."""
     return replace(column, name=name, type="VARCHAR" if column.kind is Kind.TEXT else column.type)
 
 
 def facts(rows: Rows, reading: Reading, question: Column, who: Individuals) -> DataFrame:
-    """Who has what: one row for each individual and item, or (without people) each item with its number of rows."""
+    """The facts: one row per individual and item, or (without people) one per item with its number of rows."""
     readings = {"item": reading}
     if who.groups is not None:
         column = who.groups.column
         readings["member"] = Reading.as_key(column, who.groups.values.kind, "member")
     given = _given(rows, question, who)
-    if who.person is None:  # fewer rows for what follows
+    if who.person is None:  # fewer rows for the next steps
         given = given.groupBy(*readings).agg(F.count(F.lit(1)).alias("individuals"))
     read = _read(given, readings).where(" AND ".join(f"{name} IS NOT NULL" for name in readings))
     if who.groups is None:
@@ -71,7 +71,7 @@ def facts(rows: Rows, reading: Reading, question: Column, who: Individuals) -> D
 
 
 def _given(rows: Rows, question: Column, who: Individuals) -> DataFrame:
-    """The columns that matter, under our names; rows of nobody are left out."""
+    """The columns that matter, under our names. Rows without a person are left out."""
     columns = {"item": question}
     if who.groups is not None:
         columns["member"] = who.groups.column
@@ -87,7 +87,7 @@ def _read(given: DataFrame, readings: dict[str, Reading]) -> DataFrame:
     if all(reading.natively for reading in readings.values()):
         return given.select(*(_natively(name) if name in readings else F.col(name) for name in given.columns))
     texts = {name for name, reading in readings.items() if reading.column.kind is Kind.TEXT}
-    # Spark's text may be no UTF-8, at which Arrow's readers fail.
+    # Text in Spark may not be valid UTF-8, on which Arrow's readers fail.
     sent = given.select(*(F.col(n).cast("binary").alias(n) if n in texts else F.col(n) for n in given.columns))
     reader = Reader(
         {name: typed(name, reading.column) for name, reading in readings.items()},
@@ -102,7 +102,7 @@ def _natively(name: str) -> Expression:
 
 
 def typed(name: str, column: Column) -> str:
-    """The expression that gives a column the type in which DuckDB expects it, after its way through Spark."""
+    """The expression that restores, after the way through Spark, the type that DuckDB expects."""
     return f"TRY_CAST({name} AS {column.type})" if column.kind is Kind.INTEGER else name
 
 
@@ -114,7 +114,7 @@ def public_keys(rows: Rows, values: Values, column: Column) -> DataFrame:
 def scores(found: DataFrame, candidates: DataFrame, who: Individuals) -> DataFrame:
     """The number of individuals of every candidate, zero included (in every group): grp, label, individuals.
 
-    `candidates` has a label and a key, which is missing where no value can equal the candidate.
+    `candidates` has a label and a key, which is missing if no value can equal the candidate.
     """
     if who.groups is None:
         number = F.sum("individuals") if who.person is None else F.count_distinct("person")
@@ -137,7 +137,7 @@ def _counted_in_groups(named: DataFrame, groups: Groups, *, people: bool) -> Dat
 
 
 def standing(found: DataFrame, who: Individuals) -> DataFrame:
-    """The number of individuals at every place: grp, item, individuals. People stand at their lower median."""
+    """The number of individuals at every position: grp, item, individuals. A person counts at their lower median."""
     if who.person is None:
         return found.groupBy("grp", "item").agg(F.sum("individuals").alias("individuals"))
     kept = found if who.groups is None else kept_facts(found, who.groups)
@@ -152,9 +152,9 @@ def standing(found: DataFrame, who: Individuals) -> DataFrame:
 def kept_facts(found: DataFrame, groups: Groups) -> DataFrame:
     """The facts of at most `max_groups` groups for each person.
 
-    The groups of a person are put in the order of a hash of a salt, the group and the person: random, and a matter of
-    this person's own rows, whoever else is in the table. Privacy needs only the latter, so the salt need not be secret;
-    it is a word of the query, so that Spark finds the same order if it computes it again.
+    The groups of a person are sorted by a hash of a random salt, the group and the person. The choice depends only on
+    this person's own rows. Privacy needs only the latter, so the salt need not be secret;
+    it is part of the query, so Spark finds the same order if it computes it again.
     """
     salt = F.lit(os.urandom(16).hex())
     order = Window.partitionBy("person").orderBy(F.xxhash64(salt, "grp", "person"), "grp")

@@ -1,4 +1,4 @@
-"""The Spark session: the user's own, or a local one; and what to install where it or its workers lack something."""
+"""The Spark session (the user's own or a local one), and messages that say what to install if something is missing."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _NO_PYSPARK = "engine 'spark' needs PySpark 4: pip install 'dpselect[spark]'"
 _NO_JAVA = (
     "engine 'spark' could not start Spark, which needs Java 17 or newer: install it (Debian: apt install"
-    " openjdk-17-jre-headless) or point JAVA_HOME to it; or make a session that reaches your cluster first"
+    " openjdk-17-jre-headless) or point JAVA_HOME to it; or create a session for your cluster first"
 )
 _REMEDY = (
     "before the session starts, point PYSPARK_PYTHON to a Python that has dpselect[spark]"
@@ -25,7 +25,7 @@ _checked: set[str] = set()
 
 
 def check_pyspark() -> None:
-    """Refuse to go on without PySpark."""
+    """Raise an error if PySpark is missing."""
     try:
         import pyspark.sql  # noqa: F401, PLC0415
     except ImportError:
@@ -33,7 +33,7 @@ def check_pyspark() -> None:
 
 
 def session() -> "SparkSession":
-    """The active session; else a new one, which is local unless the environment says where the cluster is."""
+    """The active session, or a new one, which is local unless the environment names a cluster."""
     check_pyspark()
     from pyspark.errors import PySparkException  # noqa: PLC0415 - imported when used
     from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -41,7 +41,7 @@ def session() -> "SparkSession":
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    # A local session's workers run this very Python, which has dpselect.
+    # The workers of a local session run this Python, which has dpselect.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     shown = str(sys.stderr.isatty()).lower()
     try:
@@ -51,9 +51,9 @@ def session() -> "SparkSession":
 
 
 def check_workers(session: "SparkSession") -> None:
-    """Refuse to go on if the Python of the workers cannot run this dpselect: found later, that would cost a charge.
+    """Raise an error if the workers' Python cannot run this dpselect. Found later, it would cost a charge.
 
-    One job without data, once for each session. As it sees no data, what Spark says of a failure may be shown.
+    It runs one job without data per session. Because no data are read, Spark's own message may be shown.
     """
     from pyspark.errors import PythonException  # noqa: PLC0415 - imported when used
 
@@ -67,22 +67,22 @@ def check_workers(session: "SparkSession") -> None:
     except PythonException as error:
         raise MissingExtra(f"{needed}, which cannot run it: {remedy}") from error
     except Exception as error:
-        raise EngineFailure(f"{needed}, and a first job without data failed there: {remedy}") from error
+        raise EngineFailure(f"{needed}, but a first job without data failed there: {remedy}") from error
     for version in set(found["version"].to_pylist()) - {__version__}:
         raise MissingExtra(f"{needed}, which has {version or 'none that can be imported'}: {remedy}")
     _checked.add(name)
 
 
 def _name(session: "SparkSession") -> str:
-    """A session of Connect has a name of its own; the workers of others belong to their application."""
+    """A name for the workers of a session: a Connect session has its own; others belong to their application."""
     own = getattr(session, "session_id", None)
     return str(session.sparkContext.applicationId if own is None else own)
 
 
 def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function that returns a worker's version of dpselect, or nothing if what runs there cannot be imported.
+    """A function that returns a worker's version of dpselect, or nothing if it cannot be imported there.
 
-    A function inside another one is sent as its code; one of this module would be sent as a name of dpselect.
+    An inner function is sent as code; a function of this module would be sent as a name in dpselect.
     """
 
     def version(batches: Iterator[Any]) -> Iterator[Any]:

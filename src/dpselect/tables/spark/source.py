@@ -1,6 +1,6 @@
-"""Where Spark finds the rows of a table: its own DataFrames, Parquet and CSV files, or what DuckDB can read here.
+"""Sources of rows for Spark: Spark DataFrames, Parquet and CSV files, and anything that DuckDB can read here.
 
-Columns are described in DuckDB's types, so that schemas, checks and errors are those of the other engine.
+Columns are described in DuckDB's types, so schemas, checks and errors are those of the other engine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from dpselect.tables.spark.session import session
 
 _BINARY = "UTF8_BINARY"
 _NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
-# No row can make this fail: one microsecond times a number of 64 bits, added to zero, has 64 bits.
+# No row can make this fail: one microsecond times a 64-bit number, added to zero, fits 64 bits.
 _IN_UTC = "TIMESTAMP_NTZ '1970-01-01' + make_dt_interval(0, 0, 0, 0.000001) * unix_micros({column})"
 _GLOB = str.maketrans({mark: "\\" + mark for mark in "\\*?[]{}"})
 
@@ -37,14 +37,14 @@ class Rows(Protocol):
     columns: dict[str, Column]
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
-        """Return these columns, named c0, c1, ...: no name of the user's meets one of ours.
+        """Return these columns, renamed to c0, c1, ..., so that no name clashes with one of ours.
 
-        With `people` the last one names them, and no two of its values may become one.
+        With `people`, the last column identifies the person, and no two of its values may become equal.
         """
         ...
 
     def content(self, columns: Sequence[Column]) -> str:
-        """Return a digest of the rows of these columns, or of the files that they are in."""
+        """Return a digest of the rows of these columns, or of their files."""
         ...
 
 
@@ -60,27 +60,27 @@ class FrameRows:
             described = {name: _agreed(column, described.get(name)) for name, column in columns.items()}
         self.columns, self._places = described, {name: i for i, name in enumerate(frame.columns)}
 
-    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - exact as they are
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
         """Return these columns, renamed."""
         check_once(self._files)
         numbered = self._frame.toDF(*(f"p{i}" for i in range(len(self._frame.columns))))
         return numbered.select(*(self._plain(self._places[name]).alias(f"c{i}") for i, name in enumerate(names)))
 
     def content(self, columns: Sequence[Column]) -> str:
-        """Return a digest of the files, or else of the rows: their number, and sums of parts of their MD5."""
+        """Return a digest of the files, or otherwise of the rows: their number, and sums of parts of their MD5."""
         if self._files:
             return content.of_files(self._files)
         given = self.select([column.name for column in columns])
         fields = F.concat(*(_field(F.col(name), type_) for name, type_ in given.dtypes))
         digests = given.select(F.md5(fields.cast("binary")).alias("digest"))
-        # 15 hexadecimal digits are a number of 60 bits, and a sum of decimals has ten digits more than they.
+        # 15 hexadecimal digits are a 60-bit number, and a sum of decimals has ten more digits.
         parts = (F.conv(F.substring("digest", first, 15), 16, 10).cast("decimal(20,0)") for first in (1, 16))
         return content.of_sums(columns, digests.agg(F.count(F.lit(1)), *map(F.sum, parts)).collect())
 
     def _plain(self, place: int) -> Expression:
-        """The column at this place; text is compared byte by byte, whatever the order of its own.
+        """The column at this position. Text is compared byte by byte, regardless of its collation.
 
-        Moments that are described without a time zone are those of UTC, whatever the time zone of the session.
+        Timestamps without a time zone are in UTC, regardless of the time zone of the session.
         """
         field = self._frame.schema.fields[place]
         if isinstance(field.dataType, spark.TimestampType) and self.columns[field.name].kind is Kind.TIMESTAMP:
@@ -99,8 +99,8 @@ class LineRows:
         self._names, self._folders = tuple(names), listing.folder_columns(names)
         self.columns = {name: sql.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
 
-    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - exact as they are
-        """Return these columns, renamed; a task for each range of bytes."""
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
+        """Return these columns, renamed, with one task per range of bytes."""
         check_once(self._files)
         reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names), self._folders)
         numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
@@ -112,7 +112,7 @@ class LineRows:
 
 
 class LocalRows:
-    """What DuckDB reads in this process (a data frame, an Arrow table, a relation), sent to Spark for each question."""
+    """Rows that DuckDB reads in this process (a data frame, an Arrow table, a relation) and sends to Spark."""
 
     def __init__(self, source: duckdb_source.Source) -> None:
         self._source, self._connection = source, duckdb_source.connect()
@@ -142,10 +142,10 @@ class LocalRows:
 
 
 def rows_of(source: Any) -> Rows:
-    """The rows of what the user gave."""
+    """The source for the object that the user gave."""
     if isinstance(source, DataFrame):
         if source.isStreaming:
-            raise InvalidType("source is a stream, which has no end to count to: write it to a table first")
+            raise InvalidType("source is a stream, which never ends: write it to a table first")
         return FrameRows(source)
     if not isinstance(source, (str, Path)):
         return LocalRows(duckdb_source.source_of(source))
@@ -161,15 +161,15 @@ def _parquet_rows(listing: Listing) -> Rows:
         return LocalRows(files)
     columns = duckdb_source.schema(files, duckdb_source.connect())
     reader = session().read.option("mergeSchema", "false")
-    for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may ask for an error at a row before 1900
+    for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may be set to fail on dates before 1900
         reader = reader.option(old, "CORRECTED")
-    failure = EngineFailure("Spark cannot open these Parquet files: check that it can reach them, and their types")
-    frame = withheld(lambda: _parquet_frame(reader, paths, listing), failure)  # whose words would name paths
+    failure = EngineFailure("Spark cannot open these Parquet files: check their types, and that Spark can reach them")
+    frame = withheld(lambda: _parquet_frame(reader, paths, listing), failure)  # its message would name paths
     return FrameRows(frame, columns, listing.paths)
 
 
 def _is_for_spark(path: str, *, has_folders: bool) -> bool:
-    """Whether Spark reads this file: it skips hidden ones, and takes paths for patterns, which fail with a colon.
+    """Whether Spark can read this file. It skips hidden files, and reads paths as patterns, which fail with a colon.
 
     Folders that are columns are private and not a part of the path here. They may have a colon or marks of a pattern.
     """
@@ -179,7 +179,7 @@ def _is_for_spark(path: str, *, has_folders: bool) -> bool:
 
 
 def _parquet_frame(reader: DataFrameReader, paths: Sequence[str], listing: Listing) -> DataFrame:
-    """The rows of the files. Spark finds no columns in names of folders, because it is given files and not folders."""
+    """The rows of the files. Spark derives no columns from folder names because it is given files, not folders."""
     frame = _read(reader, "parquet", paths)
     folders = listing.folder_columns(frame.columns)
     return _with_folders(frame, paths, folders) if folders else frame
@@ -190,9 +190,9 @@ def _read(reader: DataFrameReader, format_: str, paths: Sequence[str]) -> DataFr
 
 
 def _with_folders(frame: DataFrame, paths: Sequence[str], folders: Mapping[str, Sequence[str | None]]) -> DataFrame:
-    """The rows beside the values that the names of their files' folders have.
+    """The rows, with the values from the folder names of their files.
 
-    Spark itself says which of its names belongs to which path.
+    Spark itself reports which of its names belongs to which path.
     """
     listed = _read(frame.sparkSession.read, "binaryFile", paths)
     named = listed.select("path", _file(listed)).toArrow().to_pydict()
@@ -207,7 +207,7 @@ def _with_folders(frame: DataFrame, paths: Sequence[str], folders: Mapping[str, 
 
 
 def _file(frame: DataFrame) -> Expression:
-    """What Spark calls the file of a row."""
+    """The name by which Spark refers to the file of a row."""
     return frame.metadataColumn("_metadata")["file_path"].alias("file")
 
 
@@ -220,7 +220,7 @@ def described_columns(schema: spark.StructType) -> dict[str, Column]:
 
 
 def described_column(field: spark.StructField) -> Column:
-    """A column of Spark as DuckDB would describe it; about other types no question can be asked."""
+    """A Spark column as DuckDB would describe it. Other types are unsupported."""
     type_ = field.dataType
     if isinstance(type_, spark.DecimalType):
         return sql.column(field.name, f"DECIMAL({type_.precision},{type_.scale})")
@@ -248,16 +248,16 @@ _NAMES: dict[type[spark.DataType], str] = {
 
 
 def _field(column: Expression, type_: str) -> Expression:
-    """A value as text after its length in bytes; a moment must not depend on the session's time zone."""
+    """The length of a value's text in bytes, and the text. A timestamp must not depend on the session's time zone."""
     text = (F.unix_micros(column) if type_ == "timestamp" else column).cast("string")
     return F.coalesce(F.concat(F.octet_length(text).cast("string"), F.lit(":"), text), F.lit("-"))
 
 
 def _agreed(column: Column, read: Column | None) -> Column:
-    """What DuckDB describes, if Spark reads values of this kind.
+    """The column as DuckDB describes it, if Spark reads values of this kind.
 
-    Spark has decimals instead of unsigned integers. Timestamps of 96 bits, which Spark writes unless it is told not to,
-    say nothing of a time zone: DuckDB reads the moment in UTC without one, and Spark as a moment.
+    Spark has decimals instead of unsigned integers. 96-bit timestamps, which Spark writes by default,
+    have no time zone: DuckDB reads them as UTC without a zone, Spark as instants.
     """
     others = {Kind.INTEGER: Kind.DECIMAL, Kind.TIMESTAMP: Kind.ZONED}
     if read is None or read.kind not in (column.kind, others.get(column.kind)):
@@ -266,10 +266,10 @@ def _agreed(column: Column, read: Column | None) -> Column:
 
 
 def _sent(column: Column) -> str:
-    """The expression of DuckDB's SQL for the values of a column in a type that Spark has."""
+    """The DuckDB expression for the values of a column in a type that Spark has."""
     x = sql.identifier(column.name)
     if column.kind is Kind.OTHER:
-        raise InvalidType(f"column {column.name!r} has the type {column.type}, which Spark is not sent")
+        raise InvalidType(f"column {column.name!r} has the type {column.type}, which cannot be sent to Spark")
     targets = {Kind.TEXT: "VARCHAR", Kind.TIMESTAMP: "TIMESTAMP", Kind.ZONED: "TIMESTAMPTZ"}
     if column.kind is Kind.INTEGER:
         return f"TRY_CAST({x} AS {'DECIMAL(38,0)' if sql.is_wide(column) else 'BIGINT'})"

@@ -1,8 +1,8 @@
-"""What runs in Python on Spark's workers: values become keys, and scores become summaries.
+"""The Python code that runs on Spark's workers: values become keys, and scores become summaries.
 
-The values are read by the very expressions of the DuckDB engine, in a DuckDB inside the worker, so that both engines
-read a text, a float or a date alike. The summaries draw from the worker's own operating system: what is sent here holds
-public parameters and no randomness. A failure says nothing of the rows, as Spark writes it into its logs.
+The values are read with the expressions of the DuckDB engine, by a DuckDB inside the worker, so that both engines
+read a text, a float or a date in the same way. Summaries draw bits from the worker's system: what is sent holds
+public parameters and no randomness. An error does not mention the rows, because Spark writes it to its logs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ SUMMARY_SCHEMA = ", ".join(["grp bigint", *(f"{name} string" for name in COLUMNS
 
 @dataclass(frozen=True)
 class Reader:
-    """Replaces columns by expressions of DuckDB's SQL, and carries the other columns as they are.
+    """Replaces columns by DuckDB expressions, and passes the other columns through.
 
     `typed` gives the columns the types that the expressions expect.
     """
@@ -37,7 +37,7 @@ class Reader:
     expressions: Mapping[str, str]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the batches with the columns in their order."""
+        """Return the batches with the columns in order."""
         connection = connect_in_worker()
         query = f"SELECT {_listed(self.expressions)} FROM (SELECT {_listed(self.typed)} FROM dpselect_batch)"
         try:
@@ -61,7 +61,7 @@ def _replaced(block: pa.Table, found: pa.Table) -> pa.Table:
 
 
 def _gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """The rows in larger blocks. A batch without rows may stand for a partition without any."""
+    """The rows in larger blocks. An empty batch may represent an empty partition."""
     for block in gathered(batches, _COLUMNS, rows):
         if block.num_rows:
             yield block
@@ -69,10 +69,10 @@ def _gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table
 
 @dataclass(frozen=True)
 class Chooser:
-    """Sees the candidates of a partition, and gives one row for each group: its summary."""
+    """Reads the candidates of a partition, and returns one row per group: its summary."""
 
     mechanism: PermuteAndFlip
-    taken: Mapping[int, list[Any]] = field(default_factory=dict)  # labels by group that were chosen before
+    taken: Mapping[int, list[Any]] = field(default_factory=dict)  # the labels already chosen, by group
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the summaries; nothing for a partition without candidates."""
@@ -97,7 +97,7 @@ class Chooser:
 
 
 def _by_group(block: pa.Table) -> Iterator[tuple[int, pa.ChunkedArray, pa.ChunkedArray]]:
-    """The labels and scores of each group of a block."""
+    """The labels and scores of each group in a block."""
     groups = block["grp"].to_numpy()
     if groups[0] == groups[-1] and (groups == groups[0]).all():
         yield int(groups[0]), block["label"], block["individuals"]
