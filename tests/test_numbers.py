@@ -217,13 +217,13 @@ def test_rows_of_summaries_are_read_in_their_own_form_only(text: str) -> None:
     seen.update([1], labels=[7])
     row = seen.to_arrow().to_pylist()[0]
     for column in ("heads", "head", "candidates", "label"):
-        with pytest.raises(InvalidValue, match="not of a summary"):
+        with pytest.raises(InvalidValue, match="is not a summary"):
             Summary.from_arrow(pa.Table.from_pylist([{**row, column: text}]))
     for column in ("epsilon", "maximum"):
         for quotient in (f"{text}/1", f"1/{text}"):
-            with pytest.raises(InvalidValue, match="not of a summary"):
+            with pytest.raises(InvalidValue, match="is not a summary"):
                 Summary.from_arrow(pa.Table.from_pylist([{**row, column: quotient}]))
-    with pytest.raises(InvalidValue, match="not of a summary"):
+    with pytest.raises(InvalidValue, match="is not a summary"):
         Summary.from_arrow(pa.Table.from_pylist([{**row, "label_kind": "decimal", "label": "1_0"}]))
 
 
@@ -232,7 +232,7 @@ def test_a_long_number_in_a_row_of_a_summary_is_refused_at_once(column: str) -> 
     seen = PermuteAndFlip(1).summary()
     seen.update([1])
     row = seen.to_arrow().to_pylist()[0]
-    with at_once(), pytest.raises(InvalidValue, match="not of a summary"):
+    with at_once(), pytest.raises(InvalidValue, match="is not a summary"):
         Summary.from_arrow(pa.Table.from_pylist([{**row, column: "7" * 10**6 + "/" + "3" * 10**6}]))
 
 

@@ -15,6 +15,7 @@ a release, and no ledger sees it.
 import datetime
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,7 +24,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, shortest_text
+from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text
 from dpselect._types import Floats, Vector
 from dpselect.accounting.charge import Charge, What
 from dpselect.errors import InvalidType, InvalidValue
@@ -95,7 +96,7 @@ class Receipt:
             content = json.loads(text)
             version, fields = content["receipt"], [content["ledger"], content["id"], content["head"]]
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise InvalidValue("receipt must be the JSON that a receipt of a ledger was written as") from None
+            raise InvalidValue("receipt must be the JSON that `Receipt.to_json` wrote") from None
         if version != _RECEIPT or [type(field) for field in fields] != [str, int, str]:
             raise InvalidValue(f"receipt must have version {_RECEIPT}: use the dpselect that wrote it")
         return cls(*fields)
@@ -313,25 +314,27 @@ def _mapping(what: Any) -> Mapping[str, Any]:
 
 def scores_digest(scores: Vector) -> str:
     """The digest of scores in order, for `content`. Equal scores of different types have equal digests."""
-    floats = _exact_floats(scores)
+    floats = _plain_floats(scores)
     if floats is None:
-        items = scores.tolist() if isinstance(scores, np.ndarray) else scores
-        form, body = "rationals", ",".join(str(Fraction(item)) for item in items).encode("ascii")
-    else:
-        form, body = "floats", (floats + 0.0).astype("<f8").tobytes()  # adding zero turns -0.0 into 0.0
-    return hashlib.sha256(f"scores {form}:".encode("ascii") + body).hexdigest()
+        exact = [rational(score) for score in (scores.tolist() if isinstance(scores, np.ndarray) else scores)]
+        near = [float_near(score) for score in exact]
+        if all(math.isfinite(one) and Fraction(one) == score for one, score in zip(near, exact, strict=True)):
+            floats = np.array(near)
+        else:  # base sixteen has no limit of digits
+            body = ",".join(f"{score.numerator:x}/{score.denominator:x}" for score in exact).encode("ascii")
+            return hashlib.sha256(b"scores rationals:" + body).hexdigest()
+    body = (floats + 0.0).astype("<f8").tobytes()  # adding zero turns -0.0 into 0.0
+    return hashlib.sha256(b"scores floats:" + body).hexdigest()
 
 
-def _exact_floats(scores: Vector) -> Floats | None:
-    """The scores as float64, if none of them is rounded."""
+def _plain_floats(scores: Vector) -> Floats | None:
+    """The scores of an array as float64, if its type alone, or its ends, show that none is rounded."""
     if not isinstance(scores, np.ndarray):
-        floats = [float_near(score) for score in scores]
-        equal = all(np.isfinite(near) and Fraction(near) == score for near, score in zip(floats, scores, strict=True))
-        return np.array(floats) if equal else None
-    if np.can_cast(scores.dtype, np.float64, "safe") and scores.dtype.kind == "f":
-        return scores.astype(np.float64)
+        return None
+    if scores.dtype.kind == "f":
+        return scores.astype(np.float64) if np.can_cast(scores.dtype, np.float64, "safe") else None
     small = int(scores.min()) >= -_SAFE_INTEGER and int(scores.max()) <= _SAFE_INTEGER
-    return scores.astype(np.float64) if scores.dtype.kind in "iub" and small else None
+    return scores.astype(np.float64) if small else None
 
 
 def _plain(value: Any) -> Any:

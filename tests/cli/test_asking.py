@@ -192,3 +192,16 @@ def test_a_file_in_another_encoding_is_to_be_saved_in_utf_8(run: Run, tmp_path: 
     result = run("mode", file, "--column", "x", "--candidates", "1", "--epsilon", "1")
     assert (result.code, result.out) == (2, "")
     assert "save it as CSV in UTF-8" in result.err
+
+
+def test_the_table_itself_is_no_list_of_candidates(run: Run, file: str, tmp_path: Path) -> None:
+    """An easy slip: an error about the list would quote a row."""
+    rest = ["--person", "patient", "--epsilon", "1"]
+    for table in (file, str(tmp_path)):
+        result = run("mode", table, "--column", "diagnosis", "--candidates", file, *rest)
+        assert result.code == 2
+        assert "--candidates is a file of the table itself" in result.err
+        assert "asthma" not in result.err
+    grouped = ["--group-by", "county", "--groups", file]
+    result = run("mode", file, "--column", "diagnosis", "--candidates", "flu,cold", *grouped, *rest)
+    assert "--groups is a file of the table itself" in result.err

@@ -74,14 +74,14 @@ def test_show_with_delta_in_words(run: Run, file: Path) -> None:
     assert known.approximate is not None
     assert f"Together: {known.always}, even" in text
     assert f"were fixed in advance: {known.if_fixed}" in text
-    assert f"comes from: {known.approximate.method}." in text
+    assert f"is computed by: {known.approximate.method}." in text
 
 
 def test_show_an_empty_ledger(run: Run, tmp_path: Path) -> None:
     Ledger(tmp_path / "new.ledger", budget="0.5")
     text = words(run("ledger", "show", tmp_path / "new.ledger", "--delta", "0.01").out)
     assert "budget 0.5, spent 0, left 0.5" in text
-    assert "0-DP (pure), also" in text
+    assert "0-DP (pure), even" in text
     assert "were fixed in advance: 0-zCDP, (0, 0.01)-DP" in text
 
 

@@ -100,7 +100,7 @@ def test_the_analysis_takes_it():
     assert analysis.epsilon_for(GumbelNoisyMax, SCORES, expected_error=1) == pytest.approx(
         analysis.epsilon_for(ExponentialMechanism, SCORES, expected_error=1)
     )
-    with pytest.raises(InvalidType, match="GumbelNoisyMax sees all scores"):
+    with pytest.raises(InvalidType, match="GumbelNoisyMax needs all scores"):
         analysis.expected_evaluations(ours, SCORES)
 
 

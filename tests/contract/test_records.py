@@ -80,6 +80,6 @@ def test_nothing_else_has_the_name_of_a_mechanism(other):
 
 
 def test_a_name_cannot_be_given_twice():
-    with pytest.raises(InvalidValue, match="there is a mechanism of the name 'exponential' already"):
+    with pytest.raises(InvalidValue, match="there is already a mechanism named 'exponential'"):
         type("Another", (ExponentialMechanism,), {"name": "exponential"})
     assert MECHANISMS["exponential"] is ExponentialMechanism

@@ -263,7 +263,7 @@ def test_expected_evaluations_refuse_bad_input():
     for refused, words in (
         (
             lambda: expected_evaluations(ReportNoisyMax(1), [1]),
-            "mechanism must have a select_lazily: ReportNoisyMax sees all",
+            "mechanism must have select_lazily: ReportNoisyMax needs all",
         ),
         (lambda: expected_evaluations(PermuteAndFlip(1), []), "at least one"),
         (lambda: expected_evaluations(PermuteAndFlip(1), [math.nan]), "finite"),

@@ -151,9 +151,9 @@ def test_a_ledger_may_be_given_as_an_object(path):
 
 
 def test_budget_and_request_need_a_ledger():
-    with pytest.raises(InvalidValue, match="budget belongs to a ledger"):
+    with pytest.raises(InvalidValue, match="budget needs a ledger"):
         open_table(ROWS, budget="1")
-    with pytest.raises(InvalidValue, match="dataset belongs to a ledger"):
+    with pytest.raises(InvalidValue, match="dataset needs a ledger"):
         open_table(ROWS, dataset="rows")
     with pytest.raises(InvalidValue, match="request_id needs a ledger"):
         open_table(ROWS).mode("code", candidates=CODES, epsilon=1, request_id="x")

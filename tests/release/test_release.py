@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from dpselect import BudgetExceeded, ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_vector
+from dpselect.accounting import total
+from dpselect.accounting.charge import Charge
 from dpselect.accounting.run_counts import Repeated, geometric
 from dpselect.errors import InvalidType, InvalidValue, RequestConflict, RequestUnanswered
+from dpselect.mechanisms import parameters
 from dpselect.release import Receipt, Release, scores_digest
 
 MECHANISMS = (PermuteAndFlip, ExponentialMechanism, ReportNoisyMax)
@@ -80,7 +83,7 @@ def test_what_is_checked_first_costs_nothing():
     log = []
     for bad, words in (
         (Release(5, PermuteAndFlip(1)), "what must be a text or a mapping"),
-        (Release({"x": object()}, PermuteAndFlip(1)), "what must hold texts"),
+        (Release({"x": object()}, PermuteAndFlip(1)), "what must hold strings"),
         (Release({}, PermuteAndFlip(1), count=0), "count must be from 1"),
     ):
         with pytest.raises((InvalidType, InvalidValue), match=words):
@@ -190,7 +193,7 @@ def test_a_request_is_repeated_on_the_same_scores(ledger):
         lambda: PermuteAndFlip("0.1", 2).release(scores, ledger=ledger, request_id="r"),
         lambda: ExponentialMechanism("0.1").release(scores, ledger=ledger, request_id="r"),
     ):
-        with pytest.raises(RequestConflict, match="another question"):
+        with pytest.raises(RequestConflict, match="a different question"):
             changed()
     assert ledger.spent == Fraction(1, 10)
 
@@ -218,3 +221,59 @@ def test_digests_do_not_round():
         (np.array([1, 23]), np.array([12, 3])),
     ):
         assert scores_digest(as_vector(one)) != scores_digest(as_vector(other))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [{"a", "b", "c"}, {"a": 1, "b": 2, "c": 3}, frozenset("abc"), "abc"],
+    ids=["set", "dict", "frozenset", "text"],
+)
+def test_labels_without_an_order_are_refused(labels, tmp_path):
+    """The order of a set of texts differs between processes: a retry would name another candidate."""
+    ledger = Ledger(tmp_path / "l", budget=1)
+    with pytest.raises(InvalidType, match="labels must be a list"):
+        PermuteAndFlip(1).release([0, 0, 1000], labels, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_a_subclass_cannot_release_under_another_name(tmp_path):
+    class Sneaky(PermuteAndFlip):
+        def terms(self):
+            return {}
+
+        def select(self, scores, **options):
+            return 7
+
+    ledger = Ledger(tmp_path / "l", budget=1)
+    with pytest.raises(InvalidType, match="must be one of dpselect's"):
+        Sneaky("0.1").release([0, 1], ledger=ledger)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("name", ["pure", "", "a b", "A", "repeat-and-select poisson mean=10 epsilon=1/10", None, 3])
+def test_names_with_another_meaning_cannot_be_taken(name):
+    with pytest.raises(InvalidValue, match="a mechanism's name must be"):
+        type("Mine", (PermuteAndFlip,), {"name": name})
+
+
+def test_a_digest_of_huge_scores_has_no_limit_of_digits(tmp_path):
+    ledger = Ledger(tmp_path / "l", budget=1)
+    scores = np.array([np.longdouble("1e4930"), 0])
+    assert PermuteAndFlip(1).release(scores, ledger=ledger, request_id="r").value == 0
+
+
+def test_a_ledger_with_a_mechanism_of_another_program_is_readable(tmp_path):
+    """It counts as any pure release where its class is not known."""
+
+    class Mine(PermuteAndFlip):
+        name = "mine"
+        title = "Mine"
+
+    ledger = Ledger(tmp_path / "l", budget=1)
+    Mine("0.1").release([0, 1], ledger=ledger)
+    parameters.MECHANISMS.pop("mine")
+    again = Ledger(tmp_path / "l")
+    assert [entry.charge.mechanism for entry in again.entries()] == ["mine"]
+    again.spend("0.1", "more")
+    assert (again.verify().id, again.spent) == (2, Fraction(1, 5))
+    assert total(again).zcdp == total([Charge("x", "0.1"), Charge("y", "0.1")]).zcdp

@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_read_as_an_array_is_wrong_before_it_is_parsed(tmp
 
 @pytest.mark.usefixtures("offline")
 def test_without_a_network_the_data_are_not_available() -> None:
-    with pytest.raises(DataNotAvailable, match=r"HEPTH.n4096.npy could not be fetched \(ProxyError\)"):
+    with pytest.raises(DataNotAvailable, match=r"HEPTH.n4096.npy could not be downloaded \(ProxyError\)"):
         histograms()
 
 

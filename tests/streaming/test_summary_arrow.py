@@ -97,7 +97,7 @@ def test_an_empty_summary_is_still_the_identity():
     ("batch", "error", "words"),
     [
         (3, InvalidType, "batch must be an Arrow record batch or table, got int"),
-        (pa.table({"x": [1]}), InvalidValue, "not of a summary"),
+        (pa.table({"x": [1]}), InvalidValue, "is not a summary"),
         (pa.table({"x": [1, 2]}), InvalidValue, "must have one row"),
         (pa.table({"x": []}), InvalidValue, "must have one row"),
     ],
@@ -116,7 +116,7 @@ def test_flags_come_back_as_they_were(label, monotonic):
     assert again.result() is label
     assert again.mechanism.monotonic is monotonic
     row = watched.to_arrow().to_pylist()[0]
-    with pytest.raises(InvalidValue, match="not of a summary"):
+    with pytest.raises(InvalidValue, match="is not a summary"):
         Summary.from_arrow(pa.Table.from_pylist([{**row, "label": "true"}]))
 
 
@@ -125,7 +125,7 @@ def test_a_label_of_another_type_or_text_is_refused(label, text):
     watched = UNIT.summary()
     watched.update([1], labels=[label])
     row = watched.to_arrow().to_pylist()[0]
-    with pytest.raises(InvalidValue, match="not of a summary"):
+    with pytest.raises(InvalidValue, match="is not a summary"):
         Summary.from_arrow(pa.Table.from_pylist([{**row, "label": text}]))
 
 
@@ -136,7 +136,7 @@ def test_a_damaged_row_is_refused_and_not_shown(column):
     watched = UNIT.summary()
     watched.update([123456789], labels=["canary"])
     row = {**watched.to_arrow().to_pylist()[0], column: "canary-7"}
-    with pytest.raises(InvalidValue, match="not of a summary") as caught:
+    with pytest.raises(InvalidValue, match="is not a summary") as caught:
         Summary.from_arrow(pa.Table.from_pylist([row]))
     assert "canary" not in str(caught.value)
 
@@ -159,7 +159,7 @@ def test_numbers_that_no_summary_has_are_refused(damage):
     """None, or more heads than candidates; fewer than 53 bits of V, or so many that they take all memory."""
     watched = UNIT.summary()
     watched.update([7])
-    with pytest.raises(InvalidValue, match="not of a summary"):
+    with pytest.raises(InvalidValue, match="is not a summary"):
         Summary.from_arrow(pa.Table.from_pylist([{**watched.to_arrow().to_pylist()[0], **damage}]))
 
 
@@ -169,7 +169,7 @@ def test_a_moment_of_another_type_is_refused(text):
     watched.update([1], labels=[np.datetime64(5, "us")])
     row = watched.to_arrow().to_pylist()[0]
     assert (row["label_kind"], row["label"]) == ("datetime64", "datetime64[us] 5")
-    with pytest.raises(InvalidValue, match="not of a summary"):
+    with pytest.raises(InvalidValue, match="is not a summary"):
         Summary.from_arrow(pa.Table.from_pylist([{**row, "label": text}]))
 
 

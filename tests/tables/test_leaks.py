@@ -349,7 +349,7 @@ def test_a_failure_of_the_engine_hides_what_the_engine_says(tmp_path):
     connection = duckdb.connect()
     relation = dpselect.open_table(connection.sql("SELECT CAST($x AS INTEGER) AS x", params={"x": CANARY}))
     for table, candidates in ((damaged, [CANARY]), (gone, ["a"]), (relation, [1])):
-        with pytest.raises(EngineFailure, match=r"^the table could not be counted: check") as caught:
+        with pytest.raises(EngineFailure, match=r"^the rows could not be counted: check") as caught:
             table.mode("x", candidates=candidates, epsilon=1)
         assert caught.value.__context__ is None
         assert CANARY not in "".join(traceback.format_exception(caught.value)) + carried(caught.value)

@@ -14,7 +14,7 @@ from dpselect import _validate
 from dpselect._types import Number
 from dpselect.accounting.run_counts import PREFIX, Repeated, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import MECHANISMS, Parameters, name_of
+from dpselect.mechanisms.parameters import MECHANISMS, Parameters, is_mechanism_name, name_of
 
 
 class Neighbours(StrEnum):
@@ -126,6 +126,33 @@ class Charge:
         object.__setattr__(self, "each", _validate.exact_positive(epsilon=each))
         object.__setattr__(self, "mechanism", _mechanism_name(mechanism, self.each))
         object.__setattr__(self, "count", _count(count))
+
+    @classmethod
+    def recorded(cls, what: What, each: Number, mechanism: str, count: int) -> "Charge":
+        """Return a charge as a ledger holds it. The mechanism may be one that is defined in another program.
+
+        Such a mechanism counts as any pure release (`composition.loss_of`).
+
+        Args:
+            what: the question.
+            each: the epsilon of one draw.
+            mechanism: the name of the mechanism.
+            count: the number of draws.
+
+        Returns:
+            The charge.
+
+        Raises:
+            InvalidValue, InvalidType: no ledger holds such a charge.
+
+        >>> Charge.recorded("ages", "0.1", "somebody-elses", 1).mechanism
+        'somebody-elses'
+        """
+        if mechanism in MECHANISMS or not is_mechanism_name(mechanism):
+            return cls(what, each, mechanism, count)
+        charge = cls(what, each, PURE, count)
+        object.__setattr__(charge, "mechanism", mechanism)
+        return charge
 
     @classmethod
     def of(cls, mechanism: Parameters, what: Mapping[str, Any], count: int = 1) -> "Charge":

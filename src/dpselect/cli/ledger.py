@@ -1,4 +1,7 @@
-"""Amounts spent are rounded up for display, and amounts left are rounded down."""
+"""`dpselect ledger`: show, verify and export a ledger, and print receipts.
+
+Amounts spent are rounded up for display, and amounts left are rounded down.
+"""
 
 import json
 import os
@@ -48,8 +51,12 @@ def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
         )
     print_paragraph(f"{_IF_FIXED}:", everything.if_fixed)
     if everything.approximate is not None:
-        print_paragraph("", f"The epsilon of (epsilon, delta) comes from: {everything.approximate.method}.")
-    print_line(f"verified, {receipt.id:,} entries, head {receipt.head}", "dim")
+        print_paragraph("", f"The epsilon of (epsilon, delta) is computed by: {everything.approximate.method}.")
+    print_line(f"verified, {_entries(receipt.id)}, head {receipt.head}", "dim")
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count:,} entries"
 
 
 def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
@@ -80,7 +87,7 @@ def print_verified(path: str, verified: "Receipt", proof: "Receipt | None", as_j
         content = {"ledger": path, "entries": verified.id, "receipt": verified.to_dict()}
         typer.echo(json.dumps(content))
         return
-    print_line(f"{path}: {verified.id:,} entries, none changed, removed, inserted or reordered", "bold green")
+    print_line(f"{path}: {_entries(verified.id)}, none changed, removed, inserted or reordered", "bold green")
     if proof is None:
         print_paragraph("", "Only --receipt can detect entries cut off at the end, or an old copy of the file.")
     else:

@@ -1,6 +1,6 @@
-"""Lists of candidates and groups, and the ends of a range, are public values from the command line.
+"""`dpselect mode`, `top`, `median` and `quantile`: private questions about a CSV or Parquet file.
 
-Lists of candidates and groups, and the ends of a range, are public values on the command line.
+Lists of candidates and groups, and the ends of a range, are public values from the command line.
 """
 
 import csv
@@ -20,12 +20,15 @@ from dpselect.tables import Answer, Table, open_table
 from dpselect.tables.schema import Column, Kind, value_from_text
 from dpselect.tables.table import known_column
 
+_TABLE_ENDINGS = (".csv", ".gz", ".parquet", ".zst")
 _SECONDS = (Kind.TIMESTAMP, Kind.ZONED)
 
 
-def public_list(text: str, column: Column, option: str) -> list[Any]:
+def public_list(text: str, column: Column, option: str, table: str) -> list[Any]:
     """The values of a list such as A,B,C, or of a file with one value per line, in the type of the column."""
     path = Path(text)
+    if _is_file(path) and _is_within(path, Path(table)):
+        raise InvalidValue(f"{option} is a file of the table itself: give a public list, because errors may quote it")
     texts = _file_lines(path) if _is_file(path) else _items(text, option)
     if option == "--candidates" and not _is_file(path) and len(texts) == 1:
         raise InvalidValue(
@@ -48,6 +51,15 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):  # a list that is too long for a path, or has characters that no path has
+        return False
+
+
+def _is_within(path: Path, table: Path) -> bool:
+    """Whether the file is the table, or looks like one of the files in its folder."""
+    try:
+        inside = path.suffix in _TABLE_ENDINGS and path.resolve().is_relative_to(table.resolve(strict=True))
+        return inside or table.samefile(path)
+    except (OSError, ValueError):  # the table is a pattern, or is not there
         return False
 
 
@@ -139,8 +151,8 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     """
     with clean_errors():
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
-        listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
-        answer = _grouped(table, group_by, groups, max_groups).mode(
+        listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
+        answer = _grouped(table, file, group_by, groups, max_groups).mode(
             column, candidates=listed, epsilon=epsilon, request_id=request_id
         )
     _print(answer, as_json)
@@ -174,8 +186,8 @@ def top(  # noqa: PLR0913
     with clean_errors():
         number = whole(least=1, most=_MOST, k=k)
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
-        listed = public_list(candidates, known_column(table, column, "column"), "--candidates")
-        answer = _grouped(table, group_by, groups, max_groups).top_k(
+        listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
+        answer = _grouped(table, file, group_by, groups, max_groups).top_k(
             column, number, candidates=listed, epsilon=epsilon, request_id=request_id
         )
     _print(answer, as_json)
@@ -211,7 +223,7 @@ def median(  # noqa: PLR0913
     with clean_errors():
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
-        answer = _grouped(table, group_by, groups, max_groups).median(
+        answer = _grouped(table, file, group_by, groups, max_groups).median(
             column, **grid, epsilon=epsilon, request_id=request_id
         )
     _print(answer, as_json)
@@ -245,7 +257,7 @@ def quantile(  # noqa: PLR0913
     with clean_errors():
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
-        answer = _grouped(table, group_by, groups, max_groups).quantile(
+        answer = _grouped(table, file, group_by, groups, max_groups).quantile(
             column, level, **grid, epsilon=epsilon, request_id=request_id
         )
     _print(answer, as_json)
@@ -258,13 +270,13 @@ def _opened(
     return open_table(file, ledger=ledger, budget=budget, dataset=dataset, **options)
 
 
-def _grouped(table: Table, column: str | None, groups: str | None, max_groups: str) -> Table:
+def _grouped(table: Table, file: str, column: str | None, groups: str | None, max_groups: str) -> Table:
     most = whole(least=1, most=_MOST, max_groups=max_groups)
     if (column is None) != (groups is None):
         raise InvalidValue("--group-by and --groups belong together: name the column, and list its public groups")
     if column is None or groups is None:
         return table
-    listed = public_list(groups, known_column(table, column, "--group-by"), "--groups")
+    listed = public_list(groups, known_column(table, column, "--group-by"), "--groups", file)
     return table.group_by(column, groups=listed, max_groups=most)
 
 

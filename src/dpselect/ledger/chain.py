@@ -320,7 +320,7 @@ def _head_of(row: tuple[Any, ...]) -> tuple[Any, Any]:
 def _entry(row: tuple[Any, ...]) -> Entry:
     id, time, what, mechanism, each, count, request_id, head, answer, answer_seal = row
     try:
-        charge = Charge(json.loads(_text(what)), _rational(each), mechanism, count)
+        charge = Charge.recorded(json.loads(_text(what)), _rational(each), mechanism, count)
     except (DPSelectError, ValueError, RecursionError):
         raise Unreadable("is unreadable") from None
     if charge.text != what:

@@ -6,7 +6,7 @@ and its `worst` errors. Public parameters are fields; scores are arguments. To a
 """
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
 from inspect import isabstract
@@ -21,7 +21,7 @@ from dpselect._types import Floats, Selections
 from dpselect.accounting.charge import What
 from dpselect.errors import InvalidType, InvalidValue, NotConverged
 from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
-from dpselect.mechanisms.parameters import Parameters
+from dpselect.mechanisms.parameters import Parameters, name_of
 from dpselect.mechanisms.privacy import Guarantee
 from dpselect.mechanisms.worst import WorstErrors
 from dpselect.release import Answer, Payer, Release, scores_digest
@@ -144,6 +144,7 @@ class MechanismBase(Parameters):
         """
         vector = copied(as_vector(scores))  # the same scores are checked, digested and drawn from
         gaps_of(vector, self._rate)  # refuses scores that are not finite, before anything is charged
+        name_of(self)  # refuses a subclass, which may draw in another way
         names = None if labels is None else _labels(labels, len(vector))
         asked = {"question": what} if isinstance(what, str) else what
         counted = {"candidates": len(vector), **asked} if isinstance(asked, Mapping) else asked
@@ -302,7 +303,7 @@ def checked_mechanism(mechanism: Any) -> MechanismBase:
 def _labels(labels: Any, count: int) -> list[Any]:
     """The public names of the candidates, as Python's own objects."""
     names = labels.tolist() if hasattr(labels, "tolist") else labels
-    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+    if isinstance(names, (str, bytes, Mapping, Set)) or not isinstance(names, Iterable):  # sets have no order
         raise InvalidType(f"labels must be a list with one label per score, got {type(labels).__name__}")
     listed = list(names)
     if len(listed) != count:

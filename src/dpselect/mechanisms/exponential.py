@@ -161,8 +161,8 @@ def choose_by_envelope(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> i
     A hot candidate, and every member of a crowd, has 2**8 tickets. Every candidate has one more; a hot one or a
     member of a crowd that is drawn by its extra ticket is refused.
 
-    The best candidate is always accepted, so a proposal is with probability at least p = 2**8 / envelope_size. After
-    64 / p proposals without success (probability below e**-64), the best candidate may be gone because the
+    The best candidate is always accepted, so a proposal is accepted with probability at least p = 2**8 / envelope_size.
+    After 64 / p proposals without success (probability below e**-64), the best candidate may be gone because the
     scores changed. Then start over with a copy of them. This changes no probability because proposals are independent.
     """
     hot = find_hot(gaps)

@@ -11,6 +11,7 @@ Conversely, neighbouring scores can be shifted together so that none moves by mo
 ways to state how far apart neighbours are describe the same neighbours, up to a shift that no selection depends on.
 """
 
+import re
 from abc import ABC
 from dataclasses import dataclass
 from fractions import Fraction
@@ -101,6 +102,11 @@ def claim_of(mechanism: Any) -> Claim:
 MECHANISMS: dict[str, type["Parameters"]] = {}
 
 
+def is_mechanism_name(name: Any) -> bool:
+    """Whether a mechanism may have this name. 'pure' is the name of releases whose mechanism is not known."""
+    return isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name) is not None and name != "pure"
+
+
 def name_of(mechanism: Any) -> str:
     """The name of a mechanism. A subclass has none, because it may draw in another way.
 
@@ -134,7 +140,11 @@ class Parameters(ABC):
     def __init_subclass__(cls) -> None:
         """Register the mechanism under its name."""
         super().__init_subclass__()
-        if "name" in vars(cls) and MECHANISMS.setdefault(cls.name, cls) is not cls:
+        if "name" not in vars(cls):
+            return
+        if not is_mechanism_name(cls.name):
+            raise InvalidValue("a mechanism's name must be lower-case letters, digits and hyphens, and not 'pure'")
+        if MECHANISMS.setdefault(cls.name, cls) is not cls:
             raise InvalidValue(f"there is already a mechanism named {cls.name!r}: give another name")
 
     def __init__(

@@ -50,8 +50,8 @@ class PermuteAndFlip(MechanismBase):
     Formal guarantees:
       * the output has exactly the distribution of the paper's Algorithm 1, for every finite input;
       * it is epsilon-differentially private if no difference of two scores changes by more than `score_range` between
-        neighbours. That is so if no score changes by more than `sensitivity`, half of it; or, with `monotonic=True`,
-        if all scores also change in the same direction, by all of it;
+        neighbours. This holds if no score changes by more than `sensitivity`, which is half of `score_range`; or, with
+        `monotonic=True`, if all scores change in one direction by at most `sensitivity`, which is then `score_range`;
       * its expected error and every tail of its error are at most those of the exponential mechanism.
 
     Args:

@@ -35,8 +35,8 @@ class Part:
     """A summary of some candidates: the arrival of their first head, that head, and the number of candidates. Secret.
 
     The exponent of the arrival is counted from a score of zero: it is -c m. `maximum` is the best score of all. `head`
-    is the position of the head, the result if its label is `Unlabelled.POSITION`. `writable` says whether a row of
-    Arrow can row can hold every label seen, not only the drawn one.
+    is the position of the head, the result if its label is `Unlabelled.POSITION`. `writable` says whether an Arrow
+    row can hold every label seen, not only the drawn one.
     """
 
     arrival: Arrival
@@ -134,7 +134,21 @@ class Summary:
             self.update(_column(batch, scores), None if labels is None else _column(batch, labels))
 
     def merge(self, other: "Summary") -> "Summary":
-        """Return one summary of the candidates of both; those of the other come after ours in position."""
+        """Return one summary of the candidates of both.
+
+        The candidates of the other summary come after ours in position. Merge each summary once only: a copy would
+        bring the same coins again.
+
+        Args:
+            other: a summary of other candidates, made with the same parameters.
+
+        Returns:
+            A new summary. Both old ones stay as they are.
+
+        Raises:
+            InvalidType: `other` is not a summary.
+            InvalidValue: `other` has other parameters.
+        """
         if not isinstance(other, Summary):
             raise InvalidType(f"other must be a Summary, got {type(other).__name__}")
         if other._mechanism != self._mechanism:

@@ -129,7 +129,7 @@ def test_wrong_data_are_refused_before_anything_is_made(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("offline")
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidValue, match=r"out: the folder .*file' cannot be made"):
+    with pytest.raises(InvalidValue, match=r"out: the folder .*file' cannot be created"):
         reproduce(tmp_path / "file")
 
 

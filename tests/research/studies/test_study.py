@@ -105,5 +105,5 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidValue, match=r"out: the folder .* cannot be made"):
+    with pytest.raises(InvalidValue, match=r"out: the folder .* cannot be created"):
         study(tmp_path / "file" / "below", runs=2)

@@ -214,11 +214,11 @@ BAD_PATHS = {
     ),
     "different headers": (
         lambda folder: [saved(folder / "1.csv", b"a\n"), saved(folder / "2.csv", b"b\n"), folder][-1],
-        r"2\.csv: its header is not that of .*1\.csv",
+        r"2\.csv: its header differs from that of .*1\.csv",
     ),
     "different schemas": (
         lambda folder: [saved(folder / "1.pq", ARROW), saved(folder / "2.pq", ARROW.drop(["cost"])), folder][-1],
-        r"2\.pq: its columns are not those of .*1\.pq",
+        r"2\.pq: its columns differ from those of .*1\.pq",
     ),
 }
 

@@ -1,4 +1,7 @@
-"""The data are optional. Without them, the figures and claims that need data are left out."""
+"""Write every figure and number of the paper to a folder.
+
+The data are optional. Without them, the figures and claims that need data are left out.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path

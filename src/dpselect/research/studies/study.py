@@ -1,4 +1,4 @@
-"""All data are public, and the results are not private.
+"""Run all studies and write a table, a summary and a figure for each. All data are public; the results are not private.
 
 Two samples of errors are compared by their means, with Welch's (1947) confidence intervals at 95 percent. Each interval
 is for one comparison: of twenty comparisons without any difference, one will seem to show one. A figure shows

@@ -1,4 +1,4 @@
-"""A progress bar is shown on standard error while it counts, on a terminal.
+"""Count with DuckDB: one statement for each question, and no row reaches Python.
 
 A statement counts in four named steps: rows, facts, kept facts, counts. The user's columns are renamed
 in the first step, so that no name clashes with one of ours. A fact is that an individual (in a group) has an item: a
