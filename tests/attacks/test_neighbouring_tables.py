@@ -21,11 +21,10 @@ from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb import engine as duckdb_queries
 from dpselect.tables.duckdb import source as duckdb_source
-from dpselect.tables.duckdb.lists import arrow_list, key
-from dpselect.tables.questions import Neighbours, Sensitivity
+from dpselect.tables.duckdb.lists import arrow_list, cast_list, key
+from dpselect.tables.questions import Neighbours, Quantile, Sensitivity, TopK
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries as spark_queries
-from dpselect.tables.table import Table
 from tests import spark
 from tests.attacks.neighbouring.cases import WHO, Wanted
 from tests.attacks.neighbouring.check import Tally, described, exact_loss, loss_bound, search, shrunk
@@ -77,14 +76,14 @@ def equal_groups_allowed(monkeypatch):
     def every_key(values, column, connection):
         cursor = connection.cursor()
         cursor.register("every_item", arrow_list(values, column))
-        cast = duckdb_queries.cast_list("every_item", values, column)
+        cast = cast_list("every_item", values, column)
         return cursor.sql(f"SELECT place, {key('value', values.kind)} AS key FROM ({cast})").to_arrow_table()
 
     for engine in (duckdb_engine, spark_engine):
         monkeypatch.setattr(
             engine, "different_values", lambda values, column, _, name: public_values(values, column, name)
         )
-    monkeypatch.setattr(duckdb_queries, "listed", duckdb_queries.cast_list)
+    monkeypatch.setattr(duckdb_queries, "listed", cast_list)
     monkeypatch.setattr(spark_queries, "keys_of", every_key)
 
 
@@ -130,16 +129,15 @@ def one_direction_under_replace(monkeypatch):
 
 def shares_not_divided_by_groups(monkeypatch):
     """Every group gets the whole epsilon, and people are kept in as many groups as before."""
-    right = Table._ask
+    for kind in (TopK, Quantile):
 
-    def ask(self, question, epsilon, request_id):
-        if self._who.groups is None:
-            return right(self, question, epsilon, request_id)
-        single = replace(self, _who=replace(self._who, groups=replace(self._who.groups, most=1)))
-        object.__setattr__(single, "_drawn", self._drawn)
-        return right(single, question, epsilon, request_id)
+        def answer(self, engine, who, mechanism, right=kind.answer):
+            if who.groups is not None:
+                whole = mechanism.epsilon * who.groups.max_groups
+                mechanism = PermuteAndFlip(whole, mechanism.sensitivity, mechanism.monotonic)
+            return right(self, engine, who, mechanism)
 
-    monkeypatch.setattr(Table, "_ask", ask)
+        monkeypatch.setattr(kind, "answer", answer)
 
 
 def people_kept_in_all_groups(monkeypatch):
@@ -151,7 +149,7 @@ def people_kept_in_the_largest_groups(monkeypatch):
 
     def kept_facts(groups):
         sized = "SELECT DISTINCT person, grp, count(*) OVER (PARTITION BY grp) AS size FROM facts WHERE $salt <> ''"
-        limit = f"row_number() OVER (PARTITION BY person ORDER BY size DESC, grp) <= {groups.most}"
+        limit = f"row_number() OVER (PARTITION BY person ORDER BY size DESC, grp) <= {groups.max_groups}"
         chosen = f"SELECT person, grp FROM ({sized}) QUALIFY {limit}"
         return f"SELECT facts.* FROM facts SEMI JOIN ({chosen}) AS chosen USING (person, grp)"
 

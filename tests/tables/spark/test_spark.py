@@ -262,7 +262,7 @@ def test_a_failure_says_nothing_of_the_rows(session, tmp_path):
     path.write_text("x\ncanary\n", encoding="utf-8")
     table = dpselect.open_table(path, engine="spark")
     path.unlink()
-    with pytest.raises(EngineFailure, match=r"^the table could not be counted: check") as caught:
+    with pytest.raises(EngineFailure, match=r"^the rows could not be counted: check") as caught:
         table.mode("x", candidates=["a"], epsilon=1)
     assert caught.value.__context__ is None
 

@@ -50,7 +50,7 @@ session.stop()
 
 def test_questions_are_answered_through_connect():
     spark.session()  # or skip
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONWARNINGS": "ignore"}
     program = PROGRAM.format(options=spark.OPTIONS)
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=False
