@@ -109,6 +109,10 @@ TESTS = {
         _RECORDS,
         "tests/accounting/test_run_counts.py",
     ),
+    "streaming/part.py": (
+        "tests/streaming/test_summary_stateful.py",
+        _SUMMARY,
+    ),
     "streaming/summary_arrow.py": (
         _ARROW,
         _LABELS,

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from dpselect.cli import main
-from dpselect.cli import tables as asking
+from dpselect.cli import main, tables
 from dpselect.demo_data import make_visits
 from tests import spark
 
@@ -104,7 +103,7 @@ QUESTIONS = re.compile(r"dpselect (?:mode|top|median|quantile) visits\.[^\n]*")
 
 def test_questions_about_patients_protect_patients() -> None:
     """Without --person each visit would be protected alone: also in what the help shows."""
-    helps = [str(command.__doc__) for command in (asking.mode, asking.top, asking.median, asking.quantile)]
+    helps = [str(command.__doc__) for command in (tables.mode, tables.top, tables.median, tables.quantile)]
     asked = [line for text in helps for line in QUESTIONS.findall(text)]
     assert len(asked) == len(helps)
     asked += [line for document in DOCUMENTS for line in commands(document) if QUESTIONS.search(line)]

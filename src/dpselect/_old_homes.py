@@ -25,7 +25,7 @@ class _OldHomes(MetaPathFinder, Loader):
         self,
         fullname: str,
         path: Sequence[str] | None = None,  # noqa: ARG002 - part of the protocol
-        target: ModuleType | None = None,  # noqa: ARG002
+        target: ModuleType | None = None,  # noqa: ARG002 - part of the protocol
     ) -> ModuleSpec | None:
         """Return a loader spec for a module that has moved; None for any other module."""
         if fullname not in _NEW_HOMES:

@@ -15,11 +15,9 @@ import pytest
 
 from dpselect import PermuteAndFlip, open_table
 from dpselect.errors import InvalidValue
-from dpselect.tables import files
-from dpselect.tables import questions as sensitivity
+from dpselect.tables import files, questions
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
-from dpselect.tables.duckdb import engine as duckdb_queries
 from dpselect.tables.duckdb import source as duckdb_source
 from dpselect.tables.duckdb.lists import arrow_list, cast_list, key
 from dpselect.tables.questions import Neighbours, Quantile, Sensitivity, TopK
@@ -83,17 +81,17 @@ def equal_groups_allowed(monkeypatch):
         monkeypatch.setattr(
             engine, "different_values", lambda values, column, _, name: public_values(values, column, name)
         )
-    monkeypatch.setattr(duckdb_queries, "listed", cast_list)
+    monkeypatch.setattr(duckdb_engine, "listed", cast_list)
     monkeypatch.setattr(spark_queries, "keys_of", every_key)
 
 
 def people_counted_by_rows(monkeypatch):
-    right = duckdb_queries.counting
+    right = duckdb_engine.counting
 
     def counting(source, column, candidates, who):
         return right(source, column, candidates, replace(who, person=None) if who.groups is None else who)
 
-    monkeypatch.setattr(duckdb_queries, "counting", counting)
+    monkeypatch.setattr(duckdb_engine, "counting", counting)
 
 
 def files_listed_twice(monkeypatch):
@@ -114,17 +112,17 @@ def links_and_copies_are_files(monkeypatch):
 
 
 def half_the_sensitivity_of_quantiles(monkeypatch):
-    right = sensitivity.of_quantile
+    right = questions.of_quantile
 
     def of_quantile(level, neighbours, *, in_groups):
         bound = right(level, neighbours, in_groups=in_groups)
         return replace(bound, largest_change=Fraction(bound.largest_change, 2))
 
-    monkeypatch.setattr(sensitivity, "of_quantile", of_quantile)
+    monkeypatch.setattr(questions, "of_quantile", of_quantile)
 
 
 def one_direction_under_replace(monkeypatch):
-    monkeypatch.setattr(sensitivity, "of_counts", lambda neighbours: Sensitivity(1, monotonic=True))
+    monkeypatch.setattr(questions, "of_counts", lambda neighbours: Sensitivity(1, monotonic=True))
 
 
 def shares_not_divided_by_groups(monkeypatch):
@@ -141,7 +139,7 @@ def shares_not_divided_by_groups(monkeypatch):
 
 
 def people_kept_in_all_groups(monkeypatch):
-    monkeypatch.setattr(duckdb_queries, "_kept_facts", lambda groups: "SELECT facts.* FROM facts WHERE $salt <> ''")
+    monkeypatch.setattr(duckdb_engine, "_kept_facts", lambda groups: "SELECT facts.* FROM facts WHERE $salt <> ''")
 
 
 def people_kept_in_the_largest_groups(monkeypatch):
@@ -153,7 +151,7 @@ def people_kept_in_the_largest_groups(monkeypatch):
         chosen = f"SELECT person, grp FROM ({sized}) QUALIFY {limit}"
         return f"SELECT facts.* FROM facts SEMI JOIN ({chosen}) AS chosen USING (person, grp)"
 
-    monkeypatch.setattr(duckdb_queries, "_kept_facts", kept_facts)
+    monkeypatch.setattr(duckdb_engine, "_kept_facts", kept_facts)
 
 
 def an_error_that_a_row_decides(monkeypatch):

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from dpselect import PermuteAndFlip, analysis
-from dpselect import demo_data as hospital
+from dpselect import PermuteAndFlip, analysis, demo_data
 from dpselect.cli import demo
 from dpselect.demo_data import COUNTIES, DIAGNOSES, Visits, make_visits, patients_per_diagnosis, typical_costs
 from tests.cli.conftest import Run
@@ -65,8 +64,8 @@ def test_typical_costs_are_lower_medians(visits: Visits) -> None:
 
 
 def test_the_hospital_is_as_announced(visits: Visits) -> None:
-    assert visits.patients.size == visits.diagnoses.size == hospital.VISITS == 200_000
-    assert np.unique(visits.patients).size == hospital.PATIENTS == 40_000
+    assert visits.patients.size == visits.diagnoses.size == demo_data.VISITS == 200_000
+    assert np.unique(visits.patients).size == demo_data.PATIENTS == 40_000
     assert len({diagnosis.code for diagnosis in DIAGNOSES}) == len(DIAGNOSES) == 30
     counts = np.sort(patients_per_diagnosis(visits))
     assert 0 < counts[-1] - counts[-2] < 0.05 * counts[-1] < counts[-2] - counts[-3]

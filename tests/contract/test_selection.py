@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip, ReportNoisyMax, errors
-from dpselect.mechanisms import base as record
-from dpselect.mechanisms import permute_and_flip
+from dpselect.mechanisms import base, permute_and_flip
 from tests.carried import carried
 from tests.gumbel import GumbelNoisyMax
 
@@ -178,7 +177,7 @@ def test_rows_of_every_container_are_read(kind, case):
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_taken_in_chunks_of_any_size(kind, monkeypatch):
     """Three rows at a time, of which the last chunk has one."""
-    monkeypatch.setattr(record, "_CHUNK", 9)
+    monkeypatch.setattr(base, "_CHUNK", 9)
     best = np.array([0, 2, 1, 1, 0, 2, 2, 0, 1, 2])
     scores = np.zeros((10, 3), np.int64)
     scores[np.arange(10), best] = 10**4

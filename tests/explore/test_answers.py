@@ -14,7 +14,7 @@ from dpselect.accounting.charge import Charge
 from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue, MissingExtra
-from dpselect.explore import results as backwards
+from dpselect.explore import results
 from dpselect.explore.results import curve, look
 from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
 from dpselect.explore.sentences import sentence
@@ -115,29 +115,29 @@ def test_the_curve_comes_a_little_at_a_time_and_is_remembered():
 def test_the_epsilon_that_is_needed():
     shown = made("close-race", 30)
     public = {"sensitivity": "2", "monotonic": True}
-    rows = backwards.epsilon_needed(shown, settings_of(public), {"error": "3"})["mechanisms"]
+    rows = results.epsilon_needed(shown, settings_of(public), {"error": "3"})["mechanisms"]
     for name, kind in MECHANISMS.items():
         exact = epsilon_for(kind, shown.exact, expected_error=3, sensitivity=2, monotonic=True)
         assert exact <= float(rows[name]["epsilon"]) <= exact * 1.001
         assert expected_error(kind(rows[name]["epsilon"], 2, True), shown.exact) <= 3
-    tails = backwards.epsilon_needed(shown, settings_of(public), {"error": "3", "times": "5"})["mechanisms"]
+    tails = results.epsilon_needed(shown, settings_of(public), {"error": "3", "times": "5"})["mechanisms"]
     for name, kind in MECHANISMS.items():
         assert error_tail(kind(tails[name]["epsilon"], 2, True), shown.exact, 3.0) <= 0.05
-    equal = backwards.epsilon_needed(score_set([4, 4]), settings_of({}), {"error": "1e-9"})["mechanisms"]
+    equal = results.epsilon_needed(score_set([4, 4]), settings_of({}), {"error": "1e-9"})["mechanisms"]
     assert {row["epsilon"] for row in equal.values()} == {None}
-    any_is_enough = backwards.epsilon_needed(shown, settings_of({}), {"error": "1e6"})["mechanisms"]
+    any_is_enough = results.epsilon_needed(shown, settings_of({}), {"error": "1e6"})["mechanisms"]
     assert {row["epsilon"] for row in any_is_enough.values()} == {None}
 
 
 @pytest.mark.parametrize("fields", [{"error": "0"}, {"error": "x"}, {}, {"error": "1", "times": "100"}])
 def test_bad_targets_are_refused(fields):
     with pytest.raises(DPSelectError):
-        backwards.epsilon_needed(made("median", 9), settings_of({}), fields)
+        results.epsilon_needed(made("median", 9), settings_of({}), fields)
 
 
 def test_a_pure_budget_is_divided():
     shown = made("close-race", 30)
-    answer = backwards.shares(shown, settings_of({}), {"budget": "1", "selections": "3"})
+    answer = results.shares(shown, settings_of({}), {"budget": "1", "selections": "3"})
     assert {row["epsilon"] for row in answer["mechanisms"].values()} == {"0.3333"}
     assert answer["better"] == "permute-and-flip"
     error = answer["mechanisms"]["exponential"]["expected_error"]
@@ -147,7 +147,7 @@ def test_a_pure_budget_is_divided():
 def test_a_budget_with_delta_is_shared_by_the_accountant():
     """Each share is affordable, and a thousandth more is not; over many selections the exponential mechanism wins."""
     shown = made("close-race", 30)
-    answer = backwards.shares(shown, settings_of({}), {"budget": "1", "selections": "200", "delta": "1e-6"})
+    answer = results.shares(shown, settings_of({}), {"budget": "1", "selections": "200", "delta": "1e-6"})
     for name, row in answer["mechanisms"].items():
 
         def spent(epsilon, name=name):
@@ -158,9 +158,9 @@ def test_a_budget_with_delta_is_shared_by_the_accountant():
 
 
 def test_a_delta_needs_the_accountant(monkeypatch):
-    monkeypatch.setattr(backwards, "find_spec", lambda _: None)
+    monkeypatch.setattr(results, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match="accounting"):
-        backwards.shares(made("median", 9), settings_of({}), {"budget": "1", "selections": "2", "delta": "1e-6"})
+        results.shares(made("median", 9), settings_of({}), {"budget": "1", "selections": "2", "delta": "1e-6"})
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_delta_needs_the_accountant(monkeypatch):
 )
 def test_bad_budgets_are_refused(fields):
     with pytest.raises(DPSelectError):
-        backwards.shares(made("median", 9), settings_of({}), fields)
+        results.shares(made("median", 9), settings_of({}), fields)
 
 
 @pytest.mark.parametrize(

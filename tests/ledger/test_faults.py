@@ -16,7 +16,7 @@ import pytest
 
 from dpselect import Ledger, LedgerCorrupt
 from dpselect.errors import BudgetMismatch, LedgerError
-from dpselect.ledger import store as connections
+from dpselect.ledger import store
 from tests.ledger.test_processes import work
 
 NOTHING = "nothing is released without a working ledger"
@@ -221,7 +221,7 @@ def test_a_journal_that_cannot_be_written(path: Path) -> None:
 
 def test_a_ledger_that_stays_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(path, 2)
-    monkeypatch.setattr(connections, "_SETTINGS", (("busy_timeout", "50", 50), *connections._SETTINGS[1:]))
+    monkeypatch.setattr(store, "_SETTINGS", (("busy_timeout", "50", 50), *store._SETTINGS[1:]))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         ledger = Ledger(path)
         other.execute("BEGIN IMMEDIATE")

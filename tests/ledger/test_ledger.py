@@ -29,8 +29,7 @@ from dpselect.errors import (
     RequestConflict,
     RequestUnanswered,
 )
-from dpselect.ledger import PURE, Charge, Receipt
-from dpselect.ledger import store as connections
+from dpselect.ledger import PURE, Charge, Receipt, store
 from dpselect.mechanisms import MECHANISMS
 
 TENTH = Charge({"question": "mode", "column": "diagnosis"}, "0.1")
@@ -159,9 +158,9 @@ def test_a_ledger_that_somebody_switched_to_a_write_ahead_log_is_switched_back(l
 
 def test_a_setting_that_sqlite_refuses_is_an_error(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another program reads the ledger with a write-ahead log, DELETE cannot be set."""
-    first, *others = connections._SETTINGS
+    first, *others = store._SETTINGS
     assert first[0] == "busy_timeout"
-    monkeypatch.setattr(connections, "_SETTINGS", (("busy_timeout", "50", 50), *others))
+    monkeypatch.setattr(store, "_SETTINGS", (("busy_timeout", "50", 50), *others))
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("PRAGMA journal_mode = WAL")
     reader.execute("BEGIN")

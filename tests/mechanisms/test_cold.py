@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect.mechanisms import flips, gaps
-from dpselect.mechanisms import flips as hot
 from dpselect.mechanisms.flips import OpenCoins, find_hot, flip, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, block_maxima, gaps_of
 from dpselect.sampling.draws import Draws
@@ -80,7 +79,7 @@ def test_coins_that_an_octet_leaves_open_are_finished(rest, candidates):
 
 @pytest.fixture
 def tiny_blocks(monkeypatch):
-    for module in (gaps, hot, flips):
+    for module in (gaps, flips, flips):
         monkeypatch.setattr(module, "BLOCK", 2)
 
 
@@ -101,7 +100,7 @@ def opened(scores):
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
 def test_blocks_are_frozen_below_twelve_zeros_only(kind, tiny_blocks, monkeypatch):
     """12 ln 2 = 8.3: a block with a gap of 8 needs eight zeros, one with 9 needs twelve. Hot ones are left out."""
-    monkeypatch.setattr(hot, "_CROWDED", 1)
+    monkeypatch.setattr(flips, "_CROWDED", 1)
     scores = 100 - np.array([0, 50, 8, 70, 9, 9, 60, 5, 200], kind)
     assert opened(scores) == {8: [1, 2, 3, 6], 12: [4, 5, 8]}
 
@@ -114,7 +113,7 @@ def test_crowds_are_not_read_again(tiny_blocks):
 
 
 def test_no_candidate_behind_the_last_one_is_read(monkeypatch):
-    for module in (gaps, hot, flips):
+    for module in (gaps, flips, flips):
         monkeypatch.setattr(module, "BLOCK", 4)
     scores = 100 - np.array([0, 70, 70, 70, 60])
     assert opened(scores)[12] == [4]
@@ -131,7 +130,7 @@ class Unlucky(Draws):
 @pytest.mark.parametrize("rest", ["0", "1"])
 def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blocks, monkeypatch):
     """The best one at 2 is heads; the octet 94 leaves 5 open; 4 and 7 are a head and a tail by their octets."""
-    monkeypatch.setattr(hot, "_CROWDED", one_in)
+    monkeypatch.setattr(flips, "_CROWDED", one_in)
     scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
     octets = [255, 93, 94, 95] if one_in == 1 else [255, 255, 93, 94, 255, 95]
     source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + rest * 32)
@@ -144,11 +143,11 @@ def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blo
 
 
 def test_neighbouring_blocks_are_read_together(monkeypatch):
-    monkeypatch.setattr(hot, "_RUN", 4)
-    assert hot._runs([]) == []
-    assert hot._runs([0, 1, 2, 3, 4, 6, 7, 9]) == [(0, 4), (4, 5), (6, 8), (9, 10)]
-    assert hot._runs([1, 2, 3, 4, 5]) == [(1, 5), (5, 6)]
-    assert hot._runs([1000, 1001, 1003]) == [(1000, 1002), (1003, 1004)]
+    monkeypatch.setattr(flips, "_RUN", 4)
+    assert flips._runs([]) == []
+    assert flips._runs([0, 1, 2, 3, 4, 6, 7, 9]) == [(0, 4), (4, 5), (6, 8), (9, 10)]
+    assert flips._runs([1, 2, 3, 4, 5]) == [(1, 5), (5, 6)]
+    assert flips._runs([1000, 1001, 1003]) == [(1000, 1002), (1003, 1004)]
 
 
 @pytest.mark.parametrize(("many", "is_crowd"), [(BLOCK // 32, False), (BLOCK // 32 + 1, True)])
@@ -167,11 +166,11 @@ def test_every_hot_candidate_is_listed_or_in_a_crowd(one_in, scores):
     """In blocks of two, of which three are looked at together: scattered ones, neighbours, and a short last one."""
     scores = np.array([*scores, 100])
     with pytest.MonkeyPatch.context() as patch:
-        for module in (gaps, hot):
+        for module in (gaps, flips):
             patch.setattr(module, "BLOCK", 2)
-        patch.setattr(hot, "_SCATTERED", 3)
-        patch.setattr(hot, "_RUN", 2)
-        patch.setattr(hot, "_CROWDED", one_in)
+        patch.setattr(flips, "_SCATTERED", 3)
+        patch.setattr(flips, "_RUN", 2)
+        patch.setattr(flips, "_CROWDED", one_in)
         found = find_hot(gaps_of(scores, UNIT))
     crowd = [position for start, stop in found.crowds for position in range(start, stop)]
     listed = found.positions.tolist()
@@ -194,18 +193,18 @@ def test_what_is_just_at_the_floor_is_hot(far):
 
 
 def test_blocks_are_looked_at_in_parts_and_a_short_one_by_itself(monkeypatch):
-    monkeypatch.setattr(hot, "_SCATTERED", 3)
-    found = [part.tolist() for part in hot._parts(np.arange(0, 20, 2), 18)]
+    monkeypatch.setattr(flips, "_SCATTERED", 3)
+    found = [part.tolist() for part in flips._parts(np.arange(0, 20, 2), 18)]
     assert found == [[0, 2, 4], [6, 8, 10], [12, 14, 16], [18]]
-    assert [part.size for part in hot._parts(np.arange(300), 300)] == [3] * 100
-    assert list(hot._parts(np.empty(0, np.int64), 5)) == []
+    assert [part.size for part in flips._parts(np.arange(300), 300)] == [3] * 100
+    assert list(flips._parts(np.empty(0, np.int64), 5)) == []
 
 
 def test_scattered_blocks_that_hold_few_are_read_together(monkeypatch):
     scores = np.zeros(9 * BLOCK + 5)
     places = [3, 2 * BLOCK, 2 * BLOCK + 9, 5 * BLOCK - 1, 9 * BLOCK + 1]
     scores[places] = 50
-    monkeypatch.setattr(hot, "_runs", lambda blocks: [(9, 10)] if blocks == [9] else pytest.fail("read one by one"))
+    monkeypatch.setattr(flips, "_runs", lambda blocks: [(9, 10)] if blocks == [9] else pytest.fail("read one by one"))
     found = find_hot(gaps_of(scores, UNIT))
     assert found.positions.tolist() == places[:-1]
     assert found.crowds == [(9 * BLOCK, 9 * BLOCK + 5)]

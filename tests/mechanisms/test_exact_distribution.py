@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dpselect.mechanisms import exponential, flips, gaps, permute_and_flip
-from dpselect.mechanisms import flips as hot
 from dpselect.mechanisms.exponential import choose_by_envelope, choose_by_rejection
 from dpselect.mechanisms.gaps import Rate, RationalGaps, RowGaps, gaps_of
 from dpselect.mechanisms.permute_and_flip import choose_early, choose_head, choose_head_in_rows
@@ -49,13 +48,13 @@ def as_list(outcomes, size):
 @pytest.fixture
 def tiny_blocks(monkeypatch):
     """Blocks of two candidates, so that five make a long vector; returns a setter of what counts as a crowd."""
-    for module in (gaps, hot, flips):
+    for module in (gaps, flips, flips):
         monkeypatch.setattr(module, "BLOCK", 2)
     for module in (permute_and_flip, exponential):
         monkeypatch.setattr(module, "SHORT", 2)
 
     def crowded(one_in):
-        monkeypatch.setattr(hot, "_CROWDED", one_in)
+        monkeypatch.setattr(flips, "_CROWDED", one_in)
 
     return crowded
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpselect.errors import DataNotAvailable, DPSelectError, InvalidValue, WrongData
-from dpselect.research import datasets as dpbench
+from dpselect.research import datasets
 from dpselect.research.datasets import SUMS, VARIABLE, file_name, folded, histograms
 from tests.dpbench import FOLDER, needs_data
 
@@ -93,7 +93,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pa
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(served))) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
-        monkeypatch.setattr(dpbench, "SOURCE", f"http://127.0.0.1:{running.server_port}/")
+        monkeypatch.setattr(datasets, "SOURCE", f"http://127.0.0.1:{running.server_port}/")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         yield served, running

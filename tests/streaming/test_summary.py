@@ -17,9 +17,8 @@ from dpselect import PermuteAndFlip
 from dpselect._scores import as_vector
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import flips, gaps
-from dpselect.mechanisms import flips as hot
-from dpselect.streaming import summary
-from dpselect.streaming.summary import merged, seen
+from dpselect.streaming import part
+from dpselect.streaming.part import merged, seen
 from tests import reference
 from tests.branching import distribution, heads_probability
 from tests.reference import pmf_by_permutations
@@ -111,9 +110,9 @@ def check_every_split(losses, kind, steady):
 
 
 def test_long_blocks_are_exact(monkeypatch):
-    for module in (gaps, hot, flips):
+    for module in (gaps, flips):
         monkeypatch.setattr(module, "BLOCK", 2)
-    monkeypatch.setattr(summary, "SHORT", 2)
+    monkeypatch.setattr(part, "SHORT", 2)
     losses = [1, 0, 9, 2, 1]
     scores = np.array([40 - loss for loss in losses])
 

@@ -148,6 +148,7 @@ def test_a_damaged_row_is_refused_and_not_shown(column):
         {"heads": "2"},
         {"heads": "-1"},
         {"head": "-1"},
+        {"head": "1"},
         {"prefix": "-1"},
         {"depth": "34"},
         {"depth": "ffffffff"},
@@ -184,3 +185,11 @@ def test_decimals_keep_their_digits():
     watched = UNIT.summary()
     watched.update([1], labels=[Decimal("1.500")])
     assert str(there_and_back(watched).result()) == "1.500"
+
+
+@pytest.mark.parametrize("steady", [False, True])
+def test_a_steady_summary_comes_back_steady(steady):
+    watched = UNIT.summary(steady=steady)
+    watched.update([1, 2])
+    assert there_and_back(watched)._steady is steady
+    assert there_and_back(UNIT.summary(steady=steady))._steady is steady

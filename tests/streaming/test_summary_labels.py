@@ -13,7 +13,7 @@ import pytest
 
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.streaming import summary as module
+from dpselect.streaming import part
 from dpselect.streaming.labels import WRITABLE
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import _LABELS
@@ -168,7 +168,7 @@ def test_lone_surrogates_are_written():
     ids=lambda labels: type(labels).__name__,
 )
 def test_other_labels_are_refused_before_anything_is_drawn(labels, monkeypatch):
-    monkeypatch.setattr(module, "gaps_of", lambda *_: pytest.fail("looked at the scores"))
+    monkeypatch.setattr(part, "gaps_of", lambda *_: pytest.fail("looked at the scores"))
     made = CERTAIN.summary()
     with pytest.raises(InvalidType, match="labels must be") as caught:
         made.update([0, 1], labels)

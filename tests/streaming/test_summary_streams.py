@@ -12,7 +12,7 @@ import pytest
 
 from dpselect import PermuteAndFlip
 from dpselect.sampling.bits import SystemEntropy
-from dpselect.streaming import summary as module
+from dpselect.streaming import part, summary
 
 UNIT = PermuteAndFlip(epsilon=2)
 
@@ -101,14 +101,14 @@ def work(monkeypatch):
     """How many scores are looked at and bits are drawn for a stream of so many blocks whose maximum rises."""
 
     def of(blocks, size):
-        bits, seen, scores_of = CountedBits(), [], module.gaps_of
+        bits, seen, scores_of = CountedBits(), [], part.gaps_of
         monkeypatch.setattr(
-            module,
+            part,
             "gaps_of",
             lambda scores, *rest, **options: seen.append(len(scores)) or scores_of(scores, *rest, **options),
         )
-        draws = module.Draws
-        monkeypatch.setattr(module, "Draws", lambda: draws(bits))
+        draws = summary.Draws
+        monkeypatch.setattr(summary, "Draws", lambda: draws(bits))
         watched = PermuteAndFlip("0.1").summary()
         watched.feed(np.arange(start * size, (start + 1) * size, dtype=float) for start in range(blocks))
         monkeypatch.undo()

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 import dpselect
-from dpselect.tables import questions as ranks
+from dpselect.tables import questions
 from dpselect.tables.candidates import public_grid, public_values
 from dpselect.tables.schema import Kind
 
@@ -57,7 +57,7 @@ def quantile_scores(table, column, level, *, lower, upper, step=1):
     found = table.columns[column]
     grid = public_grid(lower, upper, step, found)
     data = table._engine.places(found, grid, table._who)
-    lists = [expanded(*ranks.quantile_score_runs(d, grid.size, Fraction(level))) for d in data]
+    lists = [expanded(*questions.quantile_score_runs(d, grid.size, Fraction(level))) for d in data]
     return lists[0] if table._who.groups is None else lists
 
 

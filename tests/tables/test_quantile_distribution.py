@@ -15,7 +15,7 @@ import pytest
 
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables import questions as ranks
+from dpselect.tables import questions
 from dpselect.tables.candidates import public_grid
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, places, quantile_scores, repeated
@@ -179,7 +179,7 @@ def test_large_domains(type_, lower, upper, step):
     [data] = table._engine.places(table.columns["x"], grid, table._who)
     known = [value for value in values if value is not None]
     for level in LEVELS:
-        scores, lengths = ranks.quantile_score_runs(data, grid.size, level)
+        scores, lengths = questions.quantile_score_runs(data, grid.size, level)
         assert sum(map(int, lengths)) == grid.size
         near = [int((value - lower) // step) for value in known]
         looked = {i + d for i in near for d in (-1, 0, 1)} | {grid.size // 2, grid.size - 1}

@@ -271,7 +271,7 @@ def geometric(mean: Number) -> NegativeBinomial:
     """
     exact = _validate.exact_positive(mean=mean)
     if exact <= 1:
-        raise InvalidValue("mean must be > 1: with one run there is no choice")
+        raise InvalidValue("mean must be > 1: a single run leaves nothing to choose from")
     return NegativeBinomial(1, 1 / exact)
 
 

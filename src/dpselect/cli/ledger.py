@@ -188,7 +188,7 @@ def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
 
     Example: dpselect ledger show hospital.ledger --delta 1e-6
     """
-    from dpselect.accounting.totals import total  # noqa: PLC0415
+    from dpselect.accounting.totals import total  # noqa: PLC0415 - dp-accounting is slow to import
 
     with clean_errors(), busy("Reading the ledger ..."):
         failure = None if delta is None else fraction_of_one(delta=delta)

@@ -196,7 +196,7 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan --scores public.csv --epsilon 0.5
     """
     # SciPy takes longer to import than all the rest of the command line.
-    from dpselect import analysis  # noqa: PLC0415
+    from dpselect import analysis  # noqa: PLC0415 - SciPy is slow to import
 
     with clean_errors():
         if (epsilon is None) == (error is None):

@@ -124,7 +124,7 @@ _Step = Annotated[
 _MOST = 10**9
 
 
-def mode(  # noqa: PLR0913 - typer makes an option of each argument
+def mode(  # noqa: PLR0913 - one parameter for each option - typer makes an option of each argument
     file: _File,
     *,
     column: _Column,
@@ -158,7 +158,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     _print(answer, as_json)
 
 
-def top(  # noqa: PLR0913
+def top(  # noqa: PLR0913 - one parameter for each option
     file: _File,
     *,
     k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return.")],
@@ -193,7 +193,7 @@ def top(  # noqa: PLR0913
     _print(answer, as_json)
 
 
-def median(  # noqa: PLR0913
+def median(  # noqa: PLR0913 - one parameter for each option
     file: _File,
     *,
     column: _Column,
@@ -229,7 +229,7 @@ def median(  # noqa: PLR0913
     _print(answer, as_json)
 
 
-def quantile(  # noqa: PLR0913
+def quantile(  # noqa: PLR0913 - one parameter for each option
     file: _File,
     *,
     level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")],

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Flags, Octets, Positions
-from dpselect.sampling import bits as uniform
+from dpselect.sampling import bits
 from dpselect.sampling.arrival import Arrival, draw_arrival, earlier
 from dpselect.sampling.bits import BitSource, SystemEntropy
 from dpselect.sampling.coin import Exponents, coin, coin_between, coins
@@ -66,23 +66,23 @@ class Draws:
 
     def index(self, bound: int) -> int:
         """Return a uniform integer below the bound."""
-        return uniform.index(bound, self.source)
+        return bits.index(bound, self.source)
 
     def index_at_once(self, bound: int) -> int:
         """Return a uniform integer below the bound, by work that does not depend on the bound."""
-        return uniform.index_at_once(bound, self.source)
+        return bits.index_at_once(bound, self.source)
 
     def indices_at_once(self, bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return a uniform integer below each bound, by work that does not depend on the bounds."""
-        return uniform.indices_at_once(bounds, self.source)
+        return bits.indices_at_once(bounds, self.source)
 
     def indices(self, bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return a uniform integer below each bound."""
-        return uniform.indices(bounds, self.source)
+        return bits.indices(bounds, self.source)
 
     def indices_below(self, bound: int, tries: int) -> npt.NDArray[np.int64]:
         """Return up to `tries` uniform integers below one bound."""
-        return uniform.indices_below(bound, tries, self.source)
+        return bits.indices_below(bound, tries, self.source)
 
     def noise_words(self, count: int, signed: bool) -> FirstWords:
         """Return the first sixteen bits of each candidate's noise."""

@@ -123,7 +123,7 @@ def _pandas_writable(labels: Any) -> bool:
 
 
 def _arrow_writable(type_: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415 - an array of Arrow comes with it
+    import pyarrow as pa  # noqa: PLC0415 - only for Arrow - an array of Arrow comes with it
 
     if pa.types.is_dictionary(type_):
         return _arrow_writable(type_.value_type)
@@ -134,7 +134,7 @@ def _arrow_writable(type_: Any) -> bool:
 
 def _from_arrow(scalar: Any) -> Any:
     """The exact value: a NumPy timestamp if Python's cannot hold it, and the raw bytes of a text that is not UTF-8."""
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415 - only for Arrow
 
     if not scalar.is_valid:
         return None
@@ -151,7 +151,7 @@ def _from_arrow(scalar: Any) -> Any:
 
 
 def _moment(scalar: Any) -> Any:
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415 - only for Arrow
 
     unit: Any = getattr(scalar.type, "unit", "D" if pa.types.is_date32(scalar.type) else "ms")
     since_epoch = pa.types.is_timestamp(scalar.type) or pa.types.is_date(scalar.type)

@@ -16,15 +16,15 @@ import numpy as np
 
 from dpselect._numbers import LONGEST
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import MECHANISMS
+from dpselect.mechanisms.parameters import MECHANISMS, Parameters
 from dpselect.sampling.arrival import DEPTH, Arrival
 from dpselect.streaming.labels import Unlabelled
-from dpselect.streaming.summary import Part, Summary
+from dpselect.streaming.part import Part
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PUBLIC = ("epsilon", "sensitivity", "monotonic", "score_range")
+PUBLIC = ("epsilon", "sensitivity", "monotonic", "score_range", "steady")
 SECRET = ("maximum", "exponent", "heads", "prefix", "depth", "head", "candidates", "label_kind", "label")
 COLUMNS = (*PUBLIC, *SECRET)
 
@@ -84,14 +84,13 @@ _TYPE = {type_.__name__: type_ for type_ in _LABELS}
 
 _PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     **dict.fromkeys(PUBLIC, (_quotient, _number)),
-    "monotonic": (str, _flag),
+    **dict.fromkeys(("monotonic", "steady"), (str, _flag)),
 }
 
 
-def cells_of(summary: Summary) -> Cells:
+def cells_of(mechanism: Parameters, part: Part | None, steady: bool) -> Cells:
     """The cells of a summary's row."""
-    mechanism, part = summary.mechanism, summary._part
-    stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments()}
+    stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments(), "steady": steady}
     public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
     if part is None:
         return {**public, **dict.fromkeys(SECRET)}
@@ -103,38 +102,41 @@ def cells_of(summary: Summary) -> Cells:
     return {**public, **written, **numbers, "label_kind": kind, "label": label}
 
 
-def summary_of(cells: Cells) -> Summary:
-    """The summary with these cells."""
+def read_cells(cells: Cells) -> tuple[Parameters, Part | None, bool]:
+    """The mechanism, the part and the option `steady` of the summary with these cells."""
     try:
         stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
-        return Summary(MECHANISMS["permute-and-flip"](**stated), None if cells["exponent"] is None else _part(cells))
+        steady = stated.pop("steady")
+        return MECHANISMS["permute-and-flip"](**stated), None if cells["exponent"] is None else _part(cells), steady
     except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError):  # may quote a cell
         pass
     raise InvalidValue("the row is not a summary: give a batch from Summary.to_arrow")
 
 
-def to_arrow(summary: Summary) -> "pa.RecordBatch":
+def record_batch(cells: Cells) -> "pa.RecordBatch":
     """A record batch of one row."""
-    import pyarrow as pa  # noqa: PLC0415 - imported when used
+    import pyarrow as pa  # noqa: PLC0415 - a summary that is not written needs no Arrow
 
-    cells = cells_of(summary)
     return pa.record_batch([pa.array([cells[name]], pa.string()) for name in COLUMNS], list(COLUMNS))
 
 
-def from_arrow(batch: Any) -> Summary:
-    """The summary of a record batch (or table) of one row."""
+def cells_of_batch(batch: Any) -> Cells:
+    """The cells of a record batch (or table) of one row."""
     if not hasattr(batch, "to_pylist"):
         raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
     if batch.num_rows != 1:
         raise InvalidValue("batch must have one row, like that of Summary.to_arrow: slice it, and merge the summaries")
-    return summary_of(batch.to_pylist()[0])
+    cells: Cells = batch.to_pylist()[0]
+    return cells
 
 
 def _part(cells: Cells) -> Part:
     heads, prefix, depth, head, candidates = (
         _integer(cells[name] or "") for name in ("heads", "prefix", "depth", "head", "candidates")
     )
-    if not (DEPTH <= depth <= LONGEST and 0 <= prefix < 1 << depth and 0 < heads <= candidates and head >= 0):
+    if not (DEPTH <= depth <= LONGEST and 0 <= prefix < 1 << depth):
+        raise ValueError
+    if not (0 < heads <= candidates and 0 <= head < candidates):
         raise ValueError
     label = _read(cells["label_kind"], cells["label"] or "")
     maximum, exponent = (_number(cells[name] or "") for name in ("maximum", "exponent"))

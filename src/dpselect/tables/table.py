@@ -173,7 +173,7 @@ class Table:
         half, ends = Fraction(1, 2), {"lower": lower, "upper": upper, "step": step}
         return self.quantile(column, half, **ends, epsilon=epsilon, request_id=request_id)
 
-    def quantile(  # noqa: PLR0913
+    def quantile(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
         level: Number,
@@ -439,9 +439,9 @@ def _engine(name: str, source: Any) -> Engine:
         from dpselect.tables.spark.session import check_pyspark  # noqa: PLC0415 - engines are imported when used
 
         check_pyspark()
-        from dpselect.tables.spark.engine import SparkEngine  # noqa: PLC0415
+        from dpselect.tables.spark.engine import SparkEngine  # noqa: PLC0415 - needs pyspark, an extra
 
         return SparkEngine(source)
-    from dpselect.tables.duckdb.engine import DuckDBEngine  # noqa: PLC0415
+    from dpselect.tables.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - DuckDB is slow to import
 
     return DuckDBEngine(source)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.research import plotting as style
+from dpselect.research import plotting
 from dpselect.research.paper.experiment import Material, Plot
 from dpselect.research.paper.figures_of_data import ERROR
 from dpselect.research.paper.figures_of_two_scores import ratio
@@ -20,7 +20,7 @@ BY_NAME = {plot.name: plot for plot in FIGURES}
 
 
 def drawn(plot: Plot, material: Material) -> Any:
-    figure = style.blank_figure(*plot.size)
+    figure = plotting.blank_figure(*plot.size)
     plot.draw(figure, plot.table(material))
     return figure
 
@@ -61,7 +61,7 @@ def test_tables_have_no_holes(plot: Plot, material: Material) -> None:
 
 @each_figure
 def test_axes_are_labelled_and_have_a_legend(plot: Plot, material: Material) -> None:
-    with style.settings():
+    with plotting.settings():
         figure = drawn(plot, material)
     axes = [one for one in figure.axes if one.axison]
     shared = [text.get_text() for text in (figure._supxlabel, figure._supylabel) if text]
@@ -73,7 +73,7 @@ def test_axes_are_labelled_and_have_a_legend(plot: Plot, material: Material) -> 
 
 @each_figure
 def test_lines_differ_in_colour_and_without_colour(plot: Plot, material: Material) -> None:
-    with style.settings():
+    with plotting.settings():
         figure = drawn(plot, material)
     for axes in figure.axes:
         lines = [line for line in axes.lines if not line.get_label().startswith("_")]
@@ -87,7 +87,7 @@ def test_lines_differ_in_colour_and_without_colour(plot: Plot, material: Materia
 
 @each_figure
 def test_no_text_overlaps_another_or_leaves_the_figure(plot: Plot, material: Material) -> None:
-    with style.settings():
+    with plotting.settings():
         figure, renderer = rendered(plot, material)
         page = figure.bbox
         for axes in [one for one in figure.axes if one.axison]:
@@ -113,8 +113,8 @@ def inside(label: Any, axes: Any) -> bool:
 @pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG\r\n\x1a\n"), ("pdf", b"%PDF-"), ("svg", b"<?xml")])
 def test_images_are_in_their_format_and_always_the_same(material: Material, ending: str, magic: bytes) -> None:
     plot = BY_NAME["figure-1a-error-by-p"]
-    with style.settings():
-        first, second = (style.image(drawn(plot, material), ending) for _ in range(2))
+    with plotting.settings():
+        first, second = (plotting.image(drawn(plot, material), ending) for _ in range(2))
     assert first.startswith(magic)
     assert first == second
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpselect import _validate
 from dpselect.errors import DataNotAvailable, InvalidValue
-from dpselect.research import plotting as style
+from dpselect.research import plotting
 from dpselect.research.datasets import histograms
 from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
 from dpselect.research.paper import claims_comparison, claims_experiments, claims_optimality
@@ -80,7 +80,7 @@ def reproduce(
     """
     if _validate.count(points=points) < _FEWEST_POINTS:
         raise InvalidValue(f"points must be >= {_FEWEST_POINTS}: a curve needs two ends")
-    with style.settings():  # raises an error if matplotlib is missing, before anything is computed
+    with plotting.settings():  # raises an error if matplotlib is missing, before anything is computed
         experiments, why_missing = _experiments(data)
         folder = make_folder(out)
         material = Material(points, experiments)
@@ -106,12 +106,12 @@ def _experiments(data: str | Path | None) -> tuple[Experiments, str]:
 def _drawn(plot: Plot, material: Material, folder: Path) -> Drawn:
     """Compute one figure, draw it, and write it in all formats."""
     table = plot.table(material)
-    figure = style.blank_figure(*plot.size)
+    figure = plotting.blank_figure(*plot.size)
     plot.draw(figure, table)
-    style.lay_out(figure)
+    plotting.lay_out(figure)
     write_file(folder / f"{plot.name}.csv", table.to_csv())
     write_figure(folder, plot.name, figure)
-    return Drawn(plot, style.image(figure, "svg"))
+    return Drawn(plot, plotting.image(figure, "svg"))
 
 
 def _claim_table(claims: tuple[Claim, ...]) -> Table:

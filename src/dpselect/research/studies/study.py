@@ -20,7 +20,7 @@ from dpselect import _validate
 from dpselect._types import Floats
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
-from dpselect.research import plotting as style
+from dpselect.research import plotting
 from dpselect.research.datasets import histograms
 from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
 from dpselect.research.plotting import Table
@@ -100,7 +100,7 @@ def draw(comparisons: Sequence[Comparison]) -> Any:
     """A matplotlib figure of one study."""
     currencies = list(dict.fromkeys(one.currency for one in comparisons))
     data_sets = list(dict.fromkeys(one.data_set for one in comparisons))
-    figure = style.blank_figure(2.4 * len(data_sets) + 1.2, 2.1 * len(currencies) + 0.6)
+    figure = plotting.blank_figure(2.4 * len(data_sets) + 1.2, 2.1 * len(currencies) + 0.6)
     grid = figure.subplots(len(currencies), len(data_sets), squeeze=False, sharex=True, sharey="col")
     for row, currency in zip(grid, currencies, strict=True):
         for axes, data_set in zip(row, data_sets, strict=True):
@@ -111,7 +111,7 @@ def draw(comparisons: Sequence[Comparison]) -> Any:
     for row in grid:
         row[0].set_ylabel(f"error ({comparisons[0].unit})")
     grid[0][0].legend(fontsize=7)
-    style.lay_out(figure)
+    plotting.lay_out(figure)
     return figure
 
 
@@ -123,7 +123,7 @@ def _panel(axes: Any, comparisons: Sequence[Comparison]) -> None:
         values = [mean.value for mean in means]
         below = [min(mean.half_width, 0.9 * mean.value) for mean in means]
         widths = [below, [mean.half_width for mean in means]]
-        axes.errorbar(budgets, values, widths, label=title, capsize=2, **style.of_mechanism(title))
+        axes.errorbar(budgets, values, widths, label=title, capsize=2, **plotting.of_mechanism(title))
     axes.set(xscale="log", yscale="log")
 
 
@@ -166,7 +166,7 @@ def study(
     if _validate.count(runs=runs) < _FEWEST_RUNS:
         raise InvalidValue(f"runs must be >= {_FEWEST_RUNS}: one run has no confidence interval")
     generator = np.random.default_rng(_validate.count(seed=seed))
-    with style.settings():  # raises an error if matplotlib is missing, before anything is computed
+    with plotting.settings():  # raises an error if matplotlib is missing, before anything is computed
         try:
             found, why_missing = histograms(data), ""
         except DataNotAvailable as error:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from dpselect._types import Counts
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.tables.candidates import Grid, Values
-from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.content import of_source
 from dpselect.tables.duckdb.lists import arrow_list, different_values, listed
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
@@ -51,8 +51,8 @@ def _watch(percent: Callable[[], float], done: threading.Event) -> None:
     if done.wait(_SILENT_SECONDS):
         return
     # rich is slow to import, and rarely needed here.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415 - only long questions show progress
+    from rich.progress import Progress  # noqa: PLC0415 - as above
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("Counting", total=None)
@@ -71,7 +71,7 @@ def counting(source: str, column: Column, candidates: Values, who: Individuals) 
         return _counting_of_all(source, column, candidates, who)
     facts = _facts(
         source,
-        sql.compared(column, candidates.kind),
+        expressions.compared(column, candidates.kind),
         who,
         item="candidate.place",
         join=f"JOIN ({listed(CANDIDATES, candidates, column)}) AS candidate ON item = candidate.value",
@@ -83,8 +83,8 @@ def counting(source: str, column: Column, candidates: Values, who: Individuals) 
 
 def _counting_of_all(source: str, column: Column, candidates: Values, who: Individuals) -> str:
     """Count all values, then pick the candidates: this is faster in DuckDB than joining every row."""
-    person = "" if who.person is None else f", {sql.identifier(who.person.name)} AS person"
-    values = f"SELECT {sql.compared(column, candidates.kind)} AS item{person} FROM ({source})"
+    person = "" if who.person is None else f", {expressions.identifier(who.person.name)} AS person"
+    values = f"SELECT {expressions.compared(column, candidates.kind)} AS item{person} FROM ({source})"
     number = "count(*)" if who.person is None else "count(DISTINCT person)"
     counted = f"SELECT item, {number} AS individuals FROM ({values}) WHERE item IS NOT NULL GROUP BY item"
     public = listed(CANDIDATES, candidates, column)
@@ -93,7 +93,7 @@ def _counting_of_all(source: str, column: Column, candidates: Values, who: Indiv
 
 def placing(source: str, column: Column, grid: Grid, who: Individuals) -> str:
     """Individuals for each place of the grid (in each group), in ascending order."""
-    facts = _facts(source, sql.place(column, grid), who, item="item", join="")
+    facts = _facts(source, expressions.place(column, grid), who, item="item", join="")
     standing = "facts"
     if who.person is not None:
         kept = _kept_name(who)
@@ -102,7 +102,7 @@ def placing(source: str, column: Column, grid: Grid, who: Individuals) -> str:
     group = "" if who.groups is None else "grp, "
     # Arrow has no 128-bit integers, so they are split here.
     split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
-    shown = "item" if sql.is_small(column, grid) else split
+    shown = "item" if expressions.is_small(column, grid) else split
     return f"WITH {facts}{_kept(who)} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
 
 
@@ -110,12 +110,12 @@ def _facts(source: str, expression: str, who: Individuals, *, item: str, join: s
     selected = [f"{expression} AS item"]
     columns, conditions = [f"{item} AS item"], [f"{item} IS NOT NULL"]
     if who.person is not None:
-        selected.append(f"{sql.identifier(who.person.name)} AS person")
+        selected.append(f"{expressions.identifier(who.person.name)} AS person")
         columns.append("person")
         conditions.append("person IS NOT NULL")
     if who.groups is not None:
         values, column = who.groups.values, who.groups.column
-        selected.append(f"{sql.compared(column, values.kind)} AS member")
+        selected.append(f"{expressions.compared(column, values.kind)} AS member")
         columns.append("public_group.place AS grp")
         join += f" JOIN ({listed(GROUPS, values, column)}) AS public_group ON member = public_group.value"
     else:

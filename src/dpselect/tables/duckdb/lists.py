@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dpselect.errors import InvalidValue
 from dpselect.tables.candidates import Values, digits_after_point, public_values
-from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb import expressions
 from dpselect.tables.schema import Column, Kind
 
 
@@ -42,7 +42,8 @@ _SHOWN_CHARACTERS = 60
 
 def cast_list(name: str, values: Values, column: Column) -> str:
     """A public list in the type for comparison; NULL equals nothing."""
-    return f"SELECT place, TRY_CAST(value AS {sql.type_of_candidates(column, values.kind)}) AS value FROM {name}"
+    comparable = expressions.type_of_candidates(column, values.kind)
+    return f"SELECT place, TRY_CAST(value AS {comparable}) AS value FROM {name}"
 
 
 def listed(name: str, values: Values, column: Column) -> str:

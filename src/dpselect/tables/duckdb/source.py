@@ -25,8 +25,7 @@ import pyarrow as pa
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.duckdb import expressions as lines
-from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.frames import FrameColumns, ParquetColumns, columns_of
 from dpselect.tables.files import Format, Listing, check_once, files_of, shown
 from dpselect.tables.schema import Column
@@ -184,7 +183,7 @@ class Files:
         bound = {"paths": [_literal(path) for path in paths]}
         self.parameters: dict[str, Any] = bound | self._folders.parameters
         if header is not None:
-            self.query = lines.rows(*header, self._folders.option, self._folders.join, self._folders.columns)
+            self.query = expressions.rows(*header, self._folders.option, self._folders.join, self._folders.columns)
         else:
             scan = f"read_parquet($paths, hive_partitioning = false{self._folders.option}){self._folders.join}"
             self.query = f"SELECT {self._folders.renamed} FROM {scan}"
@@ -201,7 +200,7 @@ class Files:
         by_arrow = Frame(self._by_arrow, names)
         return [by_arrow] if self._by_arrow.must_read(names) else [self, by_arrow]
 
-    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002
+    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002 - other sources
         """Check that each file still counts once. Their paths are bound."""
         check_once(self.files)
 
@@ -226,7 +225,7 @@ class Folders:
             texts = (f"CAST(unnest($folder{i}) AS VARCHAR) AS {name}" for i, name in enumerate(self.columns.values()))
             self.option = f", filename = '{file}'"
             self.join = f" LEFT JOIN (SELECT unnest($files) AS {file}, {', '.join(texts)}) USING ({file})"
-            renamed = (f"{name} AS {sql.identifier(key)}" for key, name in self.columns.items())
+            renamed = (f"{name} AS {expressions.identifier(key)}" for key, name in self.columns.items())
             self.renamed = f"* EXCLUDE ({file}) RENAME ({', '.join(renamed)})"
 
 
@@ -261,7 +260,7 @@ class Relation:
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
 
-    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
+    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - the subclasses use it - all columns have types
         """Return False."""
         return False
 
@@ -269,7 +268,7 @@ class Relation:
         """Return an Arrow table without rows."""
         return self._relation.limit(0).to_arrow_table()
 
-    def scanned(self, names: Sequence[str]) -> Any:  # noqa: ARG002 - all columns
+    def scanned(self, names: Sequence[str]) -> Any:  # noqa: ARG002 - the subclasses use it - all columns
         """Return a new stream, which can be read only once and must be read to its end."""
         return self._relation.to_arrow_reader()
 
@@ -314,7 +313,7 @@ def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str
 
     # An error of the engine or of the user's relation may quote a value.
     described = withheld(describe, EngineFailure(_UNREADABLE))
-    return {name: sql.column(name, type_, source.is_untyped(name)) for name, type_, *_ in described}
+    return {name: expressions.column(name, type_, source.is_untyped(name)) for name, type_, *_ in described}
 
 
 def _literal(path: Path) -> str:
@@ -324,9 +323,9 @@ def _literal(path: Path) -> str:
 
 def common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
     """The common header of all CSV files."""
-    first = lines.header(paths[0])
+    first = expressions.header(paths[0])
     for path in paths[1:]:
-        if lines.header(path) != first:
+        if expressions.header(path) != first:
             same = "give files with the same columns"
             raise InvalidValue(f"{shown(path)}: its header differs from that of {shown(paths[0])}: {same}")
     return first

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.candidates import Values
-from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.lists import key, same_value
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.queries import called, typed
@@ -90,14 +90,14 @@ def frame_values(frame: DataFrame, column: Column) -> FrameValues:
 def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:
     """The label of every candidate, in its own type, and its key, in the type in which it is compared."""
     kind, label, other = given.kind, called(given, "label"), called(given, "key")
-    own = sql.compared(other, kind)
-    cast = f"TRY_CAST({own} AS {sql.type_of_candidates(column, kind)})"
+    own = expressions.compared(other, kind)
+    cast = f"TRY_CAST({own} AS {expressions.type_of_candidates(column, kind)})"
     same = key(cast, kind)
     if Kind.DECIMAL in (kind, column.kind):  # a candidate with more decimal places than the column equals no value
         same = f"CASE WHEN {cast} = {own} THEN {same} END"
     reader = Reader(
         {"label": typed("label", label), "key": typed("key", other)},
-        {"label": key(sql.compared(label, kind), kind), "key": same},
+        {"label": key(expressions.compared(label, kind), kind), "key": same},
     )
     twice = frame.toDF("label").withColumn("key", F.col("label"))
     sent = twice.select(*(F.col(n).cast("binary").alias(n) for n in twice.columns)) if kind is Kind.TEXT else twice

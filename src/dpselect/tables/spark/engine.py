@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.streaming.summary import Summary
-from dpselect.streaming.summary_arrow import summary_of
+from dpselect.streaming.summary_arrow import read_cells
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
@@ -101,7 +101,7 @@ def _selected(scores: DataFrame, mechanism: PermuteAndFlip, taken: dict[int, lis
     merged: dict[int, Summary] = {}
     for row in summaries.to_pylist():
         group = row.pop("grp")
-        merged[group] = merged.get(group, mechanism.summary()).merge(summary_of(row))
+        merged[group] = merged.get(group, mechanism.summary()).merge(Summary(*read_cells(row)))
     return [merged[group].result() for group in sorted(merged)]
 
 

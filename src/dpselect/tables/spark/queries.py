@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from dpselect.tables.candidates import Grid, Values
-from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.lists import key, keys_of
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.questions import Groups, Individuals
@@ -38,14 +38,14 @@ class Reading:
         """Compare with values of a kind. Spark itself writes integers, flags and text like DuckDB."""
         local = called(column, name)
         natively = column.kind in _KEYS_OF_SPARK and kind is column.kind
-        return Reading(local, key(sql.compared(local, kind), kind), "string", natively)
+        return Reading(local, key(expressions.compared(local, kind), kind), "string", natively)
 
     @staticmethod
     def as_place(column: Column, grid: Grid) -> "Reading":
         """Find the position on a grid. A position of more than 64 bits is a decimal."""
         local = called(column, "item")
-        small = sql.is_small(local, grid)
-        place = f"CAST({sql.place(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
+        small = expressions.is_small(local, grid)
+        place = f"CAST({expressions.place(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
         return Reading(local, place, "bigint" if small else "decimal(38,0)")
 
 

@@ -27,7 +27,7 @@ _checked: set[str] = set()
 def check_pyspark() -> None:
     """Raise an error if PySpark is missing."""
     try:
-        import pyspark.sql  # noqa: F401, PLC0415
+        import pyspark.sql  # noqa: F401, PLC0415 - whether it can be imported is the question
     except ImportError:
         raise MissingExtra(_NO_PYSPARK) from None
 
@@ -36,7 +36,7 @@ def session() -> "SparkSession":
     """The active session, or a new one, which is local unless the environment names a cluster."""
     check_pyspark()
     from pyspark.errors import PySparkException  # noqa: PLC0415 - imported when used
-    from pyspark.sql import SparkSession  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
 
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -89,8 +89,8 @@ def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
         import pyarrow as pa  # noqa: PLC0415 - in the worker
 
         try:
-            import dpselect.tables.spark.csv_lines  # noqa: PLC0415
-            import dpselect.tables.spark.workers  # noqa: PLC0415
+            import dpselect.tables.spark.csv_lines  # noqa: PLC0415 - needs pyspark, an extra
+            import dpselect.tables.spark.workers  # noqa: PLC0415 - needs pyspark, an extra
 
             found = dpselect.__version__  # the worker's, not ours
         except ImportError:

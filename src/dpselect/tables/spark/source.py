@@ -15,8 +15,7 @@ from pyspark.sql import types as spark
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.duckdb import content
-from dpselect.tables.duckdb import expressions as sql
+from dpselect.tables.duckdb import content, expressions
 from dpselect.tables.duckdb import source as duckdb_source
 from dpselect.tables.files import Format, Listing, check_once, files_of
 from dpselect.tables.schema import Column, Kind
@@ -97,7 +96,7 @@ class LineRows:
         self._files, self._ranges = listing.paths, tuple(ranges_of(listing.paths))
         self._delimiter, names = duckdb_source.common_header(listing.paths)
         self._names, self._folders = tuple(names), listing.folder_columns(names)
-        self.columns = {name: sql.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
+        self.columns = {name: expressions.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
         """Return these columns, renamed, with one task per range of bytes."""
@@ -123,7 +122,7 @@ class LocalRows:
         """Return these columns, renamed, in types that Spark has. It has no nanoseconds: for people they are text."""
         columns = [self.columns[name] for name in names]
         if people and columns[-1].type in _NANOSECONDS:
-            columns[-1] = sql.column(columns[-1].name, "VARCHAR")
+            columns[-1] = expressions.column(columns[-1].name, "VARCHAR")
         selected = ", ".join(f"{_sent(column)} AS c{i}" for i, column in enumerate(columns))
 
         def selected_rows(source: duckdb_source.Source) -> pa.Table:
@@ -223,9 +222,9 @@ def described_column(field: spark.StructField) -> Column:
     """A Spark column as DuckDB would describe it. Other types are unsupported."""
     type_ = field.dataType
     if isinstance(type_, spark.DecimalType):
-        return sql.column(field.name, f"DECIMAL({type_.precision},{type_.scale})")
+        return expressions.column(field.name, f"DECIMAL({type_.precision},{type_.scale})")
     name = _NAMES.get(type(type_))
-    return _other(field.name, type_.typeName()) if name is None else sql.column(field.name, name)
+    return _other(field.name, type_.typeName()) if name is None else expressions.column(field.name, name)
 
 
 def _other(name: str, type_: str) -> Column:
@@ -267,18 +266,18 @@ def _agreed(column: Column, read: Column | None) -> Column:
 
 def _sent(column: Column) -> str:
     """The DuckDB expression for the values of a column in a type that Spark has."""
-    x = sql.identifier(column.name)
+    x = expressions.identifier(column.name)
     if column.kind is Kind.OTHER:
         raise InvalidType(f"column {column.name!r} has the type {column.type}, which cannot be sent to Spark")
     targets = {Kind.TEXT: "VARCHAR", Kind.TIMESTAMP: "TIMESTAMP", Kind.ZONED: "TIMESTAMPTZ"}
     if column.kind is Kind.INTEGER:
-        return f"TRY_CAST({x} AS {'DECIMAL(38,0)' if sql.is_wide(column) else 'BIGINT'})"
+        return f"TRY_CAST({x} AS {'DECIMAL(38,0)' if expressions.is_wide(column) else 'BIGINT'})"
     return f"TRY_CAST({x} AS {targets[column.kind]})" if column.kind in targets else x
 
 
 def _spark_type(column: Column) -> spark.DataType:
     """The type of `_sent` in Spark."""
-    if column.kind is Kind.DECIMAL or (column.kind is Kind.INTEGER and sql.is_wide(column)):
+    if column.kind is Kind.DECIMAL or (column.kind is Kind.INTEGER and expressions.is_wide(column)):
         precision = int(column.type.partition("(")[2].partition(",")[0]) if column.kind is Kind.DECIMAL else 38
         return spark.DecimalType(precision, column.digits)
     if column.kind is Kind.FLOAT:

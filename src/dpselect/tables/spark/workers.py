@@ -18,7 +18,7 @@ from dpselect.errors import EngineFailure
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.streaming.batches import ROWS, gathered
 from dpselect.streaming.summary import Summary
-from dpselect.streaming.summary_arrow import COLUMNS, cells_of
+from dpselect.streaming.summary_arrow import COLUMNS
 from dpselect.tables.spark.csv_lines import connect_in_worker, decoded
 
 _COLUMNS = ["item", "member", "person", "individuals", "grp", "label", "key"]
@@ -87,7 +87,7 @@ class Chooser:
             for group, labels, scores in _by_group(block):
                 summary = summaries.setdefault(group, self.mechanism.summary(steady=True))
                 self._update(summary, group, labels, scores)
-        return [{"grp": group, **cells_of(summary)} for group, summary in summaries.items()]
+        return [{"grp": group, **summary._cells()} for group, summary in summaries.items()]
 
     def _update(self, summary: Summary, group: int, labels: pa.ChunkedArray, scores: pa.ChunkedArray) -> None:
         if group in self.taken:
