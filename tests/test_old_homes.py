@@ -1,6 +1,7 @@
 """Documented modules that moved: the old names work, and say where the new ones are."""
 
 import importlib
+import pickle
 import sys
 
 import pytest
@@ -25,6 +26,19 @@ def test_documented_names_are_where_they_were():
     with pytest.warns(DeprecationWarning, match="now dpselect.streaming.summary"):
         from dpselect.mechanisms.summary import Summary  # noqa: PLC0415
     assert Summary is dpselect.Summary
+
+
+# What version 0.2.0 pickled: the class, its exact epsilon and its claim, by the function of the old module.
+OLD_PICKLE = (
+    b"cdpselect.mechanisms.record\n_made\n(cdpselect.mechanisms.permute_and_flip\nPermuteAndFlip\n"
+    b"cfractions\nFraction\n(I1\nI10\ntR(dS'sensitivity'\nI2\nsS'monotonic'\nI01\nstR."
+)
+
+
+def test_old_pickles_load():
+    sys.modules.pop("dpselect.mechanisms.record", None)
+    with pytest.warns(DeprecationWarning, match="now dpselect.mechanisms.parameters"):
+        assert pickle.loads(OLD_PICKLE) == dpselect.PermuteAndFlip("0.1", 2, monotonic=True)  # noqa: S301 - ours
 
 
 def test_other_names_are_not_found_and_installing_twice_is_once():

@@ -10,6 +10,8 @@ from types import ModuleType
 
 _NEW_HOMES = {
     "dpselect.explore.shapes": "dpselect.explore.score_set",
+    "dpselect.mechanisms.guarantee": "dpselect.mechanisms.privacy",
+    "dpselect.mechanisms.record": "dpselect.mechanisms.parameters",
     "dpselect.mechanisms.summary": "dpselect.streaming.summary",
     "dpselect.paper": "dpselect.research.paper",
     "dpselect.paper.reproduce": "dpselect.research.paper.reproduce",

@@ -1,4 +1,4 @@
-"""How close to optimal permute-and-flip and the exponential mechanism are: the linear program of the paper, its dual.
+"""How close to optimal permute-and-flip and the exponential mechanism are: the linear program of the paper.
 
 The code is in `dpselect.research.optimality`.
 """

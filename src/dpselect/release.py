@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
@@ -114,6 +114,7 @@ class Answer:
         epsilon: the pure epsilon of the whole answer, exactly.
         ledger_id: the entry that paid for it; None without a ledger.
         receipt: proof of that entry; store it in a different place. None without a ledger.
+        repeated: whether this is the stored answer of an earlier request, for which nothing was charged again.
 
     >>> import dpselect
     >>> answer = dpselect.PermuteAndFlip("0.1").release([0, 10**6], labels=["flu", "asthma"])
@@ -130,6 +131,7 @@ ledger_id=None)
     epsilon: Fraction
     ledger_id: int | None = None
     receipt: Receipt | None = None
+    repeated: bool = field(default=False, compare=False)
 
     def __repr__(self) -> str:
         epsilon = shortest_text(self.epsilon)
@@ -155,7 +157,20 @@ ledger_id=None)
             "epsilon": exact_text(self.epsilon),
             "ledger_id": self.ledger_id,
             "receipt": None if self.receipt is None else self.receipt.to_dict(),
+            "repeated": self.repeated,
         }
+
+    @property
+    def entry(self) -> str:
+        """Return which entry of a ledger paid for the answer, in words; nothing without a ledger.
+
+        >>> import dpselect
+        >>> dpselect.PermuteAndFlip("0.1").release([0, 1]).entry
+        ''
+        """
+        if self.ledger_id is None:
+            return ""
+        return f"ledger entry {self.ledger_id}{' (repeated, nothing charged)' if self.repeated else ''}"
 
 
 class Priced(Protocol):
@@ -261,8 +276,8 @@ class Release:
             sample: a function that draws with the mechanism and returns the value.
             ledger: the ledger, charged before `sample` is called. With None, the caller must add up the costs.
             request_id: makes a retry safe: the same id, question and data return the stored answer and cost nothing.
-            content: a function that returns a digest of what `sample` reads, to recognise the same data. It is as
-                secret as the data. The ledger stores only a salted hash of it.
+            content: a function that returns a digest of what `sample` reads, to recognise the same data. A request id
+                needs it. It is as secret as the data. The ledger stores only a salted hash of it.
 
         Returns:
             The answer, with the entry and a receipt if there is a ledger.
@@ -284,13 +299,15 @@ class Release:
             if request_id is not None:
                 raise InvalidValue("request_id needs a ledger that stores it: give the ledger too")
             return self._answer(sample(), None, None)
-        if not isinstance(ledger, Payer):
+        if isinstance(ledger, type) or not isinstance(ledger, Payer):
             raise InvalidType(f"ledger must be a Ledger, got {type(ledger).__name__}: open it with Ledger(path)")
+        if request_id is not None and content is None:
+            raise InvalidValue("request_id needs content, which recognises the same data: give both")
         before = None if request_id is None else self._digest(content)
         entry = ledger.charge(charge, request_id=request_id, content=before)
         receipt = ledger.receipt(entry)
         if entry.answer is not None:
-            return self._answer(decode_answer(entry.answer), entry.id, receipt)
+            return replace(self._answer(decode_answer(entry.answer), entry.id, receipt), repeated=True)
         value = sample()
         # If the data changed in the meantime, the answer matches neither state, and no retry returns it.
         if request_id is not None and self._digest(content) == before:
@@ -325,6 +342,11 @@ def scores_digest(scores: Vector) -> str:
             return hashlib.sha256(b"scores rationals:" + body).hexdigest()
     body = (floats + 0.0).astype("<f8").tobytes()  # adding zero turns -0.0 into 0.0
     return hashlib.sha256(b"scores floats:" + body).hexdigest()
+
+
+def repr_digest(public: Any) -> str:
+    """The digest of public objects by their `repr`, for `content`."""
+    return hashlib.sha256(repr(public).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _plain_floats(scores: Vector) -> Floats | None:

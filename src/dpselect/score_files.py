@@ -53,7 +53,7 @@ _OTHER_MARKS = ";\t"
 
 
 @dataclass(frozen=True, repr=False)
-class Candidates:
+class ScoreFile:
     """The scores of the candidates, and their labels if the file has labels."""
 
     scores: list[Score]
@@ -87,7 +87,7 @@ def check_columns(column: str | None, label: str | None, names: Names) -> None:
         raise InvalidValue(f"{rule}: a score must not be printed as a label")
 
 
-def candidates_of(lines: Iterable[str], column: str | None, label: str | None, names: Names) -> Candidates:
+def candidates_of(lines: Iterable[str], column: str | None, label: str | None, names: Names) -> ScoreFile:
     """The candidates in CSV lines: one column of scores, two columns label and score, or the named columns.
 
     >>> candidates_of(["a,1", "b,0.5"], None, None, Names("--column", "--label")).labels
@@ -110,7 +110,7 @@ def candidates_of(lines: Iterable[str], column: str | None, label: str | None, n
             labels.append(_label(row[layout.label], line))
     if not scores:
         raise InvalidValue("there is no candidate below the header: give one row per candidate")
-    return Candidates(scores, None if layout.label is None else labels)
+    return ScoreFile(scores, None if layout.label is None else labels)
 
 
 def _rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
@@ -174,7 +174,7 @@ STANDARD_INPUT = "-"
 _OPTIONS = Names("--column", "--label")
 
 
-def read_scores(path: str, *, column: str | None = None, label: str | None = None) -> Candidates:
+def read_scores(path: str, *, column: str | None = None, label: str | None = None) -> ScoreFile:
     r"""Read the candidates of a CSV file.
 
     Args:

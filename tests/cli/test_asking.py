@@ -67,6 +67,7 @@ def test_top_is_in_order(run: Run, file: str) -> None:
         "guarantee": {"epsilon": "4", "zcdp": pytest.approx(2.2706705665)},
         "epsilon": "4",
         "ledger_id": None,
+        "repeated": False,
         "receipt": None,
     }
 
@@ -141,7 +142,7 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
     assert "exceeds what is left of the budget, 0.4 of 1" in refused.err
     told = json.loads(run(*ask, "--epsilon", "0.4", "--json", "--request-id", "again").out)
     assert told["ledger_id"] == told["receipt"]["id"] == 2
-    assert json.loads(run(*ask, "--epsilon", "0.4", "--json", "--request-id", "again").out) == told
+    assert json.loads(run(*ask, "--epsilon", "0.4", "--json", "--request-id", "again").out) == told | {"repeated": True}
     assert run(*ask, "--epsilon", "0.4", "--budget", "2").code == 2
     assert run(*ask[:-2], "--epsilon", "0.4", "--budget", "2").code == 2
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect.errors import DPSelectError, InvalidValue
-from dpselect.score_files import Candidates, read_scores
+from dpselect.score_files import ScoreFile, read_scores
 from tests.carried import carried
 
 PRIVATE = "48151623"
@@ -20,7 +20,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("scores") / "scores.csv"
 
 
-def read(file: Path, content: str | bytes, **options: str) -> Candidates:
+def read(file: Path, content: str | bytes, **options: str) -> ScoreFile:
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     return read_scores(str(file), **options)
 
@@ -142,7 +142,7 @@ TEXT = st.text().map(str.encode) | st.lists(PIECES).map(lambda pieces: "".join(p
 NAMES = st.none() | st.sampled_from(["score", "x", "1", ""])
 
 
-def read_or_refuse(file: Path, **options: str | None) -> Candidates | DPSelectError:
+def read_or_refuse(file: Path, **options: str | None) -> ScoreFile | DPSelectError:
     try:
         return read_scores(str(file), **options)
     except DPSelectError as error:

@@ -53,6 +53,7 @@ def test_json_has_the_answer_and_the_exact_parameters(run: Run, file: Path, mech
         "monotonic": True,
         "guarantee": {"epsilon": "0.1", "zcdp": MECHANISMS[mechanism]("0.1").guarantee.zcdp},
         "ledger_id": None,
+        "repeated": False,
         "receipt": None,
     }
 
@@ -71,6 +72,8 @@ def test_a_ledger_is_charged_before_the_choice(run: Run, file: Path, tmp_path: P
     refused = run(*ask, "--epsilon", "0.6")
     assert (refused.code, refused.out) == (3, "")
     assert Ledger(ledger).spent == Fraction(3, 5)
+    assert run(*ask, "--epsilon", "0.1", "--what", "favourite drink").code == 0
+    assert Ledger(ledger).entries()[1].what["question"] == "favourite drink"
 
 
 def test_a_request_is_repeated_on_the_same_scores_only(run: Run, file: Path, tmp_path: Path) -> None:
@@ -78,7 +81,9 @@ def test_a_request_is_repeated_on_the_same_scores_only(run: Run, file: Path, tmp
     ask = ("select", file, "--epsilon", "0.1", "--ledger", tmp_path / "a.ledger", "--request-id", "r", "--json")
     first = run(*ask, "--budget", "1")
     assert json.loads(first.out)["receipt"]["id"] == 1
-    assert {run(*ask).out for _ in range(5)} == {first.out}
+    repeated = {**json.loads(first.out), "repeated": True}
+    assert all(json.loads(run(*ask).out) == repeated for _ in range(5))
+    assert run(*ask[:-1]).out.endswith("; ledger entry 1 (repeated, nothing charged)\n")
     file.write_text("\n".join(["1"] * 49 + ["2"]))
     refused = run(*ask)
     assert (refused.code, refused.out) == (2, "")

@@ -83,3 +83,15 @@ def test_a_name_cannot_be_given_twice():
     with pytest.raises(InvalidValue, match="there is already a mechanism named 'exponential'"):
         type("Another", (ExponentialMechanism,), {"name": "exponential"})
     assert MECHANISMS["exponential"] is ExponentialMechanism
+
+
+def test_a_class_may_be_defined_again_as_in_a_notebook():
+    def defined():
+        return type("Again", (ExponentialMechanism,), {"name": "again", "__module__": "notebook"})
+
+    try:
+        defined()
+        second = defined()
+        assert MECHANISMS["again"] is second
+    finally:
+        del MECHANISMS["again"]

@@ -20,7 +20,7 @@ from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
 from dpselect.explore.sentences import sentence
 from dpselect.explore.settings import settings_of
 from dpselect.mechanisms import MECHANISMS
-from dpselect.score_files import Candidates
+from dpselect.score_files import ScoreFile
 
 SCORES = st.lists(
     st.one_of(st.integers(-1000, 1000), st.decimals(-1000, 1000, places=3), st.integers(2**70, 2**70 + 50)),
@@ -30,7 +30,7 @@ SCORES = st.lists(
 
 
 def score_set(scores, labels=None):
-    return ScoreSet("test", Candidates(list(scores), labels))
+    return ScoreSet("test", ScoreFile(list(scores), labels))
 
 
 @settings(max_examples=40)

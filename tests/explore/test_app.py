@@ -15,7 +15,7 @@ from dpselect import errors
 from dpselect.explore import app
 from dpselect.explore.score_set import ScoreSet
 from dpselect.explore.sentences import file_words
-from dpselect.score_files import Candidates
+from dpselect.score_files import ScoreFile
 from tests.explore.serving import KEY, served
 
 MARKER = "98765432123"
@@ -195,7 +195,7 @@ def printed_in_shell(text, folder):
 
 
 def test_a_file_of_the_command_line_is_named(tmp_path):
-    first = ScoreSet("x", Candidates([1, 2], None), file=file_words("my file.csv", "a b", None))
+    first = ScoreSet("x", ScoreFile([1, 2], None), file=file_words("my file.csv", "a b", None))
     with served(first) as running:
         _, start = running.ask("start")
         _, code = running.ask("code", id=start["scores"]["id"])

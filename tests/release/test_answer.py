@@ -45,7 +45,7 @@ def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
         assert len(repr(answer).splitlines()) == 1
         dumped = json.loads(json.dumps(answer.to_dict()))
         assert dumped == answer.to_dict()
-        assert set(dumped) == {"value", "mechanism", "guarantee", "epsilon", "ledger_id", "receipt"}
+        assert set(dumped) == {"value", "mechanism", "guarantee", "epsilon", "ledger_id", "receipt", "repeated"}
         assert Fraction(dumped["epsilon"]) == answer.epsilon
         assert dumped["ledger_id"] is dumped["receipt"] is None
     assert table.mode("x", candidates=candidates, epsilon=1).to_dict()["value"] in plain
@@ -66,6 +66,7 @@ def test_an_answer_holds_what_is_public_and_the_choice():
         "epsilon",
         "ledger_id",
         "receipt",
+        "repeated",
     ]
     assert repr(answer) == (
         "Answer(value='a', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00483742-zCDP',"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,6 +95,10 @@ def test_what_is_checked_first_costs_nothing():
         Release({}, PermuteAndFlip(1)).draw(drawn(log), ledger="path")
     with pytest.raises(InvalidValue, match="request_id needs a ledger"):
         Release({}, PermuteAndFlip(1)).draw(drawn(log), request_id="r")
+    with pytest.raises(InvalidValue, match="request_id needs content"):
+        Release({}, PermuteAndFlip(1)).draw(drawn(log), ledger=Recorder(log), request_id="r")
+    with pytest.raises(InvalidType, match="ledger must be a Ledger, got type"):
+        Release({}, PermuteAndFlip(1)).draw(drawn(log), ledger=Recorder)
     assert log == []
 
 
@@ -148,6 +153,7 @@ def test_without_labels_the_index_is_the_value():
         lambda ledger: PermuteAndFlip(1).release([1, 2], "ab", ledger=ledger),
         lambda ledger: PermuteAndFlip(1).release([1, 2], 5, ledger=ledger),
         lambda ledger: PermuteAndFlip(1).release([1, 2], ledger=ledger, what=5),
+        lambda ledger: PermuteAndFlip(1).release([1, 2], ledger=ledger, what={"candidates": 99}),
         lambda ledger: PermuteAndFlip(1).release([1, 2], ledger=ledger, request_id=""),
     ],
 )
@@ -176,13 +182,23 @@ def test_the_charge_stays_when_the_draw_fails(ledger, monkeypatch):
     assert ledger.spent == Fraction(1, 10)
 
 
+def test_a_request_is_repeated_for_the_same_labels_only(ledger):
+    mechanism = PermuteAndFlip("0.1")
+    first = mechanism.release([5, 5], ["tea", "coffee"], ledger=ledger, request_id="r")
+    for same in (("tea", "coffee"), np.array(["tea", "coffee"]), pa.chunked_array([["tea"], ["coffee"]])):
+        assert mechanism.release([5, 5], same, ledger=ledger, request_id="r") == first
+    with pytest.raises(RequestConflict, match="other data"):
+        mechanism.release([5, 5], ["coffee", "tea"], ledger=ledger, request_id="r")
+
+
 def test_a_request_is_repeated_on_the_same_scores(ledger):
     scores, mechanism = [5] * 1000, PermuteAndFlip("0.1")
     first = mechanism.release(scores, ledger=ledger, request_id="r")
     for same in (scores, np.array(scores), np.array(scores, np.float32), [Fraction(5)] * 1000, pd.Series(scores)):
         assert mechanism.release(same, ledger=ledger, request_id="r") == first
     names = [f"item {i}" for i in range(1000)]
-    assert mechanism.release(scores, names, ledger=ledger, request_id="r").value == names[first.value]
+    with pytest.raises(RequestConflict, match="other data"):
+        mechanism.release(scores, names, ledger=ledger, request_id="r")
     for other in ([5] * 999 + [4], [4] + [5] * 999, [5] * 999 + [5.0000001]):
         with pytest.raises(RequestConflict, match="other data"):
             mechanism.release(other, ledger=ledger, request_id="r")

@@ -2,9 +2,9 @@ import csv
 import io
 import math
 
-from dpselect.research.plotting import Table
+from dpselect.research.plotting import NumberTable
 
-TABLE = Table(("kind", "x", "y"), (("a", 1, 0.1), ("b", 1, 1 / 3), ("a", 2, 1e-300)))
+TABLE = NumberTable(("kind", "x", "y"), (("a", 1, 0.1), ("b", 1, 1 / 3), ("a", 2, 1e-300)))
 
 
 def test_series_are_grouped_in_the_order_of_the_rows() -> None:

@@ -210,6 +210,13 @@ def test_other_parameters_do_not_merge(other):
         UNIT.summary().merge(other.summary())
 
 
+def test_a_summary_does_not_merge_with_itself():
+    watched = UNIT.summary()
+    watched.update([1, 2])
+    with pytest.raises(InvalidValue, match="merged once only"):
+        watched.merge(watched)
+
+
 def test_other_objects_do_not_merge():
     with pytest.raises(InvalidType, match="must be a Summary, got int"):
         UNIT.summary().merge(3)

@@ -28,8 +28,8 @@ def in_writing(table):
 def counts(table, column, candidates):
     """How many individuals have each candidate: one list, or a list for each group."""
     found = table.columns[column]
-    lists = counted(table._engine, found, public_values(candidates, found), table._who)
-    return lists[0] if table._who.groups is None else lists
+    lists = counted(table._engine, found, public_values(candidates, found), table._individuals)
+    return lists[0] if table._individuals.groups is None else lists
 
 
 def counted(engine, column, candidates, who):
@@ -47,18 +47,18 @@ def counted(engine, column, candidates, who):
 def places(table, column, lower, upper, step=1):
     """(candidate, whether behind it, individuals) for each different place: one list, or a list for each group."""
     found = table.columns[column]
-    data = table._engine.places(found, public_grid(lower, upper, step, found), table._who)
+    data = table._engine.places(found, public_grid(lower, upper, step, found), table._individuals)
     lists = [list(zip(d.places.tolist(), d.between.tolist(), d.individuals.tolist(), strict=True)) for d in data]
-    return lists[0] if table._who.groups is None else lists
+    return lists[0] if table._individuals.groups is None else lists
 
 
 def quantile_scores(table, column, level, *, lower, upper, step=1):
     """The score of every candidate of a quantile: one list, or a list for each group."""
     found = table.columns[column]
     grid = public_grid(lower, upper, step, found)
-    data = table._engine.places(found, grid, table._who)
+    data = table._engine.places(found, grid, table._individuals)
     lists = [expanded(*questions.quantile_score_runs(d, grid.size, Fraction(level))) for d in data]
-    return lists[0] if table._who.groups is None else lists
+    return lists[0] if table._individuals.groups is None else lists
 
 
 def expanded(scores, lengths):

@@ -136,13 +136,13 @@ def unchecked(table, values, most=1):
     """The grouped table that the first wall would refuse: the statement alone must keep a row from counting twice."""
     column = table.columns["g"]
     groups = Groups(column, public_values(values, column), most)
-    return _made(GroupedTable, table._engine, replace(table._who, groups=groups), table._neighbours, None)
+    return _made(GroupedTable, table._engine, replace(table._individuals, groups=groups), table._neighbours, None)
 
 
 def numbers_of_groups(grouped, rows):
     """In how many groups each row (each of the numbers in x) was counted."""
     column = grouped.columns["x"]
-    lists = counted(grouped._engine, column, public_values(range(rows), column), grouped._who)
+    lists = counted(grouped._engine, column, public_values(range(rows), column), grouped._individuals)
     return [sum(numbers) for numbers in zip(*lists, strict=True)]
 
 
@@ -219,7 +219,9 @@ def test_a_person_is_in_so_many_groups_at_most(most, engine):
             grouped = unchecked(table, values, most)
         except (InvalidType, InvalidValue):
             continue
-        lists = counted(table._engine, table.columns["who"], public_values(["Ann", "Bob"], PEOPLE), grouped._who)
+        lists = counted(
+            table._engine, table.columns["who"], public_values(["Ann", "Bob"], PEOPLE), grouped._individuals
+        )
         found = [sum(numbers) for numbers in zip(*lists, strict=True)]
         reached = max(reached, *found)
         assert max(found) <= most

@@ -176,7 +176,7 @@ def test_large_domains(type_, lower, upper, step):
     values = [lower, lower + step, middle, middle, middle + step, upper - step, upper, None, upper]
     table = opened({"x": [str(v) if v is not None and type_ == pa.string() else v for v in values]}, types={"x": type_})
     grid = public_grid(lower, upper, step, table.columns["x"])
-    [data] = table._engine.places(table.columns["x"], grid, table._who)
+    [data] = table._engine.places(table.columns["x"], grid, table._individuals)
     known = [value for value in values if value is not None]
     for level in LEVELS:
         scores, lengths = questions.quantile_score_runs(data, grid.size, level)

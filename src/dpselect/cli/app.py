@@ -57,8 +57,9 @@ def describe(
 
     New here? Start with: dpselect demo
 
-    Exit codes: 0 success, 1 a failed check, 2 bad input, 3 not enough budget left, 4 the ledger is corrupt or cannot be
-    used, 5 an optional part is not installed, 6 the table could not be counted.
+    Exit codes: 0 success, 1 a failed check, 2 bad input,
+    3 not enough budget left, 4 the ledger is corrupt or cannot be used,
+    5 an optional part is not installed, 6 the table could not be counted.
     """
 
 

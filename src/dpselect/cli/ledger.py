@@ -170,7 +170,7 @@ _Receipt = Annotated[
 ]
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """The formats of an export."""
 
     JSONL = "jsonl"
@@ -231,8 +231,8 @@ def export(
     path: _Path,
     *,
     format: Annotated[
-        Format, typer.Option(metavar="F", help="jsonl, one JSON object per line, or csv.")
-    ] = Format.JSONL,
+        ExportFormat, typer.Option(metavar="F", help="jsonl, one JSON object per line, or csv.")
+    ] = ExportFormat.JSONL,
 ) -> None:
     """Print all entries for other programs, with exact numbers. Stored answers are left out.
 
@@ -240,7 +240,7 @@ def export(
     """
     with clean_errors():
         entries = _existing(path).entries()
-    (print_csv if format is Format.CSV else print_lines)(entries)
+    (print_csv if format is ExportFormat.CSV else print_lines)(entries)
 
 
 def _existing(path: str) -> "Ledger":

@@ -25,10 +25,14 @@ from dpselect.cli.options import (
 )
 from dpselect.mechanisms import MECHANISMS, MechanismBase, PermuteAndFlip
 from dpselect.release import Answer
-from dpselect.score_files import Candidates, read_scores
+from dpselect.score_files import ScoreFile, read_scores
 
 _Name = Annotated[
     str, typer.Option(metavar="M", help=f"One of {', '.join(MECHANISMS)}. Recommended: {PermuteAndFlip.name}.")
+]
+
+_What = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What the ledger records as the question. It is public.")
 ]
 
 
@@ -46,6 +50,7 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     budget: Budget = None,
     dataset: Dataset = None,
     request_id: RequestId = None,
+    what: _What = None,
     as_json: Json = False,
 ) -> None:
     """Choose one candidate with a high score, privately.
@@ -60,23 +65,23 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect select counts.csv --epsilon 0.1 --monotonic --ledger survey.ledger --budget 1
     """
     with clean_errors():
-        check_ledger_options(ledger, budget=budget, dataset=dataset, request_id=request_id)
+        check_ledger_options(ledger, budget=budget, dataset=dataset, request_id=request_id, what=what)
         chooser = mechanism_class(mechanism)(epsilon, sensitivity, monotonic, score_range=score_range)
         candidates = read_scores(file, column=column, label=label)
-        what = {"question": "select", **({} if column is None else {"column": column})}
+        asked = {"question": what or "select", **({} if column is None else {"column": column})}
         paid = None if ledger is None else open_ledger(ledger, budget, dataset)
-        answer = chooser.release(candidates.scores, ledger=paid, what=what, request_id=request_id)
+        answer = chooser.release(candidates.scores, ledger=paid, what=asked, request_id=request_id)
     (_print_json if as_json else _print_text)(chooser, answer, candidates)
 
 
-def _print_text(chooser: MechanismBase, answer: Answer, candidates: Candidates) -> None:
+def _print_text(chooser: MechanismBase, answer: Answer, candidates: ScoreFile) -> None:
     index = answer.value
     print_line(candidates.labels[index] if candidates.labels else f"candidate {index} (counting from 0)", "bold green")
-    entry = "" if answer.ledger_id is None else f"; ledger entry {answer.ledger_id}"
+    entry = f"; {answer.entry}" if answer.entry else ""
     print_line(f"chosen by {answer.mechanism}, {chooser.claim}; guarantee: {answer.guarantee}{entry}", "dim")
 
 
-def _print_json(chooser: MechanismBase, answer: Answer, candidates: Candidates) -> None:
+def _print_json(chooser: MechanismBase, answer: Answer, candidates: ScoreFile) -> None:
     content = answer.to_dict()
     index = content.pop("value")
     shown = {

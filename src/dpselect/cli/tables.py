@@ -292,7 +292,7 @@ def _print(answer: Answer, as_json: bool) -> None:
         return
     for line in _lines(answer.value):
         print_line(line, "bold green")
-    entry = "" if answer.ledger_id is None else f"; ledger entry {answer.ledger_id}"
+    entry = f"; {answer.entry}" if answer.entry else ""
     print_line(f"chosen by {answer.mechanism}; guarantee: {answer.guarantee}{entry}", "dim")
 
 

@@ -17,7 +17,7 @@ from dpselect._scores import as_vector, losses
 from dpselect._types import Floats, Integers
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
-from dpselect.score_files import Candidates, Score
+from dpselect.score_files import Score, ScoreFile
 
 MOST_CANDIDATES = 10_000
 _REMEMBERED = 48  # some 4 MB of probabilities at ten thousand candidates
@@ -38,7 +38,7 @@ class ScoreSet:
     """Candidates with their exact scores. The repr does not show them."""
 
     def __init__(
-        self, name: str, candidates: Candidates, unit: str = "points", *, shape: str = "", file: str | None = None
+        self, name: str, candidates: ScoreFile, unit: str = "points", *, shape: str = "", file: str | None = None
     ) -> None:
         if len(candidates.scores) > MOST_CANDIDATES:
             rule = f"the explorer shows at most {MOST_CANDIDATES:,} candidates"
@@ -158,4 +158,4 @@ def made(name: str, n: int) -> ScoreSet:
     if not 2 <= n <= MOST:
         raise InvalidValue(f"candidates must be a whole number from 2 to {MOST:,}")
     shape = SHAPES[name]
-    return ScoreSet(shape.title, Candidates(shape.make(n).tolist(), None), shape.unit, shape=name)
+    return ScoreSet(shape.title, ScoreFile(shape.make(n).tolist(), None), shape.unit, shape=name)

@@ -112,8 +112,8 @@ class Ledger:
     Formal guarantees:
       * `spend` and `charge` return only after the charge is on the disk;
       * the sum of all charges never exceeds the budget, however many processes and threads spend at once;
-      * the sum is exact; a charge of an odd fraction is rounded up, by less than 1e-50, so that no charge can make the
-        sum too long for later ones; a budget is fixed when the file is created; nothing is ever refunded;
+      * the sum is exact; a charge of an unusual fraction is rounded up, by less than 1e-50, so that no charge can make
+        the sum too long for later ones; a budget is fixed when the file is created; nothing is ever refunded;
       * all charges that state a privacy unit state the same one;
       * any fault of the file raises an error, and there is never an answer without a record;
       * `verify`, and the first charge, detect entries that were changed, removed, inserted or reordered.
@@ -150,7 +150,10 @@ class Ledger:
             self._header = chain.read_header(connection, self._path)
         if wanted is not None and wanted != self._header.budget:
             theirs = shortest_text(self._header.budget)
-            raise BudgetMismatch(f"ledger {self._path} has the budget {theirs}, which was fixed when it was created")
+            raise BudgetMismatch(
+                f"ledger {self._path} has the budget {theirs}, which was fixed when it was created: give that"
+                " budget, or none"
+            )
         # What this object has confirmed so far, replaced as a whole. So threads need no lock: one that reads an older
         # state confirms a few entries again.
         self._start = State(0, self._header.head, Fraction(0), self._header.unit)
@@ -241,7 +244,7 @@ class Ledger:
         """Record a charge durably, or raise and record nothing.
 
         Args:
-            charge: what is released and what it costs. The entry has the exact epsilon or, for an odd fraction, one
+            charge: what is released and what it costs. The entry has the exact epsilon or, for an unusual fraction, one
                 rounded up by less than 1e-50.
             request_id: makes a retry safe. The same id and charge again return the first entry with its stored answer,
                 and nothing is charged.

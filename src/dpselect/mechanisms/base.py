@@ -24,7 +24,7 @@ from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.parameters import Parameters, name_of
 from dpselect.mechanisms.privacy import Guarantee
 from dpselect.mechanisms.worst import WorstErrors
-from dpselect.release import Answer, Payer, Release, scores_digest
+from dpselect.release import Answer, Payer, Release, repr_digest, scores_digest
 from dpselect.sampling.draws import Draws
 
 
@@ -120,8 +120,8 @@ class MechanismBase(Parameters):
                 the selected candidate; without labels it is the index.
             ledger: the `Ledger` that is charged before anything is drawn. With None, nothing is recorded.
             what: the question for the ledger: a string or a mapping of public parameters. Never put a score here.
-            request_id: makes a retry safe. The same id with the same question and scores returns the stored answer and
-                costs nothing. It needs a ledger.
+            request_id: makes a retry safe. The same id with the same question, scores and labels returns the stored
+                answer and costs nothing. It needs a ledger.
 
         Returns:
             The answer: its value, what it guarantees, and with a ledger the entry and a receipt.
@@ -129,7 +129,8 @@ class MechanismBase(Parameters):
         Raises:
             InvalidValue, InvalidType: an argument is invalid; nothing was charged.
             BudgetExceeded: the budget is too small; nothing was drawn.
-            RequestConflict: the request id was used for another question, or on other scores.
+            RequestConflict: the request id was used for another question, or for other scores or labels.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
             LedgerError: the ledger cannot be used; nothing was drawn.
 
         >>> import tempfile
@@ -146,10 +147,11 @@ class MechanismBase(Parameters):
         gaps_of(vector, self._rate)  # refuses scores that are not finite, before anything is charged
         name_of(self)  # refuses a subclass, which may draw in another way
         names = None if labels is None else _labels(labels, len(vector))
-        asked = {"question": what} if isinstance(what, str) else what
-        counted = {"candidates": len(vector), **asked} if isinstance(asked, Mapping) else asked
-        answer = Release(counted, self).draw(
-            lambda: self.select(vector), ledger=ledger, request_id=request_id, content=lambda: scores_digest(vector)
+        answer = Release(_counted(what, len(vector)), self).draw(
+            lambda: self.select(vector),
+            ledger=ledger,
+            request_id=request_id,
+            content=lambda: f"{scores_digest(vector)} {repr_digest(names)}",
         )
         return answer if names is None else replace(answer, value=names[answer.value])
 
@@ -300,9 +302,19 @@ def checked_mechanism(mechanism: Any) -> MechanismBase:
     return mechanism
 
 
+def _counted(what: What, count: int) -> What:
+    """The question with the number of candidates."""
+    asked = {"question": what} if isinstance(what, str) else what
+    if not isinstance(asked, Mapping):
+        return asked  # type: ignore[unreachable] # a caller's mistake, which the charge refuses
+    if asked.get("candidates", count) != count:
+        raise InvalidValue(f"what must not state another number of candidates: there are {count} scores")
+    return {"candidates": count, **asked}
+
+
 def _labels(labels: Any, count: int) -> list[Any]:
     """The public names of the candidates, as Python's own objects."""
-    names = labels.tolist() if hasattr(labels, "tolist") else labels
+    names = next((getattr(labels, name)() for name in ("to_pylist", "tolist") if hasattr(labels, name)), labels)
     if isinstance(names, (str, bytes, Mapping, Set)) or not isinstance(names, Iterable):  # sets have no order
         raise InvalidType(f"labels must be a list with one label per score, got {type(labels).__name__}")
     listed = list(names)

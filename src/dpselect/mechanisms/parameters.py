@@ -144,8 +144,10 @@ class Parameters(ABC):
             return
         if not is_mechanism_name(cls.name):
             raise InvalidValue("a mechanism's name must be lower-case letters, digits and hyphens, and not 'pure'")
-        if MECHANISMS.setdefault(cls.name, cls) is not cls:
+        known = MECHANISMS.get(cls.name)
+        if known is not None and _home(known) != _home(cls):  # a notebook may define a class again
             raise InvalidValue(f"there is already a mechanism named {cls.name!r}: give another name")
+        MECHANISMS[cls.name] = cls
 
     def __init__(
         self,
@@ -217,6 +219,10 @@ class Parameters(ABC):
     def rate(self) -> Fraction:
         """Return the factor c of exp(-c (q* - q)): epsilon / score_range."""
         return self._rate.exact
+
+
+def _home(kind: type) -> tuple[str, str]:
+    return kind.__module__, kind.__qualname__
 
 
 def _made(kind: type[Parameters], epsilon: Fraction, arguments: dict[str, Any]) -> Parameters:

@@ -94,7 +94,7 @@ Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Table:
+class NumberTable:
     """Rows under named columns."""
 
     columns: tuple[str, ...]
@@ -111,10 +111,10 @@ class Table:
             chosen = [index for index, found in enumerate(labels) if found == wanted]
             yield wanted, [xs[index] for index in chosen], [ys[index] for index in chosen]
 
-    def where(self, **wanted: Any) -> "Table":
+    def where(self, **wanted: Any) -> "NumberTable":
         """The rows that have these values."""
         places = {self.columns.index(name): value for name, value in wanted.items()}
-        return Table(self.columns, tuple(row for row in self.rows if all(row[i] == v for i, v in places.items())))
+        return NumberTable(self.columns, tuple(row for row in self.rows if all(row[i] == v for i, v in places.items())))
 
     def column(self, name: str) -> list[Any]:
         """The values of one column."""

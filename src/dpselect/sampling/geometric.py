@@ -50,10 +50,10 @@ def geometrics(count: int, zeros: int, source: BitSource, margin: float = MARGIN
     doubt = 2.0**zeros / middles + quotient * margin
     low = np.floor(quotient - doubt)
     undecided = np.flatnonzero(low != np.floor(quotient + doubt))
-    gaps = low.astype(np.int64)
+    skips = low.astype(np.int64)
     for index in undecided.tolist():
-        gaps[index] = geometric(zeros, source, int(words[index]), _WORD_BITS)
-    return gaps
+        skips[index] = geometric(zeros, source, int(words[index]), _WORD_BITS)
+    return skips
 
 
 def successes(trials: int, zeros: int, source: BitSource, margin: float = MARGIN) -> Positions:
@@ -63,8 +63,8 @@ def successes(trials: int, zeros: int, source: BitSource, margin: float = MARGIN
     while True:
         expected = (trials - last) / 2.0**zeros
         size = min(_BATCH, math.ceil(expected + 4 * math.sqrt(expected)) + 1)
-        gaps = geometrics(size, zeros, source, margin)
-        positions = last + np.cumsum(gaps + 1)
+        skips = geometrics(size, zeros, source, margin)
+        positions = last + np.cumsum(skips + 1)
         if positions[-1] >= trials:
             return np.concatenate([*parts, positions[: np.searchsorted(positions, trials)]])
         parts.append(positions)

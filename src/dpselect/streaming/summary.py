@@ -107,10 +107,12 @@ class Summary:
 
         Raises:
             InvalidType: `other` is not a summary.
-            InvalidValue: `other` has other parameters.
+            InvalidValue: `other` is this summary, or has other parameters.
         """
         if not isinstance(other, Summary):
             raise InvalidType(f"other must be a Summary, got {type(other).__name__}")
+        if other is self:
+            raise InvalidValue("other must be a summary of other candidates: each summary is merged once only")
         if other._mechanism != self._mechanism:
             raise InvalidValue("summaries must have the same mechanism: create all of them with equal parameters")
         part = merged(self._part, other._part, Draws())

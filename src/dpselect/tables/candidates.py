@@ -196,6 +196,11 @@ class Grid:
         """Return a candidate in the type of the column."""
         return _VALUES[self.kind](self.first + index * self.step, self.digits)
 
+    @property
+    def upper(self) -> Any:
+        """Return the end of the range, which need not be a candidate."""
+        return _VALUES[self.kind](self.last, self.digits)
+
 
 _VALUES: dict[Kind, Callable[[int, int], Any]] = {
     Kind.INTEGER: lambda units, _: units,
@@ -234,7 +239,9 @@ def _checked(grid: Grid) -> Grid:
     if grid.step <= 0:
         raise InvalidValue("step must be > 0: give the step between two candidates")
     if grid.last < grid.first:
-        raise InvalidValue("lower must be <= upper: give the public range of the column")
+        raise InvalidValue(
+            f"lower must be <= upper, got {grid.value(0)} and {grid.upper}: give the public range of the column"
+        )
     if grid.size > _LARGEST_SIZE:
         raise InvalidValue("lower, upper and step make more than 2**64 candidates: give a larger step")
     most = _LARGEST_FLOAT_UNIT if grid.kind is Kind.FLOAT else _LARGEST_UNIT

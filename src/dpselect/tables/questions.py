@@ -209,12 +209,12 @@ class Engine(Protocol):
         ...
 
     def chosen(
-        self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
+        self, column: Column, candidates: Values, individuals: Individuals, mechanism: PermuteAndFlip, k: int
     ) -> list[list[Any]]:
         """Return k candidates that many individuals have, selected one after another: for each group, or for all."""
         ...
 
-    def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
+    def places(self, column: Column, grid: Grid, individuals: Individuals) -> Sequence[Places]:
         """Return the positions of the individuals' values on the grid: for each group, or for all.
 
         A person with several values counts once, at their lower median.
@@ -247,7 +247,7 @@ class Question(Protocol):
         """Return the public parameters, as JSON can hold them."""
         ...
 
-    def answer(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: PermuteAndFlip) -> Any:
         """Count and select: return one value, or a dict with a value for each group."""
         ...
 
@@ -278,10 +278,10 @@ class TopK:
         named = {"column": self.column.name, "candidates": len(self.candidates)}
         return {**question, **named, "candidates_sha256": self.candidates.sha256}
 
-    def answer(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: PermuteAndFlip) -> Any:
         """Count and select: return a candidate or k of them, or a dict with that for each group."""
-        chosen = engine.chosen(self.column, self.candidates, who, mechanism, self.rounds)
-        return who.by_group([candidates[0] for candidates in chosen] if self.k is None else chosen)
+        chosen = engine.chosen(self.column, self.candidates, individuals, mechanism, self.rounds)
+        return individuals.by_group([candidates[0] for candidates in chosen] if self.k is None else chosen)
 
 
 @dataclass(frozen=True)
@@ -312,11 +312,11 @@ class Quantile:
             "candidates": self.grid.size,
         }
 
-    def answer(self, engine: Engine, who: Individuals, mechanism: PermuteAndFlip) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: PermuteAndFlip) -> Any:
         """Count and select: return a value of the grid, or a dict with one for each group."""
-        found: Sequence[Places] = engine.places(self.column, self.grid, who)
+        found: Sequence[Places] = engine.places(self.column, self.grid, individuals)
         values = [
             self.grid.value(mechanism.select_runs(*quantile_score_runs(data, self.grid.size, self.level)))
             for data in found
         ]
-        return who.by_group(values)
+        return individuals.by_group(values)

@@ -102,4 +102,4 @@ def value_from_text(text: str, kind: Kind, name: str) -> Any:
     try:
         return _READERS[kind](text)
     except (ValueError, ArithmeticError, KeyError, NotExact, NotFinite):
-        raise InvalidValue(f"{name}: {text[:40]!r} does not fit a column of {kind.value}: write it as one") from None
+        raise InvalidValue(f"{name}: {text[:40]!r} cannot be read as one of the {kind.value} of the column") from None

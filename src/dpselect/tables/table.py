@@ -54,7 +54,7 @@ class Table:
     """
 
     _engine: Engine
-    _who: Individuals
+    _individuals: Individuals
     _neighbours: Neighbours
     _ledger: "Ledger | None"
 
@@ -62,7 +62,7 @@ class Table:
         raise InvalidType("a table has no constructor: open one with dpselect.open_table(source)")
 
     def __repr__(self) -> str:
-        columns, person = self.columns, self._who.person
+        columns, person = self.columns, self._individuals.person
         names = shown_names(columns, len(columns))
         shown = len(columns) if names is None else f"[{names}]"
         return f"{type(self).__name__}(columns={shown}, person={None if person is None else person.name!r})"
@@ -100,6 +100,7 @@ class Table:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
             BudgetExceeded: the ledger's budget is too small; nothing was counted.
             RequestConflict: the request id was used for another question, or on other data.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
             LedgerError: the ledger cannot be used; nothing was counted.
             EngineFailure: the rows could not be counted; the charge stays.
 
@@ -129,6 +130,7 @@ class Table:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
             BudgetExceeded: the ledger's budget is too small; nothing was counted.
             RequestConflict: the request id was used for another question, or on other data.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
             LedgerError: the ledger cannot be used; nothing was counted.
             EngineFailure: the rows could not be counted; the charge stays.
 
@@ -161,6 +163,7 @@ class Table:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
             BudgetExceeded: the ledger's budget is too small; nothing was counted.
             RequestConflict: the request id was used for another question, or on other data.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
             LedgerError: the ledger cannot be used; nothing was counted.
             EngineFailure: the rows could not be counted; the charge stays.
 
@@ -203,6 +206,7 @@ class Table:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
             BudgetExceeded: the ledger's budget is too small; nothing was counted.
             RequestConflict: the request id was used for another question, or on other data.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
             LedgerError: the ledger cannot be used; nothing was counted.
             EngineFailure: the rows could not be counted; the charge stays.
 
@@ -250,12 +254,12 @@ class Table:
         most = _validate.count(max_groups=max_groups)
         if most < 1:
             raise InvalidValue("max_groups must be >= 1, got 0")
-        if most > 1 and self._who.person is None:
+        if most > 1 and self._individuals.person is None:
             raise InvalidValue("max_groups must be 1 without a person column: a row is in one group only")
         found = self._column(column)
         values = self._engine.listed(groups, found, "groups")
-        who = replace(self._who, groups=Groups(found, values, min(most, len(values))))
-        return _made(GroupedTable, self._engine, who, self._neighbours, self._ledger)
+        individuals = replace(self._individuals, groups=Groups(found, values, min(most, len(values))))
+        return _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
 
     def _top(self, column: str, candidates: Any, k: int | None) -> TopK:
         found = self._column(column)
@@ -270,17 +274,21 @@ class Table:
     def _ask(self, question: Question, epsilon: Number, request_id: str | None) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
         total = _validate.exact_positive(epsilon=epsilon)
-        engine, who, neighbours, ledger = self._engine, self._who, self._neighbours, self._ledger
-        count = question.rounds * (1 if who.groups is None else who.groups.max_groups)
-        bound = question.sensitivity(neighbours, in_groups=who.groups is not None)
+        engine, individuals, neighbours, ledger = self._engine, self._individuals, self._neighbours, self._ledger
+        count = question.rounds * (1 if individuals.groups is None else individuals.groups.max_groups)
+        bound = question.sensitivity(neighbours, in_groups=individuals.groups is not None)
         mechanism = PermuteAndFlip(total / count, bound.largest_change, bound.monotonic)
         # Without a ledger, nobody reads the question, and the digest of a long list takes time.
-        asked = {} if ledger is None else {**question.parameters(), **who.parameters(), "neighbours": neighbours.value}
+        asked = (
+            {}
+            if ledger is None
+            else {**question.parameters(), **individuals.parameters(), "neighbours": neighbours.value}
+        )
         return Release(asked, mechanism, count).draw(
-            lambda: question.answer(engine, who, mechanism),
+            lambda: question.answer(engine, individuals, mechanism),
             ledger=ledger,
             request_id=request_id,
-            content=lambda: engine.content([question.column, *who.columns]),
+            content=lambda: engine.content([question.column, *individuals.columns]),
         )
 
 
@@ -314,11 +322,11 @@ class GroupedTable(Table):
 
 
 def _made(
-    kind: type[_AnyTable], engine: Engine, who: Individuals, neighbours: Neighbours, ledger: "Ledger | None"
+    kind: type[_AnyTable], engine: Engine, individuals: Individuals, neighbours: Neighbours, ledger: "Ledger | None"
 ) -> _AnyTable:
     """Create a table. Its class has no constructor that users could call."""
     table = kind.__new__(kind)
-    table._engine, table._who, table._neighbours, table._ledger = engine, who, neighbours, ledger
+    table._engine, table._individuals, table._neighbours, table._ledger = engine, individuals, neighbours, ledger
     return table
 
 
@@ -410,8 +418,8 @@ def open_table(  # noqa: PLR0913 - the public contract
     """
     unit = PrivacyUnit(person, neighbours)
     opened = _engine(engine, source)
-    who = Individuals(None if person is None else known_column(opened, person, "person"))
-    return _made(Table, opened, who, unit.neighbours, _ledger(ledger, budget, unit, dataset))
+    individuals = Individuals(None if person is None else known_column(opened, person, "person"))
+    return _made(Table, opened, individuals, unit.neighbours, _ledger(ledger, budget, unit, dataset))
 
 
 def _ledger(ledger: Any, budget: Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":

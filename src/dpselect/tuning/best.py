@@ -150,7 +150,7 @@ def _scored(
     try:
         result = run(candidate)
         return rational(score(result)), result
-    except Exception:  # a user's function may raise anything; or the score is not finite
+    except (Exception, SystemExit):  # a user's function may raise anything; or the score is not finite
         return None
 
 

@@ -153,7 +153,7 @@ def test_on_the_coarse_lattice_the_fine_optimum_is_permute_and_flip():
 def mixed(program, odds, shares, weight):
     """An exactly feasible point near the shares: mixed with an exponential mechanism of a smaller epsilon."""
     lattice = program.lattice
-    heads = program.heads(odds)
+    heads = program.head_probabilities(odds)
     soft = np.array([Fraction(9, 10) ** int(step) for step in lattice.step])  # 0.9**m > odds
     points = []
     for values in (np.array([Fraction(share) for share in shares]) * heads, soft):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dpselect.research.datasets import histograms
 from dpselect.research.paper import claims_comparison, claims_experiments, claims_optimality
-from dpselect.research.paper.claims import Claim, rounds_to
+from dpselect.research.paper.claims import PaperClaim, rounds_to
 from dpselect.research.paper.experiment import Experiments, Material
 from tests.dpbench import FOLDER, needs_data
 
@@ -21,7 +21,7 @@ def test_a_number_rounds_to_its_own_print(number: int, digits: int) -> None:
 
 
 def test_verdicts_in_words() -> None:
-    claim = Claim("here", "it holds", "1", "1", holds=True)
+    claim = PaperClaim("here", "it holds", "1", "1", holds=True)
     assert [dataclasses.replace(claim, holds=holds).verdict for holds in (True, False, None)] == [
         "pass",
         "FAIL",
@@ -47,12 +47,12 @@ def test_without_data_nothing_is_claimed_about_them() -> None:
 
 
 @pytest.fixture(scope="module")
-def experiments() -> list[Claim]:
+def experiments() -> list[PaperClaim]:
     return list(claims_experiments.claims(Material(POINTS, Experiments(histograms(FOLDER)))))
 
 
 @needs_data
-def test_the_numbers_of_section_6(experiments: list[Claim]) -> None:
+def test_the_numbers_of_section_6(experiments: list[PaperClaim]) -> None:
     ours = [claim.ours for claim in experiments]
     assert ours[:3] == [
         "1.84 at ε = 0.04; 1.838 at ε = 0.03976",
@@ -69,7 +69,7 @@ def test_the_numbers_of_section_6(experiments: list[Claim]) -> None:
 
 
 @needs_data
-def test_with_data_all_claims_pass_but_one(experiments: list[Claim]) -> None:
+def test_with_data_all_claims_pass_but_one(experiments: list[PaperClaim]) -> None:
     """On MEDCOST the improvement is 1.5, which we do not call close to two."""
     [failed] = [claim for claim in experiments if claim.holds is not True]
     assert failed.where == "Section 6, Figure 3 (c)"

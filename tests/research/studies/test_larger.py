@@ -8,8 +8,8 @@ from dpselect.research.studies.budgets import Plan
 from dpselect.research.studies.procedures import (
     CHOSEN,
     Chooser,
+    FeatureRows,
     Intervals,
-    Rows,
     mwem_errors,
     peeling_errors,
     random_intervals,
@@ -83,7 +83,7 @@ def test_peeling():
 
 def test_right_predictions_are_those_of_a_table():
     generator = np.random.default_rng(6)
-    rows = Rows(generator.integers(0, 2, (60, 4)), generator.integers(0, 2, 60))
+    rows = FeatureRows(generator.integers(0, 2, (60, 4)), generator.integers(0, 2, 60))
     cells = generator.integers(0, 5, 60)
     for feature, found in enumerate(right_predictions(rows, cells)):
         split = 2 * cells + rows.features[:, feature]
@@ -96,12 +96,12 @@ def test_right_predictions_are_those_of_a_table():
 def test_a_row_changes_all_scores_by_at_most_one_and_in_one_direction():
     """Sensitivity one and monotonic, as the study assumes."""
     generator = np.random.default_rng(7)
-    rows = Rows(generator.integers(0, 2, (40, 6)), generator.integers(0, 2, 40))
+    rows = FeatureRows(generator.integers(0, 2, (40, 6)), generator.integers(0, 2, 40))
     cells = generator.integers(0, 4, 40)
     whole = right_predictions(rows, cells)
     for left_out in range(40):
         keep = np.arange(40) != left_out
-        change = whole - right_predictions(Rows(rows.features[keep], rows.labels[keep]), cells[keep])
+        change = whole - right_predictions(FeatureRows(rows.features[keep], rows.labels[keep]), cells[keep])
         assert set(change.tolist()) <= {0, 1}
 
 

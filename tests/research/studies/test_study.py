@@ -12,7 +12,7 @@ from dpselect.errors import InvalidValue
 from dpselect.research.datasets import VARIABLE, histograms
 from dpselect.research.studies import cases as cases_room
 from dpselect.research.studies.cases import cases
-from dpselect.research.studies.study import NO_DIFFERENCE, Comparison, Mean, better, mean_of, study, summaries
+from dpselect.research.studies.study import NO_DIFFERENCE, Mean, StudyComparison, better, mean_of, study, summaries
 from tests.dpbench import FOLDER, needs_data
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -41,7 +41,7 @@ def test_samples_without_spread():
 
 
 def comparison(flip, soft, verdict):
-    return Comparison("top", "data", "zCDP", 1.0, "people", Mean(flip, 0.1), Mean(soft, 0.1), verdict)
+    return StudyComparison("top", "data", "zCDP", 1.0, "people", Mean(flip, 0.1), Mean(soft, 0.1), verdict)
 
 
 def test_summaries():

@@ -49,7 +49,7 @@ def test_candidates_of_a_frame_are_compared_in_spark(rows, candidates, absent, s
     held = table._engine.candidates(frame, found)
     counted_there = {
         held.value(row["label"]): row["individuals"]
-        for row in table._engine.scores(found, held, table._who).toArrow().to_pylist()
+        for row in table._engine.scores(found, held, table._individuals).toArrow().to_pylist()
     }
     assert counted_there == dict(zip(listed, [2, 1, 0], strict=False))
     assert table.mode("x", candidates=frame, epsilon=100).value == candidates[0]

@@ -11,7 +11,7 @@ from pyspark import TaskContext
 
 import dpselect
 from dpselect.tables.spark import engine as spark_engine
-from dpselect.tables.spark.workers import Chooser
+from dpselect.tables.spark.workers import SparkChooser
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import repeated
@@ -22,7 +22,7 @@ BEST = 1 - math.exp(-1) / 2
 
 
 @dataclass(frozen=True)
-class Failing(Chooser):
+class Failing(SparkChooser):
     """Draws, leaves a note of it, and then fails at the first attempt, if it is told to."""
 
     folder: str = ""
@@ -90,6 +90,6 @@ def test_nothing_random_is_sent_to_a_worker():
     """The same question is the same bytes: what is pickled holds public parameters only."""
     from pyspark import cloudpickle  # noqa: PLC0415
 
-    sent = [cloudpickle.dumps(Chooser(dpselect.PermuteAndFlip(1), {0: [3]})) for _ in range(2)]
+    sent = [cloudpickle.dumps(SparkChooser(dpselect.PermuteAndFlip(1), {0: [3]})) for _ in range(2)]
     assert sent[0] == sent[1]
     assert len(sent[0]) < 2_000

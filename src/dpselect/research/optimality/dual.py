@@ -138,9 +138,9 @@ def _plain(number: Any) -> Odds:
 
 def dual_solution(lattice: Lattice, odds: Odds) -> tuple[Numbers, Numbers]:
     """The dual variable of each primal one, and a bound on its rounding error (zero for rational odds)."""
-    heads = powers(lattice, odds)
-    zero, unit, growth = heads[0] * 0, *_roundings(lattice, odds)
-    dual, error, received, received_error = (np.full_like(heads, zero) for _ in range(4))
+    head_probabilities = powers(lattice, odds)
+    zero, unit, growth = head_probabilities[0] * 0, *_roundings(lattice, odds)
+    dual, error, received, received_error = (np.full_like(head_probabilities, zero) for _ in range(4))
     for zeros, level in lattice.levels:
         best = lattice.first[lattice.class_of[level]]
         total, total_error = -received[best], received_error[best]
@@ -148,7 +148,7 @@ def dual_solution(lattice: Lattice, odds: Odds) -> tuple[Numbers, Numbers]:
         dual[level] = np.where(below, 2 * lattice.step[level] + total, total / zeros)
         error[level] = np.where(below, total_error, total_error / zeros) + 2 * unit * (abs(total) + abs(dual[level]))
         targets = lattice.raised[level][below]
-        weights, values = heads[level][below], dual[level][below]
+        weights, values = head_probabilities[level][below], dual[level][below]
         np.add.at(received, targets, values * weights)
         spread = error[level][below] + unit * growth[level][below] * abs(values)
         np.add.at(received_error, targets, spread * weights)

@@ -209,7 +209,7 @@ def optimum(
         certificate=proven,
         duality_gap=gap,
         lattice=lattice,
-        by_variable=best * program.heads(odds),
+        by_variable=best * program.head_probabilities(odds),
         steps=program.m,
     )
 

@@ -87,7 +87,7 @@ class Program:
         """The number of factors of odds of each variable: its step, rounded up to whole multiples of 2 sensitivity."""
         return -(-self.lattice.step // self.m)
 
-    def heads(self, odds: Odds) -> Numbers:
+    def head_probabilities(self, odds: Odds) -> Numbers:
         """odds**rise of each variable."""
         return table(odds**rise for rise in range(int(self.rise.max()) + 1))[self.rise]
 
@@ -103,7 +103,7 @@ class Program:
 
     def sums(self, odds: float) -> csr_array:
         """The rows that sum the probabilities of each class."""
-        return self._by_class(self.lattice.multiplicity * self.heads(odds))
+        return self._by_class(self.lattice.multiplicity * self.head_probabilities(odds))
 
     def _by_class(self, entries: Numbers) -> csr_array:
         shape = (len(self.lattice.classes), self.lattice.variables)
@@ -215,7 +215,7 @@ def lower_bound(program: Program, odds: Odds, weights: Numbers, sum_prices: Numb
     flow = np.maximum(row_prices, zero)
     private, monotone = np.repeat(zero, lattice.variables), flow[own.size :]
     private[own] = flow[: own.size]
-    weight = lattice.multiplicity * program.heads(odds)
+    weight = lattice.multiplicity * program.head_probabilities(odds)
     reduced = weights[lattice.class_of] * program.errors(odds) - weight * sum_prices[lattice.class_of] - private
     for_privacy, for_monotone = program.factors(odds)
     np.add.at(reduced, program.parent[own], for_privacy * private[own])

@@ -7,7 +7,7 @@ NO_DATA = "needs the data"
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """What the paper claims and where, its number, ours, and whether they agree (None if not checked)."""
 
     where: str

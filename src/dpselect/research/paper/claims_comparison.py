@@ -9,7 +9,7 @@ from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.research.optimality.lattice import bounded_lattice
 from dpselect.research.optimality.recurrence import permute_and_flip, powers
-from dpselect.research.paper.claims import Claim, listed
+from dpselect.research.paper.claims import PaperClaim, listed
 from dpselect.research.paper.experiment import Material
 from dpselect.research.paper.figures_of_two_scores import (
     ERROR_BY_P,
@@ -22,12 +22,12 @@ from dpselect.research.paper.figures_of_two_scores import (
 )
 from dpselect.research.paper.figures_of_two_scores import ERROR_BY_P_CANDIDATES as FEW
 from dpselect.research.paper.figures_of_two_scores import RATIO_BY_P_CANDIDATES as CANDIDATES
-from dpselect.research.plotting import EXPONENTIAL, FLIP, NOISY_MAX, Table
+from dpselect.research.plotting import EXPONENTIAL, FLIP, NOISY_MAX, NumberTable
 
 _ROUNDING = 1e-9
 
 
-def claims(material: Material) -> Iterator[Claim]:
+def claims(material: Material) -> Iterator[PaperClaim]:
     """All claims of these sections."""
     yield from _mechanism()
     yield from _errors(ERROR_BY_P.table(material))
@@ -36,11 +36,11 @@ def claims(material: Material) -> Iterator[Claim]:
     yield from _noisy_max(NOISY_MAX_BY_GAP.table(material))
 
 
-def _mechanism() -> Iterator[Claim]:
+def _mechanism() -> Iterator[PaperClaim]:
     lattice, mechanism = bounded_lattice(4, 4), PermuteAndFlip(1)
     vectors = [[-2 * step for step in steps] for steps in lattice.classes]
     worst = max(check_privacy(mechanism, scores) for scores in vectors)
-    yield Claim(
+    yield PaperClaim(
         "Theorem 1",
         "Permute-and-flip is ε-differentially private: the largest log-ratio to a neighbour is at most ε = 1.",
         "<= 1",
@@ -52,7 +52,7 @@ def _mechanism() -> Iterator[Claim]:
     by_recurrence = permute_and_flip(lattice, odds) * powers(lattice, odds)
     pmf = np.concatenate([[mechanism.pmf(q)[q.index(-2 * s)] for s in sorted({-x // 2 for x in q})] for q in vectors])
     difference = float(np.max(np.abs(by_recurrence / pmf - 1)))
-    yield Claim(
+    yield PaperClaim(
         "Proposition 3",
         "Permute-and-flip solves the recurrence: two ways to compute the probabilities agree.",
         "equal",
@@ -65,7 +65,7 @@ def _mechanism() -> Iterator[Claim]:
         for q in vectors
         if min(q) < 0
     )
-    yield Claim(
+    yield PaperClaim(
         "Theorem 2",
         "Permute-and-flip is never worse: its error relative to the exponential mechanism's is at most one.",
         "<= 1",
@@ -75,13 +75,13 @@ def _mechanism() -> Iterator[Claim]:
     )
 
 
-def _errors(table: Table) -> Iterator[Claim]:
+def _errors(table: NumberTable) -> Iterator[PaperClaim]:
     errors = {
         name: dict(zip(p, error, strict=True)) for name, p, error in table.series("mechanism", "p", "expected_error")
     }
     flip, exponential = errors[FLIP], errors[EXPONENTIAL]
     largest = max(flip[p] / exponential[p] for p in flip if p < 1)
-    yield Claim(
+    yield PaperClaim(
         "Section 4.1, Figure 1 (a)",
         "The error of permute-and-flip is lower for all p between zero and one.",
         "< 1",
@@ -89,7 +89,7 @@ def _errors(table: Table) -> Iterator[Claim]:
         largest < 1,
     )
     tops = {name: max(error, key=lambda p: error[p]) for name, error in errors.items()}
-    yield Claim(
+    yield PaperClaim(
         "Section 4.1, Figure 1 (a)",
         "The maximum error occurs in the middle, near p = 1/n, for n = 3.",
         f"near 1/{FEW}",
@@ -99,9 +99,9 @@ def _errors(table: Table) -> Iterator[Claim]:
     )
 
 
-def _ratios(table: Table) -> Iterator[Claim]:
+def _ratios(table: NumberTable) -> Iterator[PaperClaim]:
     ratios = [value for value, p in zip(table.column("ratio"), table.column("p"), strict=True) if p < 1]
-    yield Claim(
+    yield PaperClaim(
         "Section 4.1, Figure 1 (b)",
         "The ratio of expected errors is always between one and two.",
         "1 to 2",
@@ -110,7 +110,7 @@ def _ratios(table: Table) -> Iterator[Claim]:
         "That it is below two for all scores is proven in docs/theory.md; the paper leaves it open.",
     )
     limits = {f"n = {n:,}": ratio(1e-9, n) for n in CANDIDATES}
-    yield Claim(
+    yield PaperClaim(
         "Section 4.1, Figure 1 (b)",
         "The ratio approaches two as p tends to zero.",
         "2",
@@ -122,7 +122,7 @@ def _ratios(table: Table) -> Iterator[Claim]:
         f"n = {n:,}": max(p[i] for i, value in enumerate(r) if value >= 1.5)
         for n, p, r in table.series("n", "p", "ratio")
     }
-    yield Claim(
+    yield PaperClaim(
         "Section 4.1, Figure 1 (b)",
         "The p that a fixed ratio needs decreases with n.",
         "decreases",
@@ -130,7 +130,7 @@ def _ratios(table: Table) -> Iterator[Claim]:
         all(np.diff(list(needed.values())) < 0),
     )
     many = {f"n = {n:,}": ratio(0.1, n) for n in (10, 1000, 10**5, 10**7)}
-    yield Claim(
+    yield PaperClaim(
         "Section 4.1, Figure 1 (b)",
         "The ratio converges to one for every p > 0 as n goes to infinity.",
         "1",
@@ -139,12 +139,12 @@ def _ratios(table: Table) -> Iterator[Claim]:
     )
 
 
-def _worst_cases(table: Table) -> Iterator[Claim]:
+def _worst_cases(table: NumberTable) -> Iterator[PaperClaim]:
     curves = {name: dict(zip(n, error, strict=True)) for name, n, error in table.series("curve", "n", "expected_error")}
     flip, exponential = curves[FLIP], curves[EXPONENTIAL]
     inside = [curves[LOWER][n] <= flip[n] <= exponential[n] <= curves[UPPER][n] for n in flip]
     factors = {f"n = {n:,}": curves[UPPER][n] / flip[n] for n in (min(flip), max(flip))}
-    yield Claim(
+    yield PaperClaim(
         "Proposition 5, Figure 1 (c)",
         "The upper bounds are within a factor of four of the worst cases.",
         "<= 4",
@@ -154,7 +154,7 @@ def _worst_cases(table: Table) -> Iterator[Claim]:
     ratios = {n: exponential[n] / flip[n] for n in flip}
     largest = max(ratios, key=lambda n: ratios[n])
     ends = {f"n = {n:,}": ratios[n] for n in (min(ratios), max(ratios))}
-    yield Claim(
+    yield PaperClaim(
         "Section 4.1, Figure 1 (c)",
         "The ratio of worst-case errors is largest at n = 2 and decays towards one.",
         "largest at n = 2",
@@ -163,7 +163,7 @@ def _worst_cases(table: Table) -> Iterator[Claim]:
     )
 
 
-def _noisy_max(table: Table) -> Iterator[Claim]:
+def _noisy_max(table: NumberTable) -> Iterator[PaperClaim]:
     errors = {
         name: dict(zip(c, error, strict=True)) for name, c, error in table.series("mechanism", "c", "expected_error")
     }
@@ -171,7 +171,7 @@ def _noisy_max(table: Table) -> Iterator[Claim]:
     relative = {c: errors[NOISY_MAX][c] / errors[EXPONENTIAL][c] for c in grid}
     crossing = next(c for c in reversed(grid) if relative[c] > 1)
     ends = {f"c = {c:g}": relative[c] for c in (max(grid), -1.0, min(grid))}
-    yield Claim(
+    yield PaperClaim(
         "Appendix, Figure 4",
         "Report noisy max is better than the exponential mechanism for c near zero and worse far below.",
         "below 1, then above 1",
@@ -180,7 +180,7 @@ def _noisy_max(table: Table) -> Iterator[Claim]:
         and all(value > 1 for c, value in relative.items() if c <= crossing),
     )
     better = min(min(errors[name][c] / errors[FLIP][c] for name in (EXPONENTIAL, NOISY_MAX)) for c in grid)
-    yield Claim(
+    yield PaperClaim(
         "Appendix, Figure 4",
         "Permute-and-flip is better than both for all c.",
         "> 1",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dpselect.research.paper.claims import NO_DATA, Claim, listed, rounds_to
+from dpselect.research.paper.claims import NO_DATA, PaperClaim, listed, rounds_to
 from dpselect.research.paper.experiment import TASKS, Experiment, Material
 from dpselect.research.paper.figures_of_data import ERROR, bar_table, error_table
 from dpselect.research.plotting import EXPONENTIAL, FLIP
@@ -25,7 +25,7 @@ class Printed:
 PRINTED = (Printed("mode", "0.04", "1.84", "5.4", "1.27"), Printed("median", "0.01", "1.93", "13.7", "1.19"))
 
 
-def claims(material: Material) -> Iterator[Claim]:
+def claims(material: Material) -> Iterator[PaperClaim]:
     """All claims, in the order of the paper. Without data, none is checked."""
     for printed in PRINTED:
         if material.experiments:
@@ -35,8 +35,8 @@ def claims(material: Material) -> Iterator[Claim]:
     if material.experiments:
         yield from _all_data_sets(material)
     else:
-        yield Claim("Section 6, Figure 3 (c)", _FACTOR_OF_TWO, "close to 2", NO_DATA, None)
-        yield Claim("Section 4.1, Section 6", _NEVER_ABOVE, "<= 2", NO_DATA, None)
+        yield PaperClaim("Section 6, Figure 3 (c)", _FACTOR_OF_TWO, "close to 2", NO_DATA, None)
+        yield PaperClaim("Section 4.1, Section 6", _NEVER_ABOVE, "<= 2", NO_DATA, None)
 
 
 _FACTOR_OF_TWO = (
@@ -54,17 +54,17 @@ def _statements(printed: Printed) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _unchecked(printed: Printed) -> Iterator[Claim]:
+def _unchecked(printed: Printed) -> Iterator[PaperClaim]:
     for statement, number in _statements(printed):
-        yield Claim("Section 6", statement, number, NO_DATA, None)
-    yield Claim("Section 6, Figure 3", _range_statement(printed.task), "1 to 2", NO_DATA, None)
+        yield PaperClaim("Section 6", statement, number, NO_DATA, None)
+    yield PaperClaim("Section 6, Figure 3", _range_statement(printed.task), "1 to 2", NO_DATA, None)
 
 
 def _range_statement(task: str) -> str:
     return f"HEPTH {task}: the ratio ranges from one for small ε to two for large ε."
 
 
-def _hepth(experiment: Experiment, printed: Printed) -> Iterator[Claim]:
+def _hepth(experiment: Experiment, printed: Printed) -> Iterator[PaperClaim]:
     """Each number at the printed epsilon, which is rounded, and at the epsilon that gives the paper's error."""
     here = float(printed.epsilon)
     met = experiment.epsilon(FLIP, float(printed.error))
@@ -75,7 +75,7 @@ def _hepth(experiment: Experiment, printed: Printed) -> Iterator[Claim]:
     )
     for (statement, number), figure in zip(_statements(printed), figures, strict=True):
         at_printed, at_met = figure(here), figure(met)
-        yield Claim(
+        yield PaperClaim(
             "Section 6",
             statement,
             number,
@@ -95,11 +95,11 @@ def _remark(experiment: Experiment, printed: Printed, met: float, *, is_error: b
     return f"{remark} Scores are twice the people, so {printed.error} is {people:.2g} people."
 
 
-def _range(experiment: Experiment) -> Claim:
+def _range(experiment: Experiment) -> PaperClaim:
     table = error_table([experiment])
     low, high = min(table.column("epsilon")), max(table.column("epsilon"))
     ends = {f"ε = {epsilon:.3g}": experiment.ratio(epsilon) for epsilon in (low, high)}
-    return Claim(
+    return PaperClaim(
         "Section 6, Figure 3",
         _range_statement(experiment.task),
         "1 to 2",
@@ -109,12 +109,12 @@ def _range(experiment: Experiment) -> Claim:
     )
 
 
-def _all_data_sets(material: Material) -> Iterator[Claim]:
+def _all_data_sets(material: Material) -> Iterator[PaperClaim]:
     table = bar_table(material.experiments.of("median")).where(mechanism=FLIP)
     errors = zip(table.column("data_set"), table.column("expected_error"), strict=True)
     improvements = {name: ERROR / error for name, error in errors}
     short = [name for name, factor in improvements.items() if factor < _CLOSE]
-    yield Claim(
+    yield PaperClaim(
         "Section 6, Figure 3 (c)",
         _FACTOR_OF_TWO,
         "close to 2",
@@ -128,7 +128,7 @@ def _all_data_sets(material: Material) -> Iterator[Claim]:
         for experiment in material.experiments.of(task)
         for error, best in _both(experiment)
     ]
-    yield Claim(
+    yield PaperClaim(
         "Section 4.1, Section 6",
         _NEVER_ABOVE,
         "<= 2",

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpselect.research.optimality import THRESHOLD, certify, pareto_ratios
-from dpselect.research.paper.claims import Claim, listed, rounds_to
+from dpselect.research.paper.claims import PaperClaim, listed, rounds_to
 from dpselect.research.paper.experiment import Material
 from dpselect.research.paper.figures_of_optimality import ALL, BY_CANDIDATES, BY_DEPTH, Sizes, ratio_curve
 
@@ -15,7 +15,7 @@ _ODDS = Fraction(1, 3)
 _PARETO = ("0.1", "0.5", "2")
 
 
-def claims(material: Material) -> Iterator[Claim]:
+def claims(material: Material) -> Iterator[PaperClaim]:
     """All claims of this section."""
     yield _pareto()
     yield from _threshold(material)
@@ -33,11 +33,11 @@ def _largest(material: Material, sizes: Sizes, name: str) -> dict[str, float]:
     return {f"{name} = {size[name == 'k']}": max(_curve(material, size).values()) for size in sizes}
 
 
-def _pareto() -> Claim:
+def _pareto() -> PaperClaim:
     found = {epsilon: pareto_ratios(4, 4, epsilon) for epsilon in _PARETO}
     slack = max(abs(ratios.permute_and_flip - 1) for ratios in found.values())
     others = {f"ε = {epsilon}": ratios.exponential for epsilon, ratios in found.items()}
-    return Claim(
+    return PaperClaim(
         "Proposition 6",
         "Permute-and-flip is Pareto optimal: a mechanism that is never worse is never better.",
         "no improvement",
@@ -47,8 +47,8 @@ def _pareto() -> Claim:
     )
 
 
-def _threshold(material: Material) -> Iterator[Claim]:
-    yield Claim(
+def _threshold(material: Material) -> Iterator[PaperClaim]:
+    yield PaperClaim(
         "Theorem 3",
         "Permute-and-flip is optimal on average for ε of at least log((3 + √5)/2).",
         "0.96",
@@ -59,7 +59,7 @@ def _threshold(material: Material) -> Iterator[Claim]:
     exact = [
         proof.proves_optimality and proof.finer_bounds and proof.value == proof.permute_and_flip for proof in proofs
     ]
-    yield Claim(
+    yield PaperClaim(
         "Theorem 3, its proof",
         "The dual solution is feasible, obeys the finer bounds and has the value of permute-and-flip.",
         "holds",
@@ -69,7 +69,7 @@ def _threshold(material: Material) -> Iterator[Claim]:
     )
     above = [abs(r - 1) for size in ALL for e, r in _curve(material, size).items() if e >= THRESHOLD]
     last = max((e for size in ALL for e, r in _curve(material, size).items() if r > 1 + 1e-6), default=0.0)
-    yield Claim(
+    yield PaperClaim(
         "Section 5, Figure 2 (a, b)",
         "The optimality ratio of permute-and-flip is one above the threshold.",
         "1",
@@ -78,7 +78,7 @@ def _threshold(material: Material) -> Iterator[Claim]:
         f"By the solver, over {len(above)} programs. On these lattices it exceeds one only up to ε = {last:.3g}.",
     )
     worst = max(r for size in ALL for r in _curve(material, size).values())
-    yield Claim(
+    yield PaperClaim(
         "Section 5, Figure 2 (a, b)",
         "The largest measured optimality ratio of permute-and-flip is about 1.01.",
         "1.01",
@@ -87,9 +87,9 @@ def _threshold(material: Material) -> Iterator[Claim]:
     )
 
 
-def _sizes(material: Material) -> Iterator[Claim]:
+def _sizes(material: Material) -> Iterator[PaperClaim]:
     by_depth = _largest(material, BY_DEPTH, "k")
-    yield Claim(
+    yield PaperClaim(
         "Section 5, Figure 2 (b)",
         "The ratio grows slowly with k.",
         "grows",
@@ -98,7 +98,7 @@ def _sizes(material: Material) -> Iterator[Claim]:
         "Largest ratio over ε, n = 4.",
     )
     by_candidates = _largest(material, BY_CANDIDATES, "n")
-    yield Claim(
+    yield PaperClaim(
         "Section 5, Figure 2 (a)",
         "The ratio shows no strong dependence on n.",
         "no strong dependence",
@@ -108,11 +108,11 @@ def _sizes(material: Material) -> Iterator[Claim]:
     )
 
 
-def _exponential(material: Material) -> Iterator[Claim]:
+def _exponential(material: Material) -> Iterator[PaperClaim]:
     last, first = material.epsilons[-1], material.epsilons[0]
     ends = {f"k = {k}": _curve(material, (n, k), "exponential")[last] for n, k in BY_DEPTH}
     rising = all(np.diff(list(_curve(material, size, "exponential").values())).min() > -_SOLVER for size in BY_DEPTH)
-    yield Claim(
+    yield PaperClaim(
         "Section 5, Figure 2 (c)",
         "The ratio of the exponential mechanism increases with ε and approaches two for larger k and ε.",
         "towards 2",
@@ -122,7 +122,7 @@ def _exponential(material: Material) -> Iterator[Claim]:
     )
     flip = max(_curve(material, size)[first] for size in ALL)
     exponential = max(_curve(material, size, "exponential")[first] for size in ALL)
-    yield Claim(
+    yield PaperClaim(
         "Section 5, Figure 2",
         "The ratio approaches one for both mechanisms as ε tends to zero.",
         "1",

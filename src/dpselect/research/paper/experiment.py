@@ -15,7 +15,7 @@ from dpselect.analysis import epsilon_for, expected_error
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.research.plotting import EXPONENTIAL, FLIP, Table
+from dpselect.research.plotting import EXPONENTIAL, FLIP, NumberTable
 
 # The mechanisms of the paper's experiments, by their titles.
 KINDS: dict[str, type[MechanismBase]] = {kind.title: kind for kind in (PermuteAndFlip, ExponentialMechanism)}
@@ -119,7 +119,7 @@ class Plot:
     name: str  # the name of its files
     number: str  # its number in the paper
     caption: str
-    table: Callable[[Material], Table]
-    draw: Callable[[Any, Table], None]
+    table: Callable[[Material], NumberTable]
+    draw: Callable[[Any, NumberTable], None]
     size: tuple[float, float] = (4.6, 3.3)  # inches
     needs_data: bool = False

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from dpselect.research.paper.experiment import KINDS, TASKS, Experiment, Plot
-from dpselect.research.plotting import EXPONENTIAL, Table, of_bar, of_mechanism
+from dpselect.research.plotting import EXPONENTIAL, NumberTable, of_bar, of_mechanism
 
 COLUMNS = ("data_set", "mechanism", "epsilon", "expected_error", "people")
 _POINTS = 100
 
 
-def error_table(experiments: Iterable[Experiment]) -> Table:
+def error_table(experiments: Iterable[Experiment]) -> NumberTable:
     """The errors of both mechanisms, from small epsilons to where the exponential mechanism's error is one."""
     rows = []
     for experiment in experiments:
@@ -25,10 +25,10 @@ def error_table(experiments: Iterable[Experiment]) -> Table:
             for epsilon in np.linspace(0, last, _POINTS + 1)[1:].tolist():
                 error = experiment.error(name, epsilon)
                 rows.append((experiment.data_set, name, epsilon, error, error * experiment.people))
-    return Table(COLUMNS, tuple(rows))
+    return NumberTable(COLUMNS, tuple(rows))
 
 
-def draw_errors(axes: Any, table: Table) -> None:
+def draw_errors(axes: Any, table: NumberTable) -> None:
     """Draw one line per mechanism, down to an error of one."""
     for name, epsilon, error in table.series("mechanism", "epsilon", "expected_error"):
         axes.plot(epsilon, error, label=name, **of_mechanism(name))
@@ -37,7 +37,7 @@ def draw_errors(axes: Any, table: Table) -> None:
     axes.xaxis.set_major_formatter(lambda epsilon, _: f"{epsilon:g}")
 
 
-def draw_one(figure: Any, table: Table) -> Any:
+def draw_one(figure: Any, table: NumberTable) -> Any:
     """The errors on a single data set."""
     axes = figure.subplots()
     draw_errors(axes, table)
@@ -46,7 +46,7 @@ def draw_one(figure: Any, table: Table) -> Any:
     return axes
 
 
-def draw_five(figure: Any, table: Table) -> None:
+def draw_five(figure: Any, table: NumberTable) -> None:
     """Draw one panel per data set, and the legend in the sixth."""
     panels = figure.subplots(2, 3).flatten()
     data_sets = list(dict.fromkeys(table.column("data_set")))
@@ -64,7 +64,7 @@ ERROR = 50.0
 _WIDTH = 0.4
 
 
-def bar_table(experiments: Iterable[Experiment]) -> Table:
+def bar_table(experiments: Iterable[Experiment]) -> NumberTable:
     """The errors of both mechanisms on each data set."""
     rows = []
     for experiment in experiments:
@@ -72,10 +72,10 @@ def bar_table(experiments: Iterable[Experiment]) -> Table:
         for name in reversed(KINDS):
             error = experiment.error(name, epsilon)
             rows.append((experiment.task, experiment.data_set, epsilon, name, error, error * experiment.people))
-    return Table(BAR_COLUMNS, tuple(rows))
+    return NumberTable(BAR_COLUMNS, tuple(rows))
 
 
-def draw_bars(axes: Any, table: Table) -> None:
+def draw_bars(axes: Any, table: NumberTable) -> None:
     """Draw a pair of bars per data set, with the errors on top and epsilon below."""
     for number, (name, _, errors) in enumerate(table.series("mechanism", "data_set", "expected_error")):
         bars = axes.bar(np.arange(len(errors)) + (number - 0.5) * _WIDTH, errors, _WIDTH, **of_bar(name))
@@ -89,7 +89,7 @@ def draw_bars(axes: Any, table: Table) -> None:
     axes.legend(loc="upper center", ncols=2)
 
 
-def draw_with_people(figure: Any, table: Table) -> None:
+def draw_with_people(figure: Any, table: NumberTable) -> None:
     """Draw the errors on one data set, with a second scale in people: the paper's scores count everybody twice."""
     axes = draw_one(figure, table)
     people = axes.secondary_yaxis("right", functions=(lambda error: error / 2, lambda error: error * 2))
@@ -97,7 +97,7 @@ def draw_with_people(figure: Any, table: Table) -> None:
     people.spines["right"].set_visible(True)
 
 
-def draw_tasks(figure: Any, table: Table) -> None:
+def draw_tasks(figure: Any, table: NumberTable) -> None:
     """Draw bars, with one panel per task."""
     tasks = list(dict.fromkeys(table.column("task")))
     for axes, task in zip(figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0], tasks, strict=True):

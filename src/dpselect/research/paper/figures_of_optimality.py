@@ -8,7 +8,7 @@ from dpselect.research.optimality.lattice import bounded_lattice
 from dpselect.research.optimality.optimum import optimum
 from dpselect.research.optimality.program import paper_program
 from dpselect.research.paper.experiment import Material, Plot
-from dpselect.research.plotting import Table, of_number
+from dpselect.research.plotting import NumberTable, of_number
 
 Sizes = tuple[tuple[int, int], ...]
 
@@ -24,17 +24,17 @@ def ratio_curve(n: int, k: int, epsilons: tuple[float, ...]) -> tuple[Ratios, ..
     return tuple(optimum(program, epsilon, always_solve=True).ratios for epsilon in epsilons)
 
 
-def ratio_table(material: Material, sizes: Sizes, mechanism: str) -> Table:
+def ratio_table(material: Material, sizes: Sizes, mechanism: str) -> NumberTable:
     """The ratios of one mechanism on several lattices."""
     rows = [
         (n, k, epsilon, getattr(ratios, mechanism))
         for n, k in sizes
         for epsilon, ratios in zip(material.epsilons, ratio_curve(n, k, material.epsilons), strict=True)
     ]
-    return Table(("n", "k", "epsilon", "optimality_ratio"), tuple(rows))
+    return NumberTable(("n", "k", "epsilon", "optimality_ratio"), tuple(rows))
 
 
-def draw_ratios(figure: Any, table: Table, by: str, limits: tuple[float, float] | None = None) -> None:
+def draw_ratios(figure: Any, table: NumberTable, by: str, limits: tuple[float, float] | None = None) -> None:
     """Draw one line per lattice, and the threshold above which permute-and-flip is optimal."""
     axes = figure.subplots()
     for number, (value, epsilon, ratio) in enumerate(table.series(by, "epsilon", "optimality_ratio")):

@@ -14,14 +14,14 @@ from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.research.paper.experiment import KINDS, Material, Plot
-from dpselect.research.plotting import COLOURS, NOISY_MAX, Table, of_mechanism, of_number
+from dpselect.research.plotting import COLOURS, NOISY_MAX, NumberTable, of_mechanism, of_number
 
 _P = "$p = \\exp(\\epsilon c / 2\\Delta)$"
 ERROR_BY_P_CANDIDATES = 3
 _ERROR_BY_P_POINTS = 300
 
 
-def error_by_p_table(_: Material) -> Table:
+def error_by_p_table(_: Material) -> NumberTable:
     """The expected errors of both mechanisms at epsilon = sensitivity = 1, from their probabilities."""
     rows = []
     for name, kind in KINDS.items():
@@ -29,10 +29,10 @@ def error_by_p_table(_: Material) -> Table:
         for p in np.linspace(0, 1, _ERROR_BY_P_POINTS + 1)[1:].tolist():
             gap = -math.log(p) / float(mechanism.rate)
             rows.append((name, p, gap, expected_error(mechanism, [-gap] * (ERROR_BY_P_CANDIDATES - 1) + [0.0])))
-    return Table(("mechanism", "p", "gap", "expected_error"), tuple(rows))
+    return NumberTable(("mechanism", "p", "gap", "expected_error"), tuple(rows))
 
 
-def draw_errors(figure: Any, table: Table, x: str, label: str, start: tuple[float, ...] = (), **look: Any) -> Any:
+def draw_errors(figure: Any, table: NumberTable, x: str, label: str, start: tuple[float, ...] = (), **look: Any) -> Any:
     """Draw one line per mechanism, which may start at the origin."""
     axes = figure.subplots()
     for name, xs, errors in table.series("mechanism", x, "expected_error"):
@@ -41,7 +41,7 @@ def draw_errors(figure: Any, table: Table, x: str, label: str, start: tuple[floa
     return axes
 
 
-def draw_error_by_p(figure: Any, table: Table) -> None:
+def draw_error_by_p(figure: Any, table: NumberTable) -> None:
     """Draw one line per mechanism, from p = 0."""
     draw_errors(figure, table, "p", _P, start=(0,), xlim=(0, 1)).legend()
 
@@ -72,13 +72,13 @@ def ratio(p: float, n: int) -> float:
     return exponential / flip
 
 
-def ratio_by_p_table(_: Material) -> Table:
+def ratio_by_p_table(_: Material) -> NumberTable:
     """The ratios on a logarithmic grid of p."""
     grid = np.geomspace(_SMALLEST, 1, _RATIO_BY_P_POINTS).tolist()
-    return Table(("n", "p", "ratio"), tuple((n, p, ratio(p, n)) for n in RATIO_BY_P_CANDIDATES for p in grid))
+    return NumberTable(("n", "p", "ratio"), tuple((n, p, ratio(p, n)) for n in RATIO_BY_P_CANDIDATES for p in grid))
 
 
-def draw_ratio_by_p(figure: Any, table: Table) -> None:
+def draw_ratio_by_p(figure: Any, table: NumberTable) -> None:
     """Draw one line per number of candidates."""
     axes = figure.subplots()
     for number, (n, p, ratios) in enumerate(table.series("n", "p", "ratio")):
@@ -101,16 +101,16 @@ _LARGEST, _WORST_CASE_BY_N_POINTS = 10**6, 80
 UPPER, LOWER = "upper bound", "lower bound"
 
 
-def worst_case_by_n_table(_: Material) -> Table:
+def worst_case_by_n_table(_: Material) -> NumberTable:
     """Worst cases and bounds at epsilon = sensitivity = 1."""
     sizes = np.unique(np.geomspace(2, _LARGEST, _WORST_CASE_BY_N_POINTS).round().astype(np.int64)).tolist()
     rows = [(name, n, worst_case_error(kind(1), n).error) for name, kind in KINDS.items() for n in sizes]
     bounds = {n: error_bounds(PermuteAndFlip(1), n) for n in sizes}
     rows += [(UPPER, n, bounds[n].upper) for n in sizes] + [(LOWER, n, bounds[n].lower) for n in sizes]
-    return Table(("curve", "n", "expected_error"), tuple(rows))
+    return NumberTable(("curve", "n", "expected_error"), tuple(rows))
 
 
-def draw_worst_case_by_n(figure: Any, table: Table) -> None:
+def draw_worst_case_by_n(figure: Any, table: NumberTable) -> None:
     """Draw two mechanisms between two bounds."""
     axes = figure.subplots()
     labels = {UPPER: "upper bound, $2\\Delta \\log(n)/\\epsilon$", LOWER: "lower bound, $\\Delta \\log(n)/2\\epsilon$"}
@@ -135,15 +135,15 @@ WORST_CASE_BY_N = Plot(
 _LOWEST, _NOISY_MAX_BY_GAP_POINTS = -20.0, 160
 
 
-def noisy_max_by_gap_table(_: Material) -> Table:
+def noisy_max_by_gap_table(_: Material) -> NumberTable:
     """The expected errors at epsilon = sensitivity = 1, from the probabilities."""
     grid = np.linspace(_LOWEST, 0, _NOISY_MAX_BY_GAP_POINTS + 1).tolist()
     kinds: dict[str, type[MechanismBase]] = {**KINDS, NOISY_MAX: ReportNoisyMax}
     rows = [(name, c, expected_error(kind(1), [c, c, 0.0])) for name, kind in kinds.items() for c in grid]
-    return Table(("mechanism", "c", "expected_error"), tuple(rows))
+    return NumberTable(("mechanism", "c", "expected_error"), tuple(rows))
 
 
-def draw_noisy_max_by_gap(figure: Any, table: Table) -> None:
+def draw_noisy_max_by_gap(figure: Any, table: NumberTable) -> None:
     """Draw one line per mechanism."""
     ticks = [-20, -15, -10, -5, 0]
     draw_errors(figure, table, "c", "$c$ (units of the score)", xlim=(_LOWEST, 0), xticks=ticks).legend(

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from dpselect._version import __version__
 from dpselect.research.datasets import PAGE, SUMS, VARIABLE, file_name
-from dpselect.research.paper.claims import Claim
+from dpselect.research.paper.claims import PaperClaim
 from dpselect.research.paper.experiment import Plot
 
 _WIDE = 7.0  # inches
@@ -23,7 +23,7 @@ class Drawn:
 
 
 def page(
-    drawn: Sequence[Drawn], missing: Sequence[Plot], why_missing: str, claims: Sequence[Claim], points: int
+    drawn: Sequence[Drawn], missing: Sequence[Plot], why_missing: str, claims: Sequence[PaperClaim], points: int
 ) -> str:
     """The whole report."""
     title = "Permute-and-flip, reproduced"
@@ -59,7 +59,7 @@ uses that counts only grow when a person is added.</p>
 """
 
 
-def _tally(claims: Sequence[Claim]) -> str:
+def _tally(claims: Sequence[PaperClaim]) -> str:
     names = {True: ("pass", "claims pass"), False: ("fail", "fail"), None: ("soft", "not checked")}
     cells = []
     for holds, (style, words) in names.items():
@@ -81,13 +81,13 @@ def _missing(missing: Sequence[Plot], why: str) -> str:
 """
 
 
-def _claims(claims: Sequence[Claim]) -> str:
+def _claims(claims: Sequence[PaperClaim]) -> str:
     rows = "".join(_row(claim) for claim in claims)
     head = "<tr><th>where<th>claim<th>paper<th>ours<th>verdict<th>remark</tr>"
     return f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
 
 
-def _row(claim: Claim) -> str:
+def _row(claim: PaperClaim) -> str:
     style = {True: "pass", False: "fail", None: "soft"}[claim.holds]
     return (
         f'<tr><td class="where">{_text(claim.where)}<td class="statement">{_text(claim.statement)}'

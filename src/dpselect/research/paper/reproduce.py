@@ -12,7 +12,7 @@ from dpselect.research import plotting
 from dpselect.research.datasets import histograms
 from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
 from dpselect.research.paper import claims_comparison, claims_experiments, claims_optimality
-from dpselect.research.paper.claims import Claim
+from dpselect.research.paper.claims import PaperClaim
 from dpselect.research.paper.experiment import Experiments, Material, Plot
 from dpselect.research.paper.figures_of_data import (
     BOTH_BARS,
@@ -31,7 +31,7 @@ from dpselect.research.paper.figures_of_optimality import (
 )
 from dpselect.research.paper.figures_of_two_scores import ERROR_BY_P, NOISY_MAX_BY_GAP, RATIO_BY_P, WORST_CASE_BY_N
 from dpselect.research.paper.page import Drawn, page
-from dpselect.research.plotting import Table
+from dpselect.research.plotting import NumberTable
 
 FIGURES: tuple[Plot, ...] = (
     ERROR_BY_P,
@@ -63,7 +63,7 @@ class Report:
     figures: tuple[Plot, ...]
     missing: tuple[Plot, ...]
     why_missing: str
-    claims: tuple[Claim, ...]
+    claims: tuple[PaperClaim, ...]
 
     def count(self, holds: bool | None) -> int:
         """The number of claims that hold (True), fail (False) or were not checked (None)."""
@@ -114,6 +114,6 @@ def _drawn(plot: Plot, material: Material, folder: Path) -> Drawn:
     return Drawn(plot, plotting.image(figure, "svg"))
 
 
-def _claim_table(claims: tuple[Claim, ...]) -> Table:
+def _claim_table(claims: tuple[PaperClaim, ...]) -> NumberTable:
     columns = ("where", "statement", "paper", "ours", "verdict", "remark")
-    return Table(columns, tuple(tuple(getattr(claim, column) for column in columns) for claim in claims))
+    return NumberTable(columns, tuple(tuple(getattr(claim, column) for column in columns) for claim in claims))

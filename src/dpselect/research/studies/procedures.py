@@ -60,14 +60,14 @@ _ROWS, _FEATURES, _ONES, _NOISE = 2_000, 40, 0.4, 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
+class FeatureRows:
     """Rows of binary features with a binary label."""
 
     features: Bits
     labels: Bits
 
 
-def synthetic_rows(generator: np.random.Generator) -> Rows:
+def synthetic_rows(generator: np.random.Generator) -> FeatureRows:
     """2,000 rows of 40 features. The label is a decision list of five of them, and is wrong in one row of ten.
 
     The first of the five that is one decides: the label is its number modulo two, and one if all are zero.
@@ -75,16 +75,16 @@ def synthetic_rows(generator: np.random.Generator) -> Rows:
     features = (generator.random((_ROWS, _FEATURES)) < _ONES).astype(np.int64)
     deciding = np.concatenate([features[:, :CHOSEN], np.ones((_ROWS, 1), np.int64)], axis=1).argmax(axis=1)
     labels = deciding % 2
-    return Rows(features, np.where(generator.random(_ROWS) < _NOISE, 1 - labels, labels))
+    return FeatureRows(features, np.where(generator.random(_ROWS) < _NOISE, 1 - labels, labels))
 
 
-def stepwise_errors(rows: Rows, chooser: Chooser | None, runs: int, generator: np.random.Generator) -> Floats:
+def stepwise_errors(rows: FeatureRows, chooser: Chooser | None, runs: int, generator: np.random.Generator) -> Floats:
     """For each run, how many fewer rows its table predicts correctly than the exact one; zero without a chooser."""
     best = _right(rows, None, generator)
     return np.array([best - _right(rows, chooser, generator) for _ in range(runs)], np.float64)
 
 
-def _right(rows: Rows, chooser: Chooser | None, generator: np.random.Generator) -> float:
+def _right(rows: FeatureRows, chooser: Chooser | None, generator: np.random.Generator) -> float:
     """The number of rows that the last table predicts correctly."""
     cells = np.zeros(len(rows.labels), np.int64)
     free = np.ones(rows.features.shape[1], np.bool_)
@@ -98,7 +98,7 @@ def _right(rows: Rows, chooser: Chooser | None, generator: np.random.Generator) 
     return float(scores[chosen])
 
 
-def right_predictions(rows: Rows, cells: Bits) -> Floats:
+def right_predictions(rows: FeatureRows, cells: Bits) -> Floats:
     """The number of correct predictions when each feature splits all cells."""
     groups = 2 * cells + rows.labels
     members = (np.arange(groups.max() + 2)[:, np.newaxis] == groups).astype(np.float64)

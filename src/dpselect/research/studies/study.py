@@ -23,7 +23,7 @@ from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
 from dpselect.research.datasets import histograms
 from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
-from dpselect.research.plotting import Table
+from dpselect.research.plotting import NumberTable
 from dpselect.research.studies.cases import Case, cases
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -40,7 +40,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class StudyComparison:
     """Both mechanisms on one case."""
 
     study: str
@@ -59,11 +59,11 @@ class Comparison:
         return theirs / ours if ours else (math.inf if theirs else 1.0)
 
 
-def compared(case: Case, errors: dict[str, Floats]) -> Comparison:
+def compared(case: Case, errors: dict[str, Floats]) -> StudyComparison:
     """The comparison of two samples of errors."""
     flip, soft = errors[FLIP], errors[EXPONENTIAL]
     task = case.task
-    return Comparison(
+    return StudyComparison(
         task.study,
         task.data_set,
         case.currency.value,
@@ -96,7 +96,7 @@ def better(flip: Floats, soft: Floats) -> str:
 _TITLES = {PermuteAndFlip.title: "permute_and_flip", ExponentialMechanism.title: "exponential"}
 
 
-def draw(comparisons: Sequence[Comparison]) -> Any:
+def draw(comparisons: Sequence[StudyComparison]) -> Any:
     """A matplotlib figure of one study."""
     currencies = list(dict.fromkeys(one.currency for one in comparisons))
     data_sets = list(dict.fromkeys(one.data_set for one in comparisons))
@@ -115,7 +115,7 @@ def draw(comparisons: Sequence[Comparison]) -> Any:
     return figure
 
 
-def _panel(axes: Any, comparisons: Sequence[Comparison]) -> None:
+def _panel(axes: Any, comparisons: Sequence[StudyComparison]) -> None:
     """Draw means with their intervals on logarithmic axes. A mean of zero is left out."""
     for title, field in _TITLES.items():
         found = [(one.budget, getattr(one, field)) for one in comparisons if getattr(one, field).value > 0]
@@ -133,7 +133,7 @@ _FEWEST_RUNS = 2
 
 
 @dataclass(frozen=True)
-class Summary:
+class StudySummary:
     """One study in one unit: the number of cases in which each mechanism was better, and the median ratio of errors."""
 
     study: str
@@ -150,8 +150,8 @@ class Study:
 
     folder: Path
     runs: int
-    comparisons: tuple[Comparison, ...]
-    summaries: tuple[Summary, ...]
+    comparisons: tuple[StudyComparison, ...]
+    summaries: tuple[StudySummary, ...]
     why_missing: str
 
 
@@ -181,9 +181,9 @@ def study(
     return Study(folder, runs, comparisons, summaries(comparisons), why_missing)
 
 
-def summaries(comparisons: Iterable[Comparison]) -> tuple[Summary, ...]:
+def summaries(comparisons: Iterable[StudyComparison]) -> tuple[StudySummary, ...]:
     """One row for each study and unit."""
-    groups: dict[tuple[str, str], list[Comparison]] = {}
+    groups: dict[tuple[str, str], list[StudyComparison]] = {}
     for one in comparisons:
         groups.setdefault((one.study, one.currency), []).append(one)
     found = []
@@ -191,15 +191,15 @@ def summaries(comparisons: Iterable[Comparison]) -> tuple[Summary, ...]:
         wins = Counter(one.better for one in group)
         ratios = [one.ratio for one in group if math.isfinite(one.ratio)]
         ratio = median(ratios) if ratios else math.inf
-        found.append(Summary(name, currency, len(group), wins[FLIP], wins[EXPONENTIAL], ratio))
+        found.append(StudySummary(name, currency, len(group), wins[FLIP], wins[EXPONENTIAL], ratio))
     return tuple(found)
 
 
-def table(comparisons: Iterable[Comparison]) -> Table:
+def table(comparisons: Iterable[StudyComparison]) -> NumberTable:
     """All numbers."""
     rows = []
     for one in comparisons:
         means = (one.permute_and_flip, one.exponential)
         numbers = [number for mean in means for number in (mean.value, mean.half_width)]
         rows.append((one.study, one.data_set, one.currency, one.budget, one.unit, *numbers, one.ratio, one.better))
-    return Table(_COLUMNS, tuple(rows))
+    return NumberTable(_COLUMNS, tuple(rows))

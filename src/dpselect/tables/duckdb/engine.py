@@ -65,56 +65,58 @@ def _watch(percent: Callable[[], float], done: threading.Event) -> None:
 CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
 
 
-def counting(source: str, column: Column, candidates: Values, who: Individuals) -> str:
+def counting(source: str, column: Column, candidates: Values, individuals: Individuals) -> str:
     """Individuals for each candidate (in each group). A person counts once, however many rows they have."""
-    if who.groups is None:
-        return _counting_of_all(source, column, candidates, who)
+    if individuals.groups is None:
+        return _counting_of_all(source, column, candidates, individuals)
     facts = _facts(
         source,
         expressions.compared(column, candidates.kind),
-        who,
+        individuals,
         item="candidate.place",
         join=f"JOIN ({listed(CANDIDATES, candidates, column)}) AS candidate ON item = candidate.value",
     )
-    counted = "facts" if who.person is None else f"(SELECT DISTINCT grp, person, item FROM {_kept_name(who)})"
+    counted = (
+        "facts" if individuals.person is None else f"(SELECT DISTINCT grp, person, item FROM {_kept_name(individuals)})"
+    )
     result = f"SELECT grp, item AS place, count(*) AS individuals FROM {counted} GROUP BY grp, item"
-    return f"WITH {facts}{_kept(who)} {result}"
+    return f"WITH {facts}{_kept(individuals)} {result}"
 
 
-def _counting_of_all(source: str, column: Column, candidates: Values, who: Individuals) -> str:
+def _counting_of_all(source: str, column: Column, candidates: Values, individuals: Individuals) -> str:
     """Count all values, then pick the candidates: this is faster in DuckDB than joining every row."""
-    person = "" if who.person is None else f", {expressions.identifier(who.person.name)} AS person"
+    person = "" if individuals.person is None else f", {expressions.identifier(individuals.person.name)} AS person"
     values = f"SELECT {expressions.compared(column, candidates.kind)} AS item{person} FROM ({source})"
-    number = "count(*)" if who.person is None else "count(DISTINCT person)"
+    number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
     counted = f"SELECT item, {number} AS individuals FROM ({values}) WHERE item IS NOT NULL GROUP BY item"
     public = listed(CANDIDATES, candidates, column)
     return f"SELECT place, individuals FROM ({counted}) JOIN ({public}) AS candidate ON item = candidate.value"
 
 
-def placing(source: str, column: Column, grid: Grid, who: Individuals) -> str:
+def placing(source: str, column: Column, grid: Grid, individuals: Individuals) -> str:
     """Individuals for each place of the grid (in each group), in ascending order."""
-    facts = _facts(source, expressions.place(column, grid), who, item="item", join="")
+    facts = _facts(source, expressions.place(column, grid), individuals, item="item", join="")
     standing = "facts"
-    if who.person is not None:
-        kept = _kept_name(who)
+    if individuals.person is not None:
+        kept = _kept_name(individuals)
         standing = f"(SELECT grp, quantile_disc(item, 0.5) AS item FROM {kept} GROUP BY grp, person)"
     counted = f"SELECT grp, item, count(*) AS individuals FROM {standing} GROUP BY grp, item"
-    group = "" if who.groups is None else "grp, "
+    group = "" if individuals.groups is None else "grp, "
     # Arrow has no 128-bit integers, so they are split here.
     split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
     shown = "item" if expressions.is_small(column, grid) else split
-    return f"WITH {facts}{_kept(who)} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
+    return f"WITH {facts}{_kept(individuals)} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
 
 
-def _facts(source: str, expression: str, who: Individuals, *, item: str, join: str) -> str:
+def _facts(source: str, expression: str, individuals: Individuals, *, item: str, join: str) -> str:
     selected = [f"{expression} AS item"]
     columns, conditions = [f"{item} AS item"], [f"{item} IS NOT NULL"]
-    if who.person is not None:
-        selected.append(f"{expressions.identifier(who.person.name)} AS person")
+    if individuals.person is not None:
+        selected.append(f"{expressions.identifier(individuals.person.name)} AS person")
         columns.append("person")
         conditions.append("person IS NOT NULL")
-    if who.groups is not None:
-        values, column = who.groups.values, who.groups.column
+    if individuals.groups is not None:
+        values, column = individuals.groups.values, individuals.groups.column
         selected.append(f"{expressions.compared(column, values.kind)} AS member")
         columns.append("public_group.place AS grp")
         join += f" JOIN ({listed(GROUPS, values, column)}) AS public_group ON member = public_group.value"
@@ -125,20 +127,24 @@ def _facts(source: str, expression: str, who: Individuals, *, item: str, join: s
         f" WHERE {' AND '.join(conditions)}"
     )
     # With a limit on groups, the facts are used twice.
-    return f"source_rows AS ({source}), facts AS {'MATERIALIZED ' if is_limited(who) else ''}({facts})"
+    return f"source_rows AS ({source}), facts AS {'MATERIALIZED ' if is_limited(individuals) else ''}({facts})"
 
 
-def is_limited(who: Individuals) -> bool:
+def is_limited(individuals: Individuals) -> bool:
     """Whether people are counted only in some of their groups, which needs a random salt."""
-    return who.person is not None and who.groups is not None
+    return individuals.person is not None and individuals.groups is not None
 
 
-def _kept_name(who: Individuals) -> str:
-    return "kept" if is_limited(who) else "facts"
+def _kept_name(individuals: Individuals) -> str:
+    return "kept" if is_limited(individuals) else "facts"
 
 
-def _kept(who: Individuals) -> str:
-    return f", kept AS ({_kept_facts(who.groups)})" if who.groups is not None and is_limited(who) else ""
+def _kept(individuals: Individuals) -> str:
+    return (
+        f", kept AS ({_kept_facts(individuals.groups)})"
+        if individuals.groups is not None and is_limited(individuals)
+        else ""
+    )
 
 
 def _kept_facts(groups: Groups) -> str:
@@ -171,43 +177,41 @@ class DuckDBEngine:
         return self.listed(values, column)
 
     def chosen(
-        self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
+        self, column: Column, candidates: Values, individuals: Individuals, mechanism: PermuteAndFlip, k: int
     ) -> list[list[Any]]:
         """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
-        scores = self.counts(column, candidates, who)
+        scores = self.counts(column, candidates, individuals)
         return [[candidates.items[position] for position in peeled(vector, k, mechanism)] for vector in scores]
 
-    def counts(self, column: Column, candidates: Values, who: Individuals) -> Sequence[Counts]:
+    def counts(self, column: Column, candidates: Values, individuals: Individuals) -> Sequence[Counts]:
         """Return how many individuals have each candidate: a vector for each group, or one for all."""
         lists = {CANDIDATES: arrow_list(candidates, column)}
-        found = self._found(lambda rows: counting(rows, column, candidates, who), column, lists, who)
-        scores = np.zeros((_number_of_groups(who), len(candidates)), np.int64)
-        group = 0 if who.groups is None else found["grp"].to_numpy()
+        found = self._found(lambda rows: counting(rows, column, candidates, individuals), column, lists, individuals)
+        scores = np.zeros((_number_of_groups(individuals), len(candidates)), np.int64)
+        group = 0 if individuals.groups is None else found["grp"].to_numpy()
         scores[group, found["place"].to_numpy()] = found["individuals"].to_numpy()
         return list(scores)
 
-    def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
+    def places(self, column: Column, grid: Grid, individuals: Individuals) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""
-        found = self._found(lambda rows: placing(rows, column, grid, who), column, {}, who)
+        found = self._found(lambda rows: placing(rows, column, grid, individuals), column, {}, individuals)
         place, between = _split(found)
-        individuals = found["individuals"].to_numpy()
-        groups = [] if who.groups is None else found["grp"].to_numpy()
-        ends = [*np.searchsorted(groups, np.arange(_number_of_groups(who))).tolist(), place.size]
-        return [
-            Places(place[start:stop], between[start:stop], individuals[start:stop]) for start, stop in pairwise(ends)
-        ]
+        numbers = found["individuals"].to_numpy()
+        groups = [] if individuals.groups is None else found["grp"].to_numpy()
+        ends = [*np.searchsorted(groups, np.arange(_number_of_groups(individuals))).tolist(), place.size]
+        return [Places(place[start:stop], between[start:stop], numbers[start:stop]) for start, stop in pairwise(ends)]
 
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
         return counted(lambda: of_source(self._source, self._connection, columns))
 
     def _found(
-        self, statement: Callable[[str], str], column: Column, lists: dict[str, pa.Table], who: Individuals
+        self, statement: Callable[[str], str], column: Column, lists: dict[str, pa.Table], individuals: Individuals
     ) -> pa.Table:
         """Run a statement about rows. Error messages of the engine are withheld."""
-        parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if is_limited(who) else {}
-        if who.groups is not None:
-            lists = {**lists, GROUPS: arrow_list(who.groups.values, who.groups.column)}
+        parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if is_limited(individuals) else {}
+        if individuals.groups is not None:
+            lists = {**lists, GROUPS: arrow_list(individuals.groups.values, individuals.groups.column)}
 
         def count(source: Source) -> pa.Table:
             connection = self._connection.cursor()
@@ -218,7 +222,7 @@ class DuckDBEngine:
                 bound = {**parameters, **source.parameters}
                 return connection.sql(statement(source.query), params=bound).to_arrow_table()
 
-        return counted(lambda: read(self._source, who.names(column), count))
+        return counted(lambda: read(self._source, individuals.names(column), count))
 
 
 def _split(found: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
@@ -229,5 +233,5 @@ def _split(found: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool
     return (item >> 1).view(np.uint64), (item & 1).astype(bool)
 
 
-def _number_of_groups(who: Individuals) -> int:
-    return 1 if who.groups is None else len(who.groups.values)
+def _number_of_groups(individuals: Individuals) -> int:
+    return 1 if individuals.groups is None else len(individuals.groups.values)

@@ -26,7 +26,7 @@ from dpselect.tables.spark import queries
 from dpselect.tables.spark.candidates import FrameValues, frame_values
 from dpselect.tables.spark.session import check_workers
 from dpselect.tables.spark.source import rows_of
-from dpselect.tables.spark.workers import SUMMARY_SCHEMA, Chooser
+from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser
 
 
 class SparkEngine:
@@ -47,12 +47,12 @@ class SparkEngine:
         return frame_values(values, column) if isinstance(values, DataFrame) else self.listed(values, column)
 
     def chosen(
-        self, column: Column, candidates: Values, who: Individuals, mechanism: PermuteAndFlip, k: int
+        self, column: Column, candidates: Values, individuals: Individuals, mechanism: PermuteAndFlip, k: int
     ) -> list[list[Any]]:
         """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
 
         def choose() -> list[list[Any]]:
-            scores = self.scores(column, candidates, who)
+            scores = self.scores(column, candidates, individuals)
             if k == 1:
                 return [[label] for label in _selected(scores, mechanism, {})]
             # Several jobs must use the same scores, and Spark should not count them again.
@@ -66,29 +66,29 @@ class SparkEngine:
         value = candidates.value if isinstance(candidates, FrameValues) else candidates.items.__getitem__
         return [[value(label) for label in chosen] for chosen in labels]
 
-    def scores(self, column: Column, candidates: Values, who: Individuals) -> DataFrame:
+    def scores(self, column: Column, candidates: Values, individuals: Individuals) -> DataFrame:
         """Return the number of individuals of every candidate (in every group): grp, label, individuals."""
         reading = queries.Reading.as_key(column, candidates.kind, "item")
-        found = queries.facts(self._rows, reading, column, who)
+        found = queries.facts(self._rows, reading, column, individuals)
         if isinstance(candidates, FrameValues):
-            return queries.scores(found, candidates.frame, who)
-        return queries.scores(found, queries.public_keys(self._rows, candidates, column).toDF("label", "key"), who)
+            return queries.scores(found, candidates.frame, individuals)
+        return queries.scores(
+            found, queries.public_keys(self._rows, candidates, column).toDF("label", "key"), individuals
+        )
 
-    def places(self, column: Column, grid: Grid, who: Individuals) -> Sequence[Places]:
+    def places(self, column: Column, grid: Grid, individuals: Individuals) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""
 
         def count() -> pa.Table:
-            found = queries.facts(self._rows, queries.Reading.as_place(column, grid), column, who)
-            return queries.standing(found, who).toArrow()
+            found = queries.facts(self._rows, queries.Reading.as_place(column, grid), column, individuals)
+            return queries.standing(found, individuals).toArrow()
 
         found = counted(count).sort_by([("grp", "ascending"), ("item", "ascending")])
         place, between = _split(found["item"])
-        individuals = found["individuals"].to_numpy()
-        groups = 1 if who.groups is None else len(who.groups.values)
+        numbers = found["individuals"].to_numpy()
+        groups = 1 if individuals.groups is None else len(individuals.groups.values)
         ends = [*np.searchsorted(found["grp"].to_numpy(), np.arange(groups)).tolist(), place.size]
-        return [
-            Places(place[start:stop], between[start:stop], individuals[start:stop]) for start, stop in pairwise(ends)
-        ]
+        return [Places(place[start:stop], between[start:stop], numbers[start:stop]) for start, stop in pairwise(ends)]
 
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
@@ -97,7 +97,7 @@ class SparkEngine:
 
 def _selected(scores: DataFrame, mechanism: PermuteAndFlip, taken: dict[int, list[Any]]) -> list[Any]:
     """Select a label in each group, in the order of the groups. It is one job, whose result is drawn and used once."""
-    summaries = scores.mapInArrow(Chooser(mechanism, taken), SUMMARY_SCHEMA).toArrow()
+    summaries = scores.mapInArrow(SparkChooser(mechanism, taken), SUMMARY_SCHEMA).toArrow()
     merged: dict[int, Summary] = {}
     for row in summaries.to_pylist():
         group = row.pop("grp")

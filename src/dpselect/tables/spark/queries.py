@@ -54,32 +54,32 @@ def called(column: Column, name: str) -> Column:
     return replace(column, name=name, type="VARCHAR" if column.kind is Kind.TEXT else column.type)
 
 
-def facts(rows: Rows, reading: Reading, question: Column, who: Individuals) -> DataFrame:
+def facts(rows: Rows, reading: Reading, question: Column, individuals: Individuals) -> DataFrame:
     """The facts: one row per individual and item, or (without people) one per item with its number of rows."""
     readings = {"item": reading}
-    if who.groups is not None:
-        column = who.groups.column
-        readings["member"] = Reading.as_key(column, who.groups.values.kind, "member")
-    given = _given(rows, question, who)
-    if who.person is None:  # fewer rows for the next steps
+    if individuals.groups is not None:
+        column = individuals.groups.column
+        readings["member"] = Reading.as_key(column, individuals.groups.values.kind, "member")
+    given = _given(rows, question, individuals)
+    if individuals.person is None:  # fewer rows for the next steps
         given = given.groupBy(*readings).agg(F.count(F.lit(1)).alias("individuals"))
     read = _read(given, readings).where(" AND ".join(f"{name} IS NOT NULL" for name in readings))
-    if who.groups is None:
+    if individuals.groups is None:
         return read.withColumn("grp", F.lit(0).cast("bigint"))
-    listed = F.broadcast(public_keys(rows, who.groups.values, who.groups.column))
+    listed = F.broadcast(public_keys(rows, individuals.groups.values, individuals.groups.column))
     return read.join(listed.toDF("grp", "member"), "member").drop("member")
 
 
-def _given(rows: Rows, question: Column, who: Individuals) -> DataFrame:
+def _given(rows: Rows, question: Column, individuals: Individuals) -> DataFrame:
     """The columns that matter, under our names. Rows without a person are left out."""
     columns = {"item": question}
-    if who.groups is not None:
-        columns["member"] = who.groups.column
-    if who.person is not None:
-        columns["person"] = who.person
+    if individuals.groups is not None:
+        columns["member"] = individuals.groups.column
+    if individuals.person is not None:
+        columns["person"] = individuals.person
     named = [column.name for column in columns.values()]
-    given = rows.select(named, people=who.person is not None).toDF(*columns)
-    return given if who.person is None else given.where("person IS NOT NULL")
+    given = rows.select(named, people=individuals.person is not None).toDF(*columns)
+    return given if individuals.person is None else given.where("person IS NOT NULL")
 
 
 def _read(given: DataFrame, readings: dict[str, Reading]) -> DataFrame:
@@ -111,20 +111,20 @@ def public_keys(rows: Rows, values: Values, column: Column) -> DataFrame:
     return rows.spark.createDataFrame(keys_of(values, column, connect()), "place bigint, key string")
 
 
-def scores(found: DataFrame, candidates: DataFrame, who: Individuals) -> DataFrame:
+def scores(found: DataFrame, candidates: DataFrame, individuals: Individuals) -> DataFrame:
     """The number of individuals of every candidate, zero included (in every group): grp, label, individuals.
 
     `candidates` has a label and a key, which is missing if no value can equal the candidate.
     """
-    if who.groups is None:
-        number = F.sum("individuals") if who.person is None else F.count_distinct("person")
+    if individuals.groups is None:
+        number = F.sum("individuals") if individuals.person is None else F.count_distinct("person")
         counted = found.groupBy("item").agg(number.alias("individuals"))
         every = candidates.withColumn("grp", F.lit(0).cast("bigint"))
         joined = every.join(counted, every["key"] == counted["item"], "left")
     else:
         named = found.join(candidates, found["item"] == candidates["key"]).drop("item", "key")
-        counted = _counted_in_groups(named, who.groups, people=who.person is not None)
-        grid = found.sparkSession.range(len(who.groups.values)).toDF("grp")
+        counted = _counted_in_groups(named, individuals.groups, people=individuals.person is not None)
+        grid = found.sparkSession.range(len(individuals.groups.values)).toDF("grp")
         joined = candidates.crossJoin(F.broadcast(grid)).join(counted, ["grp", "label"], "left")
     return joined.select("grp", "label", F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"))
 
@@ -136,11 +136,11 @@ def _counted_in_groups(named: DataFrame, groups: Groups, *, people: bool) -> Dat
     return kept.groupBy("grp", "label").agg(F.count(F.lit(1)).alias("individuals"))
 
 
-def standing(found: DataFrame, who: Individuals) -> DataFrame:
+def standing(found: DataFrame, individuals: Individuals) -> DataFrame:
     """The number of individuals at every position: grp, item, individuals. A person counts at their lower median."""
-    if who.person is None:
+    if individuals.person is None:
         return found.groupBy("grp", "item").agg(F.sum("individuals").alias("individuals"))
-    kept = found if who.groups is None else kept_facts(found, who.groups)
+    kept = found if individuals.groups is None else kept_facts(found, individuals.groups)
     own = Window.partitionBy("grp", "person")
     ranked = kept.select(
         "grp", "item", F.row_number().over(own.orderBy("item")).alias("rank"), F.count(F.lit(1)).over(own).alias("size")

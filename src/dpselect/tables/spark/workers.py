@@ -68,7 +68,7 @@ def _gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table
 
 
 @dataclass(frozen=True)
-class Chooser:
+class SparkChooser:
     """Reads the candidates of a partition, and returns one row per group: its summary."""
 
     mechanism: PermuteAndFlip
