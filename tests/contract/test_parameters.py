@@ -1,0 +1,251 @@
+"""The public parameters, guarantees and texts of every mechanism, and that no score is shown."""
+
+import math
+import os
+import pickle
+import random
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip, ReportNoisyMax, errors
+from dpselect.mechanisms import permute_and_flip
+from tests.carried import carried
+from tests.gumbel import GumbelNoisyMax
+
+KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax, GumbelNoisyMax]
+BAD_PARAMETERS = [
+    ({"epsilon": 0}, errors.InvalidValue, "epsilon must be > 0"),
+    ({"epsilon": -1}, errors.InvalidValue, "epsilon must be > 0"),
+    ({"epsilon": math.nan}, errors.InvalidValue, "epsilon must be finite"),
+    ({"epsilon": math.inf}, errors.InvalidValue, "epsilon must be finite"),
+    ({"epsilon": "x"}, errors.InvalidValue, "epsilon must be a number"),
+    ({"epsilon": "1/0"}, errors.InvalidValue, "epsilon must be a number"),
+    ({"epsilon": "nan"}, errors.InvalidValue, "epsilon must be finite"),
+    ({"epsilon": "1e999999999"}, errors.InvalidValue, "epsilon must be finite"),
+    ({"epsilon": 10**5000}, errors.InvalidValue, "epsilon must have at most 4000 digits"),
+    ({"epsilon": -(10**5000)}, errors.InvalidValue, "epsilon must be > 0"),
+    ({"epsilon": "0." + "1" * 5000}, errors.InvalidValue, "epsilon must have at most 4000 digits"),
+    ({"epsilon": None}, errors.InvalidType, "epsilon must be a number"),
+    ({"epsilon": True}, errors.InvalidType, "epsilon must be a number"),
+    ({"epsilon": 1j}, errors.InvalidType, "epsilon must be a number"),
+    ({"epsilon": [1]}, errors.InvalidType, "epsilon must be a number"),
+    ({"epsilon": 1, "sensitivity": 0}, errors.InvalidValue, "sensitivity must be > 0"),
+    ({"epsilon": 1, "sensitivity": -0.5}, errors.InvalidValue, "sensitivity must be > 0"),
+    ({"epsilon": 1, "sensitivity": math.inf}, errors.InvalidValue, "sensitivity must be finite"),
+    ({"epsilon": 1, "monotonic": 1}, errors.InvalidType, "monotonic must be True or False"),
+    ({"epsilon": 1, "score_range": 0}, errors.InvalidValue, "score_range must be > 0"),
+    ({"epsilon": 1, "score_range": "wide"}, errors.InvalidValue, "score_range must be a number"),
+    ({"epsilon": 1, "score_range": True}, errors.InvalidType, "score_range must be a number"),
+    ({"epsilon": 1, "score_range": math.inf}, errors.InvalidValue, "score_range must be finite"),
+    ({"epsilon": 1, "score_range": 10**5000}, errors.InvalidValue, "score_range must have at most 4000 digits"),
+    ({"epsilon": 1, "score_range": 2, "sensitivity": 1}, errors.InvalidValue, "give either score_range, or"),
+    ({"epsilon": 1, "score_range": 1, "monotonic": True}, errors.InvalidValue, "give either score_range, or"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("parameters", "error", "words"), BAD_PARAMETERS)
+def test_bad_parameters_are_refused(kind, parameters, error, words):
+    with pytest.raises(error, match=words):
+        kind(**parameters)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_calls_are_refused(kind):
+    with pytest.raises(errors.InvalidType, match="draws must be an integer"):
+        kind(1).simulate([1], 1.5)
+    with pytest.raises(errors.InvalidValue, match="draws must be >= 0"):
+        kind(1).simulate([1], -1)
+    with pytest.raises(errors.InvalidType, match="seed must be an integer"):
+        kind(1).simulate([1], 1, seed="x")
+    with pytest.raises(errors.InvalidValue, match="finite"):
+        kind(1).simulate([math.nan], 1)
+
+
+def test_early_exit_is_an_option_of_permute_and_flip(monkeypatch):
+    assert PermuteAndFlip(1).select([0, 0, 10**4], early_exit=True) == 2
+    monkeypatch.setattr(permute_and_flip, "choose_early", lambda *_: "early")
+    assert PermuteAndFlip(1).select([0, 0, 10**4], early_exit=True) == "early"
+    assert PermuteAndFlip(1).select([0, 0, 10**4]) == 2
+    with pytest.raises(errors.InvalidType, match="early_exit must be True or False"):
+        PermuteAndFlip(1).select([0], early_exit="yes")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "number", [0.1, "0.1", "1/3", 3, Fraction(2, 7), Decimal("0.05"), np.float32(0.25), 5e-324, 1e300]
+)
+def test_parameters_are_kept_exactly(kind, number):
+    mechanism = kind(number, sensitivity=number)
+    wanted = Fraction(number) if isinstance(number, str) else Fraction(*number.as_integer_ratio())
+    assert mechanism.epsilon == mechanism.sensitivity == wanted
+    assert eval(repr(mechanism)) == mechanism  # noqa: S307 - the text is our own
+    assert hash(eval(repr(mechanism))) == hash(mechanism)  # noqa: S307
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("number", [0.1, "0.1", "1/3", 3, Fraction(2, 7), Decimal("0.05"), 5e-324, 1e300])
+def test_score_ranges_are_kept_exactly(kind, number):
+    mechanism = kind("0.1", score_range=number)
+    wanted = Fraction(number) if isinstance(number, str) else Fraction(*number.as_integer_ratio())
+    assert (mechanism.score_range, mechanism.sensitivity, mechanism.monotonic) == (wanted, wanted / 2, False)
+    assert mechanism.rate == Fraction(1, 10) / wanted
+    assert "score_range=" in repr(mechanism)
+    assert "sensitivity" not in repr(mechanism)
+    for copy in (eval(repr(mechanism)), pickle.loads(pickle.dumps(mechanism))):  # noqa: S301, S307 - our own
+        assert copy == mechanism
+        assert hash(copy) == hash(mechanism)
+        assert repr(copy) == repr(mechanism)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_are_equal_if_they_state_the_same(kind):
+    """Three ways to state one mechanism: they draw alike, guarantee alike, and say different things of the data."""
+    ways = [kind(1, sensitivity=3), kind(1, sensitivity=6, monotonic=True), kind(1, score_range=6)]
+    assert len(set(ways)) == 3
+    assert len({(way.rate, way.score_range, way.guarantee) for way in ways}) == 1
+    assert len({tuple(way.pmf([3, 1, 0, -4])) for way in ways}) == 1
+    assert kind(1) == kind(1, 1) == kind(1, sensitivity="1", monotonic=False, score_range=None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_are_frozen_values(kind):
+    mechanism = kind(1, sensitivity=2, monotonic=True)
+    with pytest.raises(AttributeError):
+        mechanism.epsilon = 5
+    assert mechanism == kind("1", Fraction(2), True)
+    assert mechanism != kind(1, sensitivity=2)
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # noqa: S301 - our own bytes
+    assert isinstance(mechanism, Mechanism)
+
+
+def test_mechanisms_of_different_kinds_are_different():
+    assert PermuteAndFlip(1) != ExponentialMechanism(1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_extreme_parameters_keep_privacy_and_sense(kind):
+    """Rates beyond the floats are rates all the same: two candidates a tiny or huge step apart share or do not."""
+    steep = kind(1, sensitivity=1e-310)
+    assert steep.select([0, 0, 1e-300]) == 2
+    assert set(steep.select_rows([[0.0, 5e-324]] * 300).tolist()) == {0, 1}
+    flat = kind(1e-300, sensitivity=1e308)
+    assert set(flat.select_rows([[-1.7e308, 1.7e308]] * 300).tolist()) == {0, 1}
+    loud = kind(1e300, sensitivity=1e300)
+    assert set(loud.select_rows([[0, 1]] * 300).tolist()) == {0, 1}
+    assert kind(1e300).select([0, 1, 0]) == 1
+    assert set(kind(1, sensitivity=1e308).select_rows([[-1.7e308, 1.7e308]] * 300).tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_guarantees_are_data_in_one_line(kind):
+    guarantee = kind("0.1").guarantee
+    assert isinstance(guarantee, Guarantee)
+    assert guarantee.epsilon == Fraction(1, 10)
+    assert "\n" not in str(guarantee)
+    assert str(guarantee).startswith("0.1-DP (pure), ")
+
+
+@given(epsilon=st.fractions(min_value="1/10000000000000", max_value=10**9))
+def test_printed_guarantees_are_never_understated(epsilon):
+    for kind in KINDS:
+        guarantee = kind(epsilon).guarantee
+        shown = str(guarantee).replace("-DP (pure)", "").replace("-zCDP", "").split(", ")
+        assert Fraction(shown[0]) >= epsilon
+        assert Fraction(shown[1]) >= Fraction(guarantee.zcdp)
+        assert float(Fraction(shown[0])) <= float(epsilon) * 1.00002
+
+
+def test_guarantees_beyond_the_floats_print():
+    for kind in KINDS:
+        assert "nan" not in str(kind("1e400").guarantee)
+        assert "nan" not in str(kind("1e-400").guarantee)
+
+
+@pytest.mark.parametrize("epsilon", [1e-200, 1e-100, 1e-8, 1e-4, 0.003, 0.01, 1.0, 10.0, 1e100, 1e200, 1e300])
+def test_zcdp_is_never_understated(epsilon):
+    """Compared with the formulas in flint's balls; tight to nine digits except where floats end."""
+    ctx.prec = 4000
+    exact = arb(epsilon)
+    wanted = {
+        PermuteAndFlip: exact + (-exact).exp() - 1,
+        ExponentialMechanism: min(exact**2 / 8, exact),
+        ReportNoisyMax: min(exact**2 / 2, exact),
+    }
+    for kind, rho in wanted.items():
+        ours = kind(epsilon).guarantee.zcdp
+        assert ours > 0
+        assert ours == math.inf or arb(ours) >= rho
+        if 1e-150 < epsilon < 1e150:
+            assert arb(ours) <= rho * (1 + arb(1e-9))
+
+
+SECRETS = [731_001.25, 731_002.5, 731_003.75]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_score_is_ever_shown(kind):
+    """Neither a repr nor any error, whatever comes with the secret."""
+    mechanism = kind(1)
+    mechanism.select(SECRETS)
+    shown = [repr(mechanism), str(mechanism), repr(mechanism.guarantee), repr(vars(mechanism))]
+    for poison in (math.nan, None, "text", [1], 1j, Decimal("nan"), {}, math.inf, object()):
+        for scores in (
+            [*SECRETS, poison],
+            np.array([*SECRETS, poison], dtype=object),
+            {"a": SECRETS},
+            [SECRETS, [poison]],
+        ):
+            for call in (mechanism.select, mechanism.select_rows, lambda s: mechanism.simulate(s, 1)):
+                with pytest.raises((ValueError, TypeError)) as caught:
+                    call(scores)
+                assert isinstance(caught.value, errors.DPSelectError)
+                shown.append(carried(caught.value))
+    assert not [text for text in shown if "7310" in text or "731_0" in text]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_simulations_repeat_with_a_seed_and_selections_have_none(kind):
+    scores = np.zeros(1000)
+    assert np.array_equal(kind(1).simulate(scores, 50, seed=3), kind(1).simulate(scores, 50, seed=3))
+    assert not np.array_equal(kind(1).simulate(scores, 50), kind(1).simulate(scores, 50))
+    with pytest.raises(TypeError):
+        kind(1).select(scores, seed=3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seeded_world_does_not_repeat_selections(kind):
+    """Global seeds, of Python and NumPy, do not reach a release."""
+
+    def three():
+        random.seed(7)
+        np.random.seed(7)  # noqa: NPY002 - the global seed is the point
+        return [kind(1).select(np.zeros(10**5)) for _ in range(3)]
+
+    assert three() != three()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_forked_child_draws_for_itself(kind):
+    """Parent and child go on independently from the same state: equal draws would have probability 1e-15."""
+    scores = np.zeros(10**5)
+    mechanism = kind(1)
+    mechanism.select(scores)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write, repr([mechanism.select(scores) for _ in range(3)]).encode())
+        os._exit(0)
+    ours = [mechanism.select(scores) for _ in range(3)]
+    os.waitpid(child, 0)
+    theirs = eval(os.read(read, 1000))  # noqa: S307 - our own child's text
+    os.close(read)
+    os.close(write)
+    assert len(theirs) == 3
+    assert ours != theirs
