@@ -171,12 +171,14 @@ PARTS = st.sampled_from([*NAMES, "*", "**", "?", "a*", "[ab]*", "[!a]*", ".*", "
 def test_patterns_match_what_glob_matches(paths, pattern):
     """Without links, that is; and the file that is named like a pattern is meant itself."""
     with tempfile.TemporaryDirectory() as name:
+        inner = Path(name, *"1234")  # as deep as a pattern is long, so that ".." stays in the temporary folder
+        inner.mkdir(parents=True)
         for parts in paths:
-            path = Path(name, *parts)
+            path = Path(inner, *parts)
             if not any(above.is_file() for above in path.parents) and not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("d\n")
-        source = os.path.join(name, *pattern)
+        source = os.path.join(inner, *pattern)
         expected = {path for path in glob.glob(source, recursive=True) if os.path.isfile(path)}
         if os.path.exists(source) or not glob.has_magic(source):
             return
