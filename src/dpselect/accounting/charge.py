@@ -276,12 +276,23 @@ class Charge:
     @property
     def unit(self) -> PrivacyUnit | None:
         """Return what the question protects, if it says so. Every question about a table does."""
-        if not isinstance(self.what, Mapping) or not {"person", "neighbours"} <= self.what.keys():
-            return None
-        try:
-            return PrivacyUnit(self.what["person"], self.what["neighbours"])
-        except DPSelectError:  # a user's own description
-            return None
+        return unit_of(self.what)
+
+    def asking(self, text: str) -> "Charge":
+        """Return the same cost for another question.
+
+        Args:
+            text: the canonical text of the question. It is not checked.
+
+        Returns:
+            The charge.
+
+        >>> Charge("ages", "0.1").asking('{"question":"mode"}').what
+        {'question': 'mode'}
+        """
+        charge = object.__new__(Charge)
+        vars(charge).update(vars(self), _text=text, what=json.loads(text))
+        return charge
 
     def rounded_up(self, finer: int = 1) -> "Charge":
         """Return the charge with a cost whose sums stay short: multiples of 1/(GRID * finer), else of 1/ROUND.
@@ -315,6 +326,16 @@ class Charge:
         """
         rho = _on_grid(self.rho, finer)
         return Charge.recorded(self.what, self.each, self.mechanism, self.count, rho, self.delta)
+
+
+def unit_of(what: What) -> PrivacyUnit | None:
+    """The privacy unit that a question states, or None."""
+    if not isinstance(what, Mapping) or not {"person", "neighbours"} <= what.keys():
+        return None
+    try:
+        return PrivacyUnit(what["person"], what["neighbours"])
+    except DPSelectError:  # a user's own description
+        return None
 
 
 def _on_grid(number: Fraction, finer: int) -> Fraction:
