@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -330,12 +331,15 @@ class Charge:
 
 def unit_of(what: What) -> PrivacyUnit | None:
     """The privacy unit that a question states, or None."""
-    if not isinstance(what, Mapping) or not {"person", "neighbours"} <= what.keys():
+    if not isinstance(what, Mapping) or "person" not in what or "neighbours" not in what:
         return None
     try:
-        return PrivacyUnit(what["person"], what["neighbours"])
-    except DPSelectError:  # a user's own description
+        return _known_unit(what["person"], what["neighbours"])
+    except (DPSelectError, TypeError):  # a user's own description
         return None
+
+
+_known_unit = lru_cache(maxsize=64)(PrivacyUnit)  # a ledger states the same one again and again
 
 
 def _on_grid(number: Fraction, finer: int) -> Fraction:
@@ -366,9 +370,12 @@ def canonical_text(what: What) -> str:
     return text
 
 
+_COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
 def compact_json(value: Any) -> str:
     """JSON with sorted keys, no spaces, ASCII: equal values have equal texts."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _COMPACT.encode(value)
 
 
 def _plain(value: Any) -> Any:
