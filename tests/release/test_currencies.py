@@ -60,7 +60,7 @@ def test_a_question_in_rho_costs_exactly_that_rho(name, path):
         assert answer.charged.rho == Fraction(1, 20)
         assert answer.guarantee.zcdp <= 0.05 * (1 + 1e-12)
         assert answer.guarantee.zcdp >= 0.05 * (1 - 1e-6)  # nearly all of the price is used
-    with pytest.raises(BudgetExceeded, match="exceeds what is left of the budget, 0 of 0.5"):
+    with pytest.raises(BudgetExceeded, match=r"exceeds what is left of the budget, 0 of 0\.5"):
         ask(rho="1e-9")
     assert Ledger(path).remaining.rho == 0
 
