@@ -268,6 +268,11 @@ class Charge:
         return self._least_rho if stated is None else stated
 
     @property
+    def states_rho(self) -> bool:
+        """Return whether the rho was stated, and does not follow from epsilon."""
+        return vars(self)["_stated_rho"] is not None
+
+    @property
     def _least_rho(self) -> Fraction:
         """The rho that follows from the name of the mechanism."""
         if self.mechanism == ZCDP:
