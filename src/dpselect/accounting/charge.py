@@ -300,11 +300,12 @@ class Charge:
         vars(charge).update(vars(self), _text=text, what=json.loads(text))
         return charge
 
-    def rounded_up(self, finer: int = 1) -> "Charge":
+    def rounded_up(self, finer: int = 1, finer_delta: int = 1) -> "Charge":
         """Return the charge with a cost whose sums stay short: multiples of 1/(GRID * finer), else of 1/ROUND.
 
         Args:
-            finer: a factor by which the grid of exact costs is refined.
+            finer: a factor by which the grid of exact epsilons and rhos is refined.
+            finer_delta: the same for delta.
 
         Returns:
             The same charge if its costs are on the grid, otherwise one with slightly larger ones.
@@ -315,11 +316,26 @@ class Charge:
         True
         """
         each = _on_grid(self.each * self.count, finer) / self.count
-        stated, delta = vars(self)["_stated_rho"], _on_grid(self.delta, finer)
+        stated = vars(self)["_stated_rho"]
         rho = None if stated is None else _on_grid(stated, finer)
-        if (each, rho, delta) == (self.each, stated, self.delta):
+        rounded = self.with_delta_rounded_up(finer_delta)
+        if (each, rho) == (self.each, stated):
+            return rounded
+        return Charge.recorded(self.what, each, self.mechanism, self.count, rho, rounded.delta)
+
+    def with_delta_rounded_up(self, finer: int) -> "Charge":
+        """Return the charge with only its delta on the grid.
+
+        Args:
+            finer: a factor by which the grid of exact deltas is refined.
+
+        Returns:
+            The same charge if its delta is on the grid, otherwise one with a slightly larger delta.
+        """
+        delta = _on_grid(self.delta, finer)
+        if delta == self.delta:
             return self
-        return Charge.recorded(self.what, each, self.mechanism, self.count, rho, delta)
+        return Charge.recorded(self.what, self.each, self.mechanism, self.count, vars(self)["_stated_rho"], delta)
 
     def with_rho(self, finer: int = 1) -> "Charge":
         """Return the charge with its rho stated, on the grid, as ledgers of zCDP record it.
@@ -347,9 +363,18 @@ def unit_of(what: What) -> PrivacyUnit | None:
 _known_unit = lru_cache(maxsize=64)(PrivacyUnit)  # a ledger states the same one again and again
 
 
+def is_on_grid(number: Fraction, finer: int = 1) -> bool:
+    """Whether a cost is charged exactly.
+
+    >>> is_on_grid(Fraction(1, 400)), is_on_grid(Fraction(1, 401)), is_on_grid(Fraction(1, 401), finer=401)
+    (True, False, True)
+    """
+    return GRID * finer % number.denominator == 0
+
+
 def _on_grid(number: Fraction, finer: int) -> Fraction:
     """The number if it is on the grid, otherwise the next multiple of 1/ROUND."""
-    if GRID * finer % number.denominator == 0:
+    if is_on_grid(number, finer):
         return number
     return Fraction(math.ceil(number * ROUND), ROUND)
 

@@ -13,21 +13,16 @@ later and better formula changes what was spent. A ledger of pure epsilon withou
 import hashlib
 import json
 import secrets
-import sqlite3
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar
 
-from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
-from dpselect.accounting.budget import Amount, Budget, PureBudget, budget_from_stored
+from dpselect._numbers import exact_text
+from dpselect.accounting.budget import Budget
 from dpselect.accounting.budget import stored_text as stored_budget
 from dpselect.accounting.charge import Charge, PrivacyUnit, What, compact_json
-from dpselect.errors import DPSelectError, InvalidValue, LedgerError, RequestConflict, RequestUnanswered
-from dpselect.ledger.store import APPLICATION, SCHEMAS, corrupt, pragma
+from dpselect.errors import RequestConflict, RequestUnanswered
 
 PURE_FORMAT = 2
 FORMAT = 3
@@ -197,9 +192,14 @@ def stored_answer(text: str) -> str:
     return str(_stored(text)["answer"])
 
 
-def check_repeated(earlier: Entry, charges: Collection[Charge]) -> None:
-    """Refuse a retry that differs from the earlier request, or that has no stored answer."""
-    if earlier.charge not in charges:
+def check_repeated(earlier: Entry, charge: Charge, rounded: Charge) -> None:
+    """Refuse a retry that differs from the earlier request, or that has no stored answer.
+
+    A rho that follows from epsilon is not compared: a later version may know a smaller one.
+    """
+    states_rho = charge.states_rho and earlier.charge.states_rho
+    has_other_rho = states_rho and earlier.rho not in (charge.rho, rounded.rho)
+    if earlier.charge not in (charge, rounded) or has_other_rho:
         raise RequestConflict("request_id was used before with a different question or parameters: give a new one")
     if earlier.answer is None:
         raise RequestUnanswered(

@@ -304,7 +304,7 @@ class Ledger:
             if identifier is not None:
                 earlier = reading.entry_of(connection, "request_id", identifier, self._header, self._path)
                 if earlier is not None:
-                    check_repeated(earlier, (charge, self.budget.recorded(charge)))
+                    check_repeated(earlier, charge, self.budget.recorded(charge))
                     if content is not None:
                         check_content(earlier.id, reading.stored_text_of(connection, earlier), content)
                     return earlier
@@ -466,7 +466,7 @@ class Ledger:
         """The charge to record, if it fits into the budget. A charge of all that is left need not be rounded."""
         budget, cost = self.budget, self.budget.amount(charge)
         takes_all = spent.value + cost.value == budget.limit.value
-        recorded = charge if takes_all else budget.recorded(charge)
+        recorded = budget.recorded_last(charge) if takes_all else budget.recorded(charge)
         if budget.admits(spent.plus(budget.amount(recorded))):
             return recorded
         raise BudgetExceeded(

@@ -192,7 +192,7 @@ class Reader:
     def entries(self) -> list[Entry]:
         """Read and return all entries."""
         return [
-            Entry(id, time, cost.charge.asking(what), request_id, head, answer if answer is None else stored_answer(answer))
+            Entry(id, time, cost.charge.asking(what), request_id, head, _answer(answer))
             for id, time, (what, cost), request_id, head, answer in self._rows()
         ]
 
@@ -301,7 +301,11 @@ def _entry(row: _Row) -> Entry:
         raise Unreadable("has a stored answer that was changed")
     request = None if request_id is None else _text(request_id)
     charge = _cost_of(mechanism, each, count, rho, delta).asking(what)
-    return Entry(id, _text(time), charge, request, _text(head), None if answer is None else stored_answer(answer))
+    return Entry(id, _text(time), charge, request, _text(head), _answer(answer))
+
+
+def _answer(stored: str | None) -> str | None:
+    return None if stored is None else stored_answer(stored)
 
 
 def _cost_of(mechanism: Any, each: Any, count: Any, rho: Any, delta: Any) -> Charge:
