@@ -199,6 +199,7 @@ LONGER = {
     "huge": ([0, -2302, -2304], [1, HUGE, 2 * HUGE], 1),
     "many cold ones": ([0, -2000], [1, 2**64], 1),
 }
+FAST = ["hot", "with empty runs", "cold but long", "beyond 64 bits", "huge", "steep"]
 DRAWS = 2_500
 WRONGER = {**WRONG, "beyond 64 bits": "1.1", "huge": "1.001", "fractions": "5", "many cold ones": None}
 
@@ -215,7 +216,9 @@ def shares(scores, lengths, rate):
         return np.array([float(weight / total) for weight in weights])
 
 
-@pytest.mark.parametrize("case", LONGER)
+@pytest.mark.parametrize(
+    "case", [case if case in FAST else pytest.param(case, marks=pytest.mark.slow) for case in LONGER]
+)
 def test_draws_fit_and_those_of_another_rate_do_not(case):
     scores, lengths, epsilon = LONGER[case]
     mechanism = ExponentialMechanism(epsilon)

@@ -38,7 +38,6 @@ QUESTIONS = {
         lambda table: table.quantile("x", Fraction(9, 10), lower=0, upper=2, epsilon=EPSILON),
     ),
 }
-KINDS = [PermuteAndFlip, ExponentialMechanism]
 
 
 @pytest.fixture
@@ -96,7 +95,7 @@ def losses_of_answers(question, mechanism, neighbours, most):
 
 @pytest.mark.parametrize("most", [None, 1, 2], ids=["together", "one group", "two groups"])
 @pytest.mark.parametrize("neighbours", list(Neighbours))
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [pytest.param(PermuteAndFlip, marks=pytest.mark.slow), ExponentialMechanism])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_no_answer_costs_more_than_is_counted(question, kind, neighbours, most, share_of):
     table = opened({"x": [0]}, neighbours=neighbours) if most is None else grouped(neighbours, most)

@@ -51,11 +51,22 @@ def engine(request):
     return request.param
 
 
-@pytest.fixture(params=MECHANISMS, ids=lambda kind: kind.name)
+@pytest.fixture
 def mechanism(request):
     """All questions of the test are answered by this mechanism."""
     with answering(request.param):
         yield request.param
+
+
+def with_every_mechanism(*, slow):
+    """Run a test on every engine with every mechanism: in the slow suite on Spark with some of them."""
+    engines = {"duckdb": [], "spark": spark.MARKS}
+    cases = [
+        pytest.param(engine, kind, marks=[*marks, *([pytest.mark.slow] if marks and kind in slow else [])])
+        for engine, marks in engines.items()
+        for kind in MECHANISMS
+    ]
+    return pytest.mark.parametrize(("engine", "mechanism"), cases, indirect=True)
 
 
 def for_random(engine, check, **strategies):
@@ -129,6 +140,7 @@ def test_tiny_numbers_in_writing_stand_at_zero(engine):
     assert places(table, "x", -5, 5) == [(0, False, 1), (5, False, 2), (10, False, 1)]
 
 
+@with_every_mechanism(slow=[ExponentialMechanism])
 @pytest.mark.usefixtures("mechanism")
 def test_clear_questions_have_clear_answers(engine):
     rows = {"who": list(range(300)), "x": [7] * 200 + [9] * 100, "g": (["p"] * 50 + ["q"] * 50) * 3}
@@ -153,6 +165,7 @@ def pairs_of_top_two(scores, mechanism):
     return found
 
 
+@with_every_mechanism(slow=[PermuteAndFlip])
 def test_drawn_pairs_fit_the_exact_probabilities(engine, mechanism):
     """Also the candidates that nobody has, and those with equal counts, are as likely as they should be."""
     table = repeated({"x": ["a", "b", "a", "z", "c"]}, 3_000, engine=engine)
@@ -166,6 +179,7 @@ def test_drawn_pairs_fit_the_exact_probabilities(engine, mechanism):
     assert_rejected(list(found.values()), list(wrong.values()), truth=list(right.values()))
 
 
+@with_every_mechanism(slow=MECHANISMS)
 def test_drawn_medians_fit_the_exact_probabilities(engine, mechanism):
     table = repeated({"x": [1, 1, 4]}, 3_000, engine=engine)
     answers = list(table.median("x", lower=0, upper=5, epsilon=3).value.values())
