@@ -200,8 +200,11 @@ def as_long_lengths(lengths: Any, count: int) -> Array:
     """Lengths of any size: an array of uint64, or of Python's integers if one of them is longer. Secret."""
     is_object = isinstance(lengths, np.ndarray) and lengths.dtype == object
     listed = list(lengths) if is_object or isinstance(lengths, (list, tuple)) else []
-    if all(isinstance(length, int) for length in listed) and max(listed, default=0) >= 2**64:
-        return _checked_lengths(np.array(listed, object), count)
+    # No class of others, whose operations could raise an error that quotes a length.
+    if all(type(length) in (int, bool) or isinstance(length, np.integer) for length in listed):
+        whole = [int(length) for length in listed]
+        if max(whole, default=0) >= 2**64:
+            return _checked_lengths(np.array(whole, object), count)
     return _lengths(lengths, count, "").astype(np.uint64, copy=False)
 
 

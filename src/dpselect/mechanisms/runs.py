@@ -111,7 +111,7 @@ def choose_by_tickets(gaps: Gaps, lengths: Array, draws: Draws) -> int:
 def _levels(gaps: Gaps, last: int) -> Positions:
     """A whole number j <= exponent / ln 2 for each run, at most `last`: the largest one, or hardly ever one less."""
     exponents = gaps.approximate(gaps.at(slice(None)))
-    with np.errstate(over="ignore"):  # at the end of the floats: a warning would reveal it
+    with np.errstate(over="ignore", under="ignore"):  # at the ends of the floats: a warning would reveal it
         levels: Positions = np.minimum(np.floor(exponents * _BITS_PER_UNIT), last).astype(np.int64)
     return levels
 
