@@ -54,7 +54,9 @@ session.stop()
 
 def test_questions_are_answered_through_connect():
     spark.session()  # or skip
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONWARNINGS": "ignore"}
+    root = Path(__file__).parents[3]
+    path = os.pathsep.join([str(root), str(root / "src")])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     program = PROGRAM.format(options=spark.OPTIONS)
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=False
