@@ -12,7 +12,7 @@ import pytest
 import dpselect
 from dpselect._spreadsheet import csv_text
 from dpselect.demo_data import make_visits
-from dpselect.research.plotting import Table
+from dpselect.research.plotting import NumberTable
 
 SIGNS = ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
 BEFORE = ["", " ", "\u00a0", "\u3000", "'", '"', "''", "\"'", "\u201c", " '", "\ufeff", "\u200b", "\0", "\u2066"]
@@ -39,7 +39,7 @@ def cells(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_a_text_that_could_be_a_formula_has_an_apostrophe(formula: str) -> None:
-    for text in (csv_text([formula, "b"], [["x", formula]]), Table((formula, "b"), (("x", formula),)).to_csv()):
+    for text in (csv_text([formula, "b"], [["x", formula]]), NumberTable((formula, "b"), (("x", formula),)).to_csv()):
         [[header, _], [_, cell]] = cells(text)
         assert header == cell == f"'{formula}"
 

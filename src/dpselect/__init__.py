@@ -14,6 +14,7 @@ from dpselect.mechanisms.privacy import Guarantee
 
 if TYPE_CHECKING:
     from dpselect import accounting, analysis, audit, ledger, optimality, tables, tuning
+    from dpselect.accounting.budget import Budget, approximate, pure, zcdp
     from dpselect.accounting.charge import PrivacyUnit
     from dpselect.analysis.unequal import generalized_scores
     from dpselect.ledger import Ledger
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Budget",
     "BudgetExceeded",
     "Column",
     "ExponentialMechanism",
@@ -38,15 +40,18 @@ __all__ = [
     "Summary",
     "accounting",
     "analysis",
+    "approximate",
     "audit",
     "errors",
     "generalized_scores",
     "ledger",
     "open_table",
     "optimality",
+    "pure",
     "tables",
     "tune",
     "tuning",
+    "zcdp",
 ]
 
 _old_homes.install()
@@ -55,14 +60,18 @@ _old_homes.install()
 _ROOMS = ("accounting", "analysis", "audit", "ledger", "optimality", "tables", "tuning")
 _LAZY = {
     "Answer": "release",
+    "Budget": "accounting.budget",
     "Column": "tables",
     "Ledger": "ledger",
     "PrivacyUnit": "accounting.charge",
     "Release": "release",
     "Summary": "streaming.summary",
+    "approximate": "accounting.budget",
     "generalized_scores": "analysis.unequal",
     "open_table": "tables",
+    "pure": "accounting.budget",
     "tune": "tuning",
+    "zcdp": "accounting.budget",
 }
 
 

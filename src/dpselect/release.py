@@ -26,6 +26,7 @@ import numpy as np
 
 from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text
 from dpselect._types import Floats, Vector
+from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import Charge, What
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import Guarantee
@@ -114,6 +115,7 @@ class Answer:
         epsilon: the pure epsilon of the whole answer, exactly.
         ledger_id: the entry that paid for it; None without a ledger.
         receipt: proof of that entry; store it in a different place. None without a ledger.
+        charged: what the ledger charged, in the currency of its budget; None without a ledger.
         repeated: whether this is the stored answer of an earlier request, for which nothing was charged again.
 
     >>> import dpselect
@@ -131,6 +133,7 @@ ledger_id=None)
     epsilon: Fraction
     ledger_id: int | None = None
     receipt: Receipt | None = None
+    charged: Budget | None = None
     repeated: bool = field(default=False, compare=False)
 
     def __repr__(self) -> str:
@@ -157,20 +160,22 @@ ledger_id=None)
             "epsilon": exact_text(self.epsilon),
             "ledger_id": self.ledger_id,
             "receipt": None if self.receipt is None else self.receipt.to_dict(),
+            "charged": None if self.charged is None else self.charged.to_dict(),
             "repeated": self.repeated,
         }
 
     @property
     def entry(self) -> str:
-        """Return which entry of a ledger paid for the answer, in words; nothing without a ledger.
+        """Return which entry of a ledger paid for the answer, and how much, in words; nothing without a ledger.
 
         >>> import dpselect
         >>> dpselect.PermuteAndFlip("0.1").release([0, 1]).entry
         ''
         """
-        if self.ledger_id is None:
+        if self.ledger_id is None or self.charged is None:
             return ""
-        return f"ledger entry {self.ledger_id}{' (repeated, nothing charged)' if self.repeated else ''}"
+        cost = "repeated, nothing charged" if self.repeated else f"charged {self.charged.words}"
+        return f"ledger entry {self.ledger_id} ({cost})"
 
 
 class Priced(Protocol):
@@ -222,6 +227,10 @@ class Payer(Protocol):
         """Return proof of an entry."""
         ...
 
+    def charged(self, entry: Any) -> Budget:
+        """Return what an entry cost, in the currency of the ledger's budget."""
+        ...
+
     def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
         """Store the answer of an entry durably, for retries on the same data."""
         ...
@@ -236,6 +245,8 @@ class Release:
         mechanism: the mechanism that draws.
         count: the number of draws that one person can influence: k for a top-k choice, times the number of
             groups that a person may be in.
+        rho: the rho of zCDP that is charged for all draws together, if the question states one. If omitted, it follows
+            from the mechanism.
 
     >>> from dpselect import PermuteAndFlip
     >>> release = Release("favourite colour", PermuteAndFlip("0.1"), count=3)
@@ -248,6 +259,7 @@ class Release:
     what: What
     mechanism: Priced
     count: int = 1
+    rho: Fraction | None = None
 
     @property
     def charge(self) -> Charge:
@@ -255,7 +267,7 @@ class Release:
         what, terms = self.what, self.mechanism.terms()
         if terms:
             what = {**({"question": what} if isinstance(what, str) else _mapping(what)), **terms}
-        return Charge(what, self.mechanism.epsilon, self.mechanism.name, self.count)
+        return Charge(what, self.mechanism.epsilon, self.mechanism.name, self.count, rho=self.rho)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -298,29 +310,32 @@ class Release:
         if ledger is None:
             if request_id is not None:
                 raise InvalidValue("request_id needs a ledger that stores it: give the ledger too")
-            return self._answer(sample(), None, None)
+            return self._answer(sample())
         if isinstance(ledger, type) or not isinstance(ledger, Payer):
             raise InvalidType(f"ledger must be a Ledger, got {type(ledger).__name__}: open it with Ledger(path)")
         if request_id is not None and content is None:
             raise InvalidValue("request_id needs content, which recognises the same data: give both")
         before = None if request_id is None else self._digest(content)
         entry = ledger.charge(charge, request_id=request_id, content=before)
-        receipt = ledger.receipt(entry)
+        paid: dict[str, Any] = {
+            "ledger_id": entry.id,
+            "receipt": ledger.receipt(entry),
+            "charged": ledger.charged(entry),
+        }
         if entry.answer is not None:
-            return replace(self._answer(decode_answer(entry.answer), entry.id, receipt), repeated=True)
+            return replace(self._answer(decode_answer(entry.answer)), **paid, repeated=True)
         value = sample()
         # If the data changed in the meantime, the answer matches neither state, and no retry returns it.
         if request_id is not None and self._digest(content) == before:
             ledger.store_answer(entry.id, encode_answer(value), content=before)
-        return self._answer(value, entry.id, receipt)
+        return replace(self._answer(value), **paid)
 
     def _digest(self, content: Callable[[], str] | None) -> str | None:
         """What a retry must share with the earlier request. Epsilons that the ledger rounds alike still differ."""
         return None if content is None else f"{self.mechanism.epsilon} {content()}"
 
-    def _answer(self, value: Any, ledger_id: int | None, receipt: Receipt | None) -> Answer:
-        epsilon = self.mechanism.epsilon * self.count
-        return Answer(value, self.mechanism.name, self.guarantee, epsilon, ledger_id, receipt)
+    def _answer(self, value: Any) -> Answer:
+        return Answer(value, self.mechanism.name, self.guarantee, self.mechanism.epsilon * self.count)
 
 
 def _mapping(what: Any) -> Mapping[str, Any]:

@@ -68,6 +68,7 @@ def test_top_is_in_order(run: Run, file: str) -> None:
         "epsilon": "4",
         "ledger_id": None,
         "repeated": False,
+        "charged": None,
         "receipt": None,
     }
 
@@ -136,7 +137,7 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
     ask = ["mode", file, "--column", "ward", "--candidates", "6,7", "--person", "patient", "--ledger", ledger]
     first = run(*ask, "--budget", "1", "--epsilon", "0.6")
     assert (first.code, first.err) == (0, "")
-    assert first.out.endswith("ledger entry 1\n")
+    assert first.out.endswith("ledger entry 1 (charged epsilon 0.6)\n")
     refused = run(*ask, "--epsilon", "0.6")
     assert (refused.code, refused.out) == (3, "")
     assert "exceeds what is left of the budget, 0.4 of 1" in refused.err

@@ -38,15 +38,16 @@ def test_show_tells_the_budget_the_entries_and_the_total(run: Run, file: Path) -
     result = run("ledger", "show", file)
     assert (result.code, result.err) == (0, "")
     text = words(result.out)
-    assert "budget 1, spent 0.300001, left 0.699999" in text  # the float 0.1 is above 1/10: spent up, left down
-    assert "mode column=diagnosis candidates=icd.csv monotonic=true sensitivity=1 permute-and-flip 0.1 1" in text
-    assert "top_k k=3 monotonic=false sensitivity=1 exponential 0.1 3" in text
+    # The float 0.1 is above 1/10. What is spent is rounded up, and what is left is rounded down.
+    assert "budget epsilon 1, spent epsilon 0.300001, left epsilon 0.699999" in text
+    assert "mode column=diagnosis candidates=icd.csv monotonic=true sensitivity=1 permute-and-flip epsilon 0.1" in text
+    assert "top_k k=3 monotonic=false sensitivity=1 exponential epsilon 0.1 3" in text
     assert "in [red]plain[/red] words" in text
-    assert "pure 0.100001 1" in text
+    assert "pure epsilon 0.100001 1" in text
     assert "\x1b" not in result.out
     known = total(Ledger(file))
-    assert f"Together: {known.always}, even if questions or epsilons depended on earlier answers" in text
-    assert f"If these questions, their epsilons and their number were fixed in advance: {known.if_fixed}" in text
+    assert "Guaranteed: 0.300001-DP (pure), even if questions, their costs or their number depended on earlier" in text
+    assert f"If these questions, their costs and their number were fixed in advance: {known.if_fixed}" in text
     assert f"verified, 3 entries, head {Ledger(file).receipt().head}" in text
     assert "the stored answer" not in result.out
 
@@ -72,7 +73,7 @@ def test_show_with_delta_in_words(run: Run, file: Path) -> None:
     text = words(run("ledger", "show", file, "--delta", "1e-6").out)
     known = total(Ledger(file), 1e-6)
     assert known.approximate is not None
-    assert f"Together: {known.always}, even" in text
+    assert "Guaranteed: 0.300001-DP (pure), even" in text
     assert f"were fixed in advance: {known.if_fixed}" in text
     assert f"is computed by: {known.approximate.method}." in text
 
@@ -80,8 +81,8 @@ def test_show_with_delta_in_words(run: Run, file: Path) -> None:
 def test_show_an_empty_ledger(run: Run, tmp_path: Path) -> None:
     Ledger(tmp_path / "new.ledger", budget="0.5")
     text = words(run("ledger", "show", tmp_path / "new.ledger", "--delta", "0.01").out)
-    assert "budget 0.5, spent 0, left 0.5" in text
-    assert "0-DP (pure), even" in text
+    assert "budget epsilon 0.5, spent epsilon 0, left epsilon 0.5" in text
+    assert "Guaranteed: 0-DP (pure), even" in text
     assert "were fixed in advance: 0-zCDP, (0, 0.01)-DP" in text
 
 

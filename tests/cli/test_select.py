@@ -54,6 +54,7 @@ def test_json_has_the_answer_and_the_exact_parameters(run: Run, file: Path, mech
         "guarantee": {"epsilon": "0.1", "zcdp": MECHANISMS[mechanism]("0.1").guarantee.zcdp},
         "ledger_id": None,
         "repeated": False,
+        "charged": None,
         "receipt": None,
     }
 
@@ -65,7 +66,7 @@ def test_a_ledger_is_charged_before_the_choice(run: Run, file: Path, tmp_path: P
     first = run(*ask, "--epsilon", "0.6", "--budget", "1")
     assert (first.code, first.err) == (0, "")
     assert first.out.splitlines()[0] == "winner"
-    assert first.out.endswith("; ledger entry 1\n")
+    assert first.out.endswith("; ledger entry 1 (charged epsilon 0.6)\n")
     [entry] = Ledger(ledger).entries()
     assert (entry.mechanism, entry.epsilon) == ("exponential", Fraction(3, 5))
     assert entry.what == {"question": "select", "candidates": 2, "sensitivity": "1", "monotonic": True}
@@ -263,8 +264,9 @@ def test_a_path_that_cannot_be_opened(run: Run, tmp_path: Path) -> None:
         (("--epsilon", "1", "--request-id", "r"), "error: --request-id needs a ledger"),
         (("--epsilon", "1", "--dataset", "d"), "error: --dataset needs a ledger"),
         (("--epsilon", "1", "--ledger", "no.ledger"), "error: there is no ledger no.ledger: give --budget to create"),
-        (("--epsilon", "1", "--mechanism", "best"), "--mechanism"),
-        ((), "--epsilon"),
+        (("--epsilon", "1", "--mechanism", "best"), "error: mechanism must be one of auto, permute-and-flip"),
+        ((), "error: give exactly one of epsilon and rho"),
+        (("--epsilon", "1", "--rho", "1"), "error: give exactly one of epsilon and rho"),
     ],
 )
 def test_bad_options_are_refused_before_the_file_is_read(

@@ -21,7 +21,7 @@ from dpselect.errors import DPSelectError, EngineFailure, InvalidValue
 from dpselect.score_files import read_scores
 from dpselect.streaming.summary import Summary
 from dpselect.tables.spark.csv_lines import LineReader, Range
-from dpselect.tables.spark.workers import Chooser, Reader
+from dpselect.tables.spark.workers import Reader, SparkChooser
 from tests.carried import carried
 
 SOURCE = Path(dpselect.__file__).parent
@@ -285,7 +285,7 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     ),
     "a worker that reads lines": read_lines,
     "a worker that chooses": lambda _: list(
-        Chooser(PermuteAndFlip(1))(iter([pa.record_batch({"grp": [CANARY], "label": [1], "individuals": [2]})]))
+        SparkChooser(PermuteAndFlip(1))(iter([pa.record_batch({"grp": [CANARY], "label": [1], "individuals": [2]})]))
     ),
 }
 

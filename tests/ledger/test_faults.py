@@ -100,17 +100,17 @@ def test_the_database_of_another_program(path: Path) -> None:
     refuses(path, LedgerError, "belongs to another program")
 
 
-@pytest.mark.parametrize("version", [0, 3, 99, -1])
+@pytest.mark.parametrize("version", [0, 4, 99, -1])
 def test_another_format(path: Path, version: int) -> None:
     fill(path, 2)
     sql(path, f"PRAGMA user_version = {version}")
-    refuses(path, LedgerError, f"it has format {version}, not 1 or 2: use the dpselect that wrote it")
+    refuses(path, LedgerError, f"it has format {version}, not 1 or 2 or 3: use the dpselect that wrote it")
 
 
 def test_a_format_that_changed_under_an_open_ledger(path: Path) -> None:
     ledger = fill(path, 2)
-    sql(path, "PRAGMA user_version = 3")
-    with pytest.raises(LedgerError, match="it has format 3"):
+    sql(path, "PRAGMA user_version = 4")
+    with pytest.raises(LedgerError, match="it has format 4"):
         ledger.spend("0.1", "question")
     sql(path, "PRAGMA user_version = 1")
     with pytest.raises(LedgerCorrupt, match="its tables were changed"):

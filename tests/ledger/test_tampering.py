@@ -14,7 +14,6 @@ import pytest
 from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.errors import LedgerError
 from dpselect.ledger import Charge, Receipt
-from dpselect.ledger.chain import next_head
 from dpselect.ledger.store import SCHEMAS
 
 ENTRIES = 6
@@ -165,7 +164,7 @@ def test_an_entry_forged_with_a_right_hash_but_beyond_the_budget_is_found(path: 
     ledger = Ledger(path, budget=1)
     last = ledger.charge(Charge("a", "0.9"))
     forged = Charge("b", "0.2")
-    head = next_head(last.head, 2, last.time, forged, None)
+    head = ledger._header.next_head(last.head, 2, last.time, forged, None)
     row = (2, last.time, forged.text, "pure", "1/5", 1, None, head)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -177,9 +176,10 @@ def test_an_entry_forged_with_a_right_hash_but_beyond_the_budget_is_found(path: 
 
 
 def test_an_entry_forged_with_a_right_hash_but_another_privacy_unit_is_found(filled: Path) -> None:
-    [*_, last] = Ledger(filled).entries()
+    ledger = Ledger(filled)
+    [*_, last] = ledger.entries()
     forged = Charge({"question": "mode", "person": None, "neighbours": "replace"}, "1/10")
-    head = next_head(last.head, ENTRIES + 1, last.time, forged, None)
+    head = ledger._header.next_head(last.head, ENTRIES + 1, last.time, forged, None)
     row = (ENTRIES + 1, last.time, forged.text, "pure", "1/10", 1, None, head)
     with closing(sqlite3.connect(filled)) as connection:
         connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)

@@ -13,7 +13,8 @@ from dpselect.probability import flip_integral, noise_integral
 from tests import reference
 from tests.carried import carried
 from tests.contract.test_anything import ARRAYS, GOOD, POSITIVE, THINGS
-from tests.contract.test_selection import BAD, EPSILON, SECRETS, WINNER
+from tests.contract.test_parameters import SECRETS
+from tests.contract.test_selection import BAD, EPSILON, WINNER
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 TRUTH = {

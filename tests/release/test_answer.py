@@ -45,7 +45,8 @@ def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
         assert len(repr(answer).splitlines()) == 1
         dumped = json.loads(json.dumps(answer.to_dict()))
         assert dumped == answer.to_dict()
-        assert set(dumped) == {"value", "mechanism", "guarantee", "epsilon", "ledger_id", "receipt", "repeated"}
+        public = {"mechanism", "guarantee", "epsilon", "ledger_id", "receipt", "charged", "repeated"}
+        assert set(dumped) == {"value", *public}
         assert Fraction(dumped["epsilon"]) == answer.epsilon
         assert dumped["ledger_id"] is dumped["receipt"] is None
     assert table.mode("x", candidates=candidates, epsilon=1).to_dict()["value"] in plain
@@ -66,6 +67,7 @@ def test_an_answer_holds_what_is_public_and_the_choice():
         "epsilon",
         "ledger_id",
         "receipt",
+        "charged",
         "repeated",
     ]
     assert repr(answer) == (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect import BudgetExceeded, ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax
+from dpselect import BudgetExceeded, ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax, pure
 from dpselect._scores import as_vector
 from dpselect.accounting import total
 from dpselect.accounting.charge import Charge
@@ -37,6 +37,10 @@ class Recorder:
     def receipt(self, entry):
         assert entry is self
         return Receipt("00ff", self.id, "ab12")
+
+    def charged(self, entry):
+        assert entry is self
+        return pure("0.1")
 
     def store_answer(self, id, answer, *, content=None):
         self.log.append(("store", id, answer, content))
@@ -113,7 +117,8 @@ def test_a_subclass_may_draw_otherwise_and_is_refused():
 def test_a_release_is_inert_and_shows_what_is_public():
     release = Release("favourite", PermuteAndFlip("0.1"))
     assert repr(release) == (
-        "Release(what='favourite', mechanism=PermuteAndFlip(epsilon='0.1', sensitivity=1, monotonic=False), count=1)"
+        "Release(what='favourite', mechanism=PermuteAndFlip(epsilon='0.1', sensitivity=1, monotonic=False), count=1,"
+        " rho=None)"
     )
     with pytest.raises(dataclasses.FrozenInstanceError):
         release.count = 2

@@ -4,11 +4,13 @@ import pickle
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 from dpselect import PermuteAndFlip
+from dpselect.errors import InvalidValue
 
 # A candidate one below the best is selected with a probability below exp(-10**5).
 CERTAIN = PermuteAndFlip(epsilon=10**6)
@@ -45,6 +47,10 @@ class Summaries(RuleBasedStateMachine):
     @rule(target=made, first=made, second=made)
     def merge(self, first, second):
         (one, seen), (other, also) = self.pairs[first], self.pairs[second]
+        if first == second:
+            with pytest.raises(InvalidValue, match="merged once only"):
+                one.merge(other)
+            return multiple()
         return self._kept(one.merge(other), [*seen, *also])
 
     @rule(target=made, number=made)

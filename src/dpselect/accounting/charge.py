@@ -15,6 +15,7 @@ from dpselect._types import Number
 from dpselect.accounting.run_counts import PREFIX, Repeated, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import MECHANISMS, Parameters, is_mechanism_name, name_of
+from dpselect.mechanisms.privacy import CONCENTRATED, PURE_LOSS, PrivacyLoss
 
 
 class Neighbours(StrEnum):
@@ -75,11 +76,12 @@ class PrivacyUnit:
         return {"person": self.person, "neighbours": self.neighbours.value}
 
 
-# The name of a release of which only the pure epsilon is known.
+# The names of releases of which only the pure epsilon, or only the rho of zCDP, is known.
 PURE = "pure"
+ZCDP = "zcdp"
 
-# A charge is recorded exactly if its epsilon is a multiple of 1/GRID: every float from 1e-70 on, every decimal of at
-# most 50 digits after the point, every 1/n with n <= 400, and every sum of these. Any other epsilon is rounded up to a
+# A charge is recorded exactly if its cost is a multiple of 1/GRID: every float from 1e-70 on, every decimal of at
+# most 50 digits after the point, every 1/n with n <= 400, and every sum of these. Any other cost is rounded up to a
 # multiple of 1/ROUND. So sums have at most 294 digits of the grid in addition to those of the budget, which has at
 # most 4001. Python can print them: it prints integers of up to 4300 digits.
 GRID = math.lcm(2**300, 5**50, *range(1, 401))
@@ -89,6 +91,14 @@ _LONGEST_TEXT = 2**20
 _MOST_RELEASES = 10**12
 
 What = str | Mapping[str, Any]
+
+
+def loss_of(mechanism: str) -> PrivacyLoss:
+    """The privacy loss for the name in a charge; that of any pure release if it is not the name of a mechanism."""
+    if mechanism == ZCDP:
+        return CONCENTRATED
+    kind = MECHANISMS.get(mechanism)
+    return PURE_LOSS if kind is None else kind.loss
 
 
 @dataclass(frozen=True, init=False)
@@ -103,9 +113,12 @@ class Charge:
 
     Args:
         what: the question, a string or a mapping of public parameters. Never put a score or a count here.
-        each: the epsilon of one release: a number, or a string such as "0.1", which is taken exactly.
+        each: the epsilon of one release: a number, or a string such as "0.1", which is taken exactly. None if only
+            rho is known.
         mechanism: the name of the mechanism; "pure" if only the epsilon is known. `Charge.of` fills it in.
         count: the number of releases.
+        rho: the rho of zCDP of all releases together. If omitted, it follows from the mechanism and its epsilon.
+        delta: the delta of all releases together, if they are (epsilon, delta)-differentially private.
 
     Raises:
         InvalidValue, InvalidType: an argument is invalid.
@@ -113,22 +126,55 @@ class Charge:
     >>> charge = Charge("top 3 of diagnosis", each="0.1", mechanism="permute-and-flip", count=3)
     >>> charge.epsilon
     Fraction(3, 10)
+    >>> Charge("counts with Gaussian noise", rho="0.01").rho
+    Fraction(1, 100)
     """
 
     what: What
-    each: Fraction
+    each: Fraction  # epsilon; rho if only that is known
     mechanism: str
     count: int
+    delta: Fraction
 
-    def __init__(self, what: What, each: Number, mechanism: str = PURE, count: int = 1) -> None:
+    def __init__(  # noqa: PLR0913 - everything that a charge states
+        self,
+        what: What,
+        each: Number | None = None,
+        mechanism: str = PURE,
+        count: int = 1,
+        *,
+        rho: Number | None = None,
+        delta: Number = 0,
+    ) -> None:
         object.__setattr__(self, "_text", canonical_text(what))
         object.__setattr__(self, "what", json.loads(self.text))
-        object.__setattr__(self, "each", _validate.exact_positive(epsilon=each))
-        object.__setattr__(self, "mechanism", _mechanism_name(mechanism, self.each))
         object.__setattr__(self, "count", _count(count))
+        stated = None if rho is None else _validate.exact_positive(rho=rho)
+        if each is None:
+            if stated is None:
+                raise InvalidValue("give the epsilon of the charge, or its rho")
+            if mechanism != PURE:
+                raise InvalidValue("give the epsilon of each release too: a mechanism needs one")
+            object.__setattr__(self, "each", stated / self.count)
+            object.__setattr__(self, "mechanism", ZCDP)
+        else:
+            object.__setattr__(self, "each", _validate.exact_positive(epsilon=each))
+            object.__setattr__(self, "mechanism", _mechanism_name(mechanism, self.each))
+        object.__setattr__(self, "_stated_rho", stated)
+        object.__setattr__(self, "delta", _delta(delta))
+        if stated is not None and stated < self._least_rho:
+            raise InvalidValue("rho must be at least that of the mechanism: leave it out to let it follow")
 
     @classmethod
-    def recorded(cls, what: What, each: Number, mechanism: str, count: int) -> "Charge":
+    def recorded(  # noqa: PLR0913, PLR0917 - the columns
+        cls,
+        what: What,
+        each: Number,
+        mechanism: str,
+        count: int,
+        rho: Fraction | None = None,
+        delta: Fraction = Fraction(0),
+    ) -> "Charge":
         """Return a charge as a ledger holds it. The mechanism may be one that is defined in another program.
 
         Such a mechanism counts as any pure release (`composition.loss_of`).
@@ -138,6 +184,8 @@ class Charge:
             each: the epsilon of one draw.
             mechanism: the name of the mechanism.
             count: the number of draws.
+            rho: the recorded rho of all draws. It stays as it is, even if a later version knows a smaller one.
+            delta: the recorded delta of all draws.
 
         Returns:
             The charge.
@@ -148,10 +196,10 @@ class Charge:
         >>> Charge.recorded("ages", "0.1", "somebody-elses", 1).mechanism
         'somebody-elses'
         """
-        if mechanism in MECHANISMS or not is_mechanism_name(mechanism):
-            return cls(what, each, mechanism, count)
-        charge = cls(what, each, PURE, count)
+        foreign = mechanism not in MECHANISMS and (mechanism == ZCDP or is_mechanism_name(mechanism))
+        charge = cls(what, each, PURE if foreign else mechanism, count, delta=delta)
         object.__setattr__(charge, "mechanism", mechanism)
+        object.__setattr__(charge, "_stated_rho", rho)
         return charge
 
     @classmethod
@@ -204,9 +252,31 @@ class Charge:
         return str(vars(self)["_text"])
 
     @property
-    def epsilon(self) -> Fraction:
-        """Return the total pure epsilon of the charge."""
-        return self.each * self.count
+    def epsilon(self) -> Fraction | None:
+        """Return the total epsilon of the charge; None if only its rho is known."""
+        return None if self.mechanism == ZCDP else self.each * self.count
+
+    @property
+    def rho(self) -> Fraction:
+        """Return the total rho of zCDP, rounded up; with a delta, that of approximate zCDP.
+
+        A release that is (epsilon, delta)-differentially private is a pure one of that epsilon, except with probability
+        delta, so its rho is that of a pure release.
+        """
+        stated: Fraction | None = vars(self)["_stated_rho"]
+        return self._least_rho if stated is None else stated
+
+    @property
+    def states_rho(self) -> bool:
+        """Return whether the rho was stated, and does not follow from epsilon."""
+        return vars(self)["_stated_rho"] is not None
+
+    @property
+    def _least_rho(self) -> Fraction:
+        """The rho that follows from the name of the mechanism."""
+        if self.mechanism == ZCDP:
+            return self.each * self.count
+        return Fraction(loss_of(self.mechanism).zcdp(self.each)) * self.count
 
     @property
     def unit(self) -> PrivacyUnit | None:
@@ -219,23 +289,51 @@ class Charge:
             return None
 
     def rounded_up(self, finer: int = 1) -> "Charge":
-        """Return the charge with an epsilon whose sums stay short: a multiple of 1/(GRID * finer), else of 1/ROUND.
+        """Return the charge with a cost whose sums stay short: multiples of 1/(GRID * finer), else of 1/ROUND.
 
         Args:
-            finer: a factor by which the grid of exact epsilons is refined.
+            finer: a factor by which the grid of exact costs is refined.
 
         Returns:
-            The charge itself if its epsilon is on the grid, otherwise one with a slightly larger epsilon.
+            The same charge if its costs are on the grid, otherwise one with slightly larger ones.
 
         >>> Charge("a third", "1/3").rounded_up().epsilon
         Fraction(1, 3)
         >>> Charge("tiny", "1e-4000").rounded_up().epsilon == Fraction(1, ROUND)
         True
         """
-        epsilon = self.epsilon
-        if GRID * finer % epsilon.denominator == 0:
+        each = _on_grid(self.each * self.count, finer) / self.count
+        stated, delta = vars(self)["_stated_rho"], _on_grid(self.delta, finer)
+        rho = None if stated is None else _on_grid(stated, finer)
+        if (each, rho, delta) == (self.each, stated, self.delta):
             return self
-        return Charge(self.what, Fraction(math.ceil(epsilon * ROUND), ROUND * self.count), self.mechanism, self.count)
+        return Charge.recorded(self.what, each, self.mechanism, self.count, rho, delta)
+
+    def with_rho(self, finer: int = 1) -> "Charge":
+        """Return the charge with its rho stated, on the grid, as ledgers of zCDP record it.
+
+        Args:
+            finer: a factor by which the grid of exact costs is refined.
+
+        Returns:
+            The charge with a rho that is not smaller than before.
+        """
+        rho = _on_grid(self.rho, finer)
+        return Charge.recorded(self.what, self.each, self.mechanism, self.count, rho, self.delta)
+
+
+def _on_grid(number: Fraction, finer: int) -> Fraction:
+    """The number if it is on the grid, otherwise the next multiple of 1/ROUND."""
+    if GRID * finer % number.denominator == 0:
+        return number
+    return Fraction(math.ceil(number * ROUND), ROUND)
+
+
+def _delta(delta: Any) -> Fraction:
+    number = _validate.exact(delta=delta)
+    if not 0 <= number < 1:
+        raise InvalidValue("delta must be from 0 to below 1")
+    return number
 
 
 def canonical_text(what: What) -> str:

@@ -26,11 +26,10 @@ from typing import Any
 import numpy as np
 
 from dpselect._numbers import float_above
-from dpselect.accounting.charge import PURE
+from dpselect.accounting.charge import PURE, loss_of
 from dpselect.accounting.run_counts import Repeats, repeated
 from dpselect.errors import MissingExtra
-from dpselect.mechanisms.parameters import MECHANISMS
-from dpselect.mechanisms.privacy import PURE_LOSS, PrivacyLoss
+from dpselect.mechanisms.privacy import PURE_LOSS
 
 # The number of releases of each (mechanism, epsilon).
 Releases = Mapping[tuple[str, Fraction], int]
@@ -71,12 +70,6 @@ def _renyi_epsilon(releases: Releases, delta: float) -> float:
     for (mechanism, epsilon), count in releases.items():
         accountant.compose(_event(accountancy, mechanism, epsilon), count)
     return float(accountant.get_epsilon(delta)) * _MARGIN
-
-
-def loss_of(mechanism: str) -> PrivacyLoss:
-    """The privacy loss for the name in a charge; that of any pure release if it is not the name of a mechanism."""
-    kind = MECHANISMS.get(mechanism)
-    return PURE_LOSS if kind is None else kind.loss
 
 
 def _event(accountancy: ModuleType, mechanism: str, epsilon: Fraction) -> Any:

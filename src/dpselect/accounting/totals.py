@@ -9,17 +9,18 @@ before the first answer. Then each question, and the order of the list, may depe
 was not fixed, they guarantee nothing: `tests/accounting/test_odometer.py` has a counterexample.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from dpselect import _validate
 from dpselect._numbers import float_above, rounded_up_text
-from dpselect.accounting.charge import Charge
-from dpselect.accounting.composition import Releases, loss_epsilon, loss_of, renyi_epsilon
-from dpselect.errors import InvalidType
+from dpselect.accounting.charge import ZCDP, Charge, loss_of
+from dpselect.accounting.composition import Releases, loss_epsilon, renyi_epsilon
+from dpselect.errors import InvalidType, InvalidValue
 
 Method = Literal["pure", "renyi", "loss distribution"]
 
@@ -69,17 +70,19 @@ class Total:
     number were fixed before the first answer.
 
     Attributes:
-        epsilon: the exact sum of pure epsilons.
+        epsilon: the exact sum of pure epsilons; None if a release has none.
         zcdp: the sum of rho, rounded up.
+        delta: the exact sum of the deltas of releases that have one. The zCDP then holds except with this probability.
         approximate: an (epsilon, delta) guarantee, if a delta was given.
 
     >>> print(Total(Fraction(1, 3), zcdp=0.125))
     0.333334-DP (pure); if fixed beforehand: 0.125-zCDP
     """
 
-    epsilon: Fraction
+    epsilon: Fraction | None
     zcdp: float
     approximate: Approximate | None = None
+    delta: Fraction = Fraction(0)
 
     def __str__(self) -> str:
         return f"{self.always}; if fixed beforehand: {self.if_fixed}"
@@ -87,12 +90,13 @@ class Total:
     @property
     def always(self) -> str:
         """Return a text that states what always holds."""
-        return f"{_shown(self.epsilon)}-DP (pure)"
+        return "no pure epsilon" if self.epsilon is None else f"{_shown(self.epsilon)}-DP (pure)"
 
     @property
     def if_fixed(self) -> str:
         """Return a text that states what holds if mechanisms, epsilons and their number were fixed in advance."""
-        rho = f"{_shown(Fraction(self.zcdp))}-zCDP"
+        failure = f" except with probability {_shown(self.delta)}" if self.delta else ""
+        rho = f"{_shown(Fraction(self.zcdp))}-zCDP{failure}"
         if self.approximate is None:
             return rho
         return f"{rho}, ({_shown(Fraction(self.approximate.epsilon))}, {self.approximate.delta:g})-DP"
@@ -122,29 +126,48 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
     2.42
     """
-    releases = releases_of(spent.entries() if isinstance(spent, HasEntries) else spent)
-    epsilon = sum((each * count for (_, each), count in releases.items()), Fraction(0))
+    charges = _charges(spent.entries() if isinstance(spent, HasEntries) else spent)
+    releases = releases_of(charges)
+    failure = sum((charge.delta for charge in charges if charge.delta), Fraction(0))
+    epsilon = None if failure else _pure_sum(releases)
     rhos = (Fraction(loss_of(name).zcdp(each)) * count for (name, each), count in releases.items())
     zcdp = float_above(sum(rhos, Fraction(0)))
     if delta is None:
-        return Total(epsilon, zcdp)
-    return Total(epsilon, zcdp, approximate(releases, _validate.fraction_of_one(delta=delta)))
+        return Total(epsilon, zcdp, delta=failure)
+    rest = _validate.fraction_of_one(delta=delta) - float_above(failure)
+    if rest <= 0:
+        raise InvalidValue(f"delta must be larger than that of the releases, {_shown(failure)}")
+    found = approximate(releases, rest)
+    return Total(epsilon, zcdp, replace(found, delta=rest + float_above(failure)), failure)
+
+
+def _charges(spent: Iterable[Charge | HasCharge]) -> list[Charge]:
+    charges: list[Any] = [one if isinstance(one, Charge) else getattr(one, "charge", one) for one in spent]
+    for charge in charges:
+        if not isinstance(charge, Charge):
+            raise InvalidType(f"spent must be a Ledger or hold charges or entries, got {type(charge).__name__}")
+    return charges
 
 
 def releases_of(spent: Iterable[Charge | HasCharge]) -> Releases:
     """How often each mechanism was released at each epsilon."""
     releases: Counter[tuple[str, Fraction]] = Counter()
-    for one in spent:
-        charge = one if isinstance(one, Charge) else getattr(one, "charge", one)
-        if not isinstance(charge, Charge):
-            raise InvalidType(f"spent must be a Ledger or hold charges or entries, got {type(charge).__name__}")
+    for charge in _charges(spent):
         releases[charge.mechanism, charge.each] += charge.count
     return releases
 
 
+def _pure_sum(releases: Releases) -> Fraction | None:
+    """The sum of epsilons; None if only the rho of a release is known."""
+    if any(name == ZCDP for name, _ in releases):
+        return None
+    return sum((each * count for (_, each), count in releases.items()), Fraction(0))
+
+
 def approximate(releases: Releases, delta: float) -> Approximate:
     """The smallest epsilon that is known for this delta: the pure sum, Renyi's or the loss distribution's."""
-    pure = float_above(sum((each * count for (_, each), count in releases.items()), Fraction(0)))
+    exact = _pure_sum(releases)
+    pure = math.inf if exact is None else float_above(exact)
     found: list[tuple[float, Method]] = [(pure, "pure")]
     if releases:
         found += [(renyi_epsilon(releases, delta), "renyi"), (loss_epsilon(releases, delta), "loss distribution")]

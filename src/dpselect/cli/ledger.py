@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -15,9 +14,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from dpselect._numbers import exact_text, rounded_down_text, rounded_up_text
+from dpselect._numbers import exact_text
 from dpselect._spreadsheet import csv_text
 from dpselect._validate import fraction_of_one
+from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import What, compact_json
 from dpselect.accounting.totals import Total
 from dpselect.cli.console import busy, clean_errors, print_line, print_paragraph, print_table, printable
@@ -29,21 +29,25 @@ if TYPE_CHECKING:
 
 _LONGEST_QUESTION = 160
 _FIRST = ("column", "person", "neighbours")
-_IF_FIXED = "If these questions, their epsilons and their number were fixed in advance"
+_IF_FIXED = "If these questions, their costs and their number were fixed in advance"
 
 
 def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
     """Print the budget, a table of the entries, and the total."""
-    left = ledger.budget - everything.epsilon
-    numbers = (_up(ledger.budget), _up(everything.epsilon), rounded_down_text(left) if left else "0")
-    print_paragraph(f"Ledger {ledger.path}:", "budget {}, spent {}, left {}".format(*numbers))
+    budget, spent, left = ledger.budget, ledger.spent, ledger.remaining
+    print_paragraph(f"Ledger {ledger.path}:", f"budget {budget.words}, spent {spent.words}, left {left.words_down}")
     if ledger.dataset is not None:
         print_paragraph("Data set:", ledger.dataset)
     unit = ledger.unit
     print_paragraph("Protects:", "not stated yet" if unit is None else str(unit))
     if entries:
-        print_table(_table(entries))
-    print_paragraph("Together:", f"{everything.always}, even if questions or epsilons depended on earlier answers")
+        print_table(_table(entries, budget))
+    print_paragraph(
+        "Guaranteed:",
+        f"{ledger.guaranteed}, even if questions, their costs or their number depended on earlier answers",
+    )
+    for name, rho in budget.follows.items():
+        print_paragraph("", f"From the cap: {rho:.6g}-zCDP for the whole budget, {_drawn_by(name)}.")
     protected = _protected(entries)
     if len(protected) > 1:
         print_paragraph(
@@ -66,13 +70,14 @@ def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
         "ledger": str(ledger.path),
         "dataset": ledger.dataset,
         "unit": None if unit is None else unit.to_dict(),
-        "budget": exact_text(ledger.budget),
-        "spent": exact_text(everything.epsilon),
-        "remaining": exact_text(ledger.budget - everything.epsilon),
+        "budget": _json(ledger.budget),
+        "spent": _json(ledger.spent),
+        "remaining": _json(ledger.remaining),
         "entries": [entry.to_dict() for entry in entries],
         "total": {
-            "epsilon": exact_text(everything.epsilon),
+            "epsilon": None if everything.epsilon is None else exact_text(everything.epsilon),
             "zcdp": everything.zcdp,
+            "delta": exact_text(everything.delta),
             "approximate": None if approximate is None else vars(approximate),
             "only_if_fixed_beforehand": ["zcdp", "approximate"],
         },
@@ -119,15 +124,26 @@ def _unit(what: Mapping[str, Any]) -> str:
     return f"{protected} by replacement" if what.get("neighbours") == "replace" else protected
 
 
-def _table(entries: "Sequence[Entry]") -> Table:
+def _json(budget: Budget) -> str | dict[str, str]:
+    """A plain budget of pure epsilon is its number, as in ledgers before version 0.4; any other is an object."""
+    content = budget.to_dict()
+    return content["epsilon"] if content.keys() == {"currency", "epsilon"} else content
+
+
+def _drawn_by(name: str) -> str:
+    return "by any mechanisms" if name == "any" else f"if every release is by {name}"
+
+
+def _table(entries: "Sequence[Entry]", budget: Budget) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("id", "time (UTC)", "question", "mechanism", "epsilon", "releases"):
-        justify: Literal["left", "right"] = "right" if name in ("id", "epsilon", "releases") else "left"
+    for name in ("id", "time (UTC)", "question", "mechanism", "charged", "releases"):
+        justify: Literal["left", "right"] = "right" if name in ("id", "releases") else "left"
         table.add_column(name, justify=justify, no_wrap=name != "question", overflow="fold")
     for entry in entries:
         time = printable(entry.time[:19].replace("T", " "))
         releases = f"{entry.charge.count:,}"
-        table.add_row(str(entry.id), time, _question(entry.what), entry.mechanism, _up(entry.epsilon), releases)
+        charged = budget.shown(budget.amount(entry.charge)).words
+        table.add_row(str(entry.id), time, _question(entry.what), entry.mechanism, charged, releases)
     return table
 
 
@@ -155,10 +171,6 @@ def _value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _up(number: Fraction) -> str:
-    return rounded_up_text(number) if number else "0"
-
-
 ledger = typer.Typer(no_args_is_help=True, help="Show, verify and export the ledger of a data set.")
 
 _Path = Annotated[str, typer.Argument(metavar="LEDGER", help="The file of the ledger.")]
@@ -181,8 +193,8 @@ class ExportFormat(StrEnum):
 def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
     """Show the budget, every entry, and what they add up to.
 
-    The pure sum is always a guarantee, even if questions and epsilons depended on earlier answers.
-    zCDP and (epsilon, D) are guarantees only if all questions, their epsilons and their number were fixed in advance.
+    What is spent of the budget is always a guarantee, even if questions and their costs depended on earlier answers.
+    The other totals are guarantees only if all questions, their costs and their number were fixed in advance.
 
     Example: dpselect ledger show hospital.ledger
 

@@ -145,11 +145,23 @@ Epsilon = Annotated[
     str,
     typer.Option(metavar="E", help="Privacy loss, exactly as written: 0.1, 1e-3 or 1/3. Smaller is more private."),
 ]
+OptionalEpsilon = Annotated[
+    str | None,
+    typer.Option(metavar="E", help="Privacy loss, exactly as written: 0.1, 1e-3 or 1/3. Give this or --rho."),
+]
+Rho = Annotated[str | None, typer.Option(metavar="R", help="Privacy loss in zCDP, exactly as written.")]
+MechanismName = Annotated[
+    str,
+    typer.Option(metavar="M", help="permute-and-flip or exponential. auto: the more accurate one for the budget."),
+]
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print a JSON object.")]
 LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="L", help="Ledger file to charge before the answer is drawn.")
 ]
-Budget = Annotated[str | None, typer.Option(metavar="B", help="Total epsilon of a new ledger; fixed forever.")]
+Budget = Annotated[
+    str | None,
+    typer.Option(metavar="B", help="Budget of a new ledger, fixed forever: 1 (epsilon), zcdp:0.5, or 1,1e-6."),
+]
 Dataset = Annotated[
     str | None, typer.Option(metavar="NAME", help="A public name of the data, which a new ledger is bound to.")
 ]

@@ -5,30 +5,33 @@ from typing import Annotated
 
 import typer
 
+from dpselect.accounting.budget import AUTO, Price
 from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import (
     Budget,
     Column,
     Dataset,
-    Epsilon,
     File,
     Json,
     Label,
     LedgerFile,
     Monotonic,
+    OptionalEpsilon,
     RequestId,
+    Rho,
     ScoreRange,
     Sensitivity,
     check_ledger_options,
-    mechanism_class,
     open_ledger,
 )
-from dpselect.mechanisms import MECHANISMS, MechanismBase, PermuteAndFlip
+from dpselect.mechanisms import MECHANISMS, MechanismBase
+from dpselect.mechanisms.base import checked_mechanism
+from dpselect.mechanisms.parameters import stated
 from dpselect.release import Answer
 from dpselect.score_files import ScoreFile, read_scores
 
 _Name = Annotated[
-    str, typer.Option(metavar="M", help=f"One of {', '.join(MECHANISMS)}. Recommended: {PermuteAndFlip.name}.")
+    str, typer.Option(metavar="M", help=f"One of {', '.join(MECHANISMS)}. auto: the most accurate for the budget.")
 ]
 
 _What = Annotated[
@@ -39,11 +42,12 @@ _What = Annotated[
 def select(  # noqa: PLR0913 - typer makes an option of each argument
     file: File,
     *,
-    epsilon: Epsilon,
+    epsilon: OptionalEpsilon = None,
+    rho: Rho = None,
     sensitivity: Sensitivity = None,
     monotonic: Monotonic = False,
     score_range: ScoreRange = None,
-    mechanism: _Name = PermuteAndFlip.name,
+    mechanism: _Name = AUTO,
     column: Column = None,
     label: Label = None,
     ledger: LedgerFile = None,
@@ -66,11 +70,12 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
     """
     with clean_errors():
         check_ledger_options(ledger, budget=budget, dataset=dataset, request_id=request_id, what=what)
-        chooser = mechanism_class(mechanism)(epsilon, sensitivity, monotonic, score_range=score_range)
+        price, claim = Price(epsilon, rho, mechanism), stated(sensitivity, monotonic, score_range)
         candidates = read_scores(file, column=column, label=label)
         asked = {"question": what or "select", **({} if column is None else {"column": column})}
         paid = None if ledger is None else open_ledger(ledger, budget, dataset)
-        answer = chooser.release(candidates.scores, ledger=paid, what=asked, request_id=request_id)
+        chooser = checked_mechanism(price.drawn_by(None if paid is None else paid.budget, 1, **claim.arguments()))
+        answer = chooser.release(candidates.scores, ledger=paid, what=asked, request_id=request_id, rho=price.rho)
     (_print_json if as_json else _print_text)(chooser, answer, candidates)
 
 

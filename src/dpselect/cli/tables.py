@@ -14,7 +14,18 @@ import typer
 
 from dpselect._numbers import NotExact, number_from_text
 from dpselect.cli.console import clean_errors, print_line
-from dpselect.cli.options import Budget, Dataset, Epsilon, Json, LedgerFile, RequestId, check_ledger_options, whole
+from dpselect.cli.options import (
+    Budget,
+    Dataset,
+    Json,
+    LedgerFile,
+    MechanismName,
+    OptionalEpsilon,
+    RequestId,
+    Rho,
+    check_ledger_options,
+    whole,
+)
 from dpselect.errors import InvalidValue
 from dpselect.tables import Answer, Table, open_table
 from dpselect.tables.schema import Column, Kind, value_from_text
@@ -124,12 +135,14 @@ _Step = Annotated[
 _MOST = 10**9
 
 
-def mode(  # noqa: PLR0913 - one parameter for each option - typer makes an option of each argument
+def mode(  # noqa: PLR0913 - typer makes an option of each argument
     file: _File,
     *,
     column: _Column,
     candidates: _Candidates,
-    epsilon: Epsilon,
+    epsilon: OptionalEpsilon = None,
+    rho: Rho = None,
+    mechanism: MechanismName = "auto",
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -153,18 +166,20 @@ def mode(  # noqa: PLR0913 - one parameter for each option - typer makes an opti
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
         answer = _grouped(table, file, group_by, groups, max_groups).mode(
-            column, candidates=listed, epsilon=epsilon, request_id=request_id
+            column, candidates=listed, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
         )
     _print(answer, as_json)
 
 
-def top(  # noqa: PLR0913 - one parameter for each option
+def top(  # noqa: PLR0913 - typer makes an option of each argument
     file: _File,
     *,
     k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return.")],
     column: _Column,
     candidates: _Candidates,
-    epsilon: Epsilon,
+    epsilon: OptionalEpsilon = None,
+    rho: Rho = None,
+    mechanism: MechanismName = "auto",
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -188,19 +203,21 @@ def top(  # noqa: PLR0913 - one parameter for each option
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
         answer = _grouped(table, file, group_by, groups, max_groups).top_k(
-            column, number, candidates=listed, epsilon=epsilon, request_id=request_id
+            column, number, candidates=listed, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
         )
     _print(answer, as_json)
 
 
-def median(  # noqa: PLR0913 - one parameter for each option
+def median(  # noqa: PLR0913 - typer makes an option of each argument
     file: _File,
     *,
     column: _Column,
     lower: _Lower,
     upper: _Upper,
     step: _Step = "1",
-    epsilon: Epsilon,
+    epsilon: OptionalEpsilon = None,
+    rho: Rho = None,
+    mechanism: MechanismName = "auto",
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -224,12 +241,12 @@ def median(  # noqa: PLR0913 - one parameter for each option
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
         answer = _grouped(table, file, group_by, groups, max_groups).median(
-            column, **grid, epsilon=epsilon, request_id=request_id
+            column, **grid, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
         )
     _print(answer, as_json)
 
 
-def quantile(  # noqa: PLR0913 - one parameter for each option
+def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     file: _File,
     *,
     level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")],
@@ -237,7 +254,9 @@ def quantile(  # noqa: PLR0913 - one parameter for each option
     lower: _Lower,
     upper: _Upper,
     step: _Step = "1",
-    epsilon: Epsilon,
+    epsilon: OptionalEpsilon = None,
+    rho: Rho = None,
+    mechanism: MechanismName = "auto",
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -258,7 +277,7 @@ def quantile(  # noqa: PLR0913 - one parameter for each option
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         grid = _range(table, column, lower, upper, step)
         answer = _grouped(table, file, group_by, groups, max_groups).quantile(
-            column, level, **grid, epsilon=epsilon, request_id=request_id
+            column, level, **grid, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
         )
     _print(answer, as_json)
 

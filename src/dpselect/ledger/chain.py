@@ -5,7 +5,9 @@ the entry holds. Changing an entry changes all heads after it. Nothing that is r
 it. An answer is stored with a salted hash of its data, so that only a retry on the same data gets it.
 
 Compatibility: what a format hashes, and what its fields mean, never changes. Format 2 has a privacy unit and a name of
-the data set in its header, each of which may be missing; entries, answers and receipts are those of format 1.
+the data set in its header, each of which may be missing; entries, answers and receipts are those of format 1. Format 3
+has a budget in any currency (`accounting.budget.stored_text`), and every entry states its rho and its delta, so that no
+later and better formula changes what was spent. A ledger of pure epsilon without a cap is still written in format 2.
 """
 
 import hashlib
@@ -14,17 +16,21 @@ import secrets
 import sqlite3
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
+from dpselect.accounting.budget import Amount, Budget, PureBudget, budget_from_stored
+from dpselect.accounting.budget import stored_text as stored_budget
 from dpselect.accounting.charge import Charge, PrivacyUnit, What, compact_json
-from dpselect.errors import DPSelectError, LedgerError, RequestConflict, RequestUnanswered
+from dpselect.errors import DPSelectError, InvalidValue, LedgerError, RequestConflict, RequestUnanswered
 from dpselect.ledger.store import APPLICATION, SCHEMAS, corrupt, pragma
 
-FORMAT = 2
+PURE_FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -32,11 +38,22 @@ class Header:
     """What is fixed when a ledger is created."""
 
     identity: str
-    budget: Fraction
+    budget: Budget
     created: str
-    unit: PrivacyUnit | None = None
-    dataset: str | None = None
-    format: int = FORMAT
+    unit: PrivacyUnit | None
+    dataset: str | None
+    format: int
+
+    @classmethod
+    def new(cls, budget: Budget, unit: PrivacyUnit | None, dataset: str | None) -> "Header":
+        """Return the header of a new ledger, in the oldest format that can hold its budget."""
+        format_ = FORMAT if budget.needs_rho else PURE_FORMAT
+        return cls(secrets.token_hex(16), budget, now(), unit, dataset, format_)
+
+    @property
+    def budget_text(self) -> str:
+        """Return the budget in the form that the file stores."""
+        return stored_budget(self.budget) if self.format >= FORMAT else str(self.budget.limit.value)
 
     @property
     def unit_text(self) -> str | None:
@@ -46,13 +63,36 @@ class Header:
     @property
     def row(self) -> tuple[str | None, ...]:
         """Return the fields that the file stores."""
-        return self.identity, str(self.budget), self.created, self.unit_text, self.dataset, self.head
+        return self.identity, self.budget_text, self.created, self.unit_text, self.dataset, self.head
 
     @property
     def head(self) -> str:
         """Return the first head of the chain."""
         bound = [] if self.format == 1 else [self.unit_text, self.dataset]
-        return hashed(["dpselect ledger", self.format, self.identity, str(self.budget), self.created, *bound])
+        return hashed(["dpselect ledger", self.format, self.identity, self.budget_text, self.created, *bound])
+
+    def next_head(self, previous: str, id: int, time: str, charge: Charge, request_id: str | None) -> str:
+        """Return the head of the chain after an entry."""
+        return hashed([previous, id, time, charge.text, charge.mechanism, *self._costs(charge), request_id])
+
+    def insertion(self, entry: "Entry") -> tuple[str, tuple[Any, ...]]:
+        """Return the statement that stores an entry, and its values."""
+        charge = entry.charge
+        values = (
+            entry.id,
+            entry.time,
+            charge.text,
+            charge.mechanism,
+            *self._costs(charge),
+            entry.request_id,
+            entry.head,
+        )
+        marks = ", ".join("?" for _ in values)
+        return f"INSERT INTO entries VALUES ({marks})", values  # noqa: S608 - question marks only
+
+    def _costs(self, charge: Charge) -> list[Any]:
+        recorded = [str(charge.rho), str(charge.delta)] if self.format >= FORMAT else []
+        return [str(charge.each), charge.count, *recorded]
 
 
 @dataclass(frozen=True)
@@ -71,7 +111,9 @@ class Entry:
     Fraction(1, 10)
     """
 
-    COLUMNS: ClassVar = ("id", "time", "what", "mechanism", "epsilon", "each", "count", "request_id", "head")
+    COLUMNS: ClassVar = (
+        *("id", "time", "what", "mechanism", "epsilon", "each", "count", "rho", "delta", "request_id", "head"),
+    )
 
     id: int
     time: str
@@ -91,9 +133,19 @@ class Entry:
         return self.charge.mechanism
 
     @property
-    def epsilon(self) -> Fraction:
-        """Return what was spent, exactly."""
+    def epsilon(self) -> Fraction | None:
+        """Return the exact epsilon of what was released; None if only its rho is known."""
         return self.charge.epsilon
+
+    @property
+    def rho(self) -> Fraction:
+        """Return the rho of zCDP of what was released: as recorded, or rounded up."""
+        return self.charge.rho
+
+    @property
+    def delta(self) -> Fraction:
+        """Return the exact delta of what was released; 0 unless it has one of its own."""
+        return self.charge.delta
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry in the types of JSON.
@@ -101,14 +153,17 @@ class Entry:
         Returns:
             The fields by name, with exact numbers as strings. The stored answer is left out.
         """
-        costs = (exact_text(self.epsilon), exact_text(self.charge.each), self.charge.count)
+        charge, epsilon = self.charge, self.epsilon
+        total = None if epsilon is None else exact_text(epsilon)
+        each = None if epsilon is None else exact_text(charge.each)
+        costs = (total, each, charge.count, exact_text(charge.rho), exact_text(charge.delta))
         values = (self.id, self.time, self.what, self.mechanism, *costs, self.request_id, self.head)
         return dict(zip(self.COLUMNS, values, strict=True))
 
 
-def next_head(previous: str, id: int, time: str, charge: Charge, request_id: str | None) -> str:
-    """The head of the chain after this entry."""
-    return hashed([previous, id, time, charge.text, charge.mechanism, str(charge.each), charge.count, request_id])
+def now() -> str:
+    """The time of an entry, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def seal(entry_head: str, answer: str) -> str:
@@ -182,13 +237,15 @@ def _content_hash(salt: str, content: str) -> str:
 
 
 _COLUMNS = (
-    "entries.id, time, what, mechanism, each, count, request_id, head, answer, seal"
+    "entries.id, time, what, mechanism, each, count, request_id, head, answer, seal, {}"
     " FROM entries LEFT JOIN answers ON answers.id = entries.id"
 )
+_COSTS = {1: "NULL, '0'", 2: "NULL, '0'", 3: "rho, delta"}
 
 _HEADERS = {
     1: "identity, budget, created, NULL, NULL, head FROM ledger",
     2: "identity, budget, created, unit, dataset, head FROM ledger",
+    3: "identity, budget, created, unit, dataset, head FROM ledger",
 }
 
 _SMALLEST = -(2**63)  # an inserted entry may have any id
@@ -200,14 +257,14 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class State:
-    """What has been confirmed of a ledger: the last entry, the head after it, the sum of all charges, and the unit.
+    """What has been confirmed of a ledger: the last entry, the head after it, the sum of all costs, and the unit.
 
     The privacy unit is that of the header, or otherwise of the first entry that states one.
     """
 
     id: int
     head: str
-    spent: Fraction
+    spent: Amount
     unit: PrivacyUnit | None
 
 
@@ -235,10 +292,20 @@ def read_header(connection: sqlite3.Connection, path: Path) -> Header:
 @lru_cache(maxsize=64)
 def _header(version: int, identity: Any, budget: Any, created: Any, unit: Any, dataset: Any, head: Any) -> Header:  # noqa: PLR0913, PLR0917 - the columns
     name = None if dataset is None else _text(dataset)
-    header = Header(_text(identity), _rational(budget), _text(created), _unit(unit), name, version)
+    header = Header(_text(identity), _budget(version, budget), _text(created), _unit(unit), name, version)
     if header.head != head:
         raise Unreadable
     return header
+
+
+def _budget(version: int, text: Any) -> Budget:
+    """The budget of a text in canonical form."""
+    if version < FORMAT:
+        return PureBudget(_rational(text))
+    try:
+        return budget_from_stored(_text(text))
+    except (DPSelectError, ValueError, TypeError, KeyError, RecursionError):
+        raise Unreadable("is unreadable") from None
 
 
 def _unit(text: Any) -> PrivacyUnit | None:
@@ -262,7 +329,7 @@ def check_file(connection: sqlite3.Connection, path: Path) -> None:
 
 def entries_after(connection: sqlite3.Connection, known: State, header: Header, path: Path) -> Iterator[Entry]:
     """The entries after the last known one, each confirmed by the chain. The last known one must still be there."""
-    query = f"SELECT {_COLUMNS} WHERE entries.id >= ? ORDER BY entries.id"
+    query = f"SELECT {_COLUMNS.format(_COSTS[header.format])} WHERE entries.id >= ? ORDER BY entries.id"
     rows = connection.execute(query, (known.id or _SMALLEST,))
     if known.id:
         last = rows.fetchone()
@@ -275,19 +342,23 @@ def entries_after(connection: sqlite3.Connection, known: State, header: Header, 
             raise corrupt(path, f"entry {known.id + 1} {finding}") from None
         if entry.id != known.id + 1:
             raise corrupt(path, f"entry {known.id + 1} is missing")
-        if entry.head != next_head(known.head, entry.id, entry.time, entry.charge, entry.request_id):
+        if entry.head != header.next_head(known.head, entry.id, entry.time, entry.charge, entry.request_id):
             raise corrupt(path, f"entry {entry.id} was changed, inserted or moved")
-        known = after(known, entry)
-        if known.spent > header.budget:
+        try:
+            known = after(known, entry, header.budget)
+        except InvalidValue:
+            raise corrupt(path, f"entry {entry.id} has no cost in the currency of the budget") from None
+        if not header.budget.admits(known.spent):
             raise corrupt(path, f"entry {entry.id} exceeds the budget")
         if header.format > 1 and entry.charge.unit not in (None, known.unit):
             raise corrupt(path, f"entry {entry.id} has a different privacy unit from the ledger")
         yield entry
 
 
-def after(known: State, entry: Entry) -> State:
+def after(known: State, entry: Entry, budget: Budget) -> State:
     """What is known after one more entry."""
-    return State(entry.id, entry.head, known.spent + entry.epsilon, known.unit or entry.charge.unit)
+    spent = known.spent.plus(budget.amount(entry.charge))
+    return State(entry.id, entry.head, spent, known.unit or entry.charge.unit)
 
 
 def check_answers(connection: sqlite3.Connection, path: Path) -> None:
@@ -297,9 +368,9 @@ def check_answers(connection: sqlite3.Connection, path: Path) -> None:
         raise corrupt(path, "there are stored answers without an entry")
 
 
-def entry_of(connection: sqlite3.Connection, column: str, value: int | str, path: Path) -> Entry | None:
+def entry_of(connection: sqlite3.Connection, column: str, value: int | str, header: Header, path: Path) -> Entry | None:
     """The entry with this `id` or `request_id`."""
-    query = f"SELECT {_COLUMNS} WHERE entries.{column} = ?"
+    query = f"SELECT {_COLUMNS.format(_COSTS[header.format])} WHERE entries.{column} = ?"
     row = connection.execute(query, (value,)).fetchone()
     try:
         return None if row is None else _entry(row)
@@ -318,9 +389,10 @@ def _head_of(row: tuple[Any, ...]) -> tuple[Any, Any]:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    id, time, what, mechanism, each, count, request_id, head, answer, answer_seal = row
+    id, time, what, mechanism, each, count, request_id, head, answer, answer_seal, rho, delta = row
     try:
-        charge = Charge.recorded(json.loads(_text(what)), _rational(each), mechanism, count)
+        costs = None if rho is None else _rational(rho), _rational(delta, least=0)
+        charge = Charge.recorded(json.loads(_text(what)), _rational(each), mechanism, count, *costs)
     except (DPSelectError, ValueError, RecursionError):
         raise Unreadable("is unreadable") from None
     if charge.text != what:
@@ -337,12 +409,12 @@ def _text(value: Any) -> str:
     return value
 
 
-def _rational(value: Any) -> Fraction:
+def _rational(value: Any, least: int | None = None) -> Fraction:
     """The number in a text in canonical form: 1/10 in lowest terms, not 0.1, 2/20 or +1/10."""
     try:
         number = rational_from_text(_text(value))
     except (NotExact, NotFinite):
         raise Unreadable("is unreadable") from None
-    if str(number) != value or number <= 0:
+    if str(number) != value or number < 0 or (number == 0 and least is None):
         raise Unreadable("is not in canonical form")
     return number

@@ -5,16 +5,15 @@ budget, write, and sync to the disk (`store`). What a ledger is given is checked
 """
 
 import os
-import secrets
 import sqlite3
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dpselect import _validate
-from dpselect._numbers import float_near, rounded_down_text, rounded_up_text, shortest_text
+from dpselect._numbers import float_near
 from dpselect._types import Number
+from dpselect.accounting.budget import Amount, Budget, as_budget
 from dpselect.accounting.charge import Charge, PrivacyUnit, What
 from dpselect.errors import (
     BudgetExceeded,
@@ -32,7 +31,7 @@ from dpselect.ledger.chain import (
     State,
     check_content,
     check_repeated,
-    next_head,
+    now,
     seal,
     stored_text,
 )
@@ -98,7 +97,8 @@ class Ledger:
 
     Args:
         path: the file. It is created if it does not exist, and only its owner may read it.
-        budget: the total epsilon. A new file needs it, and it never changes.
+        budget: the total: a number for pure epsilon, or `dpselect.zcdp(...)` or `dpselect.approximate(...)`. A new file
+            needs it, and it never changes.
         unit: what the budget protects. A ledger without a stated unit takes that of its first question to a table.
             Questions that protect something else are refused.
         dataset: a public name of the data. Tables must then be opened with the same name.
@@ -124,39 +124,38 @@ class Ledger:
     ...     ledger.spend("0.1", "mode of diagnosis")
     ...     ledger.spent, ledger.remaining
     1
-    (Fraction(1, 10), Fraction(9, 10))
+    (pure('0.1'), pure('0.9'))
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
-        budget: Number | None = None,
+        budget: Budget | Number | None = None,
         *,
         unit: PrivacyUnit | None = None,
         dataset: str | None = None,
     ) -> None:
         self._path = absolute_path(path)
         self._database = Database(self._path)
-        wanted = None if budget is None else _validate.exact_positive(budget=budget)
+        wanted = None if budget is None else as_budget(budget)
         if unit is not None and not isinstance(unit, PrivacyUnit):
             raise InvalidType(f"unit must be a PrivacyUnit, got {type(unit).__name__}: give PrivacyUnit(person=...)")
         name = None if dataset is None else name_text(dataset=dataset)
         if not os.path.lexists(self._path):
             if wanted is None:
                 raise LedgerError(f"there is no ledger {self._path}: give a budget to create one")
-            header = Header(secrets.token_hex(16), wanted, _now(), unit, name)
+            header = Header.new(wanted, unit, name)
             self._database.create(header.format, header.row)
         with self._database.reading() as connection:
             self._header = chain.read_header(connection, self._path)
-        if wanted is not None and wanted != self._header.budget:
-            theirs = shortest_text(self._header.budget)
+        if wanted is not None and wanted.to_dict() != self._header.budget.to_dict():
             raise BudgetMismatch(
-                f"ledger {self._path} has the budget {theirs}, which was fixed when it was created: give that"
-                " budget, or none"
+                f"ledger {self._path} has the budget {self.budget.words}, which was fixed when it was created:"
+                " give that budget, or none"
             )
         # What this object has confirmed so far, replaced as a whole. So threads need no lock: one that reads an older
         # state confirms a few entries again.
-        self._start = State(0, self._header.head, Fraction(0), self._header.unit)
+        self._start = State(0, self._header.head, Amount(Fraction(0)), self._header.unit)
         self._known: State | None = None
         if unit is not None:
             check_unit(self._path, self.unit, unit)
@@ -164,7 +163,7 @@ class Ledger:
             check_dataset(self._path, self.dataset, name)
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self._path)!r}, budget={shortest_text(self.budget)})"
+        return f"Ledger({str(self._path)!r}, budget={self.budget!r})"
 
     @property
     def path(self) -> Path:
@@ -172,19 +171,42 @@ class Ledger:
         return self._path
 
     @property
-    def budget(self) -> Fraction:
-        """Return the exact total budget."""
+    def budget(self) -> Budget:
+        """Return the exact total budget. One of pure epsilon compares and computes like a Fraction."""
         return self._header.budget
 
     @property
-    def spent(self) -> Fraction:
+    def spent(self) -> Budget:
         """Return the exact sum of all charges."""
-        return self._confirm().spent
+        return self.budget.shown(self._confirm().spent)
 
     @property
-    def remaining(self) -> Fraction:
+    def remaining(self) -> Budget:
         """Return exactly what is left of the budget."""
-        return self.budget - self.spent
+        return self.budget.left(self._confirm().spent)
+
+    @property
+    def guaranteed(self) -> str:
+        """Return in words what holds for all releases, even if each was chosen after seeing the answers before it."""
+        return self.budget.guaranteed(self._confirm().spent)
+
+    def charged(self, entry: Entry) -> Budget:
+        """Return what an entry cost, in the currency of the budget.
+
+        Args:
+            entry: an entry of this ledger.
+
+        Returns:
+            Its cost.
+
+        >>> import tempfile
+        >>> from dpselect import zcdp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/office.ledger", budget=zcdp("0.5"))
+        ...     ledger.charged(ledger.charge(Charge("counts with Gaussian noise", rho="0.1")))
+        zcdp('0.1')
+        """
+        return self.budget.shown(self.budget.amount(entry.charge))
 
     @property
     def unit(self) -> PrivacyUnit | None:
@@ -215,14 +237,18 @@ class Ledger:
         if unit is not None:
             check_unit(self._path, self.unit, unit)
 
-    def spend(self, epsilon: Number, what: What) -> int:
-        """Charge for a release of which only the pure epsilon is known.
+    def spend(
+        self, epsilon: Number | None = None, what: What | None = None, *, rho: Number | None = None, delta: Number = 0
+    ) -> int:
+        """Charge for a release by other software, of which only its privacy parameters are known.
 
         The arguments are in the order of the sentence "spend epsilon on what"; `Charge` begins with the question.
 
         Args:
-            epsilon: the cost of the release: a number, or a string such as "0.1", which is taken exactly.
+            epsilon: the epsilon of the release: a number, or a string such as "0.1", which is taken exactly.
             what: the question, a string or a mapping of public parameters. Never put a score or a count here.
+            rho: the rho of zCDP, for example of Gaussian noise; give either epsilon or rho.
+            delta: the delta of a release that is (epsilon, delta)-differentially private.
 
         Returns:
             The id of the entry, which is now on the disk.
@@ -238,7 +264,11 @@ class Ledger:
         ...     ledger.spend("0.1", "histogram of ages, by another library")
         1
         """
-        return self.charge(Charge(what, _validate.exact_positive(epsilon=epsilon))).id
+        if (epsilon is None) == (rho is None):
+            raise InvalidValue("give exactly one of epsilon and rho")
+        if what is None:
+            raise InvalidType("what must be a string or a mapping of public parameters, got None")
+        return self.charge(Charge(what, epsilon, rho=rho, delta=delta)).id
 
     def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Entry:
         """Record a charge durably, or raise and record nothing.
@@ -271,25 +301,25 @@ class Ledger:
         """
         if not isinstance(charge, Charge):
             raise InvalidType(f"charge must be a Charge, got {type(charge).__name__}")
+        self.budget.check(charge)
         identifier = None if request_id is None else name_text(request_id=request_id)
         if self._known is None:
             self._confirm()  # the first check reads everything, and others need not wait for it
         with self._database.writing() as connection:
             state = self._catch_up(connection)
             if identifier is not None:
-                earlier = chain.entry_of(connection, "request_id", identifier, self._path)
+                earlier = chain.entry_of(connection, "request_id", identifier, self._header, self._path)
                 if earlier is not None:
-                    check_repeated(earlier, (charge, self._rounded_up(charge)))
+                    check_repeated(earlier, (charge, self.budget.recorded(charge)))
                     if content is not None:
                         check_content(earlier.id, chain.stored_text_of(connection, earlier), content)
                     return earlier
             if charge.unit is not None:
                 check_unit(self._path, state.unit, charge.unit)
             recorded = self._affordable(state.spent, charge)
-            entry = _next_entry(state, recorded, identifier)
-            row = (entry.id, entry.time, recorded.text, recorded.mechanism, str(recorded.each), recorded.count)
-            connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, identifier, entry.head))
-        self._known = chain.after(state, entry)
+            entry = self._next_entry(state, recorded, identifier)
+            connection.execute(*self._header.insertion(entry))
+        self._known = chain.after(state, entry, self.budget)
         return entry
 
     def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
@@ -317,7 +347,7 @@ class Ledger:
         text = answer_text(answer)
         with self._database.writing() as connection:
             self._check_header(connection)
-            entry = chain.entry_of(connection, "id", _validate.count(id=id), self._path)
+            entry = chain.entry_of(connection, "id", _validate.count(id=id), self._header, self._path)
             if entry is None:
                 raise InvalidValue(f"id must be the id of an entry, but there is no entry {id}")
             if entry.answer is None:
@@ -426,7 +456,7 @@ class Ledger:
             entries = list(chain.entries_after(connection, self._start, self._header, self._path))
         state = self._start
         for entry in entries:
-            state = chain.after(state, entry)
+            state = chain.after(state, entry, self.budget)
         return entries, state
 
     def _catch_up(self, connection: sqlite3.Connection) -> State:
@@ -434,42 +464,36 @@ class Ledger:
         self._check_header(connection)
         state = self._known or self._start
         for entry in chain.entries_after(connection, state, self._header, self._path):
-            state = chain.after(state, entry)
+            state = chain.after(state, entry, self.budget)
         return state
 
     def _check_header(self, connection: sqlite3.Connection) -> None:
         if chain.read_header(connection, self._path) != self._header:
             raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
 
-    def _affordable(self, spent: Fraction, charge: Charge) -> Charge:
+    def _affordable(self, spent: Amount, charge: Charge) -> Charge:
         """The charge to record, if it fits into the budget. A charge of all that is left need not be rounded."""
-        left = self.budget - spent
-        recorded = self._rounded_up(charge) if charge.epsilon < left else charge
-        if recorded.epsilon <= left:
+        budget, cost = self.budget, self.budget.amount(charge)
+        takes_all = spent.value + cost.value == budget.limit.value
+        recorded = charge if takes_all else budget.recorded(charge)
+        if budget.admits(spent.plus(budget.amount(recorded))):
             return recorded
-        asked, whole = rounded_up_text(charge.epsilon), rounded_up_text(self.budget)
         raise BudgetExceeded(
-            f"epsilon {asked} exceeds what is left of the budget, {rounded_down_text(left)} of {whole}:"
-            f" nothing was spent or answered{_float_hint(charge.each)}"
+            f"{budget.shown(cost).words} exceeds what is left of the budget, {budget.rest(spent)}:"
+            f" nothing was spent or answered{_float_hint(charge)}"
         )
 
-    def _rounded_up(self, charge: Charge) -> Charge:
-        """The charge, rounded up to the grid of this ledger, which includes the fractions of its budget."""
-        return charge.rounded_up(self.budget.denominator)
+    def _next_entry(self, state: State, charge: Charge, request_id: str | None) -> Entry:
+        id, time = state.id + 1, now()
+        return Entry(id, time, charge, request_id, self._header.next_head(state.head, id, time, charge, request_id))
 
 
-def _float_hint(epsilon: Fraction) -> str:
+def _float_hint(charge: Charge) -> str:
     """A hint for a charge given as a float: three times 0.1 exceeds 0.3."""
+    epsilon = charge.each
+    if charge.states_rho:  # the epsilon was computed from rho
+        return ""
     written = repr(float_near(epsilon))
     if Fraction(written) == epsilon or Fraction(float_near(epsilon)) != epsilon:
         return ""
     return f" (the float {written} is not exactly {written}: write '{written}')"
-
-
-def _next_entry(state: State, charge: Charge, request_id: str | None) -> Entry:
-    id, time = state.id + 1, _now()
-    return Entry(id, time, charge, request_id, next_head(state.head, id, time, charge, request_id))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -171,10 +171,13 @@ _ENTRIES = (
     "CREATE UNIQUE INDEX requests ON entries (request_id) WHERE request_id IS NOT NULL",
     "CREATE TABLE answers (id INTEGER PRIMARY KEY, answer TEXT NOT NULL, seal TEXT NOT NULL)",
 )
+_COSTS = " rho TEXT NOT NULL, delta TEXT NOT NULL, request_id"
+_ENTRIES_WITH_COSTS = (_ENTRIES[0].replace(" request_id", _COSTS), *_ENTRIES[1:])
 # The tables of each format.
 SCHEMAS = {
     1: (f"{_HEADER}, head TEXT NOT NULL)", *_ENTRIES),
     2: (f"{_HEADER}, unit TEXT, dataset TEXT, head TEXT NOT NULL)", *_ENTRIES),
+    3: (f"{_HEADER}, unit TEXT, dataset TEXT, head TEXT NOT NULL)", *_ENTRIES_WITH_COSTS),
 }
 _OWNER_ONLY = 0o600
 

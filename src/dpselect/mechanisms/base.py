@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpselect import _validate
 from dpselect._scores import as_rows, as_vector, copied
-from dpselect._types import Floats, Selections
+from dpselect._types import Floats, Number, Selections
 from dpselect.accounting.charge import What
 from dpselect.errors import InvalidType, InvalidValue, NotConverged
 from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
@@ -129,7 +129,7 @@ class MechanismBase(Parameters):
             " ExponentialMechanism"
         )
 
-    def release(
+    def release(  # noqa: PLR0913 - one parameter for each public choice
         self,
         scores: Any,
         labels: Sequence[Any] | None = None,
@@ -137,6 +137,7 @@ class MechanismBase(Parameters):
         ledger: Payer | None = None,
         what: What = "select",
         request_id: str | None = None,
+        rho: Number | None = None,
     ) -> Answer:
         """Charge a ledger, draw a private selection, and return it as an answer.
 
@@ -148,6 +149,8 @@ class MechanismBase(Parameters):
             what: the question for the ledger: a string or a mapping of public parameters. Never put a score here.
             request_id: makes a retry safe. The same id with the same question, scores and labels returns the stored
                 answer and costs nothing. It needs a ledger.
+            rho: the rho that a ledger in zCDP is charged, at least that of this mechanism. If omitted, it follows from
+                epsilon.
 
         Returns:
             The answer: its value, what it guarantees, and with a ledger the entry and a receipt.
@@ -167,13 +170,14 @@ class MechanismBase(Parameters):
         ...         [3, 10**6], ["tea", "coffee"], ledger=ledger, what="favourite drink"
         ...     )
         ...     answer.value, answer.ledger_id, ledger.remaining
-        ('coffee', 1, Fraction(9, 10))
+        ('coffee', 1, pure('0.9'))
         """
         vector = copied(as_vector(scores))  # the same scores are checked, digested and drawn from
         gaps_of(vector, self._rate)  # refuses scores that are not finite, before anything is charged
         name_of(self)  # refuses a subclass, which may draw in another way
         names = None if labels is None else _labels(labels, len(vector))
-        answer = Release(_counted(what, len(vector)), self).draw(
+        charged = None if rho is None else _validate.exact_positive(rho=rho)
+        answer = Release(_counted(what, len(vector)), self, rho=charged).draw(
             lambda: self.select(vector),
             ledger=ledger,
             request_id=request_id,

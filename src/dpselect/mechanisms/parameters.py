@@ -103,8 +103,12 @@ MECHANISMS: dict[str, type["Parameters"]] = {}
 
 
 def is_mechanism_name(name: Any) -> bool:
-    """Whether a mechanism may have this name. 'pure' is the name of releases whose mechanism is not known."""
-    return isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name) is not None and name != "pure"
+    """Whether a mechanism may have this name.
+
+    'pure' and 'zcdp' are the names of releases whose mechanism is not known, and 'auto' lets the budget choose.
+    """
+    reserved = ("auto", "pure", "zcdp")
+    return isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name) is not None and name not in reserved
 
 
 def name_of(mechanism: Any) -> str:
@@ -143,7 +147,9 @@ class Parameters(ABC):
         if "name" not in vars(cls):
             return
         if not is_mechanism_name(cls.name):
-            raise InvalidValue("a mechanism's name must be lower-case letters, digits and hyphens, and not 'pure'")
+            raise InvalidValue(
+                "a mechanism's name must be lower-case letters, digits and hyphens, and not 'auto', 'pure' or 'zcdp'"
+            )
         known = MECHANISMS.get(cls.name)
         if known is not None and _home(known) != _home(cls):  # a notebook may define a class again
             raise InvalidValue(f"there is already a mechanism named {cls.name!r}: give another name")

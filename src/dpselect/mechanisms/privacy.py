@@ -190,3 +190,28 @@ def _with_ends(epsilon: float, losses: Floats, inside: Floats) -> Floats:
 def _rounded_up(rho: float) -> float:
     """The computed value plus one part in 10**12, which covers its few roundings; never zero."""
     return math.nextafter(rho * (1 + 1e-12), math.inf)
+
+
+class _Concentrated:
+    def zcdp(self, epsilon: Fraction) -> float:
+        return float_above(epsilon)
+
+    def profile(self, epsilon: float, losses: Floats) -> Floats:
+        return losses
+
+    def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
+        return accounting.ZCDpEvent(float_above(epsilon))
+
+
+CONCENTRATED: PrivacyLoss = _Concentrated()
+
+
+def epsilon_of_rho(loss: PrivacyLoss, rho: Fraction) -> Fraction:
+    low, high = 0.0, 1e9
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle and Fraction(loss.zcdp(Fraction(middle))) <= rho:
+            low = middle
+        else:
+            high = middle
+    return Fraction(low)

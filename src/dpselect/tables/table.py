@@ -16,9 +16,9 @@ from dpselect import _validate
 from dpselect._column_names import shown_names
 from dpselect._numbers import NotExact, NotFinite, rational, rational_from_text
 from dpselect._types import Number
+from dpselect.accounting.budget import AUTO, Price
 from dpselect.accounting.charge import Neighbours, PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import public_grid
 from dpselect.tables.questions import Engine, Groups, Individuals, Quantile, Question, TopK
@@ -41,7 +41,7 @@ class Table:
 
     Candidates, groups and ranges must be public: they must not be taken from the data. What is asked is checked against
     the schema first; then the ledger, if there is one, is charged durably; then people are counted and one candidate is
-    drawn by permute-and-flip. No error depends on the rows.
+    drawn by the mechanism of the budget. No error depends on the rows.
 
     With a ledger, a question may have a `request_id`: its answer is stored in the ledger, and asking again with the
     same id returns it and charges nothing, as long as the data that the question reads are the same.
@@ -82,7 +82,16 @@ class Table:
         """
         return self._engine.columns
 
-    def mode(self, column: str, *, candidates: Any, epsilon: Number, request_id: str | None = None) -> Answer:
+    def mode(  # noqa: PLR0913 - one parameter for each public choice
+        self,
+        column: str,
+        *,
+        candidates: Any,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        mechanism: str = AUTO,
+        request_id: str | None = None,
+    ) -> Answer:
         """Return the candidate that most people have.
 
         Args:
@@ -91,6 +100,9 @@ class Table:
                 array, Series or Arrow array. A candidate that nobody has can win. Values that are not listed, and
                 missing values, do not count.
             epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
+            rho: the privacy loss in zCDP; give either epsilon or rho.
+            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
+                (epsilon, delta)), "permute-and-flip" or "exponential".
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
@@ -111,9 +123,19 @@ class Table:
         >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
         'I10'
         """
-        return self._ask(self._top(column, candidates, None), epsilon, request_id)
+        return self._ask(self._top(column, candidates, None), Price(epsilon, rho, mechanism), request_id)
 
-    def top_k(self, column: str, k: int, *, candidates: Any, epsilon: Number, request_id: str | None = None) -> Answer:
+    def top_k(  # noqa: PLR0913 - one parameter for each public choice
+        self,
+        column: str,
+        k: int,
+        *,
+        candidates: Any,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        mechanism: str = AUTO,
+        request_id: str | None = None,
+    ) -> Answer:
         """Return the k candidates that most people have.
 
         Args:
@@ -121,6 +143,9 @@ class Table:
             k: the number of candidates to return.
             candidates: the public list of possible answers, as for `mode`.
             epsilon: the privacy loss of the whole answer. Each of the k selections gets epsilon / k.
+            rho: the privacy loss in zCDP; give either epsilon or rho.
+            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
+                (epsilon, delta)), "permute-and-flip" or "exponential".
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
@@ -140,10 +165,20 @@ class Table:
         >>> table.top_k("colour", 2, candidates=["blue", "green", "red"], epsilon=10).value
         ['red', 'blue']
         """
-        return self._ask(self._top(column, candidates, _validate.count(k=k)), epsilon, request_id)
+        question = self._top(column, candidates, _validate.count(k=k))
+        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
     def median(  # noqa: PLR0913 - the public contract
-        self, column: str, *, lower: Any, upper: Any, step: Any = 1, epsilon: Number, request_id: str | None = None
+        self,
+        column: str,
+        *,
+        lower: Any,
+        upper: Any,
+        step: Any = 1,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        mechanism: str = AUTO,
+        request_id: str | None = None,
     ) -> Answer:
         """Return a value with about half of the people below it.
 
@@ -153,6 +188,9 @@ class Table:
             upper: the largest candidate, public. Larger values of the data count as `upper`.
             step: the step between candidates: days for dates, seconds or a timedelta for timestamps.
             epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
+            rho: the privacy loss in zCDP; give either epsilon or rho.
+            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
+                (epsilon, delta)), "permute-and-flip" or "exponential".
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
@@ -174,7 +212,8 @@ class Table:
         40
         """
         half, ends = Fraction(1, 2), {"lower": lower, "upper": upper, "step": step}
-        return self.quantile(column, half, **ends, epsilon=epsilon, request_id=request_id)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism}
+        return self.quantile(column, half, **ends, **price, request_id=request_id)
 
     def quantile(  # noqa: PLR0913 - one parameter for each public choice
         self,
@@ -184,7 +223,9 @@ class Table:
         lower: Any,
         upper: Any,
         step: Any = 1,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        mechanism: str = AUTO,
         request_id: str | None = None,
     ) -> Answer:
         """Return a value with about a share `level` of the people below it.
@@ -196,6 +237,9 @@ class Table:
             upper: the largest candidate, public. Larger values of the data count as `upper`.
             step: the step between candidates: days for dates, seconds or a timedelta for timestamps.
             epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
+            rho: the privacy loss in zCDP; give either epsilon or rho.
+            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
+                (epsilon, delta)), "permute-and-flip" or "exponential".
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
@@ -218,7 +262,7 @@ class Table:
         """
         found = self._column(column)
         grid = public_grid(lower, upper, step, found)
-        return self._ask(Quantile(found, grid, _level(level)), epsilon, request_id)
+        return self._ask(Quantile(found, grid, _level(level)), Price(epsilon, rho, mechanism), request_id)
 
     def group_by(
         self, column: str, *, groups: Any = None, max_groups: int = 1, candidates: Any = None
@@ -271,20 +315,20 @@ class Table:
     def _column(self, name: str) -> Column:
         return known_column(self, name, "column")
 
-    def _ask(self, question: Question, epsilon: Number, request_id: str | None) -> Answer:
+    def _ask(self, question: Question, price: Price, request_id: str | None) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
-        total = _validate.exact_positive(epsilon=epsilon)
         engine, individuals, neighbours, ledger = self._engine, self._individuals, self._neighbours, self._ledger
         count = question.rounds * (1 if individuals.groups is None else individuals.groups.max_groups)
         bound = question.sensitivity(neighbours, in_groups=individuals.groups is not None)
-        mechanism = PermuteAndFlip(total / count, bound.largest_change, bound.monotonic)
+        budget = None if ledger is None else ledger.budget
+        mechanism = price.drawn_by(budget, count, sensitivity=bound.largest_change, monotonic=bound.monotonic)
         # Without a ledger, nobody reads the question, and the digest of a long list takes time.
         asked = (
             {}
             if ledger is None
             else {**question.parameters(), **individuals.parameters(), "neighbours": neighbours.value}
         )
-        return Release(asked, mechanism, count).draw(
+        return Release(asked, mechanism, count, price.rho).draw(
             lambda: question.answer(engine, individuals, mechanism),
             ledger=ledger,
             request_id=request_id,

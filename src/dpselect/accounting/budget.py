@@ -1,0 +1,686 @@
+"""What a ledger may spend: pure epsilon, zCDP, or (epsilon, delta), and the check that no sum of releases exceeds it.
+
+The check is a privacy filter: it is valid if each question, its epsilon and whether it is asked at all depend on the
+answers before. `docs/budgets.md` has the proofs.
+
+  pure            the sum of epsilons (Rogers, Roth, Ullman & Vadhan 2016)
+  zCDP            the sum of rhos, and apart from it the sum of deltas of releases that have one (Feldman & Zrnic 2021;
+                  Whitehouse, Ramdas, Rogers & Wu 2023)
+  (epsilon, delta)  the same, with the largest rho that implies (epsilon, part of delta). It is fixed when the budget
+                  is made, and the rest of delta is for releases that have a delta of their own.
+
+From rho to (epsilon, delta), for every order a > 1 (Canonne, Kamath & Steinke 2020):
+
+    delta = exp((a - 1)(a rho - epsilon)) / (a - 1) * (1 - 1/a)**a.
+
+Any single order is a proof. Solved for rho, it is
+
+    rho = (epsilon + (ln delta + ln(a - 1) - a ln(1 - 1/a)) / (a - 1)) / a.
+"""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+from dpselect import _validate
+from dpselect._numbers import exact_text, float_below, rational_from_text, rounded_down_text, rounded_up_text
+from dpselect._types import Number
+from dpselect.accounting.charge import Charge, compact_json, loss_of
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.parameters import MECHANISMS, Parameters
+from dpselect.mechanisms.privacy import epsilon_of_rho
+
+AUTO = "auto"
+
+
+class Amount(NamedTuple):
+    """What was spent, in the units of one budget: epsilon or rho, and the deltas of releases that have one."""
+
+    value: Fraction
+    delta: Fraction = Fraction(0)
+
+    def plus(self, other: "Amount") -> "Amount":
+        """Return the sum of both."""
+        return Amount(self.value + other.value, self.delta + other.delta)
+
+
+class Budget(ABC):
+    """An amount of privacy in one of three currencies: pure epsilon, zCDP, or (epsilon, delta).
+
+    `dpselect.pure`, `dpselect.zcdp` and `dpselect.approximate` make budgets. What a ledger has spent, and what remains,
+    are budgets too.
+
+    Attributes:
+        epsilon: the exact epsilon; None for zCDP.
+        rho: the exact rho of zero-concentrated differential privacy; None for a pure budget.
+        delta: the exact delta; 0 for a pure budget.
+        mechanism: the name of the mechanism that is the most accurate for this budget.
+
+    >>> zcdp("0.5").rho, zcdp("0.5").epsilon, zcdp("0.5").mechanism
+    (Fraction(1, 2), None, 'exponential')
+    """
+
+    currency: ClassVar[str]
+    mechanism: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> Fraction | None:
+        """Return the exact epsilon; None for zCDP."""
+
+    @property
+    @abstractmethod
+    def rho(self) -> Fraction | None:
+        """Return the exact rho of zCDP; None for a pure budget."""
+
+    @property
+    @abstractmethod
+    def delta(self) -> Fraction:
+        """Return the exact delta; 0 for a pure budget."""
+
+    @property
+    @abstractmethod
+    def limit(self) -> Amount:
+        """Return the largest sums that the filter allows."""
+
+    @abstractmethod
+    def amount(self, charge: Charge) -> Amount:
+        """Return what a charge costs.
+
+        Args:
+            charge: the charge.
+
+        Returns:
+            Its cost in the units of this budget.
+
+        Raises:
+            InvalidValue: it has no cost in this currency.
+        """
+
+    @abstractmethod
+    def shown(self, amount: Amount) -> "Budget":
+        """Return an amount of this currency as a budget.
+
+        Args:
+            amount: a cost, a sum of costs, or what is left.
+
+        Returns:
+            The same amount as a budget.
+        """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, str]:
+        """Return what defines the budget, with exact numbers as text.
+
+        Returns:
+            A dict with the currency and the numbers.
+        """
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """Return the budget in words, rounded up."""
+
+    @property
+    @abstractmethod
+    def words_down(self) -> str:
+        """Return the budget in words, rounded down: for what is left."""
+
+    def guaranteed(self, spent: Amount) -> str:  # noqa: ARG002 - only pure sums are guarantees
+        """Return what holds for everything that was released, even if all was chosen after seeing earlier answers.
+
+        For zCDP and (epsilon, delta) it is the whole budget. What was spent so far is no guarantee: an analyst who
+        reads it may stop at a moment that depends on the answers.
+
+        Args:
+            spent: the sums of all costs.
+
+        Returns:
+            The words.
+        """
+        return f"the budget, {self.words}"
+
+    def admits(self, spent: Amount) -> bool:
+        """Return whether these sums are within the budget.
+
+        Args:
+            spent: the sums of all costs.
+
+        Returns:
+            Whether no part of them exceeds its limit.
+        """
+        return spent.value <= self.limit.value and spent.delta <= self.limit.delta
+
+    def rest(self, spent: Amount) -> str:
+        """Return how much is left of how much, in words, rounded to the safe side.
+
+        Args:
+            spent: the sums of all costs.
+
+        Returns:
+            The words.
+        """
+        left = self.limit.value - spent.value
+        words = f"{_down(left)} of {_up(self.limit.value)}"
+        if self.limit.delta:
+            words += f", and delta {_down(self.limit.delta - spent.delta)} of {_up(self.limit.delta)}"
+        return words
+
+    def left(self, spent: Amount) -> "Budget":
+        """Return what remains.
+
+        Args:
+            spent: the sums of all costs.
+
+        Returns:
+            The rest of the budget.
+        """
+        return self.shown(Amount(self.limit.value - spent.value, self.limit.delta - spent.delta))
+
+    @property
+    def needs_rho(self) -> bool:
+        """Return whether entries must state a rho; a plain budget of pure epsilon needs none."""
+        return True
+
+    def recorded(self, charge: Charge) -> Charge:
+        """Return a charge as a ledger with this budget records it: rounded up, so that sums stay short.
+
+        Args:
+            charge: the charge.
+
+        Returns:
+            The charge to record. It costs at least as much.
+        """
+        return charge.rounded_up(self.limit.value.denominator).with_rho(self.limit.value.denominator)
+
+    def check(self, charge: Charge) -> None:
+        """Refuse a charge that this budget never allows, for another reason than its size.
+
+        Args:
+            charge: the charge.
+
+        Raises:
+            InvalidValue: the charge has no cost in this currency, or breaks a rule of the budget.
+        """
+        self.amount(charge)
+
+    @property
+    def follows(self) -> Mapping[str, float]:
+        """Return the zCDP that follows for all releases together, by mechanism; empty if none does."""
+        return {}
+
+
+class PureBudget(Fraction, Budget):
+    """Pure epsilon. It is a Fraction: it compares and computes like its epsilon.
+
+    Args:
+        epsilon: the epsilon.
+        cap: the largest epsilon of a single release, or None.
+    """
+
+    currency = "pure"
+    mechanism = "permute-and-flip"
+    cap: Fraction | None
+
+    def __new__(cls, epsilon: Fraction, cap: Fraction | None = None) -> "PureBudget":
+        """Make a Fraction with a cap."""
+        budget = super().__new__(cls, epsilon)
+        budget.cap = cap
+        return budget
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PureBudget, (self.epsilon, self.cap)
+
+    def __copy__(self) -> "PureBudget":
+        return self
+
+    def __deepcopy__(self, _: Any) -> "PureBudget":
+        return self
+
+    def __repr__(self) -> str:
+        return f"pure({_arguments(self)})"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Return the exact epsilon."""
+        return Fraction(self.numerator, self.denominator)
+
+    @property
+    def rho(self) -> None:
+        """Return None: pure epsilon has its own sum."""
+        return
+
+    @property
+    def delta(self) -> Fraction:
+        """Return 0."""
+        return Fraction(0)
+
+    @property
+    def limit(self) -> Amount:
+        """Return the largest sum of epsilons."""
+        return Amount(self.epsilon)
+
+    def amount(self, charge: Charge) -> Amount:
+        """Return the epsilon of a charge."""
+        if charge.delta:
+            raise InvalidValue(
+                "a release with a delta has no pure epsilon: use a ledger whose budget is zCDP or (epsilon, delta)"
+            )
+        epsilon = charge.epsilon
+        if epsilon is None:
+            raise InvalidValue(
+                "a release of which only rho is known has no pure epsilon: use a ledger whose budget is zCDP or"
+                " (epsilon, delta)"
+            )
+        return Amount(epsilon)
+
+    @property
+    def needs_rho(self) -> bool:
+        """Return whether there is a cap, from which a zCDP follows."""
+        return self.cap is not None
+
+    def recorded(self, charge: Charge) -> Charge:
+        """Return a charge with its epsilon rounded up."""
+        rounded = charge.rounded_up(self.limit.value.denominator)
+        return rounded.with_rho() if self.needs_rho else rounded
+
+    def check(self, charge: Charge) -> None:
+        """Refuse a charge without a pure epsilon, or with a release beyond the cap."""
+        self.amount(charge)
+        if self.cap is not None and charge.each > self.cap:
+            raise InvalidValue(
+                f"epsilon of a single release must be at most {exact_text(self.cap)}, the cap of this ledger, got"
+                f" {rounded_up_text(charge.each)}"
+            )
+
+    def guaranteed(self, spent: Amount) -> str:
+        """Return the epsilon that was spent: the log-ratio of any answers is at most the sum of their epsilons."""
+        return f"{_up(spent.value)}-DP (pure)"
+
+    def shown(self, amount: Amount) -> Budget:
+        """Return an epsilon as a budget."""
+        return PureBudget(amount.value)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the epsilon and, if there is one, the cap."""
+        cap = {} if self.cap is None else {"cap": exact_text(self.cap)}
+        return {"currency": self.currency, "epsilon": exact_text(self.epsilon), **cap}
+
+    @property
+    def words(self) -> str:
+        """Return the epsilon and the cap in words."""
+        cap = "" if self.cap is None else f" (at most {exact_text(self.cap)} for one release)"
+        return f"epsilon {_up(self.epsilon)}{cap}"
+
+    @property
+    def words_down(self) -> str:
+        """Return the epsilon, rounded down."""
+        return f"epsilon {_down(self.epsilon)}"
+
+    @property
+    def follows(self) -> Mapping[str, float]:
+        """Return the zCDP that follows from the cap: rho(e) / e does not fall in e, so it is epsilon / cap rho(cap)."""
+        if self.cap is None:
+            return {}
+        names = {"any": "pure", **{name: name for name in MECHANISMS}}
+        times, cap = self.epsilon / self.cap, self.cap
+        return {shown: -float_below(-times * Fraction(loss_of(name).zcdp(cap))) for shown, name in names.items()}
+
+
+class ConcentratedBudget(Budget):
+    """Zero-concentrated differential privacy, and a delta for releases that have one.
+
+    Args:
+        rho: the rho.
+        delta: the sum of deltas of all releases that have one.
+    """
+
+    currency = "zcdp"
+    mechanism = "exponential"
+
+    def __init__(self, rho: Fraction, delta: Fraction) -> None:
+        self._limit = Amount(rho, delta)
+
+    def __repr__(self) -> str:
+        return f"zcdp({_arguments(self)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Budget) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.limit)
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """Return None: zCDP has no single epsilon."""
+        return None
+
+    @property
+    def rho(self) -> Fraction:
+        """Return the exact rho."""
+        return self._limit.value
+
+    @property
+    def delta(self) -> Fraction:
+        """Return the exact delta for releases that have one."""
+        return self._limit.delta
+
+    @property
+    def limit(self) -> Amount:
+        """Return the largest sums of rho and of delta."""
+        return self._limit
+
+    def amount(self, charge: Charge) -> Amount:
+        """Return the rho and the delta of a charge."""
+        if charge.delta and not self.limit.delta:
+            raise InvalidValue(
+                "this budget has no delta for releases: create the ledger with a budget that has one, such as"
+                " zcdp(0.5, delta=1e-9)"
+            )
+        return Amount(charge.rho, charge.delta)
+
+    def shown(self, amount: Amount) -> Budget:
+        """Return a rho and a delta as a budget."""
+        return ConcentratedBudget(*amount)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return rho and delta."""
+        return {"currency": self.currency, "rho": exact_text(self.rho), "delta": exact_text(self.delta)}
+
+    @property
+    def words(self) -> str:
+        """Return rho and delta in words."""
+        return f"rho {_up(self.rho)}{f', delta {_up(self.delta)}' if self.delta else ''}"
+
+    @property
+    def words_down(self) -> str:
+        """Return rho and delta, rounded down."""
+        return f"rho {_down(self.rho)}{f', delta {_down(self.delta)}' if self.delta else ''}"
+
+
+class ApproximateBudget(ConcentratedBudget):
+    """(epsilon, delta)-differential privacy: a rho that implies epsilon at a part of delta, and the rest of delta.
+
+    Args:
+        epsilon: the epsilon of the whole ledger.
+        delta: the delta of the whole ledger.
+        share: the part of delta for releases that have a delta of their own.
+        rho: the rho that was fixed when the ledger was created; computed if None.
+    """
+
+    currency = "approximate"
+
+    def __init__(self, epsilon: Fraction, delta: Fraction, share: Fraction, rho: Fraction | None = None) -> None:
+        fixed = rho_within(epsilon, delta * (1 - share)) if rho is None else rho
+        super().__init__(fixed, delta * share)
+        self._stated = epsilon, delta, share
+
+    def __repr__(self) -> str:
+        return f"approximate({_arguments(self)})"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Return the exact epsilon."""
+        return self._stated[0]
+
+    @property
+    def delta(self) -> Fraction:
+        """Return the exact delta of the whole ledger."""
+        return self._stated[1]
+
+    @property
+    def share(self) -> Fraction:
+        """Return the part of delta for releases that have a delta of their own."""
+        return self._stated[2]
+
+    def to_dict(self) -> dict[str, str]:
+        """Return epsilon, delta and the share. The rho follows from them."""
+        epsilon, delta, share = map(exact_text, self._stated)
+        return {"currency": self.currency, "epsilon": epsilon, "delta": delta, "share": share}
+
+    @property
+    def words(self) -> str:
+        """Return the budget, and what the filter adds up, in words."""
+        kept = f", delta {_down(self.limit.delta)} for releases" if self.limit.delta else ""
+        return f"epsilon {_up(self.epsilon)}, delta {_up(self.delta)} (rho {_down(self.rho)}{kept})"
+
+    words_down = words
+
+
+def pure(epsilon: Number, *, cap: Number | None = None) -> Budget:
+    """Return a budget of pure epsilon.
+
+    Args:
+        epsilon: the total epsilon: a number, or a string such as "1", which is taken exactly.
+        cap: the largest epsilon of a single release. With it, a zCDP guarantee follows for the whole ledger.
+
+    Returns:
+        The budget, for `Ledger(path, budget=...)`.
+
+    Raises:
+        InvalidType: an argument is not a number.
+        InvalidValue: an argument is not positive, or the cap exceeds the budget.
+
+    >>> pure("1") == 1
+    True
+    >>> round(pure("10", cap="0.1").follows["exponential"], 3)
+    0.125
+    """
+    total = _validate.exact_positive(budget=epsilon)
+    most = None if cap is None else _validate.exact_positive(cap=cap)
+    if most is not None and most > total:
+        raise InvalidValue("cap must be at most the budget: it is the largest epsilon of one release")
+    return PureBudget(total, most)
+
+
+def zcdp(rho: Number, *, delta: Number = 0) -> Budget:
+    """Return a budget of zero-concentrated differential privacy.
+
+    Args:
+        rho: the total rho, taken exactly.
+        delta: the largest sum of deltas of releases that have a delta of their own. With 0 they are refused.
+
+    Returns:
+        The budget, for `Ledger(path, budget=...)`.
+
+    Raises:
+        InvalidType: an argument is not a number.
+        InvalidValue: rho is not positive, or delta is not from 0 to below 1.
+
+    >>> zcdp("0.5", delta="1e-9")
+    zcdp('0.5', delta='1e-9')
+    """
+    return ConcentratedBudget(_validate.exact_positive(rho=rho), _below_one(delta=delta))
+
+
+def approximate(epsilon: Number, delta: Number, *, share: Number = "1/2") -> Budget:
+    """Return a budget of (epsilon, delta)-differential privacy.
+
+    Args:
+        epsilon: the epsilon of everything that the ledger pays for, taken exactly.
+        delta: the delta of everything, strictly between 0 and 1.
+        share: the part of delta that is kept for releases with a delta of their own, from 0 to below 1. The rest turns
+            rho into epsilon. Give 0 if no release has a delta.
+
+    Returns:
+        The budget, for `Ledger(path, budget=...)`. Its `rho` is the sum that the releases may reach.
+
+    Raises:
+        InvalidType: an argument is not a number.
+        InvalidValue: an argument is out of range.
+
+    >>> round(float(approximate("1", "1e-6").rho), 4)
+    0.0229
+    """
+    exact = _validate.exact_positive(epsilon=epsilon)
+    failure = _below_one(delta=delta)
+    if not failure:
+        raise InvalidValue("delta must be > 0: without a delta, the budget is pure('1')")
+    return ApproximateBudget(exact, failure, _below_one(share=share))
+
+
+def as_budget(budget: Any) -> Budget:
+    """The budget that an argument or a text states.
+
+    A number is pure epsilon. A text may also be zcdp:RHO, zcdp:RHO,DELTA, EPSILON,DELTA, EPSILON,DELTA,SHARE, or
+    EPSILON,cap:E.
+
+    >>> as_budget("zcdp:0.5"), as_budget("1,1e-6"), as_budget("10,cap:0.1")
+    (zcdp('0.5'), approximate('1', '0.000001'), pure('10', cap='0.1'))
+    """
+    if isinstance(budget, Budget):
+        return budget
+    if not isinstance(budget, str):
+        return pure(budget)
+    currency, colon, rest = budget.partition(":")
+    parts = [part.strip() for part in (rest if colon and currency.strip() == "zcdp" else budget).split(",")]
+    if colon and currency.strip() == "zcdp":
+        if len(parts) <= 2:
+            return zcdp(parts[0], delta=parts[1] if len(parts) > 1 else 0)
+    elif len(parts) == 2 and parts[1].startswith("cap:"):
+        return pure(parts[0], cap=parts[1].removeprefix("cap:"))
+    elif len(parts) == 1:
+        return pure(parts[0])
+    elif len(parts) <= 3:
+        return approximate(parts[0], parts[1], **({"share": parts[2]} if len(parts) > 2 else {}))
+    raise InvalidValue(f"budget must be 1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6, got {budget[:40]!r}")
+
+
+def stored_text(budget: Budget) -> str:
+    """The canonical text in which a ledger keeps a budget forever, with the rho that was fixed."""
+    fixed = {"fixed_rho": str(budget.rho)} if budget.currency == ApproximateBudget.currency else {}
+    return compact_json({**budget.to_dict(), **fixed})
+
+
+def budget_from_stored(text: str) -> Budget:
+    """The budget of a stored text.
+
+    Raises:
+        ValueError: the text was not written by `stored_text`.
+    """
+    fields = json.loads(text)
+    numbers = {name: rational_from_text(value) for name, value in fields.items() if name != "currency"}
+    budget: Budget = _STORED[fields["currency"]](numbers)
+    if stored_text(budget) != text:
+        raise ValueError("not in canonical form")
+    return budget
+
+
+_STORED: Mapping[str, Any] = {
+    PureBudget.currency: lambda n: PureBudget(n["epsilon"], n.get("cap")),
+    ConcentratedBudget.currency: lambda n: ConcentratedBudget(n["rho"], n["delta"]),
+    ApproximateBudget.currency: lambda n: ApproximateBudget(n["epsilon"], n["delta"], n["share"], n["fixed_rho"]),
+}
+
+
+def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho that is known to imply (epsilon, delta), rounded down.
+
+    For one order a the computed bound has an absolute error: each of the logarithms, products and sums has a relative
+    error of at most 2**-52 of its own size, and there are fewer than ten of them. So 10**-14 times the sum of the
+    absolute values of all terms is subtracted, which is more than 40 units of the last place of each.
+    """
+    failure = math.log(delta.numerator) - math.log(delta.denominator)
+    value = float_below(epsilon)
+    if not 0 < value < math.inf:
+        raise InvalidValue("epsilon is too small or too large for (epsilon, delta): give a budget in zCDP")
+    middle = math.log(1 + 2 * (1 - failure) / value)  # near the logarithm of the best order
+    steps = [middle + (index - 400) / 20 for index in range(801)]
+    best = max(steps, key=lambda step: _rho_of_order(value, failure, step))
+    finer = [best + (index - 100) / 2000 for index in range(201)]
+    rho = max(_rho_of_order(value, failure, step) for step in finer)
+    if rho <= 0:
+        raise InvalidValue("epsilon and delta are too small to be converted: give a budget in zCDP")
+    return Fraction(rho)
+
+
+def _rho_of_order(epsilon: float, failure: float, step: float) -> float:
+    """The rho that order 1 + e**step allows, rounded down."""
+    less_one = math.exp(step)
+    order = 1 + less_one
+    terms = [epsilon, failure / less_one, step / less_one, order * math.log1p(1 / less_one) / less_one]
+    # -a ln(1 - 1/a) = a ln(a / (a - 1)) = a ln(1 + 1/(a - 1))
+    return (math.fsum(terms) - 1e-14 * math.fsum(map(abs, terms))) / order
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a question may cost, and which mechanism draws: exactly one of epsilon and rho, for all draws together.
+
+    Args:
+        epsilon: the epsilon, or None.
+        rho: the rho of zCDP, or None.
+        mechanism: "auto" for the most accurate mechanism of the budget, or the name of one.
+
+    Raises:
+        InvalidValue: both or none of epsilon and rho are given, or there is no such mechanism.
+        InvalidType: an argument has the wrong type.
+
+    >>> Price(rho="0.05").drawn_by(zcdp("0.5"), count=1).name
+    'exponential'
+    """
+
+    epsilon: Any = None
+    rho: Any = None
+    mechanism: Any = AUTO
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise InvalidValue("give exactly one of epsilon and rho")
+        if not isinstance(self.mechanism, str):
+            kind = type(self.mechanism).__name__
+            raise InvalidType(f"mechanism must be 'auto' or the name of a mechanism, got {kind}")
+        if self.mechanism != AUTO and self.mechanism not in MECHANISMS:
+            known = ", ".join([AUTO, *MECHANISMS])
+            raise InvalidValue(f"mechanism must be one of {known}, got {self.mechanism[:40]!r}")
+        for name in ("epsilon", "rho"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _validate.exact_positive(**{name: getattr(self, name)}))
+
+    def drawn_by(self, budget: Budget | None, count: int, **claim: Any) -> Parameters:
+        """Return the mechanism for each of `count` draws.
+
+        Args:
+            budget: the budget that pays; None without a ledger.
+            count: the number of draws that one person can influence.
+            **claim: how far apart neighbours are, for the constructor of the mechanism.
+
+        Returns:
+            The mechanism, with a share of the price.
+        """
+        best = (PureBudget if budget is None else budget).mechanism
+        kind = MECHANISMS[best if self.mechanism == AUTO else self.mechanism]
+        each = epsilon_of_rho(kind.loss, self.rho / count) if self.epsilon is None else self.epsilon / count
+        return kind(each, **claim)
+
+
+def _below_one(**parameter: Any) -> Fraction:
+    [(name, value)] = parameter.items()
+    number = _validate.exact(**parameter)
+    if not 0 <= number < 1:
+        raise InvalidValue(f"{name} must be from 0 to below 1, got {str(value)[:40]}")
+    return number
+
+
+def _arguments(budget: Budget) -> str:
+    """The arguments of the function that makes an equal budget."""
+    fields = {name: text for name, text in budget.to_dict().items() if name != "currency"}
+    if fields.get("delta") == "0":
+        del fields["delta"]
+    if fields.get("share") == "0.5":
+        del fields["share"]
+    positional = 2 if budget.currency == ApproximateBudget.currency else 1
+    named = enumerate(fields.items())
+    return ", ".join(repr(text) if place < positional else f"{name}={text!r}" for place, (name, text) in named)
+
+
+def _up(number: Fraction) -> str:
+    return rounded_up_text(number) if number else "0"
+
+
+def _down(number: Fraction) -> str:
+    return rounded_down_text(number) if number else "0"
