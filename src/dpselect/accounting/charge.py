@@ -77,6 +77,8 @@ class PrivacyUnit:
 
 # The name of a release of which only the pure epsilon is known.
 PURE = "pure"
+# The name of a release of which only the rho of zCDP is known.
+ZCDP = "zcdp"
 
 # A charge is recorded exactly if its epsilon is a multiple of 1/GRID: every float from 1e-70 on, every decimal of at
 # most 50 digits after the point, every 1/n with n <= 400, and every sum of these. Any other epsilon is rounded up to a

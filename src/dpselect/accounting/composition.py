@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from dpselect._numbers import float_above
-from dpselect.accounting.charge import PURE
+from dpselect.accounting.charge import PURE, ZCDP
 from dpselect.accounting.run_counts import Repeats, repeated
 from dpselect.errors import MissingExtra
 from dpselect.mechanisms.parameters import MECHANISMS
-from dpselect.mechanisms.privacy import PURE_LOSS, PrivacyLoss
+from dpselect.mechanisms.privacy import CONCENTRATED, PURE_LOSS, PrivacyLoss
 
 # The number of releases of each (mechanism, epsilon).
 Releases = Mapping[tuple[str, Fraction], int]
@@ -75,6 +75,8 @@ def _renyi_epsilon(releases: Releases, delta: float) -> float:
 
 def loss_of(mechanism: str) -> PrivacyLoss:
     """The privacy loss for the name in a charge; that of any pure release if it is not the name of a mechanism."""
+    if mechanism == ZCDP:
+        return CONCENTRATED
     kind = MECHANISMS.get(mechanism)
     return PURE_LOSS if kind is None else kind.loss
 
@@ -113,6 +115,8 @@ def best_event(repeats: Repeats, event: Any) -> Any:
 def loss_epsilon(given: Releases, delta: float) -> float:
     """An epsilon by privacy loss distributions (Koskela et al. 2020, Doroshenko et al. 2022); infinite if unknown."""
     releases = without_repeats(given)
+    if not all(loss_of(mechanism).is_pure for mechanism, _ in releases):
+        return math.inf
     left = delta - _ROUNDING * sum(releases.values())
     if left <= delta / 2 or max(epsilon for _, epsilon in releases) > _LARGEST_LOSS:
         return math.inf

@@ -118,7 +118,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
 
     >>> charges = [Charge("mode", "0.1", "exponential")] * 100
     >>> print(total(charges))
-    10-DP (pure); if fixed beforehand: 0.125001-zCDP
+    10-DP (pure); if fixed beforehand: 0.124983-zCDP
     >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
     2.42
     """

@@ -102,9 +102,13 @@ def claim_of(mechanism: Any) -> Claim:
 MECHANISMS: dict[str, type["Parameters"]] = {}
 
 
+# Releases of which only the pure epsilon, or only the rho of zCDP, is known.
+_RESERVED = ("pure", "zcdp")
+
+
 def is_mechanism_name(name: Any) -> bool:
-    """Whether a mechanism may have this name. 'pure' is the name of releases whose mechanism is not known."""
-    return isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name) is not None and name != "pure"
+    """Whether a mechanism may have this name. Those of releases whose mechanism is not known are reserved."""
+    return isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name) is not None and name not in _RESERVED
 
 
 def name_of(mechanism: Any) -> str:
@@ -143,7 +147,9 @@ class Parameters(ABC):
         if "name" not in vars(cls):
             return
         if not is_mechanism_name(cls.name):
-            raise InvalidValue("a mechanism's name must be lower-case letters, digits and hyphens, and not 'pure'")
+            raise InvalidValue(
+                "a mechanism's name must be lower-case letters, digits and hyphens, not 'pure' or 'zcdp'"
+            )
         known = MECHANISMS.get(cls.name)
         if known is not None and _home(known) != _home(cls):  # a notebook may define a class again
             raise InvalidValue(f"there is already a mechanism named {cls.name!r}: give another name")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.accounting.totals import approximate
 from dpselect.research.studies.budgets import COMPARED, DELTA, Currency, implied_rho, plan
 
@@ -31,7 +31,7 @@ def test_approximate_budgets_are_spent_and_not_exceeded(budget, measured):
         def total(epsilon, bought=bought, kind=kind):
             releases = Counter({(kind.name, Fraction(epsilon)): 20})
             if measured:
-                releases[PermuteAndFlip.name, Fraction(math.sqrt(2) / bought.deviation)] += 20
+                releases[ReportNoisyMax.name, Fraction(math.sqrt(2) / bought.deviation)] += 20
             return approximate(releases, DELTA).epsilon
 
         assert total(bought.epsilon) <= budget * (1 + 1e-9)

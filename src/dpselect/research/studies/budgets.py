@@ -6,8 +6,8 @@
                    (Bun & Steinke 2016, Proposition 1.3).
 
 Measurements between the selections get half of the budget, and exactly the same noise for both mechanisms: they
-are planned together with permute-and-flip (whose privacy loss is that of Laplace noise), and the rest is spent on the
-selections of the exponential mechanism. Under zCDP they have Gaussian noise.
+are planned together with permute-and-flip, at the same epsilon, and the rest is spent on the selections of the
+exponential mechanism. Under zCDP they have Gaussian noise.
 """
 
 import math
@@ -20,8 +20,7 @@ from functools import cache
 from dpselect._numbers import float_below
 from dpselect.accounting.totals import approximate
 from dpselect.analysis.planning import largest
-from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
-from dpselect.mechanisms.privacy import LAPLACE
+from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip, ReportNoisyMax
 
 # The two mechanisms that are compared.
 COMPARED: tuple[type[MechanismBase], ...] = (PermuteAndFlip, ExponentialMechanism)
@@ -61,8 +60,7 @@ def plan(currency: Currency, kind: type[MechanismBase], budget: float, selection
         each = float_below(largest(lambda epsilon: kind.loss.zcdp(epsilon) <= rho, Fraction(budget), _PRECISION))
         return Plan(each, math.sqrt(1 / (2 * rho)) if measured else 0.0, gaussian=True)
     beside = _affordable(PermuteAndFlip, budget, selections, 0.0 if not measured else None)
-    is_alike = kind.loss is LAPLACE
-    each = beside if is_alike else _affordable(kind, budget, selections, beside if measured else 0.0)
+    each = beside if kind is PermuteAndFlip else _affordable(kind, budget, selections, beside if measured else 0.0)
     return Plan(each, math.sqrt(2) / beside if measured else 0.0)
 
 
@@ -73,7 +71,7 @@ def _affordable(kind: type[MechanismBase], budget: float, selections: int, measu
         releases = Counter({(kind.name, epsilon): selections})
         beside = epsilon if measurement is None else Fraction(measurement)
         if beside:
-            releases[PermuteAndFlip.name, beside] += selections  # its privacy loss is that of Laplace noise
+            releases[ReportNoisyMax.name, beside] += selections  # its privacy loss is that of Laplace noise
         return approximate(releases, DELTA).epsilon <= budget
 
     return float_below(largest(fits, Fraction(budget / selections), _PRECISION))
