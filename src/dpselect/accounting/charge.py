@@ -195,8 +195,8 @@ class Charge:
             InvalidValue, InvalidType: an argument is invalid.
 
         >>> from dpselect.tuning import geometric
-        >>> Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon
-        Fraction(3, 10)
+        >>> round(float(Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon), 4)
+        0.2636
         """
         return cls(what, runs.epsilon, runs.name)
 

@@ -9,6 +9,7 @@ before the first answer. Then each question, and the order of the list, may depe
 was not fixed, they guarantee nothing: `tests/accounting/test_odometer.py` has a counterexample.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,10 +19,11 @@ from typing import Literal, Protocol, runtime_checkable
 from dpselect import _validate
 from dpselect._numbers import float_above, rounded_up_text
 from dpselect.accounting.charge import Charge
-from dpselect.accounting.composition import Releases, loss_epsilon, loss_of, renyi_epsilon
+from dpselect.accounting.composition import Releases, loss_epsilon, loss_of, renyi_epsilon, without_repeats
+from dpselect.accounting.recursion import recursion_epsilon
 from dpselect.errors import InvalidType
 
-Method = Literal["pure", "renyi", "loss distribution"]
+Method = Literal["pure", "renyi", "loss distribution", "recursion"]
 
 
 class HasCharge(Protocol):
@@ -120,7 +122,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     >>> print(total(charges))
     10-DP (pure); if fixed beforehand: 0.124983-zCDP
     >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
-    2.42
+    2.25
     """
     releases = releases_of(spent.entries() if isinstance(spent, HasEntries) else spent)
     epsilon = sum((each * count for (_, each), count in releases.items()), Fraction(0))
@@ -143,13 +145,24 @@ def releases_of(spent: Iterable[Charge | HasCharge]) -> Releases:
 
 
 def approximate(releases: Releases, delta: float) -> Approximate:
-    """The smallest epsilon that is known for this delta: the pure sum, Renyi's or the loss distribution's."""
-    pure = float_above(sum((each * count for (_, each), count in releases.items()), Fraction(0)))
+    """The smallest epsilon that is known for this delta: by any `Method`."""
+    pure = math.inf
+    if all(loss_of(name).is_pure for name, _ in releases):
+        pure = float_above(sum((each * count for (_, each), count in releases.items()), Fraction(0)))
     found: list[tuple[float, Method]] = [(pure, "pure")]
     if releases:
         found += [(renyi_epsilon(releases, delta), "renyi"), (loss_epsilon(releases, delta), "loss distribution")]
+        found.append((_equal_epsilon(releases, delta, min(found)[0]), "recursion"))
     epsilon, method = min(found)
     return Approximate(epsilon, delta, method)
+
+
+def _equal_epsilon(releases: Releases, delta: float, most: float) -> float:
+    """The recursion's epsilon, if all releases are of one mechanism with one epsilon; otherwise infinity."""
+    if len(releases) > 1:
+        return math.inf
+    [((name, each), count)] = without_repeats(releases).items()
+    return recursion_epsilon(loss_of(name), each, count, delta, most)
 
 
 def _shown(number: Fraction) -> str:

@@ -9,9 +9,9 @@ are in docs/theory.md.
   PURE_LOSS          any mechanism of which only the epsilon is known
   CONCENTRATED       any mechanism of which only the rho of zCDP is known
 
-**zCDP.** All values of rho are exact before they are rounded up. Each is the largest Kullback-Leibler divergence between
-neighbours, the limit of Renyi divergences as their order falls to one; no order gives more (theorem 7). As a function
-of epsilon each rho is convex and zero at zero, so rho(epsilon)/epsilon never falls, and rho(e) >= 2 rho(e/2).
+**zCDP.** All values of rho are exact before they are rounded up. Each is the largest Kullback-Leibler divergence
+between neighbours, the limit of Renyi divergences as their order falls to one; no order gives more (theorem 7). As a
+function of epsilon each rho is convex and zero at zero, so rho(epsilon)/epsilon never falls, and rho(e) >= 2 rho(e/2).
 
 **Profiles.** The privacy profile is the largest value of Pr[M(x) in S] - e^a Pr[M(x') in S] over neighbours x, x' and
 sets S. It is 1 - e^a for a <= -epsilon, zero for a >= epsilon, and in between at most
@@ -110,6 +110,8 @@ class PrivacyLoss(Protocol):
 
     is_pure: bool
 
+    def __hash__(self) -> int: ...
+
     def zcdp(self, epsilon: Fraction) -> float:
         """Return the rho of zero-concentrated differential privacy, rounded up."""
         ...
@@ -207,9 +209,9 @@ class _BoundedRange:
 
         With x = epsilon/2 this is x coth(x) - 1 + ln(sinh(x)/x), the sum over n >= 1 of 2 y/(1 + y) + ln(1 + y) with
         y = (x/(n pi))**2. For small x each term is an alternating series with falling terms (2 + 1/k) y**k, so the sum
-        of the first five is an upper bound. Their sums over n are x**2/2, x**4/36, x**6/405, x**8/4200, x**10/42525. For
-        x < 1/8 the sixth is less than 10**-14 of the whole. For larger x all parts of the formula are at most
-        max(x, 1), so its rounding error is below 10**-15 max(x, 1), while rho > 0.0078 max(x, 1).
+        of the first five is an upper bound. Their sums over n are x**2/2, x**4/36, x**6/405, x**8/4200, x**10/42525.
+        For x < 1/8 the sixth is less than 10**-14 of the whole. For larger x all parts of the formula are at most
+        2 x + 1, so its rounding error is below 10**-15 (2 x + 1), while rho > 0.006 (2 x + 1).
         """
         value = float_above(epsilon)
         half, square = value / 2, value * value / 4
@@ -357,8 +359,8 @@ def _largest_divergence(epsilon: float) -> float:
       K'(w) = 1/w - (epsilon + ln((2 - w) (2 w - q)/w))/2 - w/(2 w - q),
 
     and K is concave for q <= w <= 1 (theorem 7 of docs/theory.md). So no K exceeds K(w) + |K'(w)| (1 - q), whichever w
-    is taken; w comes near to the best one by bisection in floats, and then by a step of Newton's method. With 40 digits, and
-    terms of at most 10**7, the error is below 10**-30, while K > 10**-13 here.
+    is taken; w comes near to the best one by bisection in floats, and then a step of Newton's method. With 40 digits,
+    and terms of at most 10**7, the error is below 10**-30, while K > 10**-13 here.
 
     For small epsilon, K <= D**2/8 with D the logarithm of the odds ratio of the two coins, which is largest at
     w = e^(-epsilon/2): 2 ln(2 e^(epsilon/2) - 1). It exceeds K by less than a part epsilon**2/10. For large epsilon,
@@ -407,8 +409,8 @@ def _polygon(epsilon: float, corners: int) -> tuple[Floats, Floats]:
     y = e^-m/C, where m = t + s/2 and C = cosh(s/2). Returns all m and all C.
     """
     step = epsilon / corners
-    middles = step * (np.arange(corners) + 0.5)
-    return middles, np.full(corners, math.cosh(step / 2))
+    middles = step * (np.arange(corners, dtype=np.float64) + 0.5)
+    return middles, np.full(corners, math.cosh(step / 2), dtype=np.float64)
 
 
 def _pairs(heads: Floats, tails: Floats, heads_there: Floats, tails_there: Floats) -> Pairs:
