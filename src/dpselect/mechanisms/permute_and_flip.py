@@ -73,6 +73,9 @@ class PermuteAndFlip(MechanismBase):
     title: ClassVar[str] = "permute-and-flip"
     loss: ClassVar[PrivacyLoss] = PERMUTE_AND_FLIP
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
+    has_runs: ClassVar[bool] = True
+    has_steady: ClassVar[bool] = True
+    has_summary: ClassVar[bool] = True
 
     def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
