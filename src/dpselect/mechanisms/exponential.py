@@ -46,7 +46,7 @@ class ExponentialMechanism(MechanismBase):
       * the output has exactly that distribution, with c = epsilon / score_range, which is epsilon / (2 sensitivity), or
         twice that for monotonic scores, for every finite input;
       * it is epsilon-differentially private, and its privacy loss spans a range of at most epsilon, so that it is
-        (epsilon**2 / 8)-zCDP: over many selections it may compose better than permute-and-flip.
+        rho-zCDP with a rho below epsilon**2 / 8: over many selections it may compose better than permute-and-flip.
 
     Args:
         epsilon: the privacy loss of a selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,

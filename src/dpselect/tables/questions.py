@@ -64,8 +64,7 @@ from dpselect._types import Counts, Integers, Lengths
 from dpselect._validate import withheld
 from dpselect.accounting.charge import Neighbours
 from dpselect.errors import EngineFailure, InvalidType
-from dpselect.mechanisms.base import MechanismBase, checked_mechanism
-from dpselect.mechanisms.parameters import Parameters
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.schema import Column
 
@@ -186,15 +185,14 @@ def counted(count: Callable[[], _Counted]) -> _Counted:
     return withheld(count, failure)
 
 
-def checked_for_tables(mechanism: Parameters) -> MechanismBase:
+def checked_for_tables(mechanism: MechanismBase) -> MechanismBase:
     """The mechanism, checked to be one that can answer every question on every engine."""
-    found = checked_mechanism(mechanism)
-    if not found.has_runs:
+    if not mechanism.has_runs:
         raise InvalidType(
-            f"mechanism must select from runs of equal scores, got {type(found).__name__}: use permute-and-flip or the"
-            " exponential mechanism for tables"
+            f"mechanism must select from runs of equal scores, got {type(mechanism).__name__}: use permute-and-flip or"
+            " the exponential mechanism for tables"
         )
-    return found
+    return mechanism
 
 
 def peeled(scores: Counts, k: int, mechanism: MechanismBase) -> list[int]:
@@ -296,7 +294,7 @@ class Question(Protocol):
         """Return the public parameters, as JSON can hold them."""
         ...
 
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: Parameters) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return one value, or a dict with a value for each group."""
         ...
 
@@ -327,9 +325,10 @@ class TopK:
         named = {"column": self.column.name, "candidates": len(self.candidates)}
         return {**question, **named, "candidates_sha256": self.candidates.sha256}
 
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: Parameters) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a candidate or k of them, or a dict with that for each group."""
-        chosen = engine.chosen(self.column, self.candidates, individuals, checked_for_tables(mechanism), self.rounds)
+        checked_for_tables(mechanism)
+        chosen = engine.chosen(self.column, self.candidates, individuals, mechanism, self.rounds)
         return individuals.by_group([candidates[0] for candidates in chosen] if self.k is None else chosen)
 
 
@@ -361,12 +360,12 @@ class Quantile:
             "candidates": self.grid.size,
         }
 
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: Parameters) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a value of the grid, or a dict with one for each group."""
-        drawing = checked_for_tables(mechanism)
+        checked_for_tables(mechanism)
         found: Sequence[Places] = engine.places(self.column, self.grid, individuals)
         values = [
-            self.grid.value(drawing.select_runs(*quantile_score_runs(data, self.grid.size, self.level)))
+            self.grid.value(mechanism.select_runs(*quantile_score_runs(data, self.grid.size, self.level)))
             for data in found
         ]
         return individuals.by_group(values)
