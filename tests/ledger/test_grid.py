@@ -34,7 +34,7 @@ SHAPES = st.one_of(
 KINDS = st.sampled_from(["pure", "permute-and-flip", "exponential", "noisy-max"])
 CHARGES = st.builds(Charge, st.just("odd"), SHAPES, KINDS, st.integers(1, 40)) | st.builds(
     lambda each, repeats: Charge.of_best(Repeated(repeats, each), "tuned"),
-    SHAPES,
+    SHAPES.filter(lambda each: each.denominator < 10**3990),  # all runs together have an epsilon of more digits
     st.sampled_from([geometric(3), geometric("10.1"), Poisson("7/3")]),
 )
 HONEST = ["0.1", "1/3", "0.5", 0.25, 0.1, "1e-3", "1/365", "0.001"]
