@@ -85,7 +85,7 @@ def test_without_a_ledger_permute_and_flip_draws(path):
         ({}, InvalidValue, "give exactly one of epsilon and rho"),
         ({"epsilon": 1, "rho": 1}, InvalidValue, "give exactly one of epsilon and rho"),
         ({"rho": 0}, InvalidValue, "rho must be > 0"),
-        ({"rho": "much"}, InvalidType, "rho must be a number"),
+        ({"rho": "much"}, InvalidValue, "rho must be a number"),
         ({"epsilon": 1, "mechanism": "best"}, InvalidValue, "mechanism must be one of auto, permute-and-flip"),
         ({"epsilon": 1, "mechanism": None}, InvalidType, "mechanism must be 'auto' or the name of a mechanism"),
         ({"epsilon": 1, "mechanism": ReportNoisyMax.name}, (InvalidType, InvalidValue), "noisy max|noisy-max|NoisyMax"),

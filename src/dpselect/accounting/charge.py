@@ -242,8 +242,8 @@ class Charge:
             InvalidValue, InvalidType: an argument is invalid.
 
         >>> from dpselect.tuning import geometric
-        >>> Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon
-        Fraction(3, 10)
+        >>> round(float(Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon), 4)
+        0.2636
         """
         return cls(what, runs.epsilon, runs.name)
 
@@ -255,7 +255,7 @@ class Charge:
     @property
     def epsilon(self) -> Fraction | None:
         """Return the total epsilon of the charge; None if only its rho is known."""
-        return None if self.mechanism == ZCDP else self.each * self.count
+        return self.each * self.count if loss_of(self.mechanism).is_pure else None
 
     @property
     def rho(self) -> Fraction:
@@ -275,7 +275,7 @@ class Charge:
     @property
     def _least_rho(self) -> Fraction:
         """The rho that follows from the name of the mechanism."""
-        if self.mechanism == ZCDP:
+        if not loss_of(self.mechanism).is_pure:  # exactly, not rounded up to a float
             return self.each * self.count
         return Fraction(loss_of(self.mechanism).zcdp(self.each)) * self.count
 

@@ -54,10 +54,11 @@ def draw_winners(table: NumberTable) -> Any:
             axes.plot(counts, ratios, marker="o", markersize=3, label=f"total $\\epsilon$ = {budget:g}")
         axes.axhline(1, color="black", linewidth=0.8, linestyle=":")
         axes.set(xscale="log", xlabel="number of selections", title=currency)
-    first = figure.axes[0]
+    first, last = figure.axes[0], figure.axes[-1]
     first.set_ylabel("error of the exponential mechanism\nover that of permute-and-flip")
-    first.text(1, 1.02, "permute-and-flip wins", fontsize=7, va="bottom")
-    first.text(1, 0.98, "the exponential mechanism wins", fontsize=7, va="top")
-    figure.axes[-1].legend(fontsize=7)
+    first.set_ylim(0.45, 1.12)
+    last.text(1, 1.03, "above the line permute-and-flip wins,", fontsize=7, va="bottom")
+    last.text(1, 0.97, "below it the exponential mechanism", fontsize=7, va="top")
+    first.legend(fontsize=7, loc="center")
     plotting.lay_out(figure)
     return figure
