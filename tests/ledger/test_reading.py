@@ -81,6 +81,9 @@ def test_what_is_read_is_what_the_file_says(
         assert (found.id, found.head, *again.spent.limit) == confirmed_by_hand(ledger.path)
         assert again.verify() == found == ledger.verify()
         entries = again.entries()
+        costs = again.costs()
+        assert costs == [entry.charge.asking('""') for entry in entries]
+        assert [(one.rho, one.delta) for one in costs] == [(entry.rho, entry.delta) for entry in entries]
         with again._database.reading() as connection:
             for entry in entries:  # one by one, which parses everything anew
                 alone = reading.entry_of(connection, "id", entry.id, again._header, again.path)

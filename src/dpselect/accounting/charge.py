@@ -296,8 +296,12 @@ class Charge:
         >>> Charge("ages", "0.1").asking('{"question":"mode"}').what
         {'question': 'mode'}
         """
+        return self._with(_text=text, what=json.loads(text))
+
+    def _with(self, **fields: Any) -> "Charge":
+        """The same charge with other fields, which are not checked."""
         charge = object.__new__(Charge)
-        vars(charge).update(vars(self), _text=text, what=json.loads(text))
+        vars(charge).update(vars(self), **fields)
         return charge
 
     def rounded_up(self, finer: int = 1, finer_delta: int = 1) -> "Charge":
@@ -321,7 +325,7 @@ class Charge:
         rounded = self.with_delta_rounded_up(finer_delta)
         if (each, rho) == (self.each, stated):
             return rounded
-        return Charge.recorded(self.what, each, self.mechanism, self.count, rho, rounded.delta)
+        return rounded._with(each=each, _stated_rho=rho)
 
     def with_delta_rounded_up(self, finer: int) -> "Charge":
         """Return the charge with only its delta on the grid.
@@ -335,7 +339,7 @@ class Charge:
         delta = _on_grid(self.delta, finer)
         if delta == self.delta:
             return self
-        return Charge.recorded(self.what, self.each, self.mechanism, self.count, vars(self)["_stated_rho"], delta)
+        return self._with(delta=delta)
 
     def with_rho(self, finer: int = 1) -> "Charge":
         """Return the charge with its rho stated, on the grid, as ledgers of zCDP record it.
@@ -346,8 +350,7 @@ class Charge:
         Returns:
             The charge with a rho that is not smaller than before.
         """
-        rho = _on_grid(self.rho, finer)
-        return Charge.recorded(self.what, self.each, self.mechanism, self.count, rho, self.delta)
+        return self._with(_stated_rho=_on_grid(self.rho, finer))
 
 
 def unit_of(what: What) -> PrivacyUnit | None:

@@ -35,14 +35,14 @@ class HasCharge(Protocol):
 
 
 @runtime_checkable
-class HasEntries(Protocol):
+class HasCosts(Protocol):
     """A ledger."""
 
-    def entries(self) -> Iterable[HasCharge]:
+    def costs(self) -> Iterable[Charge]:
         """Return everything that was charged."""
 
 
-Spent = HasEntries | Iterable[Charge | HasCharge]
+Spent = HasCosts | Iterable[Charge | HasCharge]
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
     2.25
     """
-    charges = _charges(spent.entries() if isinstance(spent, HasEntries) else spent)
+    charges = _charges(spent.costs() if isinstance(spent, HasCosts) else spent)
     releases = releases_of(charges)
     failure = sum((charge.delta for charge in charges if charge.delta), Fraction(0))
     epsilon = None if failure else _pure_sum(releases)

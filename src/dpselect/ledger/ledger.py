@@ -369,6 +369,25 @@ class Ledger:
         """
         return self._read_all(Reader.entries)[0]
 
+    def costs(self) -> list[Charge]:
+        """Return what was charged, without the questions. For many entries this is much faster than `entries`.
+
+        Returns:
+            A charge for each entry, in their order. Its question is empty.
+
+        Raises:
+            LedgerCorrupt: an entry was changed, removed, inserted or reordered.
+            LedgerError: the file cannot be used.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
+        ...     _ = ledger.spend("0.1", "ages")
+        ...     [(charge.what, charge.epsilon) for charge in ledger.costs()]
+        [('', Fraction(1, 10))]
+        """
+        return self._read_all(Reader.costs)[0]
+
     def receipt(self, entry: Entry | None = None) -> Receipt:
         """Return a receipt for an entry and all before it, or for all entries. Store it in a different place.
 

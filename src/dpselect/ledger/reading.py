@@ -189,6 +189,10 @@ class Reader:
         """Read all entries, and return the head after each of them."""
         return [head for _, _, _, _, head, _ in self._rows()]
 
+    def costs(self) -> list[Charge]:
+        """Read all entries, and return what each of them costs, without its question."""
+        return [cost.charge for _, _, (_, cost), _, _, _ in self._rows()]
+
     def entries(self) -> list[Entry]:
         """Read and return all entries."""
         return [
