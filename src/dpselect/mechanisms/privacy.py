@@ -344,8 +344,8 @@ def epsilon_of_rho(loss: PrivacyLoss, rho: Fraction) -> Fraction:
     return Fraction(low)
 
 
-# Below the first and above the last, K(w) is replaced by a bound that is nearly equal or always holds. Below the second,
-# floats cancel too much.
+# Below the first and above the last, K(w) is replaced by a bound that is nearly equal or always holds; below the
+# second, floats cancel too much.
 _LEAST_DIVERGENCE, _LEAST_IN_FLOATS, _MOST_DIVERGENCE = 1e-6, 0.01, 1e6
 _DIGITS = Context(prec=40)
 _Real = TypeVar("_Real", float, Decimal)
