@@ -18,7 +18,9 @@ from dpselect.mechanisms import PermuteAndFlip
 from dpselect.score_files import PRIVACY, read_public_scores, shown_path
 
 if TYPE_CHECKING:
-    from dpselect.analysis.planning import EqualCost, EqualRounds, Plan, Promise
+    from dpselect.analysis.equal_cost import EqualCost, EqualRounds
+    from dpselect.analysis.planning import Plan
+    from dpselect.analysis.promises import Promise
 
 
 def print_json(planned: "Plan", file: str | None) -> None:

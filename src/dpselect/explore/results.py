@@ -20,7 +20,7 @@ from dpselect import _validate
 from dpselect._numbers import rounded_down_text, rounded_up_text
 from dpselect._types import Floats
 from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error
-from dpselect.analysis.planning import affordable_epsilon
+from dpselect.analysis.equal_cost import affordable_epsilon
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.explore.score_set import Known, ScoreSet
 from dpselect.explore.sentences import factor_sentence, sentence
