@@ -200,8 +200,9 @@ class Plan:
             return [price]
         if cost.refusal is not None:
             return [price, f"The budget does not allow it: {cost.refusal}."]
-        enough = "" if self.suffices else f", which is not enough for {count}"
-        return [price, f"A budget of {budget.words} pays for {cost.allowed:,} such questions{enough}."]
+        enough = "" if self.suffices or not cost.allowed else f", not for {count}"
+        paid = {0: "no such question", 1: "one such question"}.get(cost.allowed, f"{cost.allowed:,} such questions")
+        return [price, f"A budget of {budget.words} pays for {paid}{enough}."]
 
     @property
     def advice(self) -> list[str]:
@@ -220,8 +221,8 @@ class Plan:
         if self.pure is not None and self.pure.average < self.equally_dear[better].average:
             pure, name = shown(self.accuracy_of(self.pure).average), self.pure.mechanism.name
             told.append(
-                f"For {self.questions:,} such questions, a pure budget of the same epsilon is better: with {name} the"
-                f" average error is at most {pure} {unit}."
+                f"A pure budget of the same epsilon is better for this number of questions: divided evenly, the average"
+                f" error of {name} is at most {pure} {unit}."
             )
         return told
 
