@@ -69,7 +69,7 @@ def private_model(training: People, testing: People, strength: float, epsilon: f
 
 
 def chosen(training: People, testing: People) -> Tuned[float, Model]:
-    """The best of about ten runs, at the cost of three times epsilon."""
+    """The best of about ten runs, at the cost of less than three times epsilon."""
     return tune(
         lambda strength: private_model(training, testing, strength, EPSILON),
         STRENGTHS,

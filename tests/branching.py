@@ -92,8 +92,8 @@ class BranchingDraws(Draws):
         stay = Arrival(exponent, sum(heads), 0, 0)
         return (0 if self.index(stay.size) < heads[0] else 1), stay
 
-    def flip(self, exponent):
-        return self.coin(heads_probability(exponent))
+    def flip(self, exponent, zeros=0):
+        return self.coin(heads_probability(exponent) * 2**zeros)
 
     def flip_between(self, near, further):
         assert further > 0

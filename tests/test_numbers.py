@@ -120,6 +120,7 @@ SCORES: dict[str, Take] = {
     "frame": lambda x: PermuteAndFlip(1).select_rows(pd.DataFrame({"a": pd.Series([x], dtype=object), "b": [1]})),
     "runs": lambda x: PermuteAndFlip(1).select_runs([x, 0], [1, 2]),
     "lengths": lambda x: PermuteAndFlip(1).select_runs([1, 0], [x, 2]),
+    "exponential runs": lambda x: ExponentialMechanism(1).select_runs([x, 0], [1, 2]),
     "summary": lambda x: PermuteAndFlip(1).summary().update([x, 0]),
     "feed": lambda x: PermuteAndFlip(1).summary().feed([[x, 0]]),
     "lazy flip": lambda x: PermuteAndFlip(1).select_lazily(lambda _: x, 2, best=1),

@@ -193,19 +193,40 @@ def _vector_from_rationals(scores: list[Fraction]) -> Vector:
 
 def as_lengths(lengths: Any, count: int) -> npt.NDArray[np.uint64]:
     """The number of candidates that share each of `count` scores. Lengths are secret: they may depend on the data."""
-    wrong_type = "lengths must be whole numbers below 2**64: give the number of candidates of each run"
+    return _lengths(lengths, count, " below 2**64").astype(np.uint64, copy=False)
+
+
+def as_long_lengths(lengths: Any, count: int) -> Array:
+    """Lengths of any size: an array of uint64, or of Python's integers if one of them is longer. Secret."""
+    is_object = isinstance(lengths, np.ndarray) and lengths.dtype == object
+    listed = list(lengths) if is_object or isinstance(lengths, (list, tuple)) else []
+    # No class of others, whose operations could raise an error that quotes a length.
+    if all(type(length) in (int, bool) or isinstance(length, np.integer) for length in listed):
+        whole = [int(length) for length in listed]
+        if max(whole, default=0) >= 2**64:
+            return _checked_lengths(np.array(whole, object), count)
+    return _lengths(lengths, count, "").astype(np.uint64, copy=False)
+
+
+def _lengths(lengths: Any, count: int, limit: str) -> Array:
+    """Lengths that an array of 64-bit integers holds."""
+    wrong_type = f"lengths must be whole numbers{limit}: give the number of candidates of each run"
     try:
         vector = as_vector(lengths) if not hasattr(lengths, "__len__") or len(lengths) else np.empty(0, np.int64)
     except (InvalidType, InvalidValue):  # their messages are about scores
         raise InvalidType(wrong_type) from None
     vector = copied(vector)  # nobody may change it between the checks and its use
+    if len(vector) == count and not (isinstance(vector, np.ndarray) and vector.dtype.kind in "iu"):
+        raise InvalidType(wrong_type)
+    return _checked_lengths(np.asarray(vector), count)
+
+
+def _checked_lengths(vector: Array, count: int) -> Array:
     if len(vector) != count:
         raise InvalidValue("lengths must have one length for each score: give both the same number of entries")
-    if not isinstance(vector, np.ndarray) or vector.dtype.kind not in "iu":
-        raise InvalidType(wrong_type)
     if vector.min() < 0 or not vector.any():
         raise InvalidValue("lengths must be >= 0 and not all zero: give the number of candidates of each run")
-    return vector.astype(np.uint64, copy=False)
+    return vector
 
 
 def exact_scores(scores: Any) -> list[Fraction]:

@@ -123,7 +123,7 @@ class Answer:
     >>> answer.value, answer.epsilon
     ('asthma', Fraction(1, 10))
     >>> answer
-    Answer(value='asthma', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00483742-zCDP', epsilon='0.1', \
+    Answer(value='asthma', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00476098-zCDP', epsilon='0.1', \
 ledger_id=None)
     """
 
@@ -251,7 +251,7 @@ class Release:
     >>> from dpselect import PermuteAndFlip
     >>> release = Release("favourite colour", PermuteAndFlip("0.1"), count=3)
     >>> print(release.guarantee)
-    0.3-DP (pure), 0.0145123-zCDP
+    0.3-DP (pure), 0.014283-zCDP
     >>> release.charge.epsilon, release.charge.what["question"]
     (Fraction(3, 10), 'favourite colour')
     """

@@ -268,11 +268,17 @@ def test_renyi_divergences_are_not_below_the_truth(epsilon: Fraction) -> None:
     def laplace(a: arb) -> arb:
         return e + (1 + (a - 1) * ((e * (1 - 2 * a)).exp() - 1) / (2 * a - 1)).log() / (a - 1)
 
-    def response(a: arb) -> arb:
-        heads = 1 / (1 + (-e).exp())
-        return (heads**a * (1 - heads) ** (1 - a) + (1 - heads) ** a * heads ** (1 - a)).log() / (a - 1)
+    def coins(here: arb, there: arb, a: arb) -> arb:
+        return (here**a * there ** (1 - a) + (1 - here) ** a * (1 - there) ** (1 - a)).log() / (a - 1)
 
-    for name, truth in (("permute-and-flip", laplace), (PURE, response), ("noisy-max", response)):
+    def response(a: arb) -> arb:
+        return coins(1 / (1 + (-e).exp()), 1 / (1 + e.exp()), a)
+
+    def flip(a: arb) -> arb:
+        weights = [(-e * k / 16).exp() for k in range(17)]
+        return max((coins(1 - w / 2, (-e).exp() / (2 * w), a) for w in weights), key=lambda found: float(found.mid()))
+
+    for name, truth in (("permute-and-flip", flip), (PURE, response), ("noisy-max", laplace)):
         accountant = dp_accounting.rdp.RdpAccountant(orders, dp_accounting.NeighboringRelation.REPLACE_ONE)
         accountant.compose(loss_of(name).renyi_event(dp_accounting, epsilon), 1)
         for order, claimed in zip(orders, accountant.rdp, strict=True):
@@ -290,8 +296,8 @@ def test_the_pure_sum_is_exact_and_zcdp_adds_up(tmp_path: Path) -> None:
     found = total(ledger)
     assert found.epsilon == ledger.spent == Fraction(1, 10) + 9 * Fraction(1, 7)
     rhos = [3 * kind("1/7").guarantee.zcdp for kind in (PermuteAndFlip, ExponentialMechanism, ReportNoisyMax)]
-    assert found.zcdp == pytest.approx(sum(rhos) + 0.005, rel=1e-9)
-    assert found.zcdp >= sum(map(Fraction, rhos)) + Fraction(1, 200)
+    assert found.zcdp == pytest.approx(sum(rhos) + 0.1 * math.tanh(0.05), rel=1e-9)
+    assert found.zcdp >= sum(map(Fraction, rhos)) + Fraction(0.1 * math.tanh(0.05))
     assert found.approximate is None
     assert total(ledger.entries(), 1e-6) == total(ledger, "1e-6")
 
@@ -323,7 +329,7 @@ def test_nothing_costs_nothing() -> None:
 def test_over_many_selections_the_exponential_mechanism_composes_better() -> None:
     many = {name: approximate([Charge("a", "0.1", name, count=200)], 1e-6) for name in NAMES}
     assert many["exponential"] < 0.6 * many["permute-and-flip"]
-    assert many["permute-and-flip"] <= many["noisy-max"] == many[PURE] < 20
+    assert many["permute-and-flip"] <= many["noisy-max"] < many[PURE] < 20
 
 
 def test_extremes_are_finite() -> None:

@@ -88,15 +88,10 @@ def test_the_promise_is_nearly_attained(repeats, share):
     epsilon = Fraction(1, 2)
     with mpmath.workdps(50):
         ratio = mpmath.exp(mpmath.mpf(1) / 2)
-        if isinstance(repeats, Poisson):  # the kept result is tiny, and the results below it move as much as they can
-            low, tiny = 1 / (1 + ratio), mpmath.mpf(10) ** -12
-            p = [ratio * low - ratio * tiny, ratio * tiny, low]
-            q = [low - tiny, tiny, ratio * low]
-        else:
-            rare = mpmath.mpf(10) ** -3
-            p, q = [1 - rare, rare], [1 - ratio * rare, ratio * rare]
-            tiny = mpmath.mpf(10) ** -9
-            p, q = [1 - rare - ratio * tiny, ratio * tiny, rare], [1 - ratio * rare - tiny, tiny, ratio * rare]
+        # The kept result is tiny, and the results below it move as much as they can.
+        low, tiny = 1 / (1 + ratio), mpmath.mpf(10) ** -12
+        p = [ratio * low - ratio * tiny, ratio * tiny, low]
+        q = [low - tiny, tiny, ratio * low]
         p, q = ([x / sum(part) for x in part] for part in (p, q))
         losses = [abs(mpmath.log(x / y)) for x, y in zip(best_of(repeats, p), best_of(repeats, q), strict=True)]
         assert max(losses) > share * float(repeats.epsilon(epsilon))
@@ -152,8 +147,14 @@ def test_a_number_of_runs_has_a_mean_a_cost_and_draws():
 def test_special_cases_and_exact_costs():
     assert geometric("2.5") == NegativeBinomial(1, "0.4")
     assert logarithmic("1/3") == NegativeBinomial(0, "1/3") == NegativeBinomial("0.0", Fraction(1, 3))
-    assert geometric(10).epsilon("0.1") == Fraction(3, 10)
-    assert NegativeBinomial("1/2", "1/9").epsilon(2) == 5
+    assert [round(float(geometric(mean).epsilon(each)), 4) for mean, each in ((2, "0.1"), (10, "0.1"), (10, 5))] == [
+        0.1667,
+        0.2636,
+        9.4755,
+    ]
+    assert round(float(logarithmic("0.1").epsilon(1)), 4) == 1.7957
+    assert geometric(10).epsilon(Fraction(1, 10**30)) == Fraction(3, 10**30)
+    assert geometric(10**12).epsilon(10**4) < 10**4 + Fraction("55.262042231857097")  # 2 ln 10**12
     assert Poisson(8).epsilon(Fraction(1, 10**30)) == Fraction(5, 10**30)
     assert float(Poisson(3).epsilon(2)) == pytest.approx(2 + 3 * math.tanh(1), rel=1e-15)
     assert Poisson(3).epsilon(10**4) == 10**4 + 3
@@ -168,6 +169,18 @@ def test_poisson_costs_are_rounded_up(epsilon, mean):
         exact = 2 * half + mean * mpmath.tanh(half)
         cost = Poisson(mean).epsilon(epsilon)
         assert 0 <= mpmath.mpf(cost.numerator) / cost.denominator / exact - 1 < mpmath.mpf(10) ** -15
+
+
+@given(st.fractions(Fraction(1, 10**6), 50, max_denominator=10**6), SHAPES, STOPS | st.just(Fraction(1, 10**12)))
+def test_negative_binomial_costs_are_rounded_up(epsilon, shape, stop):
+    """By the formula with sinh and cosh, at 60 digits; and never above the bound for all numbers of runs."""
+    cost = NegativeBinomial(shape, stop).epsilon(epsilon)
+    assert epsilon < cost <= (2 + shape) * epsilon
+    with mpmath.workdps(60):
+        e, h, g = (mpmath.mpf(part.numerator) / part.denominator for part in (epsilon, shape, stop))
+        # (E + g)/(1 + g E) = (1 + y)/(1 - y) with y = tanh(e/2) (1 - g)/(1 + g)
+        exact = e + 2 * (1 + h) * mpmath.atanh(mpmath.tanh(e / 2) * (1 - g) / (1 + g))
+        assert 0 <= mpmath.mpf(cost.numerator) / cost.denominator / exact - 1 < mpmath.mpf(10) ** -13
 
 
 @pytest.mark.parametrize(

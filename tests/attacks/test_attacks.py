@@ -147,6 +147,7 @@ def test_ours_is_not_accused_where_a_naive_one_is_caught(name):
         lambda scores: flip.select(scores, steady=True),
         lambda scores: flip.select_runs(scores, [1] * len(scores)),
         lambda scores: flip.select_runs(scores, [1] * len(scores), steady=True),
+        lambda scores: ExponentialMechanism(1, attack.sensitivity).select_runs(scores, [1] * len(scores)),
     ]
     for mechanism in ours:
         found = audit(mechanism, **claim, pairs=pairs, runs=1_000)

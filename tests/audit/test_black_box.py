@@ -90,9 +90,10 @@ def ones(scores):
         lambda scores: PermuteAndFlip(1).select(scores, early_exit=True),
         lambda scores: PermuteAndFlip(1).select_runs(scores, ones(scores)),
         ExponentialMechanism(1).select,
+        lambda scores: ExponentialMechanism(1).select_runs(scores, ones(scores)),
         ReportNoisyMax(1).select,
     ],
-    ids=["select", "early exit", "runs", "exponential", "noisy max"],
+    ids=["select", "early exit", "runs", "exponential", "exponential runs", "noisy max"],
 )
 def test_our_single_selections_are_not_accused(f):
     pairs = [pair_named(name, 1) for name in ("ties", "spread", "many losers", "integers beyond 2**60")]

@@ -21,6 +21,7 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, gener
 from dpselect.analysis import expected_error
 from dpselect.errors import DPSelectError, InvalidValue, ScoresChanged
 from dpselect.mechanisms import gaps
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.gaps import BLOCK, SHORT, Gaps, Rate
 from dpselect.mechanisms.runs import choose_in_runs
 from dpselect.sampling import draws
@@ -44,10 +45,10 @@ def _seen(scores: Any, before: Any = None, steady: bool = False) -> int:
     return max(0, seen.result() - (before is not None))
 
 
-def _run(scores: Any, steady: bool = False) -> int:
+def _run(scores: Any, kind: type[MechanismBase] = PermuteAndFlip, **options: bool) -> int:
     """The run that is selected, of lengths from 1 to 1000."""
     lengths = 1 + np.arange(len(scores)) % 1000
-    position = PermuteAndFlip(1).select_runs(scores, lengths, steady=steady)
+    position = kind(1).select_runs(scores, lengths, **options)
     return int(np.searchsorted(np.cumsum(lengths), position, side="right"))
 
 
@@ -63,6 +64,7 @@ CHOICES: dict[str, Ask] = {
     "steady runs": lambda scores: _run(scores, steady=True),
     "steady summary after less": lambda scores: _seen(scores, -100, steady=True),
     "runs": _run,
+    "exponential runs": lambda scores: _run(scores, ExponentialMechanism),
     "summary": _seen,
     "summary after less": lambda scores: _seen(scores, -100),
     "summary after more": lambda scores: _seen(scores, 10**300),

@@ -71,6 +71,17 @@ def test_what_foreign_numbers_raise_is_not_passed_on(kind, scores):
         assert chain == [None, None]
 
 
+@pytest.mark.parametrize("number", [Talking(2.5), TalkingInteger(7)], ids=["float", "int"])
+def test_what_foreign_lengths_raise_is_not_passed_on(number):
+    for kind in (PermuteAndFlip, ExponentialMechanism):
+        for lengths in ([number, 1], [number, 2**70]):
+            _, message, cause, context = refusal(lambda own, kind=kind: kind(1).select_runs([0, 0], own), lengths)
+            assert "lengths" in message
+            assert cause is None
+            assert isinstance(context, errors.DPSelectError | None)
+            assert "secret" not in f"{message} {context} {getattr(context, '__context__', '')}"
+
+
 EXTREMES = [0.0, -0.0, 1.0, 5e-324, 1e-310, -1e-310, 1e300, -1.7e308, 1.7e308]
 
 
@@ -85,6 +96,10 @@ def test_where_numpy_raises_no_finite_scores_do(kind, epsilon, sensitivity):
         for scores in (*pairs, long, long[::-1]):
             mechanism.select(scores)
             mechanism.select_rows(scores[np.newaxis])
+            if kind.has_runs:
+                mechanism.select_runs(scores, np.ones(scores.size, np.int64))
+            if kind is ExponentialMechanism:
+                mechanism.select_runs(scores, [2**70] * scores.size)
             if kind is PermuteAndFlip:
                 mechanism.select(scores, early_exit=True)
                 mechanism.select(scores, steady=True)

@@ -16,10 +16,10 @@ ours = example("tune_regularisation")
 def test_the_example_finds_a_good_model_and_pays_for_all_runs(tmp_path):
     training, testing = ours.two_halves(size=2_000)
     best = ours.chosen(training, testing)
-    assert best.guarantee.epsilon == 3 * ours.EPSILON
+    assert best.guarantee.epsilon == geometric(mean=10).epsilon(ours.EPSILON)
     assert best.candidate in ours.STRENGTHS
     assert ours.STRENGTHS[best.position] == best.candidate
-    ledger = Ledger(tmp_path / "ledger", budget=3)
+    ledger = Ledger(tmp_path / "ledger", budget=geometric(mean=3).epsilon(1))
     tune(
         lambda strength: ours.private_model(training, testing, strength, 1),
         ours.STRENGTHS,

@@ -71,7 +71,7 @@ def test_an_answer_holds_what_is_public_and_the_choice():
         "repeated",
     ]
     assert repr(answer) == (
-        "Answer(value='a', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00483742-zCDP',"
+        "Answer(value='a', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00476098-zCDP',"
         " epsilon='0.1', ledger_id=None)"
     )
     assert "731" not in repr(table) + repr(table.group_by("x", groups=["a"])) + repr(vars(answer))

@@ -1,7 +1,9 @@
 """What the tests look at behind a table's back: the secret counts and scores that no question returns."""
 
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +25,23 @@ def in_writing(table):
     columns = table._engine.columns
     columns.update({name: replace(column, untyped=column.kind is Kind.TEXT) for name, column in columns.items()})
     return table
+
+
+@contextmanager
+def answering(kind):
+    """Questions are answered by this kind of mechanism, with the parameters that the table derives."""
+    with ExitStack() as stack:
+        for question in (questions.TopK, questions.Quantile):
+            stack.enter_context(patch.object(question, "answer", _answered_by(kind, question.answer)))
+        yield
+
+
+def _answered_by(kind, answer):
+    def answered(question, engine, individuals, mechanism):
+        other = kind(mechanism.epsilon, mechanism.sensitivity, mechanism.monotonic)
+        return answer(question, engine, individuals, other)
+
+    return answered
 
 
 def counts(table, column, candidates):

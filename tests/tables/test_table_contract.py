@@ -10,11 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.schema import Kind
 from tests import spark
-from tests.tables.looking import counts, opened, places, quantile_scores
+from tests.statistical.goodness import assert_fits, assert_rejected
+from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated
 
+MECHANISMS = [PermuteAndFlip, ExponentialMechanism]
 ENGINES = ["duckdb", pytest.param("spark", marks=spark.MARKS)]
 EXAMPLES = {"duckdb": 40, "spark": 3}
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
@@ -46,6 +49,24 @@ def engine(request):
     if request.param == "spark":
         spark.session()
     return request.param
+
+
+@pytest.fixture
+def mechanism(request):
+    """All questions of the test are answered by this mechanism."""
+    with answering(request.param):
+        yield request.param
+
+
+def with_every_mechanism(*, slow):
+    """Run a test on every engine with every mechanism: in the slow suite on Spark with some of them."""
+    engines = {"duckdb": [], "spark": spark.MARKS}
+    cases = [
+        pytest.param(engine, kind, marks=[*marks, *([pytest.mark.slow] if marks and kind in slow else [])])
+        for engine, marks in engines.items()
+        for kind in MECHANISMS
+    ]
+    return pytest.mark.parametrize(("engine", "mechanism"), cases, indirect=True)
 
 
 def for_random(engine, check, **strategies):
@@ -119,6 +140,8 @@ def test_tiny_numbers_in_writing_stand_at_zero(engine):
     assert places(table, "x", -5, 5) == [(0, False, 1), (5, False, 2), (10, False, 1)]
 
 
+@with_every_mechanism(slow=[ExponentialMechanism])
+@pytest.mark.usefixtures("mechanism")
 def test_clear_questions_have_clear_answers(engine):
     rows = {"who": list(range(300)), "x": [7] * 200 + [9] * 100, "g": (["p"] * 50 + ["q"] * 50) * 3}
     for person in (None, "who"):
@@ -130,6 +153,52 @@ def test_clear_questions_have_clear_answers(engine):
         groups = table.group_by("g", groups=["p", "q"])
         assert groups.median("x", lower=0, upper=100, epsilon=5).value == {"p": 7, "q": 7}
         assert groups.top_k("x", 1, candidates=[7, 9], epsilon=5).value == {"p": [7], "q": [7]}
+
+
+def pairs_of_top_two(scores, mechanism):
+    """The probability of every ordered pair of positions."""
+    first, found = mechanism.pmf(scores), {}
+    for i in range(len(scores)):
+        left = [j for j in range(len(scores)) if j != i]
+        second = mechanism.pmf([scores[j] for j in left])
+        found.update({(i, j): first[i] * p for j, p in zip(left, second, strict=True)})
+    return found
+
+
+@with_every_mechanism(slow=[PermuteAndFlip])
+def test_drawn_pairs_fit_the_exact_probabilities(engine, mechanism):
+    """Also the candidates that nobody has, and those with equal counts, are as likely as they should be."""
+    table = repeated({"x": ["a", "b", "a", "z", "c"]}, 3_000, engine=engine)
+    candidates, scores = ["c", "d", "a", "e", "b"], [1, 0, 2, 0, 1]
+    answers = table.top_k("x", 2, candidates=candidates, epsilon=4).value
+    right, wrong = (pairs_of_top_two(scores, mechanism(epsilon, monotonic=True)) for epsilon in (2, "1.5"))
+    found = dict.fromkeys(right, 0)
+    for pair in answers.values():
+        found[tuple(candidates.index(label) for label in pair)] += 1
+    assert_fits(list(found.values()), list(right.values()))
+    assert_rejected(list(found.values()), list(wrong.values()), truth=list(right.values()))
+
+
+@with_every_mechanism(slow=MECHANISMS)
+def test_drawn_medians_fit_the_exact_probabilities(engine, mechanism):
+    table = repeated({"x": [1, 1, 4]}, 3_000, engine=engine)
+    answers = list(table.median("x", lower=0, upper=5, epsilon=3).value.values())
+    scores = quantile_scores(opened({"x": [1, 1, 4]}), "x", Fraction(1, 2), lower=0, upper=5)
+    right, wrong = (mechanism(epsilon).pmf(scores) for epsilon in (3, 2))
+    found = [answers.count(value) for value in range(6)]
+    assert_fits(found, right)
+    assert_rejected(found, wrong, truth=right)
+
+
+def test_mechanisms_without_runs_are_refused(engine):
+    table = opened({"x": [1, 2]}, engine)
+    with answering(ReportNoisyMax):
+        for ask in (
+            lambda: table.mode("x", candidates=[1, 2], epsilon=1),
+            lambda: table.median("x", lower=0, upper=9, epsilon=1),
+        ):
+            with pytest.raises(InvalidType, match="got ReportNoisyMax: use permute-and-flip or the exponential"):
+                ask()
 
 
 # A random table against a plain model of all that is counted.
@@ -199,11 +268,12 @@ def check_a_random_question(name, data, epsilon, relation):
     lower, span, step = data.draw(st.tuples(st.integers(-(2**63), 0), st.integers(0, 2**63), st.integers(1, 2**40)))
     level = data.draw(st.fractions("1/1000", "999/1000", max_denominator=1000))
     domain = range(lower, lower + span + 1, step)
-    answers = {
-        "mode": table.mode("x", candidates=values, epsilon=epsilon),
-        "top": table.top_k("x", k, candidates=values, epsilon=epsilon),
-        "quantile": table.quantile("x", level, lower=lower, upper=lower + span, step=step, epsilon=epsilon),
-    }
+    with answering(data.draw(st.sampled_from(MECHANISMS))):
+        answers = {
+            "mode": table.mode("x", candidates=values, epsilon=epsilon),
+            "top": table.top_k("x", k, candidates=values, epsilon=epsilon),
+            "quantile": table.quantile("x", level, lower=lower, upper=lower + span, step=step, epsilon=epsilon),
+        }
     for kind, answer in answers.items():
         assert answer.epsilon == answer.guarantee.epsilon == Fraction(epsilon)
         for value in answer.value.values() if isinstance(answer.value, dict) else [answer.value]:

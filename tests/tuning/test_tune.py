@@ -82,12 +82,12 @@ def test_the_charge_is_there_before_the_first_run(tmp_path):
     ledger = Ledger(tmp_path / "ledger", budget=1)
 
     def run(candidate):
-        assert ledger.spent == Fraction(3, 10)
+        assert ledger.spent == geometric(4).epsilon("0.1")
         return candidate
 
     tuned = tune(run, [1, 2], epsilon="0.1", repeats=geometric(4), score=float, ledger=ledger, what={"model": "ridge"})
     [entry] = ledger.entries()
-    assert (tuned.ledger_id, entry.what, entry.epsilon) == (1, {"model": "ridge"}, Fraction(3, 10))
+    assert (tuned.ledger_id, entry.what, entry.epsilon) == (1, {"model": "ridge"}, geometric(4).epsilon("0.1"))
     assert entry.mechanism == "repeat-and-select negative-binomial shape=1 stop=1/4 epsilon=1/10"
     ledger.verify(tuned.receipt)
     assert Ledger(tmp_path / "ledger").entries() == [entry]
@@ -121,7 +121,7 @@ def test_a_failure_names_the_candidate_and_nothing_else(run, score, tmp_path):
     ledger = Ledger(tmp_path / "ledger", budget=1)
     with pytest.raises(RunFailed, match=r"candidate 0 \(counted from 0, of 1\)") as caught:
         tune(run, [SECRET], epsilon="0.1", repeats=geometric(4), score=score, ledger=ledger)
-    assert ledger.spent == Fraction(3, 10)
+    assert ledger.spent == geometric(4).epsilon("0.1")
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert SECRET not in "".join(traceback.format_exception(caught.value))

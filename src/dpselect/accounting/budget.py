@@ -130,7 +130,7 @@ class Budget(ABC):
     def words_down(self) -> str:
         """Return the budget in words, rounded down: for what is left."""
 
-    def guaranteed(self, spent: Amount) -> str:
+    def guaranteed(self, spent: Amount) -> str:  # noqa: ARG002 - only pure sums are guarantees
         """Return what holds for everything that was released, even if all was chosen after seeing earlier answers.
 
         For zCDP and (epsilon, delta) it is the whole budget. What was spent so far is no guarantee: an analyst who

@@ -241,8 +241,8 @@ class Charge:
             InvalidValue, InvalidType: an argument is invalid.
 
         >>> from dpselect.tuning import geometric
-        >>> Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon
-        Fraction(3, 10)
+        >>> round(float(Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon), 4)
+        0.2636
         """
         return cls(what, runs.epsilon, runs.name)
 
@@ -254,7 +254,7 @@ class Charge:
     @property
     def epsilon(self) -> Fraction | None:
         """Return the total epsilon of the charge; None if only its rho is known."""
-        return None if self.mechanism == ZCDP else self.each * self.count
+        return self.each * self.count if loss_of(self.mechanism).is_pure else None
 
     @property
     def rho(self) -> Fraction:
@@ -267,9 +267,14 @@ class Charge:
         return self._least_rho if stated is None else stated
 
     @property
+    def states_rho(self) -> bool:
+        """Return whether the rho was stated, and does not follow from epsilon."""
+        return vars(self)["_stated_rho"] is not None
+
+    @property
     def _least_rho(self) -> Fraction:
         """The rho that follows from the name of the mechanism."""
-        if self.mechanism == ZCDP:
+        if not loss_of(self.mechanism).is_pure:  # exactly, not rounded up to a float
             return self.each * self.count
         return Fraction(loss_of(self.mechanism).zcdp(self.each)) * self.count
 

@@ -106,6 +106,8 @@ def best_event(repeats: Repeats, event: Any) -> Any:
 def loss_epsilon(given: Releases, delta: float) -> float:
     """An epsilon by privacy loss distributions (Koskela et al. 2020, Doroshenko et al. 2022); infinite if unknown."""
     releases = without_repeats(given)
+    if not all(loss_of(mechanism).is_pure for mechanism, _ in releases):
+        return math.inf
     left = delta - _ROUNDING * sum(releases.values())
     if left <= delta / 2 or max(epsilon for _, epsilon in releases) > _LARGEST_LOSS:
         return math.inf

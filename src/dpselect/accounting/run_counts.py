@@ -6,11 +6,17 @@ best of them.
 Run an epsilon-DP mechanism K times, K random and secret, and keep the best result. Let f be the probability generating
 function of K. A result of probability p is kept, if worse results have probability s, with
 probability f(s + p) - f(s), which is p times a mean of f' between s and s + p. Between neighbours p changes by a factor
-of at most e^epsilon; what f' does depends on the distribution of K:
+of at most e^epsilon; what f' does depends on the distribution of K. Each t = s + u p, 0 <= u <= 1, is a mean of the
+probabilities of two events ("worse" and "not better"), so t and t' on the neighbour are those of an epsilon-DP test:
 
-  negative binomial   f'(t) ~ (1 - (1 - g) t)**-(1 + h) changes by at most e^((1 + h) epsilon): (2 + h) epsilon in all;
+  negative binomial   with shape h and stop g, f'(t) ~ (g + (1 - g) (1 - t))**-(1 + h). With E = e^epsilon and z = 1 - t
+                      the largest z' is min(E z, 1 - (1 - z)/E). (g + (1 - g) z')/(g + (1 - g) z) rises in z as long as
+                      z' = E z and falls after that, so it is largest at z = 1/(1 + E), where it is (E + g)/(1 + g E):
+                      epsilon + (1 + h) ln((E + g)/(1 + g E)) in all, which is less than (2 + h) epsilon;
   Poisson             f'(t) ~ e^(mean t), and t changes by at most tanh(epsilon/2), the largest distance between the
                       distributions of an epsilon-DP mechanism: epsilon + mean tanh(epsilon/2) in all.
+
+Both are attained in the limit of small p, so neither can be improved (docs/theory.md, theorem 9).
 
 A fixed number of runs has no such bound: K runs cost K epsilon.
 
@@ -32,11 +38,13 @@ from dpselect._types import Number
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.enclosure import scaled_exp
+from dpselect.sampling.enclosure import log_bracket, scaled_exp
 from dpselect.sampling.run_counts import poisson, truncated_negative_binomial
 
 _DEPTH = 64
-# The pure epsilon of Poisson repeats is rounded up to a multiple of this, so that the sum of many charges has a
+# The precision of exp(-epsilon) and of the logarithm, for the negative binomial.
+_BITS, _DIGITS = 192, 60
+# The pure epsilon of repeats is rounded up to a multiple of this, so that the sum of many charges has a
 # denominator that does not grow.
 _GRID = 10**20
 _LEAST_SHAPE, _LARGEST_SHAPE = Fraction(1, 10**6), 1000
@@ -94,9 +102,10 @@ class Repeats(ABC):
 
 @dataclass(frozen=True, init=False)
 class NegativeBinomial(Repeats):
-    """At least one run; costs (2 + shape) epsilon. A smaller shape costs less, but the number of runs varies more.
+    """At least one run; costs less than (2 + shape) epsilon. A smaller shape costs less, but the number varies more.
 
-    `geometric` (shape 1) and `logarithmic` (shape 0) are special cases.
+    `geometric` (shape 1) and `logarithmic` (shape 0) are special cases. The exact cost is
+    epsilon + (1 + shape) ln((E + stop)/(1 + stop E)), E = e^epsilon, rounded up.
 
     Args:
         shape: zero or a positive number.
@@ -106,8 +115,8 @@ class NegativeBinomial(Repeats):
         InvalidType: an argument is not a number.
         InvalidValue: an argument is out of range.
 
-    >>> NegativeBinomial(shape="1/2", stop="0.01").epsilon("0.1")
-    Fraction(1, 4)
+    >>> round(float(NegativeBinomial(shape="1/2", stop="0.01").epsilon("0.1")), 4)
+    0.247
     """
 
     shape: Fraction
@@ -147,7 +156,10 @@ class NegativeBinomial(Repeats):
         return {"shape": self.shape, "stop": self.stop}
 
     def epsilon(self, each: Number) -> Fraction:
-        """Return the pure epsilon of keeping the best result: (2 + shape) times that of each run.
+        """Return the pure epsilon of keeping the best result.
+
+        With a lower bound q of exp(-epsilon), (1 + stop q)/(stop + q) is an upper bound of the ratio in the logarithm.
+        The product is rounded up to 20 decimals, and never exceeds (1 + shape) epsilon.
 
         Args:
             each: the epsilon of each run.
@@ -159,7 +171,11 @@ class NegativeBinomial(Repeats):
             InvalidType: `each` is not a number.
             InvalidValue: `each` is not positive.
         """
-        return (2 + self.shape) * _validate.exact_positive(epsilon=each)
+        exact = _validate.exact_positive(epsilon=each)
+        odds = Fraction(scaled_exp(exact, _BITS), 1 << _BITS)
+        _, logarithm = log_bracket((1 + self.stop * odds) / (self.stop + odds), _DIGITS)
+        product = (1 + self.shape) * logarithm
+        return exact + min(Fraction(math.ceil(product * _GRID), _GRID), (1 + self.shape) * exact)
 
     def draw(self, draws: Draws) -> int:
         """Draw a number of runs, at least one.
@@ -254,7 +270,10 @@ class Poisson(Repeats):
 
 
 def geometric(mean: Number) -> NegativeBinomial:
-    """At least one run; stops after each run with probability 1/mean; costs three epsilon (Liu & Talwar 2019).
+    """At least one run; stops after each run with probability 1/mean; costs less than three epsilon.
+
+    Three epsilon is the bound of Liu & Talwar (2019) for every mean. The exact cost is
+    epsilon + 2 ln((E + 1/mean)/(1 + E/mean)), E = e^epsilon, rounded up.
 
     Args:
         mean: the mean number of runs, above 1.
@@ -266,8 +285,8 @@ def geometric(mean: Number) -> NegativeBinomial:
         InvalidType: `mean` is not a number.
         InvalidValue: `mean` is not above 1.
 
-    >>> geometric(mean=10).epsilon("0.1")
-    Fraction(3, 10)
+    >>> round(float(geometric(mean=10).epsilon("0.1")), 4), round(float(geometric(mean=10).epsilon(5)), 4)
+    (0.2636, 9.4755)
     """
     exact = _validate.exact_positive(mean=mean)
     if exact <= 1:
@@ -276,7 +295,7 @@ def geometric(mean: Number) -> NegativeBinomial:
 
 
 def logarithmic(stop: Number) -> NegativeBinomial:
-    """At least one run; k runs with probability proportional to (1 - stop)**k / k; costs two epsilon.
+    """At least one run; k runs with probability proportional to (1 - stop)**k / k; costs less than two epsilon.
 
     Args:
         stop: the parameter of the distribution, between 0 and 1. A smaller one gives more runs.
@@ -288,8 +307,8 @@ def logarithmic(stop: Number) -> NegativeBinomial:
         InvalidType: `stop` is not a number.
         InvalidValue: `stop` is not between 0 and 1.
 
-    >>> logarithmic("0.01").epsilon("0.1"), round(logarithmic("0.01").mean)
-    (Fraction(1, 5), 21)
+    >>> round(float(logarithmic("0.1").epsilon(1)), 4), round(logarithmic("0.01").mean)
+    (1.7957, 21)
     """
     return NegativeBinomial(0, stop)
 
@@ -321,8 +340,8 @@ class Repeated:
         InvalidType: an argument has the wrong type.
         InvalidValue: `each` is not positive.
 
-    >>> Repeated(geometric(mean=10), "0.1").epsilon
-    Fraction(3, 10)
+    >>> round(float(Repeated(geometric(mean=10), "0.1").epsilon), 4)
+    0.2636
     """
 
     repeats: Repeats

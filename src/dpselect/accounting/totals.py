@@ -18,11 +18,12 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from dpselect import _validate
 from dpselect._numbers import float_above, rounded_up_text
-from dpselect.accounting.charge import ZCDP, Charge, loss_of
-from dpselect.accounting.composition import Releases, loss_epsilon, renyi_epsilon
+from dpselect.accounting.charge import Charge, loss_of
+from dpselect.accounting.composition import Releases, loss_epsilon, renyi_epsilon, without_repeats
+from dpselect.accounting.recursion import recursion_epsilon
 from dpselect.errors import InvalidType, InvalidValue
 
-Method = Literal["pure", "renyi", "loss distribution"]
+Method = Literal["pure", "renyi", "loss distribution", "recursion"]
 
 
 class HasCharge(Protocol):
@@ -122,9 +123,9 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
 
     >>> charges = [Charge("mode", "0.1", "exponential")] * 100
     >>> print(total(charges))
-    10-DP (pure); if fixed beforehand: 0.125001-zCDP
+    10-DP (pure); if fixed beforehand: 0.124983-zCDP
     >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
-    2.42
+    2.25
     """
     charges = _charges(spent.entries() if isinstance(spent, HasEntries) else spent)
     releases = releases_of(charges)
@@ -159,20 +160,29 @@ def releases_of(spent: Iterable[Charge | HasCharge]) -> Releases:
 
 def _pure_sum(releases: Releases) -> Fraction | None:
     """The sum of epsilons; None if only the rho of a release is known."""
-    if any(name == ZCDP for name, _ in releases):
+    if not all(loss_of(name).is_pure for name, _ in releases):
         return None
     return sum((each * count for (_, each), count in releases.items()), Fraction(0))
 
 
 def approximate(releases: Releases, delta: float) -> Approximate:
-    """The smallest epsilon that is known for this delta: the pure sum, Renyi's or the loss distribution's."""
+    """The smallest epsilon that is known for this delta: by any `Method`."""
     exact = _pure_sum(releases)
     pure = math.inf if exact is None else float_above(exact)
     found: list[tuple[float, Method]] = [(pure, "pure")]
     if releases:
         found += [(renyi_epsilon(releases, delta), "renyi"), (loss_epsilon(releases, delta), "loss distribution")]
+        found.append((_equal_epsilon(releases, delta, min(found)[0]), "recursion"))
     epsilon, method = min(found)
     return Approximate(epsilon, delta, method)
+
+
+def _equal_epsilon(releases: Releases, delta: float, most: float) -> float:
+    """The recursion's epsilon, if all releases are of one mechanism with one epsilon; otherwise infinity."""
+    if len(releases) > 1:
+        return math.inf
+    [((name, each), count)] = without_repeats(releases).items()
+    return recursion_epsilon(loss_of(name), each, count, delta, most)
 
 
 def _shown(number: Fraction) -> str:

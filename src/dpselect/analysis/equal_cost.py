@@ -57,7 +57,7 @@ def equal_cost(exponential: MechanismBase, n: int) -> EqualCost:
     >>> from dpselect import ExponentialMechanism
     >>> equal = equal_cost(ExponentialMechanism(epsilon=0.5), 1000)
     >>> round(float(equal.permute_and_flip.mechanism.epsilon), 3), equal.better.mechanism.name
-    (0.261, 'exponential')
+    (0.266, 'exponential')
     """
     rho = exponential.guarantee.zcdp
     beyond = smallest(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho)

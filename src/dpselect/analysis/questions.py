@@ -20,7 +20,6 @@ import numpy as np
 from dpselect import _validate
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect._types import Number
-from dpselect.accounting.budget import ConcentratedBudget, PureBudget
 from dpselect.accounting.charge import Neighbours, neighbours_of
 from dpselect.accounting.sensitivity import Sensitivity, exact_level, of_counts, of_quantile
 from dpselect.errors import InvalidType, InvalidValue
@@ -85,9 +84,8 @@ class Question(ABC):
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Return the names of the mechanisms that can answer it: for tables, those that a budget may choose."""
-        chosen = {PureBudget.mechanism, ConcentratedBudget.mechanism}
-        return tuple(name for name in MECHANISMS if name in chosen)
+        """Return the names of the mechanisms that can answer it: tables need those that select from runs."""
+        return tuple(name for name, kind in MECHANISMS.items() if kind.has_runs)
 
     @property
     @abstractmethod

@@ -44,7 +44,7 @@ def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
         print_table(_table(entries, budget))
     print_paragraph(
         "Guaranteed:",
-        f"{spent.words}, even if questions, their costs or their number depended on earlier answers",
+        f"{ledger.guaranteed}, even if questions, their costs or their number depended on earlier answers",
     )
     for name, rho in budget.follows.items():
         print_paragraph("", f"From the cap: {rho:.6g}-zCDP for the whole budget, {_drawn_by(name)}.")

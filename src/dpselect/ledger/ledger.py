@@ -480,7 +480,7 @@ class Ledger:
             return recorded
         raise BudgetExceeded(
             f"{budget.shown(cost).words} exceeds what is left of the budget, {budget.rest(spent)}:"
-            f" nothing was spent or answered{_float_hint(charge.each)}"
+            f" nothing was spent or answered{_float_hint(charge)}"
         )
 
     def _next_entry(self, state: State, charge: Charge, request_id: str | None) -> Entry:
@@ -488,8 +488,11 @@ class Ledger:
         return Entry(id, time, charge, request_id, self._header.next_head(state.head, id, time, charge, request_id))
 
 
-def _float_hint(epsilon: Fraction) -> str:
+def _float_hint(charge: Charge) -> str:
     """A hint for a charge given as a float: three times 0.1 exceeds 0.3."""
+    epsilon = charge.each
+    if charge.states_rho:  # the epsilon was computed from rho
+        return ""
     written = repr(float_near(epsilon))
     if Fraction(written) == epsilon or Fraction(float_near(epsilon)) != epsilon:
         return ""

@@ -78,6 +78,10 @@ class MechanismBase(Parameters):
     """A mechanism that selects by the gaps between the scores and the best one."""
 
     worst: ClassVar[WorstErrors]  # the largest errors over all scores
+    # What it offers beyond `select`. Questions about tables need runs, and use the other two where they exist.
+    has_runs: ClassVar[bool] = False  # `select_runs`
+    has_steady: ClassVar[bool] = False  # `select(..., steady=True)`
+    has_summary: ClassVar[bool] = False  # `summary`
 
     def select(self, scores: Any, *, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
@@ -99,9 +103,31 @@ class MechanismBase(Parameters):
         >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
         2
         """
-        if _validate.boolean(steady=steady):
-            raise InvalidValue(f"{type(self).__name__} has no steady schedule: use PermuteAndFlip, or leave steady out")
+        self._refuse_steady(steady)
         return self._choose(gaps_of(as_vector(scores), self._rate), Draws())
+
+    def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:  # noqa: ARG002 - for others
+        """Return a position in the vector in which each score is repeated, as `select` would on that vector.
+
+        Args:
+            scores: one score per run of equal scores. Secret.
+            lengths: the number of candidates per run.
+            steady: read every run, even unlikely ones.
+
+        Returns:
+            A position in the long vector, counted from 0.
+
+        Raises:
+            InvalidType: this mechanism cannot select from runs.
+
+        >>> from dpselect import ExponentialMechanism
+        >>> ExponentialMechanism(epsilon=1).select_runs([0, 1000, 0], [10**15, 1, 10**15]) == 10**15
+        True
+        """
+        raise InvalidType(
+            f"mechanism must have select_runs, which {type(self).__name__} has not: use PermuteAndFlip or"
+            " ExponentialMechanism"
+        )
 
     def release(  # noqa: PLR0913 - one parameter for each public choice
         self,
@@ -252,6 +278,10 @@ class MechanismBase(Parameters):
         if not abs(probabilities.sum() - 1) <= _SUM_TOLERANCE:
             raise NotConverged("the probabilities do not sum to one: please report the shape of these scores")
         return probabilities
+
+    def _refuse_steady(self, steady: Any) -> None:
+        if _validate.boolean(steady=steady):
+            raise InvalidValue(f"{type(self).__name__} has no steady schedule: use PermuteAndFlip, or leave steady out")
 
     @abstractmethod
     def _choose(self, gaps: Gaps, draws: Draws) -> int:

@@ -11,10 +11,11 @@ The log-ratios of its probabilities span a range of at most epsilon (Durfee & Ro
 import math
 import warnings
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dpselect._scores import as_long_lengths, as_vector, copied
 from dpselect._types import Flags, Floats, Number, Positions, Selections
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
@@ -22,6 +23,7 @@ from dpselect.mechanisms.flips import ZEROS, Hot, find_hot, flip
 from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
+from dpselect.mechanisms.runs import choose_by_tickets, without_empty
 from dpselect.mechanisms.worst import WorstErrors, logarithmic_averages, logarithmic_tail
 from dpselect.probability.softmax import softmax
 from dpselect.sampling.draws import Draws
@@ -44,7 +46,7 @@ class ExponentialMechanism(MechanismBase):
       * the output has exactly that distribution, with c = epsilon / score_range, which is epsilon / (2 sensitivity), or
         twice that for monotonic scores, for every finite input;
       * it is epsilon-differentially private, and its privacy loss spans a range of at most epsilon, so that it is
-        (epsilon**2 / 8)-zCDP: over many selections it may compose better than permute-and-flip.
+        rho-zCDP with a rho below epsilon**2 / 8: over many selections it may compose better than permute-and-flip.
 
     Args:
         epsilon: the privacy loss of a selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
@@ -65,6 +67,34 @@ class ExponentialMechanism(MechanismBase):
     title: ClassVar[str] = "exponential mechanism"
     loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
+    has_runs: ClassVar[bool] = True
+
+    def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
+        """Return a position in the vector in which each score is repeated, as `select` would on that vector.
+
+        The cost depends on the number of runs, not on their lengths, which are integers of any size: a run may
+        represent 10**500 candidates. The number of proposals, and so the time, depends on the scores and the lengths.
+
+        Args:
+            scores: one score per run of equal scores. Secret.
+            lengths: the number of candidates per run; zero is allowed, but not for all. Secret if data-dependent.
+            steady: must be False. Only `PermuteAndFlip` has a schedule that does not depend on the scores.
+
+        Returns:
+            A position in the long vector, counted from 0.
+
+        Raises:
+            InvalidType: the scores or the lengths cannot be read.
+            InvalidValue: there are no candidates, a score is not finite, a length is negative, there are not as many
+                lengths as scores, or `steady` is set.
+
+        >>> ExponentialMechanism(epsilon=1).select_runs([0, 4000, 0], [10**500, 1, 10**500]) == 10**500
+        True
+        """
+        self._refuse_steady(steady)
+        vector = as_vector(scores)
+        values, counts = without_empty(vector, as_long_lengths(lengths, len(vector)))
+        return choose_by_tickets(gaps_of(copied(values), self._rate), counts, Draws())
 
     def select_lazily(
         self,

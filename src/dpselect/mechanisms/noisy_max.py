@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dpselect._types import Floats, Positions, Selections
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.gaps import Gaps, RowGaps
-from dpselect.mechanisms.privacy import PURE_LOSS, PrivacyLoss
+from dpselect.mechanisms.privacy import LAPLACE, PrivacyLoss
 from dpselect.mechanisms.worst import WorstErrors
 from dpselect.probability.noise_integral import noisy_max_by_level, noisy_max_probabilities
 from dpselect.sampling.draws import Draws
@@ -103,7 +103,7 @@ class ReportNoisyMax(MechanismBase):
 
     name: ClassVar[str] = "noisy-max"
     title: ClassVar[str] = "report noisy max"
-    loss: ClassVar[PrivacyLoss] = PURE_LOSS
+    loss: ClassVar[PrivacyLoss] = LAPLACE
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, _averages, _tail, is_exact=False)
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:

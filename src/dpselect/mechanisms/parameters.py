@@ -102,13 +102,13 @@ def claim_of(mechanism: Any) -> Claim:
 MECHANISMS: dict[str, type["Parameters"]] = {}
 
 
-def is_mechanism_name(name: Any) -> bool:
-    """Whether a mechanism may have this name.
+# "auto" lets the budget choose; the others are releases of which only the pure epsilon, or only rho, is known.
+_RESERVED = ("auto", "pure", "zcdp")
 
-    'pure' and 'zcdp' are the names of releases whose mechanism is not known, and 'auto' lets the budget choose.
-    """
-    reserved = ("auto", "pure", "zcdp")
-    return isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name) is not None and name not in reserved
+
+def is_mechanism_name(name: Any) -> bool:
+    """Whether a mechanism may have this name. Those of releases whose mechanism is not known are reserved."""
+    return isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name) is not None and name not in _RESERVED
 
 
 def name_of(mechanism: Any) -> str:

@@ -22,7 +22,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.flips import ALL, flip, flip_long
 from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.lazy import Score, Watch, flip_lazily, lazy_scores
-from dpselect.mechanisms.privacy import LAPLACE, PrivacyLoss
+from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
 from dpselect.mechanisms.steady import choose_in_rows_steadily, choose_steadily
 from dpselect.mechanisms.worst import WorstErrors, logarithmic_averages, logarithmic_tail
@@ -71,8 +71,11 @@ class PermuteAndFlip(MechanismBase):
 
     name: ClassVar[str] = "permute-and-flip"
     title: ClassVar[str] = "permute-and-flip"
-    loss: ClassVar[PrivacyLoss] = LAPLACE
+    loss: ClassVar[PrivacyLoss] = PERMUTE_AND_FLIP
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
+    has_runs: ClassVar[bool] = True
+    has_steady: ClassVar[bool] = True
+    has_summary: ClassVar[bool] = True
 
     def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.

@@ -1,30 +1,46 @@
 """How private a mechanism is: what one selection guarantees, and how many of them compose.
 
-A `PrivacyLoss` bounds the privacy loss of every mechanism of one family, in the three forms that accountants use.
-`LAPLACE` is that of Laplace noise, `BOUNDED_RANGE` that of mechanisms whose log-ratios span a short range, and
-`PURE_LOSS` that of any mechanism of which only the epsilon is known.
+A `PrivacyLoss` bounds the privacy loss of every mechanism of one family, in the forms that accountants use. The proofs
+are in docs/theory.md.
 
-The privacy profile is the largest value of Pr[M(x) in S] - e^a Pr[M(x') in S] over neighbours x, x' and sets S. It is
-1 - e^a for a <= -epsilon, zero for a >= epsilon, and in between at most
+  PERMUTE_AND_FLIP   permute-and-flip: its exact zCDP and its exact worst pairs (theorem 6); else as Laplace noise
+  LAPLACE            Laplace noise, and report noisy max with any noise of bounded hazard rate (theorem 2)
+  BOUNDED_RANGE      mechanisms whose log-ratios span a short range, such as the exponential mechanism
+  PURE_LOSS          any mechanism of which only the epsilon is known
+  CONCENTRATED       any mechanism of which only the rho of zCDP is known
 
-  Laplace          1 - e^((a - epsilon)/2)
-  bounded range    (1 - e^((a - epsilon)/2))^2 / (1 - e^-epsilon)
-  pure             (e^epsilon - e^a) / (1 + e^epsilon)
+**zCDP.** All values of rho are exact before they are rounded up. Each is the largest Kullback-Leibler divergence
+between neighbours, the limit of Renyi divergences as their order falls to one; no order gives more (theorem 7). As a
+function of epsilon each rho is convex and zero at zero, so rho(epsilon)/epsilon never falls, and rho(e) >= 2 rho(e/2).
 
-All three are their own mirror images under exchange of x and x', so one direction is enough.
+**Profiles.** The privacy profile is the largest value of Pr[M(x) in S] - e^a Pr[M(x') in S] over neighbours x, x' and
+sets S. It is 1 - e^a for a <= -epsilon, zero for a >= epsilon, and in between at most
+
+  Laplace, permute-and-flip   1 - e^((a - epsilon)/2)
+  bounded range               (1 - e^((a - epsilon)/2))^2 / (1 - e^-epsilon)
+  pure                        (e^epsilon - e^a) / (1 + e^epsilon)
+
+All are their own mirror images under exchange of x and x', so one direction is enough.
+
+**Pairs.** A family may have worst pairs of distributions on two outcomes: every pair of output distributions on
+neighbours is a post-processing of one of them. They compose exactly (`accounting.recursion`), while a profile, the
+largest over all pairs at each a separately, composes to an upper bound.
 """
 
 import math
 from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 
 from dpselect import _validate
-from dpselect._numbers import float_above, float_below, rounded_up_text, shortest_text
+from dpselect._numbers import float_above, float_below, float_near, rounded_up_text, shortest_text
 from dpselect._types import Floats
+from dpselect.errors import InvalidValue
 
 
 @dataclass(frozen=True)
@@ -69,8 +85,32 @@ class Guarantee:
         return f"{epsilon}-DP (pure), {rho}-zCDP"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairs:
+    """Pairs of distributions on two outcomes, one pair for each position.
+
+    Attributes:
+        heads: the probability of the first outcome under the first distribution.
+        tails: that of the second outcome, so that no digits are lost where it is small.
+        high: the privacy loss of the first outcome: the logarithm of the ratio of its two probabilities.
+        low: that of the second outcome.
+    """
+
+    heads: Floats
+    tails: Floats
+    high: Floats
+    low: Floats
+
+
 class PrivacyLoss(Protocol):
-    """Upper bounds on the privacy loss of one epsilon-DP selection."""
+    """Upper bounds on the privacy loss of one selection.
+
+    `is_pure` says whether the parameter is a pure epsilon. If not, there is no pure epsilon at all.
+    """
+
+    is_pure: bool
+
+    def __hash__(self) -> int: ...
 
     def zcdp(self, epsilon: Fraction) -> float:
         """Return the rho of zero-concentrated differential privacy, rounded up."""
@@ -84,6 +124,13 @@ class PrivacyLoss(Protocol):
         """Return the event of the given dp_accounting module that its Renyi accountant composes."""
         ...
 
+    def pairs(self, epsilon: float, corners: int) -> Pairs | None:
+        """Return pairs on two outcomes that dominate each pair of the family, in `corners` steps; None if unknown.
+
+        More corners are closer to the truth; the distance falls with the square of their number.
+        """
+        ...
+
 
 # Below _SMALL, events of dp_accounting lose digits, and zCDP is as good; beyond _LARGE, the Renyi divergence is nearly
 # epsilon at all orders.
@@ -93,20 +140,23 @@ _SMALL, _LARGE = Fraction(1, 100), Fraction(30)
 class _Laplace:
     """Laplace noise of scale 1/epsilon on a query of sensitivity one.
 
-    It dominates permute-and-flip (theorem 2 of docs/theory.md).
+    It dominates permute-and-flip, and report noisy max with Laplace noise (theorem 2 of docs/theory.md).
     """
+
+    is_pure = True
 
     def zcdp(self, epsilon: Fraction) -> float:
         """The rho epsilon + exp(-epsilon) - 1, which is tight for Laplace noise (Harrison & Manurangsi 2026).
 
         The sum cancels for small epsilon. For epsilon >= 0.01 its rounding error, below epsilon * 2**-51, is less
-        than 10**-13 of the sum, which is about epsilon**2/2. Below, three terms of the alternating series
-        epsilon**2/2 - epsilon**3/6 + epsilon**4/24 - ... are an upper bound.
+        than 10**-13 of the sum, which is about epsilon**2/2. Below, five terms of the alternating series
+        epsilon**2/2 - epsilon**3/6 + epsilon**4/24 - ... are an upper bound; the sixth is less than 10**-13 of it.
         """
         value = float_above(epsilon)
         if value < 0.01:
-            return _rounded_up(value * value * (0.5 - value / 6 + value * value / 24))
-        return _rounded_up(value + math.expm1(-value))
+            series = 1 / 2 - value * (1 / 6 - value * (1 / 24 - value * (1 / 120 - value / 720)))
+            return _rounded_up(value * value * series)
+        return min(_rounded_up(value + math.expm1(-value)), value)
 
     def profile(self, epsilon: float, losses: Floats) -> Floats:
         """1 - e^((a - epsilon)/2)."""
@@ -118,6 +168,31 @@ class _Laplace:
             return accounting.LaplaceDpEvent(float_below(1 / epsilon))
         return _concentrated_event(self, accounting, epsilon)
 
+    def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - the protocol's
+        """None: the outcomes of Laplace noise have infinitely many losses."""
+        return None
+
+
+class _PermuteAndFlip(_Laplace):
+    """Permute-and-flip, whose worst case has two candidates (theorem 6 of docs/theory.md).
+
+    With E = e^epsilon, each pair of output distributions is a post-processing of a pair of coins with the probabilities
+    of heads a = 1 - w/2 and b = 1/(2 E w), for a w between 1/E and one. For each loss x the largest a - e^x b is that
+    of w = e^((x - epsilon)/2), and is Laplace's profile. The divergences of all orders are smaller than Laplace's.
+    """
+
+    def zcdp(self, epsilon: Fraction) -> float:
+        """The largest divergence K(w) of the pairs of coins. It has no closed form."""
+        return _largest_divergence(float_above(epsilon))
+
+    def pairs(self, epsilon: float, corners: int) -> Pairs | None:
+        """The curve b = 1/(2 E w), a = 1 - w/2, with w = e^-r, is inside the polygon of `_polygon`."""
+        middles, shrunk = _polygon(epsilon, corners)
+        middles, shrunk = np.r_[0.0, middles, epsilon], np.r_[1.0, shrunk, 1.0]  # both ends are pairs, too
+        tails = np.exp(-middles) / shrunk / 2
+        there = np.exp(middles - epsilon) / shrunk / 2
+        return _pairs(1 - tails, tails, there, 1 - there)
+
 
 class _BoundedRange:
     """Mechanisms whose log-ratios span a range of epsilon (Durfee & Rogers 2019; Dong, Durfee & Rogers 2020).
@@ -127,10 +202,26 @@ class _BoundedRange:
     profile at a is p (1 - e^(a - t)), largest at t = (a + epsilon)/2.
     """
 
+    is_pure = True
+
     def zcdp(self, epsilon: Fraction) -> float:
-        """The rho epsilon**2 / 8 (Cesar & Rogers 2021), but never more than that of any pure mechanism."""
+        """The rho a - 1 - ln(a), a = epsilon/(e^epsilon - 1), which is tight (Harrison & Manurangsi 2026).
+
+        With x = epsilon/2 this is x coth(x) - 1 + ln(sinh(x)/x), the sum over n >= 1 of 2 y/(1 + y) + ln(1 + y) with
+        y = (x/(n pi))**2. For small x each term is an alternating series with falling terms (2 + 1/k) y**k, so the sum
+        of the first five is an upper bound. Their sums over n are x**2/2, x**4/36, x**6/405, x**8/4200, x**10/42525.
+        For x < 1/8 the sixth is less than 10**-14 of the whole. For larger x all parts of the formula are at most
+        2 x + 1, so its rounding error is below 10**-15 (2 x + 1), while rho > 0.006 (2 x + 1).
+        """
         value = float_above(epsilon)
-        return min(_rounded_up(value * value / 8), PURE_LOSS.zcdp(epsilon))
+        half, square = value / 2, value * value / 4
+        if value < 0.25:
+            series = 1 / 2 - square * (1 / 36 - square * (1 / 405 - square * (1 / 4200 - square / 42525)))
+            return _rounded_up(square * series)
+        if math.isinf(value):
+            return value
+        rho = half / math.tanh(half) - 1 + half + math.log(-math.expm1(-value) / value)
+        return min(_rounded_up(rho), value)
 
     def profile(self, epsilon: float, losses: Floats) -> Floats:
         """(1 - e^((a - epsilon)/2))^2 / (1 - e^-epsilon)."""
@@ -141,17 +232,30 @@ class _BoundedRange:
         """Its zCDP."""
         return _concentrated_event(self, accounting, epsilon)
 
+    def pairs(self, epsilon: float, corners: int) -> Pairs | None:
+        """The curve of t, inside the polygon of `_polygon`. Its ends, t = 0 and t = epsilon, have equal distributions.
+
+        With z = e^t and q = e^-epsilon it is p = (1 - q z)/(1 - q), and the other side's p is (1/z - q)/(1 - q). A
+        corner has z = e^m/C and e^-m/C in place of 1/z. All differences are of numbers that differ by a factor.
+        """
+        middles, shrunk = _polygon(epsilon, corners)
+        more = 2 * math.sinh(epsilon / corners / 4) ** 2  # shrunk - 1
+        scale = shrunk * -math.expm1(-epsilon)
+        heads = (more - np.expm1(middles - epsilon)) / scale
+        tails = (np.expm1(middles) - more) * math.exp(-epsilon) / scale
+        there = (np.expm1(epsilon - middles) - more) * math.exp(-epsilon) / scale
+        return _pairs(heads, tails, there, (more - np.expm1(-middles)) / scale)
+
 
 class _Pure:
     """Any epsilon-DP mechanism. None leaks more than randomized response between two values (Kairouz et al. 2015)."""
 
-    def zcdp(self, epsilon: Fraction) -> float:
-        """The rho min(epsilon**2 / 2, epsilon).
+    is_pure = True
 
-        The first by Bun & Steinke (2016), Proposition 3.3; the second because a Renyi divergence never exceeds epsilon.
-        """
+    def zcdp(self, epsilon: Fraction) -> float:
+        """The rho epsilon tanh(epsilon/2), the divergence of randomized response (theorem 7 of docs/theory.md)."""
         value = float_above(epsilon)
-        return _rounded_up(min(value * value / 2, value))
+        return min(_rounded_up(value * math.tanh(value / 2)), value)
 
     def profile(self, epsilon: float, losses: Floats) -> Floats:
         """(e^epsilon - e^a) / (1 + e^epsilon), with numerator and denominator divided by e^epsilon."""
@@ -165,10 +269,158 @@ class _Pure:
             return accounting.RandomizedResponseDpEvent(math.nextafter(noise * (1 - 1e-15), 0), 2)
         return _concentrated_event(self, accounting, epsilon)
 
+    def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - the protocol's
+        """Randomized response."""
+        heads, tails = 1 / (1 + np.exp([-epsilon])), 1 / (1 + np.exp([epsilon]))
+        return _pairs(heads, tails, tails, heads)
+
+
+class _Concentrated:
+    """Any mechanism of which only the rho of zCDP is known. The parameter is rho, not epsilon."""
+
+    is_pure = False
+
+    def zcdp(self, epsilon: Fraction) -> float:
+        """The parameter, rounded up."""
+        return float_above(epsilon)
+
+    def profile(self, epsilon: float, losses: Floats) -> Floats:  # noqa: ARG002 - the protocol's
+        """One, which bounds every profile."""
+        return np.ones_like(losses)
+
+    def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
+        """Its zCDP."""
+        return accounting.ZCDpEvent(self.zcdp(epsilon))
+
+    def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - the protocol's
+        """None."""
+        return None
+
 
 LAPLACE: PrivacyLoss = _Laplace()
+PERMUTE_AND_FLIP: PrivacyLoss = _PermuteAndFlip()
 BOUNDED_RANGE: PrivacyLoss = _BoundedRange()
 PURE_LOSS: PrivacyLoss = _Pure()
+CONCENTRATED: PrivacyLoss = _Concentrated()
+
+
+@lru_cache(maxsize=4096)
+def epsilon_of_rho(loss: PrivacyLoss, rho: Fraction) -> Fraction:
+    """The largest epsilon, as a float, whose rho is at most the given one.
+
+    Args:
+        loss: the privacy loss of the mechanism, such as `ExponentialMechanism.loss`.
+        rho: the rho of zero-concentrated differential privacy, positive.
+
+    Returns:
+        An epsilon for which `loss.zcdp(epsilon) <= rho` holds exactly, and which is the largest one up to a few parts
+        in 10**12.
+
+    Raises:
+        InvalidValue: `rho` is not positive, or so small that no float is such an epsilon.
+
+    >>> round(float(epsilon_of_rho(BOUNDED_RANGE, Fraction(1, 8))), 4)
+    1.007
+    >>> epsilon_of_rho(PURE_LOSS, Fraction(1, 8)) < epsilon_of_rho(PERMUTE_AND_FLIP, Fraction(1, 8))
+    True
+    """
+
+    def fits(epsilon: float) -> bool:
+        found = loss.zcdp(Fraction(epsilon)) if math.isfinite(epsilon) else math.inf
+        return math.isfinite(found) and Fraction(found) <= rho
+
+    if rho <= 0:
+        raise InvalidValue("rho must be positive")
+    low = min(math.sqrt(float_near(rho)), 1e300)  # where epsilon is small, rho is about its square
+    while low and not fits(low):
+        low /= 2
+    if not low:
+        raise InvalidValue("rho is too small: no float is such an epsilon")
+    high = 2 * low
+    while fits(high):
+        low, high = high, 2 * high
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return Fraction(low)
+
+
+# Outside these limits, K(w) is replaced by a bound that is nearly equal or always holds.
+_LEAST_DIVERGENCE, _MOST_DIVERGENCE = 1e-6, 1e6
+_DIGITS = Context(prec=40)
+
+
+@lru_cache(maxsize=4096)
+def _largest_divergence(epsilon: float) -> float:
+    """The largest Kullback-Leibler divergence between coins with heads a = 1 - w/2 and b = 1/(2 E w), rounded up.
+
+    With q = e^-epsilon it is
+
+      K(w)  = epsilon + ln w + (1 - w/2) ln(2 - w) + (w/2) (ln w - epsilon - ln(2 w - q)),
+      K'(w) = 1/w - (epsilon + ln((2 - w) (2 w - q)/w))/2 - w/(2 w - q),
+
+    and K is concave for q <= w <= 1 (theorem 7 of docs/theory.md). So no K exceeds K(w) + |K'(w)| (1 - q), whichever w
+    is taken; w comes near to the best one by bisection in floats, and then a step of Newton's method. With 40 digits,
+    and terms of at most 10**7, the error is below 10**-30, while K > 10**-13 here.
+
+    For small epsilon, K <= D**2/8 with D the logarithm of the odds ratio of the two coins, which is largest at
+    w = e^(-epsilon/2): 2 ln(2 e^(epsilon/2) - 1). It exceeds K by less than a part epsilon**2/10. For large epsilon,
+    Laplace's rho is a bound, and so is epsilon.
+    """
+    if epsilon < _LEAST_DIVERGENCE:
+        odds = math.log1p(2 * math.expm1(epsilon / 2))
+        return _rounded_up(odds * odds / 2)
+    if epsilon > _MOST_DIVERGENCE:
+        return LAPLACE.zcdp(Fraction(epsilon)) if math.isfinite(epsilon) else math.inf
+    start = _best_weight(epsilon)
+    with localcontext(_DIGITS):
+        exact, w = Decimal(epsilon), Decimal(start)
+        q = (-exact).exp()
+        slope, curvature = _slope(exact, q, w)
+        w = min(max(w - slope / curvature, q), Decimal(1))
+        slope, _ = _slope(exact, q, w)
+        divergence = exact + w.ln() + (1 - w / 2) * (2 - w).ln() + w / 2 * (w.ln() - exact - (2 * w - q).ln())
+        bound = divergence + abs(slope) * (1 - q)
+    return min(_rounded_up(float(bound)), epsilon)
+
+
+def _slope(epsilon: Decimal, q: Decimal, w: Decimal) -> tuple[Decimal, Decimal]:
+    """The first and second derivative of the divergence. The second is negative."""
+    rest = 2 * w - q
+    slope = 1 / w - (epsilon + ((2 - w) * rest / w).ln()) / 2 - w / rest
+    return slope, -1 / (w * w) + (1 / (2 - w) + 1 / w) / 2 - 2 * (w - q) / (rest * rest)
+
+
+def _best_weight(epsilon: float) -> float:
+    """The w of the largest divergence, roughly, by bisection of -ln(w)."""
+    q, low, high = math.exp(-epsilon), 0.0, epsilon
+    for _ in range(50):
+        middle = (low + high) / 2
+        w = math.exp(-middle)
+        rest = max(2 * w - q, w)
+        slope = 1 / w - (epsilon + math.log((2 - w) * rest / w)) / 2 - w / rest if w else math.inf
+        low, high = (middle, high) if slope < 0 else (low, middle)
+    return math.exp(-low)
+
+
+def _polygon(epsilon: float, corners: int) -> tuple[Floats, Floats]:
+    """The corners of a polygon around the hyperbola y = 1/z, z = e^t with t from 0 to epsilon: see theorem 8.
+
+    Its sides touch the curve at `corners` + 1 equally spaced t. The tangents at t and t + s meet at z = e^m/C and
+    y = e^-m/C, where m = t + s/2 and C = cosh(s/2). Returns all m and all C.
+    """
+    step = epsilon / corners
+    middles = step * (np.arange(corners, dtype=np.float64) + 0.5)
+    return middles, np.full(corners, math.cosh(step / 2), dtype=np.float64)
+
+
+def _pairs(heads: Floats, tails: Floats, heads_there: Floats, tails_there: Floats) -> Pairs:
+    """Pairs with these probabilities. The losses are rounded up, which only enlarges what is composed from them.
+
+    The probabilities have relative errors of at most 8 units of 2**-53, and so have their ratios twice that; the
+    logarithm adds a unit of its own size.
+    """
+    high, low = np.log(heads / heads_there), np.log(tails / tails_there)
+    return Pairs(heads, tails, high + 1e-14 * (1 + abs(high)), low + 1e-14 * (1 + abs(low)))
 
 
 def _concentrated_event(loss: PrivacyLoss, accounting: ModuleType, epsilon: Fraction) -> Any:
@@ -190,28 +442,3 @@ def _with_ends(epsilon: float, losses: Floats, inside: Floats) -> Floats:
 def _rounded_up(rho: float) -> float:
     """The computed value plus one part in 10**12, which covers its few roundings; never zero."""
     return math.nextafter(rho * (1 + 1e-12), math.inf)
-
-
-class _Concentrated:
-    def zcdp(self, epsilon: Fraction) -> float:
-        return float_above(epsilon)
-
-    def profile(self, epsilon: float, losses: Floats) -> Floats:
-        return losses
-
-    def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
-        return accounting.ZCDpEvent(float_above(epsilon))
-
-
-CONCENTRATED: PrivacyLoss = _Concentrated()
-
-
-def epsilon_of_rho(loss: PrivacyLoss, rho: Fraction) -> Fraction:
-    low, high = 0.0, 1e9
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle and Fraction(loss.zcdp(Fraction(middle))) <= rho:
-            low = middle
-        else:
-            high = middle
-    return Fraction(low)

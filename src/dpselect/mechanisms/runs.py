@@ -1,10 +1,24 @@
-"""Permute-and-flip (McKenna & Sheldon 2020) on runs of candidates with equal scores, in time linear in the runs.
+"""Selections from runs of candidates with equal scores, in time linear in the runs.
 
-A median over every cent has 10**12 candidates and few different scores. One arrival time for each run (see
-`sampling.arrival`) replaces the coins of its members: the run with the earliest head wins, and by symmetry each of its
-members is equally likely. A run of m candidates has a head with probability at most m p. If that is below
-2**-8, its V must start with eight zeros, so that cold runs are read only where a Bernoulli process succeeds.
+A median over every cent has 10**12 candidates and few different scores.
+
+Permute-and-flip (McKenna & Sheldon 2020). One arrival time for each run (see `sampling.arrival`) replaces the coins of
+its members: the run with the earliest head wins, and by symmetry each of its members is equally likely. A run of m
+candidates has a head with probability at most m p. If that is below 2**-8, its V must start with eight zeros, so that
+cold runs are read only where a Bernoulli process succeeds.
+
+The exponential mechanism (McSherry & Talwar 2007). A candidate with exponent g has a level j <= g / ln 2. Propose a
+candidate with probability proportional to 2**-j, accept it with probability 2**j exp(-g) <= 1, repeat: the accepted one
+has probability proportional to exp(-g). With 2**(J - j) tickets for each candidate, a proposal is one uniform integer,
+of any length. Levels end at J, where 2**J is more than 2**8 times the number of candidates. There are at least 2**J
+tickets (of the best candidate), and fewer than 2**(J - 8) of candidates at J. A proposal at any other level is accepted
+with probability 1/2 or (because levels are rounded) hardly less. So there are 2.1 proposals on average, or fewer, for
+any scores and lengths.
 """
+
+import math
+from bisect import bisect_right
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +30,9 @@ from dpselect.sampling.arrival import Arrival, draw_prefixes, earliest, float_bo
 from dpselect.sampling.draws import Draws
 
 _ZEROS = 8
+# At most 1 / ln 2, and less by a relative 2**-49: the computed exponent is above the exact one by at most a relative
+# 2**-50.9, and this number, with its three roundings, and the product add four times 2**-53; in all less than 2**-49.
+_BITS_PER_UNIT = (1 - 2.0**-49) / math.log(2)
 
 
 def choose_in_runs(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool = False) -> int:
@@ -63,8 +80,46 @@ def _warm_runs(gaps: Gaps, lengths: Lengths, draws: Draws) -> tuple[Positions, n
     return np.concatenate([hot, cold]), zeros
 
 
-def _total(lengths: Lengths) -> int:
-    """The exact sum of up to 2**32 64-bit integers."""
+def choose_by_tickets(gaps: Gaps, lengths: Array, draws: Draws) -> int:
+    """A position in the vector in which each score is repeated, with probability proportional to exp(-exponent).
+
+    The lengths are positive, and 64-bit or Python's integers. Nobody may change the scores meanwhile.
+    """
+    total = _total(lengths)
+    if total >= 2**64:  # then 64 bits do not hold all sums below
+        lengths = lengths.astype(object)
+    last = total.bit_length() + _ZEROS
+    levels = _levels(gaps, last)
+    order = np.argsort(levels, kind="stable")
+    ends = np.cumsum(lengths[order])  # of the runs, with the highest level last
+    found, firsts = np.unique(levels[order], return_index=True)
+    starts = [0, *(int(ends[first - 1]) for first in firsts[1:].tolist()), total]
+    shifts: list[int] = (last - found).tolist()
+    sizes = [stop - start for start, stop in pairwise(starts)]
+    tickets = list(accumulate((size << shift for size, shift in zip(sizes, shifts, strict=True)), initial=0))
+    while True:
+        ticket = draws.index(tickets[-1])
+        level = bisect_right(tickets, ticket) - 1
+        rank = starts[level] + (ticket - tickets[level] >> shifts[level])
+        place = bisect_right(ends, rank, key=int)
+        run = int(order[place])
+        if draws.flip(gaps.exact(run), zeros=int(found[level])):
+            within = rank - int(ends[place]) + int(lengths[run])
+            return int(lengths[:run].sum()) + within
+
+
+def _levels(gaps: Gaps, last: int) -> Positions:
+    """A whole number j <= exponent / ln 2 for each run, at most `last`: the largest one, or hardly ever one less."""
+    exponents = gaps.approximate(gaps.at(slice(None)))
+    with np.errstate(over="ignore", under="ignore"):  # at the ends of the floats: a warning would reveal it
+        levels: Positions = np.minimum(np.floor(exponents * _BITS_PER_UNIT), last).astype(np.int64)
+    return levels
+
+
+def _total(lengths: Array) -> int:
+    """The exact sum of up to 2**32 64-bit integers, or of Python's integers."""
+    if lengths.dtype == object:
+        return int(lengths.sum())
     half = np.uint64(32)
     high, low = int((lengths >> half).sum()), int((lengths & np.uint64(2**32 - 1)).sum())
     return (high << 32) + low
@@ -75,7 +130,7 @@ def with_lowest_for_empty(scores: Array, lengths: Lengths) -> Array:
     return np.where(lengths == 0, np.minimum.reduce(scores), scores)
 
 
-def without_empty(scores: Vector, lengths: Lengths) -> tuple[Vector, Lengths]:
+def without_empty(scores: Vector, lengths: Array) -> tuple[Vector, Array]:
     """The runs that are not empty."""
     kept = np.flatnonzero(lengths)
     if kept.size == lengths.size:

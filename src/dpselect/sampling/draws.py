@@ -56,9 +56,9 @@ class Draws:
         """Return which of two arrivals comes first, and that arrival with the bits revealed."""
         return earlier(first, second, self.source)
 
-    def flip(self, exponent: Fraction) -> bool:
-        """Flip one coin that is heads with probability exp(-exponent)."""
-        return coin(exponent, self.source)
+    def flip(self, exponent: Fraction, zeros: int = 0) -> bool:
+        """Flip one coin U < exp(-exponent), given that U starts with so many zeros."""
+        return coin(exponent, self.source, depth=zeros)
 
     def flip_between(self, near: Fraction, further: Fraction) -> bool:
         """Return whether U < exp(-near), for a U that is known to be at least exp(-near - further)."""

@@ -29,7 +29,8 @@ def scaled_exp(exponent: Fraction, depth: int) -> int:
         return 1 << depth
     if exponent >= depth:  # then exp(-exponent) <= e**-depth < 2**-depth
         return 0
-    digits = 20 + int(depth * 0.302) + len(str(depth))
+    # The product has about depth - exponent / ln 2 bits. Too few digits are found out below.
+    digits = 20 + int(max(depth - int(exponent * 13 / 9), 0) * 0.302) + len(str(depth))
     while True:
         low, high = _exp_bracket(exponent, digits)
         floor_low, floor_high = int(low * (1 << depth)), int(high * (1 << depth))

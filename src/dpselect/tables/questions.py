@@ -6,17 +6,28 @@ question needs from DuckDB or Spark, and says who draws.
 **Groups.** A person is kept in at most m groups, and each group gets a share of 1/m of the price.
 
 A ledger counts m releases of a share e. A group that the person stays in costs one share. For each remaining share
-they leave one group and enter one, at e/2 each. Two releases at e/2 cost no more than one at e in pure epsilon; in
-zCDP, where rho(e) = e + exp(-e) - 1 and rho(e) - 2 rho(e/2) = (1 - exp(-e/2))**2; and in loss distributions, where
-Laplace noise at e dominates two at e/2 (checked numerically in `tests/accounting/test_accounting.py`).
+they leave one group and enter one, at e/2 each. With permute-and-flip, two releases at e/2 cost no more than one at e
+in pure epsilon; in zCDP, where rho(e) = e + exp(-e) - 1 and rho(e) - 2 rho(e/2) = (1 - exp(-e/2))**2; and in loss
+distributions, where Laplace noise at e dominates two at e/2 (checked numerically in
+`tests/accounting/test_accounting.py`).
+
+The exponential mechanism at e has log-ratios that span a range of at most e (Durfee & Rogers 2019), because they are
+c (q_r - q'_r) plus a constant. The same bounds of score differences hold, so in a group that the person leaves or
+enters the range is at most e/2. The selections of two groups are independent, so the log-ratios of the pair are sums,
+and span at most e. Hence the pair is a mechanism of bounded range e, like the one share that is counted, and costs no
+more than it in every currency: e in pure epsilon, rho(e) in zCDP (so 2 rho(e/2) <= rho(e), for the exact rho of the
+family), and the profile of bounded range in loss distributions. For top-k this holds in every round: given the
+candidates taken before, the selections of a round in the two groups are independent.
 
 Between two values of the data, all candidates of a quantile have the same score, so a table with d different values has
 at most 2 d + 1 runs of equal scores, and `quantile_score_runs` returns those instead of the scores.
 """
 
+from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -26,8 +37,8 @@ from dpselect._types import Counts, Integers, Lengths
 from dpselect._validate import withheld
 from dpselect.accounting.charge import Neighbours
 from dpselect.accounting.sensitivity import Sensitivity, of_counts, of_quantile
-from dpselect.errors import EngineFailure
-from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.errors import EngineFailure, InvalidType
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.schema import Column
 
@@ -127,14 +138,49 @@ def counted(count: Callable[[], _Counted]) -> _Counted:
     return withheld(count, failure)
 
 
-def peeled(scores: Counts, k: int, mechanism: PermuteAndFlip) -> list[int]:
-    """Select positions one after another, each from those that are left, in time that does not depend on the scores."""
+def checked_for_tables(mechanism: MechanismBase) -> MechanismBase:
+    """The mechanism, checked to be one that can answer every question on every engine."""
+    if not mechanism.has_runs:
+        raise InvalidType(
+            f"mechanism must select from runs of equal scores, got {type(mechanism).__name__}: use permute-and-flip or"
+            " the exponential mechanism for tables"
+        )
+    return mechanism
+
+
+def peeled(scores: Counts, k: int, mechanism: MechanismBase) -> list[int]:
+    """Select positions one after another, each from those that are left.
+
+    The time does not depend on the scores if the mechanism has a steady schedule.
+    """
     left = np.arange(scores.size)
     chosen = []
     for _ in range(k):
-        position = mechanism.select(scores[left], steady=True)
+        position = mechanism.select(scores[left], steady=mechanism.has_steady)
         chosen.append(int(left[position]))
         left = np.delete(left, position)
+    return chosen
+
+
+def peeled_in_runs(
+    scores: Sequence[int], lengths: Sequence[int], k: int, mechanism: MechanismBase
+) -> list[tuple[int, int]]:
+    """Select from runs of equal scores one after another, each from the candidates that are left.
+
+    Each selection is a run, and the rank of the candidate in it, which counts all that were in the run at first.
+    """
+    left, taken = list(lengths), [list[int]() for _ in lengths]
+    chosen = []
+    for _ in range(k):
+        position = mechanism.select_runs(scores, left)
+        ends = list(accumulate(left))
+        run = bisect_right(ends, position)
+        rank = position - (ends[run] - left[run])
+        for earlier in taken[run]:  # in ascending order
+            rank += earlier <= rank
+        insort(taken[run], rank)
+        left[run] -= 1
+        chosen.append((run, rank))
     return chosen
 
 
@@ -143,7 +189,8 @@ class Engine(Protocol):
 
     Who draws: the mechanism, always, and from counts that only the engine's side has seen. For a choice among listed
     candidates the engine hands the counts to the mechanism itself (`chosen`), because Spark leaves them on its workers:
-    the mechanism draws there, and no list of counts reaches this process. For a quantile the engine returns positions
+    permute-and-flip draws there, and the exponential mechanism needs only how many candidates have each count, so that
+    no list of counts reaches this process. For a quantile the engine returns positions
     on the grid (`places`), which are few, and the question hands their scores to the mechanism here. Both happen inside
     `sample` of `Release.draw`, after the charge.
     """
@@ -162,7 +209,7 @@ class Engine(Protocol):
         ...
 
     def chosen(
-        self, column: Column, candidates: Values, individuals: Individuals, mechanism: PermuteAndFlip, k: int
+        self, column: Column, candidates: Values, individuals: Individuals, mechanism: MechanismBase, k: int
     ) -> list[list[Any]]:
         """Return k candidates that many individuals have, selected one after another: for each group, or for all."""
         ...
@@ -200,7 +247,7 @@ class Question(Protocol):
         """Return the public parameters, as JSON can hold them."""
         ...
 
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: PermuteAndFlip) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return one value, or a dict with a value for each group."""
         ...
 
@@ -231,8 +278,9 @@ class TopK:
         named = {"column": self.column.name, "candidates": len(self.candidates)}
         return {**question, **named, "candidates_sha256": self.candidates.sha256}
 
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: PermuteAndFlip) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a candidate or k of them, or a dict with that for each group."""
+        checked_for_tables(mechanism)
         chosen = engine.chosen(self.column, self.candidates, individuals, mechanism, self.rounds)
         return individuals.by_group([candidates[0] for candidates in chosen] if self.k is None else chosen)
 
@@ -265,8 +313,9 @@ class Quantile:
             "candidates": self.grid.size,
         }
 
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: PermuteAndFlip) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a value of the grid, or a dict with one for each group."""
+        checked_for_tables(mechanism)
         found: Sequence[Places] = engine.places(self.column, self.grid, individuals)
         values = [
             self.grid.value(mechanism.select_runs(*quantile_score_runs(data, self.grid.size, self.level)))

@@ -19,9 +19,10 @@ from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Price
 from dpselect.accounting.charge import Neighbours, PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.base import checked_mechanism
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import public_grid
-from dpselect.tables.questions import Engine, Groups, Individuals, Quantile, Question, TopK
+from dpselect.tables.questions import Engine, Groups, Individuals, Quantile, Question, TopK, checked_for_tables
 from dpselect.tables.schema import Column, Kind
 
 if TYPE_CHECKING:
@@ -321,7 +322,8 @@ class Table:
         count = question.rounds * (1 if individuals.groups is None else individuals.groups.max_groups)
         bound = question.sensitivity(neighbours, in_groups=individuals.groups is not None)
         budget = None if ledger is None else ledger.budget
-        mechanism = price.drawn_by(budget, count, sensitivity=bound.largest_change, monotonic=bound.monotonic)
+        claim = {"sensitivity": bound.largest_change, "monotonic": bound.monotonic}
+        mechanism = checked_for_tables(checked_mechanism(price.drawn_by(budget, count, **claim)))
         # Without a ledger, nobody reads the question, and the digest of a long list takes time.
         asked = (
             {}

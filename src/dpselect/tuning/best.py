@@ -92,7 +92,7 @@ def tune(  # noqa: PLR0913 - all but two are keywords
     ...     return PermuteAndFlip("0.1").select(votes[name])
     >>> best = tune(run, ["north", "south"], epsilon="0.1", repeats=geometric(mean=5), score=lambda index: index)
     >>> print(best.guarantee)
-    0.3-DP (pure), 0.0450001-zCDP
+    0.233272-DP (pure), 0.0270852-zCDP
     """
     listed = _listed(candidates)
     for name, function in {"run": run, "score": score}.items():

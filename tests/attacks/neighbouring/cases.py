@@ -7,6 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from dpselect import ExponentialMechanism, PermuteAndFlip
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.tables.table import Table
 from tests.attacks.neighbouring.sources import ALIASES, NAMED_BY, SOURCES, Column, Layout, Row, Source
 from tests.attacks.neighbouring.values import PLAIN_TYPES, TYPED, WRITTEN, Type
@@ -69,6 +71,7 @@ class Case:
     rows: tuple[Row, ...]
     with_ledger: bool = False
     engine: str = "duckdb"
+    mechanism: type[MechanismBase] = PermuteAndFlip
 
     def write(self, rows: Sequence[Row], folder: Path) -> Any:
         """Return what `open_table` takes, for these rows."""
@@ -85,6 +88,7 @@ class Wanted:
     neighbours: Sequence[str] = ("add-remove", "add-remove", "replace")
     methods: Sequence[str] = ("mode", "top_k", "median", "quantile")
     engine: str = "duckdb"
+    mechanisms: Sequence[type[MechanismBase]] = (PermuteAndFlip, ExponentialMechanism)  # case by case in turn
 
 
 def random_case(rng: Random, wanted: Wanted) -> Case:

@@ -2,9 +2,13 @@
 
 Let a question make selections from the scores q_1, q_2, ... on one table and q'_1, q'_2, ... on its neighbour, with the
 outcomes frozen. A selection at rate c has a privacy loss of at most c (max d - min d), where d = q' - q (see
-`mechanisms.claim`), and the losses of all selections of an answer add up: those of the groups, which are drawn
+`mechanisms.parameters`), and the losses of all selections of an answer add up: those of the groups, which are drawn
 independently, and those of the rounds of a top-k, each given the outcomes before it. The sum must be at most the
 epsilon that was charged. That bound is exact arithmetic; where candidates are few, the exact loss is computed too.
+
+A ledger in zCDP counts n selections, each with its share of epsilon. So no c (max d - min d), which for the exponential
+mechanism is the range of the log-ratios, may exceed the share, and their rhos may not add up to more than n times that
+of the share.
 
 The random choice of a person's groups is fixed by the salt, and the same on both tables. If the inequality holds for
 each salt, then it holds for a random one.
@@ -24,6 +28,7 @@ from typing import Any
 import numpy as np
 
 import dpselect
+from dpselect import ExponentialMechanism
 from dpselect.errors import DPSelectError
 from tests.attacks.neighbouring.cases import Case, Question, Wanted, random_case, redrawn
 from tests.attacks.neighbouring.neighbours import Rows, individuals, neighbours_of, without
@@ -137,7 +142,7 @@ def search(seed: int, wanted: Wanted, tally: Tally, most: int = 3) -> Iterator[F
     """The faults of one random case after another, for ever; None after each case."""
     for number in itertools.count():
         rng = Random(f"{seed}:{number}")
-        case = random_case(rng, wanted)
+        case = replace(random_case(rng, wanted), mechanism=wanted.mechanisms[number % len(wanted.mechanisms)])
         tally.cases += 1
         try:
             yield from faults_of(case, rng, tally, most)
@@ -205,16 +210,16 @@ def opened(case: Case, rows: Rows) -> Iterator[Callable[[Question, Recorder, int
         schema = {name: column.type for name, column in table.columns.items()}
 
         def ask(question: Question, recorder: Recorder, salt: int) -> Outcome:
-            found = _outcome(table, question, recorder, salt, case.engine, ledger)
+            found = _outcome(table, question, recorder, salt, case, ledger)
             return replace(found, shown=f"{found.shown} with the schema {schema}".replace(name, ""))
 
         yield ask
 
 
-def _outcome(table: Any, question: Question, recorder: Recorder, salt: int, engine: str, ledger: Any) -> Outcome:
+def _outcome(table: Any, question: Question, recorder: Recorder, salt: int, case: Case, ledger: Any) -> Outcome:
     spent = None if ledger is None else ledger.spent
     try:
-        with recording(recorder, salt, engine):
+        with recording(recorder, salt, case.engine, case.mechanism):
             answer = question.ask(table)
     except DPSelectError as error:
         trouble = recorder.trouble[0] if recorder.trouble else None
@@ -258,7 +263,30 @@ def _excess(first: Outcome, second: Outcome, epsilon: Fraction) -> str | None:
     exact = exact_loss(first.selections, second.selections)
     if exact is not None and exact > epsilon + _SLACK:
         return f"the probabilities have a loss of {exact:g}, and {float(epsilon):g} is charged"
-    return None
+    return _excess_of_ranges(first.selections, second.selections, epsilon)
+
+
+def _excess_of_ranges(before: Sequence[Selection], after: Sequence[Selection], epsilon: Fraction) -> str | None:
+    """By how much one selection exceeds its share, or all of them the rho that is counted."""
+    mechanism = before[0].mechanism
+    share = mechanism.epsilon
+    ranges = [mechanism.rate * _range(a, b) for a, b in zip(before, after, strict=True)]
+    if max(ranges) > share:
+        return f"the scores allow a range of {float(max(ranges)):g} in a share of {float(share):g}"
+    spans = [exact_span(a, b) for a, b in zip(before, after, strict=True)]
+    if isinstance(mechanism, ExponentialMechanism) and any(s is not None and s > share + _SLACK for s in spans):
+        return f"the log-ratios of a selection span more than the share of {float(share):g}"
+    rho = sum(mechanism.loss.zcdp(own) for own in ranges if own)
+    charged = epsilon / share * Fraction(mechanism.loss.zcdp(share))
+    return f"a rho of {rho:g}, and {float(charged):g} is charged" if rho > float(charged) * (1 + _SLACK) else None
+
+
+def exact_span(before: Selection, after: Selection) -> float | None:
+    """The range of the logarithms of the ratios of the probabilities of a selection; None if it has too many."""
+    if before.size > _FEW:
+        return None
+    ratios = _log_ratios(before, after)
+    return float(ratios.max() - ratios.min())
 
 
 def _strangers_moved(case: Case, salt: int, rng: Random, first: Sequence[Outcome]) -> Iterator[Fault]:
@@ -332,7 +360,7 @@ def described(fault: Fault) -> str:
     case = fault.case
     lines = [
         f"FAULT: {fault.why}",
-        f"  source: {case.source.name}, {case.layout}, engine {case.engine}",
+        f"  source: {case.source.name}, {case.layout}, engine {case.engine}, {case.mechanism.title}",
         f"  columns: {', '.join(f'{column.name} ({column.type.name})' for column in case.columns)}",
         f"  open_table(..., person={case.person!r}, neighbours={case.neighbours!r})",
         f"  question: {fault.question}",

@@ -17,8 +17,10 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
+from dpselect import PermuteAndFlip
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.sampling.bits import SystemEntropy
+from tests.tables.looking import answering
 
 
 class NotRecorded(AssertionError):
@@ -72,24 +74,31 @@ class Recorder:
 
 
 @contextmanager
-def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
-    """Record all selections. The bytes of the operating system are a function of the salt and of their number."""
+def recording(recorder: Recorder, salt: int, engine: str, kind: type[MechanismBase] = PermuteAndFlip) -> Iterator[None]:
+    """Record all selections of questions that a kind of mechanism answers.
+
+    The bytes of the operating system are a function of the salt and of their number.
+    """
 
     def system_bytes(count: int) -> bytes:
         return hashlib.shake_128(f"{salt}:{count}".encode()).digest(count)
 
     with ExitStack() as stack:
-        for kind in _all_kinds(MechanismBase):
-            for name in [name for name in vars(kind) if name.startswith("select")]:
-                stack.enter_context(patch.object(kind, name, _METHODS.get(name, _unknown)(recorder, name)))
+        for own in _all_kinds(MechanismBase):
+            for name in [name for name in vars(own) if name.startswith("select")]:
+                stack.enter_context(patch.object(own, name, _METHODS.get(name, _unknown)(recorder, name)))
         for name in ("bits", "words"):
             guarded = _guarded(getattr(SystemEntropy, name), recorder)
             stack.enter_context(patch.object(SystemEntropy, name, guarded))
         if engine == "spark":
             from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415 - imported when used
 
+            from dpselect.tables.spark import engine as spark_engine  # noqa: PLC0415 - imported when used
+
             sent = _sent_to_workers(DataFrame.mapInArrow, recorder)
             stack.enter_context(patch.object(DataFrame, "mapInArrow", sent))
+            stack.enter_context(patch.object(spark_engine, "_peeled_by_level", _peeled_by_level(recorder)))
+        stack.enter_context(answering(kind))
         stack.enter_context(patch("os.urandom", system_bytes))
         yield
 
@@ -137,9 +146,7 @@ def _sent_to_workers(send: Callable[..., Any], recorder: Recorder) -> Callable[.
     def sent(frame: Any, function: Any, schema: Any, *arguments: Any, **options: Any) -> Any:
         if not isinstance(getattr(function, "mechanism", None), MechanismBase):
             return send(frame, function, schema, *arguments, **options)
-        counted = frame.toArrow().sort_by([("grp", "ascending"), ("label", "ascending")]).to_pylist()
-        groups = [list(own) for _, own in groupby(counted, key=lambda row: row["grp"])]
-        rows = [_summary_of_group(own, function, recorder) for own in groups]
+        rows = [_summary_of_group(own, function, recorder) for own in _counted_groups(frame)]
         return frame.sparkSession.createDataFrame(pa.Table.from_pylist(rows), schema)
 
     return sent
@@ -155,3 +162,25 @@ def _summary_of_group(counted: list[dict[str, Any]], chooser: Any, recorder: Rec
     summary.update([0], [left[position]["label"]])
     recorder.makes_summary = False
     return {"grp": group, **summary.to_arrow().to_pylist()[0]}
+
+
+def _peeled_by_level(recorder: Recorder) -> Callable[..., Any]:
+    """Records the counts of all candidates, of which the mechanism would get how many have each count.
+
+    Runs in the order of their scores are no vector in which neighbours could be compared, candidate by candidate.
+    """
+
+    def peeled(scores: Any, k: int, mechanism: MechanismBase) -> list[list[Any]]:
+        chosen = []
+        for left in _counted_groups(scores):
+            positions = (recorder.choose(mechanism, [row["individuals"] for row in left]) for _ in range(k))
+            chosen.append([left.pop(position)["label"] for position in positions])
+        return chosen
+
+    return peeled
+
+
+def _counted_groups(frame: Any) -> list[list[dict[str, Any]]]:
+    """The candidates of each group with their counts, in the order of their labels."""
+    counted = frame.toArrow().sort_by([("grp", "ascending"), ("label", "ascending")]).to_pylist()
+    return [list(own) for _, own in groupby(counted, key=lambda row: row["grp"])]

@@ -25,6 +25,7 @@ for name, value in {options!r}.items():
 session = builder.getOrCreate()
 assert "connect" in type(session).__module__
 import dpselect
+from tests.tables.looking import answering
 
 rows = [(i, i % 3 if i % 2 else 0, "p" if i < 150 else "q") for i in range(300)]
 frame = session.createDataFrame(rows, ["who", "x", "g"])
@@ -34,6 +35,9 @@ assert table.mode("x", candidates=[2, 1, 0], epsilon=50).value == 0
 assert table.top_k("x", 2, candidates=session.range(3), epsilon=100).value[0] == 0
 assert table.median("x", lower=0, upper=10**12, epsilon=50).value == 0
 groups = table.group_by("g", groups=["p", "q"])
+with answering(dpselect.ExponentialMechanism):
+    assert table.top_k("x", 2, candidates=session.range(3), epsilon=100).value[0] == 0
+    assert groups.mode("x", candidates=[2, 1, 0], epsilon=50).value == {{"p": 0, "q": 0}}
 assert groups.quantile("x", 0.5, lower=0, upper=9, epsilon=50).value == {{"p": 0, "q": 0}}
 local = dpselect.open_table(pa.table({{"x": [0.5] * 100}}), engine="spark")
 assert local.mode("x", candidates=[0.5, 1.5], epsilon=50).value == 0.5
@@ -50,7 +54,9 @@ session.stop()
 
 def test_questions_are_answered_through_connect():
     spark.session()  # or skip
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONWARNINGS": "ignore"}
+    root = Path(__file__).parents[3]
+    path = os.pathsep.join([str(root), str(root / "src")])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     program = PROGRAM.format(options=spark.OPTIONS)
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=False

@@ -49,7 +49,7 @@ def asked(monkeypatch, tmp_path):
 
     def ask(*, fails):
         failing = functools.partial(Failing, folder=str(tmp_path), fails=fails)
-        monkeypatch.setattr(spark_engine, "Chooser", failing)
+        monkeypatch.setattr(spark_engine, "SparkChooser", failing)
         table = repeated({"x": ["a", "z"]}, DRAWS, engine="spark")
         answers = list(table.mode("x", candidates=["a", "b"], epsilon=1).value.values())
         notes = [tuple(map(int, note.split("-"))) for note in sorted(os.listdir(tmp_path))]
@@ -78,7 +78,7 @@ def test_every_partition_draws_once_for_an_answer(asked):
 
 
 def test_peeling_draws_once_a_round_from_the_same_scores(monkeypatch, tmp_path):
-    monkeypatch.setattr(spark_engine, "Chooser", functools.partial(Failing, folder=str(tmp_path), fails=False))
+    monkeypatch.setattr(spark_engine, "SparkChooser", functools.partial(Failing, folder=str(tmp_path), fails=False))
     rows = {"x": ["a"] * 300 + ["b"] * 200 + ["c"] * 100, "y": [1] * 600}
     table = repeated(rows, 2, engine="spark")
     assert table.top_k("x", 3, candidates=list("dcba"), epsilon=100).value == {0: list("abc"), 1: list("abc")}

@@ -2,12 +2,11 @@
 
   pure             epsilon, which adds up;
   (epsilon, delta) by the accountant of the ledger, with delta = 10**-6;
-  zCDP             the rho that implies the same (epsilon, delta): rho + 2 sqrt(rho log(1/delta)) = epsilon
-                   (Bun & Steinke 2016, Proposition 1.3).
+  zCDP             the rho that implies the same (epsilon, delta), as in a ledger with that budget.
 
 Measurements between the selections get half of the budget, and exactly the same noise for both mechanisms: they
-are planned together with permute-and-flip (whose privacy loss is that of Laplace noise), and the rest is spent on the
-selections of the exponential mechanism. Under zCDP they have Gaussian noise.
+are planned together with permute-and-flip, and the rest is spent on the selections of the exponential mechanism. They
+have Laplace noise, which an accountant knows as report noisy max. Under zCDP they have Gaussian noise.
 """
 
 import math
@@ -18,10 +17,11 @@ from fractions import Fraction
 from functools import cache
 
 from dpselect._numbers import float_below
+from dpselect.accounting.budget import rho_within
 from dpselect.accounting.totals import approximate
 from dpselect.analysis.equal_cost import largest
-from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
-from dpselect.mechanisms.privacy import LAPLACE
+from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip, ReportNoisyMax
+from dpselect.mechanisms.privacy import epsilon_of_rho
 
 # The two mechanisms that are compared.
 COMPARED: tuple[type[MechanismBase], ...] = (PermuteAndFlip, ExponentialMechanism)
@@ -57,13 +57,11 @@ def plan(currency: Currency, kind: type[MechanismBase], budget: float, selection
         each = budget / selections / (2 if measured else 1)
         return Plan(each, math.sqrt(2) / each if measured else 0.0)
     if currency == Currency.ZCDP:
-        rho = implied_rho(budget) / selections / (2 if measured else 1)
-        each = float_below(largest(lambda epsilon: kind.loss.zcdp(epsilon) <= rho, Fraction(budget), _PRECISION))
+        rho = rho_within(Fraction(budget), Fraction(DELTA)) / selections / (2 if measured else 1)
+        each = float_below(epsilon_of_rho(kind.loss, rho))
         return Plan(each, math.sqrt(1 / (2 * rho)) if measured else 0.0, gaussian=True)
-    beside = _affordable(PermuteAndFlip, budget, selections, 0.0 if not measured else None)
-    is_alike = kind.loss is LAPLACE
-    each = beside if is_alike else _affordable(kind, budget, selections, beside if measured else 0.0)
-    return Plan(each, math.sqrt(2) / beside if measured else 0.0)
+    beside = _affordable(PermuteAndFlip, budget, selections, None) if measured else 0.0
+    return Plan(_affordable(kind, budget, selections, beside), math.sqrt(2) / beside if measured else 0.0)
 
 
 def _affordable(kind: type[MechanismBase], budget: float, selections: int, measurement: float | None) -> float:
@@ -73,17 +71,7 @@ def _affordable(kind: type[MechanismBase], budget: float, selections: int, measu
         releases = Counter({(kind.name, epsilon): selections})
         beside = epsilon if measurement is None else Fraction(measurement)
         if beside:
-            releases[PermuteAndFlip.name, beside] += selections  # its privacy loss is that of Laplace noise
+            releases[ReportNoisyMax.name, beside] += selections  # its privacy loss is that of Laplace noise
         return approximate(releases, DELTA).epsilon <= budget
 
     return float_below(largest(fits, Fraction(budget / selections), _PRECISION))
-
-
-def implied_rho(epsilon: float, delta: float = DELTA) -> float:
-    """The rho for which rho-zCDP implies (epsilon, delta)-DP.
-
-    >>> round(implied_rho(1.0), 5)
-    0.01747
-    """
-    root = math.sqrt(math.log(1 / delta))
-    return (math.sqrt(root * root + epsilon) - root) ** 2

@@ -25,6 +25,7 @@ from dpselect.research.datasets import histograms
 from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
 from dpselect.research.plotting import NumberTable
 from dpselect.research.studies.cases import Case, cases
+from dpselect.research.studies.winners import draw_winners, winners
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
 NO_DIFFERENCE = "no difference seen"
@@ -160,6 +161,8 @@ def study(
 ) -> Study:
     """Compare both mechanisms inside larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
 
+    `winners.csv` and its figure say which mechanism wins for how many selections, in the worst case.
+
     `data` is the folder of the DPBench files. By default they are taken from the folder in DPSELECT_DPBENCH, or
     downloaded. Without any of these, only the studies that need no data are run.
     """
@@ -178,6 +181,9 @@ def study(
         for name in dict.fromkeys(one.study for one in comparisons):
             figure = draw([one for one in comparisons if one.study == name])
             write_figure(folder, name.replace(" ", "-").lower(), figure)
+        won = winners()
+        write_file(folder / "winners.csv", won.to_csv())
+        write_figure(folder, "winners", draw_winners(won))
     return Study(folder, runs, comparisons, summaries(comparisons), why_missing)
 
 

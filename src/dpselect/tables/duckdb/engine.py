@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpselect._types import Counts
-from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.content import of_source
@@ -177,7 +177,7 @@ class DuckDBEngine:
         return self.listed(values, column)
 
     def chosen(
-        self, column: Column, candidates: Values, individuals: Individuals, mechanism: PermuteAndFlip, k: int
+        self, column: Column, candidates: Values, individuals: Individuals, mechanism: MechanismBase, k: int
     ) -> list[list[Any]]:
         """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
         scores = self.counts(column, candidates, individuals)

@@ -1,32 +1,40 @@
-"""Count with Spark: no row reaches this process, and of each selection only three numbers do.
+"""Count with Spark: no row reaches this process, and of each selection only a few numbers do.
 
-Scores stay in Spark. Each partition of the candidates becomes a summary on its worker, and the
-summaries are merged here, exactly (`streaming.summary`).
+Scores stay in Spark. There are two ways to select, and both are exact.
+
+* Each partition of the candidates becomes a summary on its worker, and the summaries are merged here
+  (`streaming.summary`): for mechanisms that have summaries.
+* A query counts how many candidates have each score. The mechanism selects from these runs of equal scores, here, and
+  gets a score and a rank among the candidates that have it. A second query finds the candidate of this rank, in an
+  order that depends on the labels only. By symmetry it does not matter which order. The next selection of a top-k
+  needs no other query: there is one candidate fewer with that score.
 """
 
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import pairwise
-from typing import Any
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.errors import EngineFailure
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import read_cells
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.questions import Individuals, Places, counted
+from dpselect.tables.questions import Individuals, Places, counted, peeled_in_runs
 from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
 from dpselect.tables.spark.candidates import FrameValues, frame_values
 from dpselect.tables.spark.session import check_workers
 from dpselect.tables.spark.source import rows_of
-from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser
+from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, Summarizing
 
 
 class SparkEngine:
@@ -47,18 +55,20 @@ class SparkEngine:
         return frame_values(values, column) if isinstance(values, DataFrame) else self.listed(values, column)
 
     def chosen(
-        self, column: Column, candidates: Values, individuals: Individuals, mechanism: PermuteAndFlip, k: int
+        self, column: Column, candidates: Values, individuals: Individuals, mechanism: MechanismBase, k: int
     ) -> list[list[Any]]:
         """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
 
         def choose() -> list[list[Any]]:
             scores = self.scores(column, candidates, individuals)
-            if k == 1:
-                return [[label] for label in _selected(scores, mechanism, {})]
+            if mechanism.has_summary and k == 1:
+                return [[label] for label in _selected(scores, cast("Summarizing", mechanism), {})]
             # Several jobs must use the same scores, and Spark should not count them again.
             kept = scores.persist()
             try:
-                return _peeled(kept, k, mechanism)
+                if mechanism.has_summary:
+                    return _peeled(kept, k, cast("Summarizing", mechanism))
+                return _peeled_by_level(kept, k, mechanism)
             finally:
                 kept.unpersist()
 
@@ -95,7 +105,7 @@ class SparkEngine:
         return counted(lambda: self._rows.content(columns))
 
 
-def _selected(scores: DataFrame, mechanism: PermuteAndFlip, taken: dict[int, list[Any]]) -> list[Any]:
+def _selected(scores: DataFrame, mechanism: Summarizing, taken: dict[int, list[Any]]) -> list[Any]:
     """Select a label in each group, in the order of the groups. It is one job, whose result is drawn and used once."""
     summaries = scores.mapInArrow(SparkChooser(mechanism, taken), SUMMARY_SCHEMA).toArrow()
     merged: dict[int, Summary] = {}
@@ -105,13 +115,30 @@ def _selected(scores: DataFrame, mechanism: PermuteAndFlip, taken: dict[int, lis
     return [merged[group].result() for group in sorted(merged)]
 
 
-def _peeled(scores: DataFrame, k: int, mechanism: PermuteAndFlip) -> list[list[Any]]:
+def _peeled(scores: DataFrame, k: int, mechanism: Summarizing) -> list[list[Any]]:
     """Select labels one after another in each group, each from those that are left."""
     taken: dict[int, list[Any]] = {}
     for _ in range(k):
         for group, label in enumerate(_selected(scores, mechanism, taken)):
             taken.setdefault(group, []).append(label)
     return [taken[group] for group in sorted(taken)]
+
+
+def _peeled_by_level(scores: DataFrame, k: int, mechanism: MechanismBase) -> list[list[Any]]:
+    """Select labels one after another in each group, each from those that are left: first a score, then a candidate."""
+    found = queries.levels(scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
+    levels = groupby(zip(*found.to_pydict().values(), strict=True), key=itemgetter(0))
+    wanted: list[tuple[int, ...]] = []
+    for group, own in levels:
+        _, counts, numbers = zip(*own, strict=True)
+        ranks = peeled_in_runs(counts, numbers, k, mechanism)
+        wanted.extend((group, turn, counts[level], rank) for turn, (level, rank) in enumerate(ranks))
+    labels: dict[int, list[Any]] = {}
+    for row in queries.of_ranks(scores, wanted).toArrow().sort_by("turn").to_pylist():
+        labels.setdefault(row["grp"], []).append(row["label"])
+    if sum(map(len, labels.values())) != len(wanted):
+        raise EngineFailure("the rows changed while they were counted")
+    return [labels[group] for group in sorted(labels)]
 
 
 def _split(items: pa.ChunkedArray) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:

@@ -1,11 +1,12 @@
 """The steps of counting in Spark, with its DataFrame API only: rows, facts, kept facts, counts, scores.
 
 A fact is that an individual (in a group) has an item: a key of a candidate, or a place on a grid. Columns are called
-item, member (the key of a group), grp (its number), person, and individuals. No step can fail on a row. All but the
-last, which selects, give the same rows if Spark computes them again.
+item, member (the key of a group), grp (its number), person, and individuals. No step can fail on a row. All of them
+give the same rows if Spark computes them again.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column as Expression
@@ -21,6 +22,7 @@ from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.source import Rows
 from dpselect.tables.spark.workers import Reader
 
+_BUCKETS = 1024
 _KEYS_OF_SPARK = (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN)
 
 
@@ -134,6 +136,32 @@ def _counted_in_groups(named: DataFrame, groups: Groups, *, people: bool) -> Dat
         return named.groupBy("grp", "label").agg(F.sum("individuals").alias("individuals"))
     kept = kept_facts(named, groups).select("grp", "person", "label").distinct()
     return kept.groupBy("grp", "label").agg(F.count(F.lit(1)).alias("individuals"))
+
+
+def levels(scores: DataFrame) -> DataFrame:
+    """How many candidates have each score (in each group): grp, individuals, candidates."""
+    return scores.groupBy("grp", "individuals").agg(F.count(F.lit(1)).alias("candidates"))
+
+
+def of_ranks(scores: DataFrame, wanted: Sequence[tuple[int, ...]]) -> DataFrame:
+    """The labels of some candidates: grp, turn, label.
+
+    `wanted` has a group, a turn, a score and a rank, from 0, among the candidates of the group that have this score.
+    The order is that of hashes of the labels in _BUCKETS parts, then of the labels: no worker sorts all candidates. The
+    scores and ranks are secret. They are rows of a frame and not part of the query, whose text Spark may log.
+    """
+    names = "grp bigint, turn bigint, individuals bigint, rank bigint"
+    asked = scores.sparkSession.createDataFrame(list(wanted), names)
+    level = ["grp", "individuals"]
+    bucket = F.pmod(F.xxhash64("label"), F.lit(_BUCKETS)).alias("bucket")
+    members = scores.join(F.broadcast(asked.select(level)), level, "left_semi").select(*level, "label", bucket)
+    sizes = members.groupBy(*level, "bucket").agg(F.count(F.lit(1)).alias("size"))
+    until = F.sum("size").over(Window.partitionBy(*level).orderBy("bucket"))
+    starts = sizes.select(*level, "bucket", (until - F.col("size")).alias("start"))
+    within = F.row_number().over(Window.partitionBy(*level, "bucket").orderBy("label")) - 1
+    placed = members.select(*level, "label", "bucket", within.alias("within")).join(starts, [*level, "bucket"])
+    ranked = placed.select(*level, "label", (F.col("start") + F.col("within")).alias("rank"))
+    return ranked.join(F.broadcast(asked), [*level, "rank"]).select("grp", "turn", "label")
 
 
 def standing(found: DataFrame, individuals: Individuals) -> DataFrame:

@@ -7,7 +7,7 @@ public parameters and no randomness. An error does not mention the rows, because
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure
-from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.streaming.batches import ROWS, gathered
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import COLUMNS
@@ -67,11 +66,19 @@ def _gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table
             yield block
 
 
+class Summarizing(Protocol):
+    """A mechanism that has summaries."""
+
+    def summary(self, *, steady: bool = False) -> Summary:
+        """Return an empty summary."""
+        ...
+
+
 @dataclass(frozen=True)
 class SparkChooser:
     """Reads the candidates of a partition, and returns one row per group: its summary."""
 
-    mechanism: PermuteAndFlip
+    mechanism: Summarizing
     taken: Mapping[int, list[Any]] = field(default_factory=dict)  # the labels already chosen, by group
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
