@@ -373,3 +373,23 @@ def test_mechanisms_say_what_they_have():
                 with pytest.raises((InvalidType, InvalidValue)):
                     call(kind(1))
         assert kind.has_summary == hasattr(kind, "summary")
+
+
+def test_scores_that_change_meanwhile_are_read_once(monkeypatch):
+    """Otherwise no proposal might ever be accepted: here all scores fall after the levels were found."""
+    scores, levels, proposals = np.zeros(10_000), runs._levels, []
+
+    def then_all_fall(gaps, last):
+        found = levels(gaps, last)
+        scores[:] = -1e9
+        return found
+
+    def index(draws, bound):
+        proposals.append(bound)
+        assert len(proposals) < 100
+        return bound // 2
+
+    monkeypatch.setattr(runs, "_levels", then_all_fall)
+    monkeypatch.setattr(Draws, "index", index)
+    assert ExponentialMechanism(1).select_runs(scores, np.ones(10_000, np.int64)) == 5_000
+    assert len(proposals) == 1

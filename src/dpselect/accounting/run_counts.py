@@ -286,7 +286,7 @@ def geometric(mean: Number) -> NegativeBinomial:
         InvalidValue: `mean` is not above 1.
 
     >>> round(float(geometric(mean=10).epsilon("0.1")), 4), round(float(geometric(mean=10).epsilon(5)), 4)
-    (0.2636, 9.4755)
+    (0.2636, 9.4761)
     """
     exact = _validate.exact_positive(mean=mean)
     if exact <= 1:

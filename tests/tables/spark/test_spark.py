@@ -21,7 +21,7 @@ from dpselect.tables.spark import session as spark_session
 from dpselect.tables.spark import source as spark_source
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables import test_files, test_leaks
+from tests.tables import test_folder_names, test_leaks
 from tests.tables.duckdb import test_sources
 from tests.tables.looking import counts, in_writing, opened, places, repeated
 from tests.tables.test_groups import GROUPS
@@ -77,7 +77,7 @@ def test_folders_of_partitions_have_their_columns(session, tmp_path):
 def test_odd_names_of_folders_are_the_text_that_the_other_engine_reads(kind, name, tmp_path):
     """Spark cannot read a path with a colon and a bracket itself."""
     top = tmp_path / "env=prod" / name
-    expected = test_files.tree(top, test_files.ODD, kind)
+    expected = test_folder_names.tree(top, test_folder_names.ODD, kind)
     schemas = []
     for engine in ("duckdb", "spark"):
         table = dpselect.open_table(top, engine=engine)
@@ -89,7 +89,7 @@ def test_odd_names_of_folders_are_the_text_that_the_other_engine_reads(kind, nam
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_file_counts_once_however_it_is_reached(kind, tmp_path, monkeypatch):
     """Spark reads the files that were listed, and lists none itself."""
-    path = test_files.partition(tmp_path, "a", kind)
+    path = test_folder_names.partition(tmp_path, "a", kind)
     (tmp_path / f"link.{kind}").symlink_to(path)
     (tmp_path / "code=a" / f"hard.{kind}").hardlink_to(path)
     (tmp_path / "code=a" / "loop").symlink_to(tmp_path)
@@ -105,7 +105,7 @@ def test_no_value_of_a_folder_decides_who_reads_the_files(name, tmp_path):
     """Where Spark reads the files itself, one more folder with an odd value does not make it another reader."""
     readers = []
     for value in ("a", "12:30", "[x]", "12:30 [x]"):
-        test_files.partition(tmp_path / name, value, "parquet")
+        test_folder_names.partition(tmp_path / name, value, "parquet")
         readers.append(type(dpselect.open_table(tmp_path / name, engine="spark")._engine._rows).__name__)
     assert set(readers) == {"FrameRows" if name == "b" else "LocalRows"}
 
@@ -123,7 +123,7 @@ def test_no_setting_of_the_session_types_the_names_of_folders(configured, tmp_pa
     configured({"spark.sql.sources.partitionColumnTypeInference.enabled": "true"})
     configured({"spark.sql.sources.validatePartitionColumns": "true"})
     for value in ("1", "2", test_leaks.CANARY):
-        test_files.partition(tmp_path, value, "parquet")
+        test_folder_names.partition(tmp_path, value, "parquet")
     table = dpselect.open_table(tmp_path, engine="spark")
     assert table.columns["code"].type == "VARCHAR"
     assert counts(table, "code", [test_leaks.CANARY, "1"]) == [1, 1]
@@ -131,7 +131,7 @@ def test_no_setting_of_the_session_types_the_names_of_folders(configured, tmp_pa
 
 
 def test_an_error_of_spark_shows_no_name_of_a_folder(monkeypatch, tmp_path):
-    path = test_files.partition(tmp_path, test_leaks.CANARY, "parquet")
+    path = test_folder_names.partition(tmp_path, test_leaks.CANARY, "parquet")
     listing = spark_source.files_of(str(tmp_path))
     description = duckdb_source.Files(listing)
     monkeypatch.setattr(duckdb_source, "Files", lambda _: description)
@@ -139,7 +139,7 @@ def test_an_error_of_spark_shows_no_name_of_a_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(spark_source.duckdb_source, "schema", lambda *_: {})
     with pytest.raises(EngineFailure, match="Spark cannot open these Parquet files") as caught:
         spark_source._parquet_rows(listing)
-    assert test_leaks.CANARY not in test_files.carried(caught.value)
+    assert test_leaks.CANARY not in test_folder_names.carried(caught.value)
 
 
 @pytest.fixture
