@@ -9,7 +9,8 @@ import pytest
 
 from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error, plan
-from dpselect.analysis.planning import EqualCost, epsilon_promising, equal_cost, promise
+from dpselect.analysis.equal_cost import EqualCost, equal_cost
+from dpselect.analysis.promises import epsilon_promising, promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from tests.cli.plans import MECHANISMS, guaranteed

@@ -8,7 +8,7 @@ the budget buys.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dpselect.analysis.planning import promise
+from dpselect.analysis.promises import promise
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
 from dpselect.research import plotting
 from dpselect.research.plotting import NumberTable
