@@ -54,7 +54,7 @@ def test_the_better_one_changes_once_with_epsilon() -> None:
     def is_exponential(equal: EqualCost) -> bool:
         return equal.better is equal.exponential
 
-    choices = [is_exponential(equal_cost(ExponentialMechanism(e / 4), 100)) for e in range(1, 41)]
+    choices = [is_exponential(equal_cost(ExponentialMechanism(e / 2), 100)) for e in range(1, 61)]
     assert choices[0]
     assert not choices[-1]
     assert sum(a != b for a, b in pairwise(choices)) == 1
