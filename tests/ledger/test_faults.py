@@ -17,24 +17,27 @@ import pytest
 from dpselect import Ledger, LedgerCorrupt
 from dpselect.errors import BudgetMismatch, LedgerError
 from dpselect.ledger import store
+from tests.ledger.currencies import AMPLE, cost, every_currency
 from tests.ledger.test_processes import work
 
 NOTHING = "nothing is released without a working ledger"
 
 
-def fill(path: Path, spends: int = 40) -> Ledger:
+def fill(path: Path, spends: int = 40, budget: str = AMPLE["pure"]) -> Ledger:
     """A ledger of several pages."""
-    ledger = Ledger(path, budget=10**6)
+    ledger = Ledger(path, budget=budget)
     for i in range(spends):
         ledger.spend("0.1", f"{i}: " + "x" * 400)
     return ledger
 
 
-def refuses(path: Path, error: type[LedgerError] = LedgerError, match: str = NOTHING) -> None:
+def refuses(
+    path: Path, error: type[LedgerError] = LedgerError, match: str = NOTHING, budget: str = AMPLE["pure"]
+) -> None:
     """Neither a new object nor any of its uses answers; no raw error of SQLite passes through."""
-    for budget in (None, 10**6):
+    for given in (None, budget):
         with pytest.raises(error, match=match):
-            Ledger(path, budget=budget).spend("0.1", "question")
+            Ledger(path, budget=given).spend("0.1", "question")
 
 
 def sql(path: Path, *statements: str) -> None:
@@ -69,8 +72,9 @@ def test_a_link_to_a_ledger_is_that_ledger(path: Path) -> None:
     assert Ledger(path).spent == Fraction(1, 5)
 
 
-def test_a_deleted_file_stays_deleted(path: Path) -> None:
-    ledger = fill(path, 2)
+@every_currency()
+def test_a_deleted_file_stays_deleted(path: Path, budget: str) -> None:
+    ledger = fill(path, 2, budget)
     path.unlink()
     uses: list[Callable[[], object]] = [
         lambda: ledger.spend("0.1", "question"), lambda: ledger.spent, ledger.entries, ledger.verify,
@@ -101,14 +105,16 @@ def test_the_database_of_another_program(path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 4, 99, -1])
-def test_another_format(path: Path, version: int) -> None:
-    fill(path, 2)
+@every_currency()
+def test_another_format(path: Path, version: int, budget: str) -> None:
+    fill(path, 2, budget)
     sql(path, f"PRAGMA user_version = {version}")
     refuses(path, LedgerError, f"it has format {version}, not 1 or 2 or 3: use the dpselect that wrote it")
 
 
-def test_a_format_that_changed_under_an_open_ledger(path: Path) -> None:
-    ledger = fill(path, 2)
+@every_currency()
+def test_a_format_that_changed_under_an_open_ledger(path: Path, budget: str) -> None:
+    ledger = fill(path, 2, budget)
     sql(path, "PRAGMA user_version = 4")
     with pytest.raises(LedgerError, match="it has format 4"):
         ledger.spend("0.1", "question")
@@ -124,9 +130,25 @@ def test_a_lowered_or_raised_budget(path: Path, budget: object) -> None:
         Ledger(path, budget=budget)  # type: ignore[arg-type]
 
 
-def test_every_truncation(path: Path) -> None:
+@pytest.mark.parametrize(
+    "other", [*AMPLE.values(), "1000000,cap:0.5", "zcdp:1000000", "1000000,1e-6,0", "1000000,1e-7"]
+)
+@every_currency()
+def test_a_budget_that_changes_after_creation(path: Path, other: str, budget: str) -> None:
+    fill(path, 2, budget)
+    before = path.read_bytes()
+    if other == budget:
+        assert Ledger(path, budget=other).spent == cost(budget, 2)
+    else:
+        with pytest.raises(BudgetMismatch, match="which was fixed when it was created: give that budget, or none"):
+            Ledger(path, budget=other)
+    assert path.read_bytes() == before
+
+
+@every_currency()
+def test_every_truncation(path: Path, budget: str) -> None:
     """Cut at any length the file is refused, by the constructor or by the first charge."""
-    fill(path)
+    fill(path, budget=budget)
     content = path.read_bytes()
     assert len(content) > 5 * 4096
     lengths = [0, 1, 15, 16, 99, 100, 101, *range(512, len(content), 512), len(content) - 1]
@@ -138,16 +160,18 @@ def test_every_truncation(path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", range(1, 6))
-def test_a_page_of_garbage(path: Path, page: int) -> None:
-    fill(path)
+@every_currency(slow=("cap",))
+def test_a_page_of_garbage(path: Path, page: int, budget: str) -> None:
+    fill(path, budget=budget)
     content = bytearray(path.read_bytes())
     content[page * 4096 : (page + 1) * 4096] = os.urandom(4096)
     path.write_bytes(content)
-    refuses(path, LedgerCorrupt)
+    refuses(path, LedgerCorrupt, budget=budget)
 
 
-def test_a_truncation_under_an_open_ledger(path: Path) -> None:
-    ledger = fill(path)
+@every_currency()
+def test_a_truncation_under_an_open_ledger(path: Path, budget: str) -> None:
+    ledger = fill(path, budget=budget)
     with open(path, "r+b") as file:
         file.truncate(4096)
     with pytest.raises(LedgerError, match=NOTHING):
@@ -179,38 +203,42 @@ def journal(path: Path) -> Path:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
-def test_the_journal_of_a_dead_writer_is_rolled_back(path: Path) -> None:
-    fill(path)
+@every_currency()
+def test_the_journal_of_a_dead_writer_is_rolled_back(path: Path, budget: str) -> None:
+    fill(path, budget=budget)
     interrupted(path)
     ledger = Ledger(path)
     assert ledger.verify().id == 40
-    assert ledger.spent == 4
+    assert ledger.spent == cost(budget, 40)
     ledger.spend("0.1", "question")
     assert not journal(path).exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
-def test_the_deleted_journal_of_a_dead_writer_is_found(path: Path) -> None:
-    fill(path)
+@every_currency()
+def test_the_deleted_journal_of_a_dead_writer_is_found(path: Path, budget: str) -> None:
+    fill(path, budget=budget)
     interrupted(path)
     journal(path).unlink()
-    refuses(path, LedgerCorrupt)
+    refuses(path, LedgerCorrupt, budget=budget)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
-def test_the_deleted_journal_of_a_dead_writer_is_found_by_an_open_ledger(path: Path) -> None:
+@every_currency()
+def test_the_deleted_journal_of_a_dead_writer_is_found_by_an_open_ledger(path: Path, budget: str) -> None:
     """It has confirmed the old entries and remembers their sum; when it reads them again it finds the damage."""
-    ledger = fill(path)
+    ledger = fill(path, budget=budget)
     interrupted(path)
     journal(path).unlink()
-    assert ledger.spent == 4
+    assert ledger.spent == cost(budget, 40)
     with pytest.raises(LedgerCorrupt):
         ledger.verify()
 
 
-def test_a_journal_that_cannot_be_written(path: Path) -> None:
+@every_currency()
+def test_a_journal_that_cannot_be_written(path: Path, budget: str) -> None:
     """A directory in the journal's place: an error in the middle of the transaction."""
-    ledger = fill(path, 3)
+    ledger = fill(path, 3, budget)
     journal(path).mkdir()
     with pytest.raises(LedgerError, match=NOTHING):
         ledger.spend("0.1", "question")
@@ -219,13 +247,14 @@ def test_a_journal_that_cannot_be_written(path: Path) -> None:
     ledger.verify()
 
 
-def test_a_ledger_that_stays_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(path, 2)
+@every_currency()
+def test_a_ledger_that_stays_locked(path: Path, monkeypatch: pytest.MonkeyPatch, budget: str) -> None:
+    fill(path, 2, budget)
     monkeypatch.setattr(store, "_SETTINGS", (("busy_timeout", "50", 50), *store._SETTINGS[1:]))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         ledger = Ledger(path)
         other.execute("BEGIN IMMEDIATE")
-        assert ledger.spent == Fraction(1, 5)  # reading goes on
+        assert ledger.spent == cost(budget, 2)  # reading goes on
         with pytest.raises(LedgerError, match="other processes kept it locked for too long"):
             ledger.spend("0.1", "question")
         other.execute("ROLLBACK")
@@ -236,11 +265,12 @@ def test_a_ledger_that_stays_locked(path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs limits on the size of files")
-def test_a_full_disk_at_every_write(path: Path) -> None:
-    start = fill(path, 3).verify().id
+@every_currency(slow=("cap", "approximate"))
+def test_a_full_disk_at_every_write(path: Path, budget: str) -> None:
+    start = fill(path, 3, budget).verify().id
     size = path.stat().st_size
     answered = 0
-    for report in work("full", path, 0, size + 30_000, 1_000):
+    for report in work("full", path, 0, size + 30_000, 1_000, budget):
         assert report["code"] == 0  # only errors of ours
         answered += len(report["ids"])
     ledger = Ledger(path)
@@ -251,8 +281,9 @@ def test_a_full_disk_at_every_write(path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs limits on the size of files")
-def test_a_disk_too_full_to_create_a_ledger(path: Path) -> None:
-    for report in work("full", path, 0, 12_000, 500):
+@every_currency(slow=("cap", "approximate"))
+def test_a_disk_too_full_to_create_a_ledger(path: Path, budget: str) -> None:
+    for report in work("full", path, 0, 12_000, 500, budget):
         assert report["code"] == 0
         if not report["ids"]:
             continue

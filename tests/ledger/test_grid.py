@@ -34,7 +34,7 @@ SHAPES = st.one_of(
 KINDS = st.sampled_from(["pure", "permute-and-flip", "exponential", "noisy-max"])
 CHARGES = st.builds(Charge, st.just("odd"), SHAPES, KINDS, st.integers(1, 40)) | st.builds(
     lambda each, repeats: Charge.of_best(Repeated(repeats, each), "tuned"),
-    SHAPES,
+    SHAPES.filter(lambda each: each.denominator < 10**3990),  # all runs together have an epsilon of more digits
     st.sampled_from([geometric(3), geometric("10.1"), Poisson("7/3")]),
 )
 HONEST = ["0.1", "1/3", "0.5", 0.25, 0.1, "1e-3", "1/365", "0.001"]
@@ -133,7 +133,8 @@ def test_tuning_at_an_odd_epsilon_is_charged_and_accounted_for(path: Path) -> No
     found = tune(lambda _: 1, ["a"], epsilon="1/1009", repeats=geometric(3), score=float, ledger=ledger)
     [entry] = ledger.entries()
     assert found.guarantee is not None
-    assert found.guarantee.epsilon == Fraction(3, 1009) < entry.epsilon < Fraction(3, 1009) + STEP
+    needed = geometric(3).epsilon("1/1009")
+    assert found.guarantee.epsilon == needed < entry.epsilon < needed + STEP
     assert entry.mechanism == Repeated(geometric(3), "1/1009").name
     known = total(Ledger(path), delta=1e-6)
     assert known.epsilon == entry.epsilon

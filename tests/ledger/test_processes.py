@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpselect import Ledger
+from dpselect.accounting.budget import as_budget
+from tests.ledger.currencies import WHOLE, cost, every_currency
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes are forked")
 
@@ -30,21 +31,23 @@ def work(*arguments: object, prefix: tuple[str, ...] = ()) -> list[Any]:
 
 
 @pytest.mark.parametrize(("rounds", "each", "spends"), [(1, "1/150", 150), (12, "1/9", 9)])
+@every_currency(WHOLE, slow=("cap", "approximate"))
 def test_eight_processes_that_open_a_new_ledger_at_once_reach_the_budget(
-    tmp_path: Path, rounds: int, each: str, spends: int
+    tmp_path: Path, rounds: int, each: str, spends: int, budget: str
 ) -> None:
-    reports = work("race", tmp_path, rounds, each)
+    reports, limit = work("race", tmp_path, rounds, each, budget), as_budget(budget).limit
     assert len(reports) == rounds
     for report in reports:
         assert report["codes"] == [0] * 8
         assert sorted(id for ids in report["ids"] for id in ids) == list(range(1, spends + 1))
         ledger = Ledger(report["path"])
-        assert (ledger.verify().id, ledger.spent, ledger.remaining) == (spends, 1, 0)
+        assert ledger.verify().id == spends
+        assert (ledger.spent.limit.value, ledger.remaining.limit.value) == (limit.value, 0)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == sorted(f"{number}.ledger" for number in range(rounds))  # no temporary file and no journal is left
 
 
-def audit(reports: list[dict[str, Any]]) -> Counter[str]:
+def audit(reports: list[dict[str, Any]], budget: str) -> Counter[str]:
     """What became of the answers that were given and of the charges that were recorded."""
     answers, lives = defaultdict(list), Counter[str]()
     for report in reports:
@@ -57,7 +60,7 @@ def audit(reports: list[dict[str, Any]]) -> Counter[str]:
             ledger = Ledger(path)
             recorded = [str(entry.what) for entry in ledger.entries()]
             assert ledger.verify().id == len(recorded)
-            assert ledger.spent == len(recorded) * Fraction(1, 10)
+            assert ledger.spent == cost(budget, len(recorded))
         assert len(set(recorded)) == len(recorded)
         unanswered = set(recorded) - set(given)
         assert len(unanswered) <= lives[path]  # each life ends with at most one record without an answer
@@ -66,18 +69,20 @@ def audit(reports: list[dict[str, Any]]) -> Counter[str]:
     return found
 
 
-def test_a_kill_at_any_moment_leaves_no_answer_without_a_record(tmp_path: Path) -> None:
-    reports = work("kill", tmp_path, KILLS, "charge-first")
+@every_currency(slow=("cap", "zcdp", "approximate"))
+def test_a_kill_at_any_moment_leaves_no_answer_without_a_record(tmp_path: Path, budget: str) -> None:
+    reports = work("kill", tmp_path, KILLS, "charge-first", budget)
     assert [report["code"] for report in reports] == [-9] * KILLS
-    found = audit(reports)
+    found = audit(reports, budget)
     assert found["unrecorded"] == 0
     # The kills came everywhere: between the charge and the answer too.
     assert found["answers"] > KILLS // 2
     assert found["unanswered"] > 0
 
 
-def test_the_same_audit_catches_those_who_answer_first(tmp_path: Path) -> None:
-    found = audit(work("kill", tmp_path, 60, "answer-first"))
+@every_currency(slow=("cap", "pure", "approximate"))
+def test_the_same_audit_catches_those_who_answer_first(tmp_path: Path, budget: str) -> None:
+    found = audit(work("kill", tmp_path, 60, "answer-first", budget), budget)
     assert found["unrecorded"] > 0
 
 
@@ -85,7 +90,7 @@ def test_the_same_audit_catches_those_who_answer_first(tmp_path: Path) -> None:
 def test_the_charge_is_on_the_disk_before_the_answer_is_written(tmp_path: Path) -> None:
     """The order of system calls: journal synced, file synced, journal removed, folder synced, answer."""
     path = tmp_path / "a.ledger"
-    Ledger(path, budget=1)
+    Ledger(path, budget="zcdp:1")
     log = tmp_path / "calls"
     calls = "trace=write,fsync,fdatasync,unlink,unlinkat"
     command = ["strace", "-f", "-y", "-o", str(log), "-e", calls, sys.executable, "-m", "tests.ledger.workers", "one"]

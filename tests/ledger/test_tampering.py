@@ -12,20 +12,36 @@ from typing import Any
 import pytest
 
 from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
+from dpselect.accounting.budget import as_budget, stored_text
 from dpselect.errors import LedgerError
-from dpselect.ledger import Charge, Receipt
+from dpselect.ledger import Charge, Entry, Receipt
+from dpselect.ledger.chain import hashed
 from dpselect.ledger.store import SCHEMAS
 
 ENTRIES = 6
+BUDGETS = {"pure": "10", "cap": "10,cap:1", "zcdp": "zcdp:10,0.001", "approximate": "40,0.01"}
+SLOW = ("cap", "approximate")
 
 
-@pytest.fixture
-def filled(path: Path) -> Path:
-    ledger = Ledger(path, budget=10, unit=PrivacyUnit("patient", "replace"), dataset="visits")
+def fill(path: Path, budget: str) -> Path:
+    ledger = Ledger(path, budget=budget, unit=PrivacyUnit("patient", "replace"), dataset="visits")
+    delta = Fraction(1, 12345677) if ledger.budget.limit.delta else 0
     for i in range(ENTRIES):
-        entry = ledger.charge(Charge({"question": f"q{i}"}, "0.1", "exponential", count=i + 1), request_id=f"r{i}")
+        charge = Charge({"question": f"q{i}"}, "0.1", "exponential", count=i + 1, delta=delta)
+        entry = ledger.charge(charge, request_id=f"r{i}")
         ledger.store_answer(entry.id, f"answer {i}", content=f"data {i}" if i % 2 else None)
     return path
+
+
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in BUDGETS])
+def filled(path: Path, request: pytest.FixtureRequest) -> Path:
+    return fill(path, BUDGETS[request.param])
+
+
+@pytest.fixture(params=["cap", "zcdp", "approximate"])
+def with_rho(path: Path, request: pytest.FixtureRequest) -> Path:
+    """Ledgers whose entries state their rho and delta."""
+    return fill(path, BUDGETS[request.param])
 
 
 def tamper(path: Path, *statements: str, **parameters: Any) -> None:
@@ -35,6 +51,26 @@ def tamper(path: Path, *statements: str, **parameters: Any) -> None:
         for statement in statements:
             connection.execute(statement, parameters)
         connection.commit()
+
+
+def copied(path: Path) -> str:
+    """The third entry under another id."""
+    with closing(sqlite3.connect(path)) as connection:
+        names = [row[1] for row in connection.execute("PRAGMA table_info(entries)")]
+    chosen = [{"id": ":id", "request_id": "NULL"}.get(name, name) for name in names]
+    return f"SELECT {', '.join(chosen)} FROM entries WHERE id = 3"
+
+
+def forge(path: Path, charge: Charge) -> int:
+    """Add an entry with the right hash, without asking the ledger."""
+    with closing(sqlite3.connect(path)) as connection:
+        header = Ledger(path)._header
+        [(id, head)] = connection.execute("SELECT id, head FROM entries ORDER BY id DESC LIMIT 1").fetchall()
+        time = "2026-01-31T12:00:00.000000+00:00"
+        entry = Entry(id + 1, time, charge, None, header.next_head(head, id + 1, time, charge, None))
+        connection.execute(*header.insertion(entry))
+        connection.commit()
+    return id + 1
 
 
 def assert_found(path: Path) -> None:
@@ -59,6 +95,7 @@ COLUMNS = {
     "entries": ("id", "time", "what", "mechanism", "each", "count", "request_id", "head"),
     "answers": ("id", "answer", "seal"),
 }
+COLUMNS_WITH_RHO = {**COLUMNS, "entries": (*COLUMNS["entries"][:6], "rho", "delta", *COLUMNS["entries"][6:])}
 NUMBERS = ["7", "77", "-3"]
 VALUES = ["'1/100'", "'noisy-max'", "x'00ff'", '\'{"question":"other"}\'', "'x'", "''"]
 # What the file would hold if it belonged to another privacy unit or to none.
@@ -74,7 +111,7 @@ def test_the_tampering_below_covers_every_column(filled: Path) -> None:
     with closing(sqlite3.connect(filled)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         found = {table: tuple(row[1] for row in connection.execute(f"PRAGMA table_info({table})")) for table in tables}
-    assert found == COLUMNS
+    assert found == (COLUMNS if Ledger(filled).budget.rho is None and len(found["entries"]) == 8 else COLUMNS_WITH_RHO)
 
 
 CASES = [
@@ -91,6 +128,45 @@ def test_an_edited_value_is_found(filled: Path, table: str, column: str, value: 
     row = 1 if table == "ledger" else 3
     tamper(filled, f"UPDATE {table} SET {column} = {value} WHERE id = {row}")
     assert_found(filled)
+
+
+COSTS = ["'0'", "'1/2'", "'0.5'", "'-1/2'", "'2/4'", "'1/0'", "'nan'", "'1e-3'", "'+1/2'", "' 1/2'", "'1'", "0.5"]
+
+
+@pytest.mark.parametrize("value", NUMBERS + VALUES + COSTS)
+@pytest.mark.parametrize("column", ["rho", "delta"])
+def test_an_edited_rho_or_delta_is_found(with_rho: Path, column: str, value: str) -> None:
+    before = with_rho.read_bytes()
+    tamper(with_rho, f"UPDATE entries SET {column} = {value} WHERE id = 3")
+    if with_rho.read_bytes() == before:
+        pytest.skip("this is what the file holds")
+    assert_found(with_rho)
+
+
+def test_rho_and_delta_that_change_places_are_found(with_rho: Path) -> None:
+    tamper(with_rho, "UPDATE entries SET rho = delta, delta = rho WHERE id = 3")
+    assert_found(with_rho)
+
+
+@pytest.mark.parametrize("what", ["budget", "rho", "delta"])
+def test_every_changed_byte_of_the_budget_and_of_a_cost_is_found(with_rho: Path, what: str) -> None:
+    """In the file itself, byte by byte."""
+    table, row = ("ledger", 1) if what == "budget" else ("entries", 3)
+    with closing(sqlite3.connect(with_rho)) as connection:
+        [(text,)] = connection.execute(f"SELECT {what} FROM {table} WHERE id = {row}").fetchall()
+    before, after = b'{"question":"q2"}', b"r2"
+    content = with_rho.read_bytes()
+    start = 0 if what == "budget" else content.index(before)
+    place = content.index(text.encode(), start)
+    assert what == "budget" or place < content.index(after, start)
+    for position in range(place, place + len(text)):
+        for change in (0x01, 0x02, 0x10, 0x80):
+            changed = bytearray(content)
+            changed[position] ^= change
+            with_rho.write_bytes(changed)
+            for use in (Ledger.verify, lambda ledger: ledger.spend("0.1", "question")):
+                with pytest.raises(LedgerCorrupt):
+                    use(Ledger(with_rho))  # type: ignore[operator]
 
 
 def test_an_edited_request_is_found_when_it_is_made_to_disappear(filled: Path) -> None:
@@ -114,15 +190,13 @@ def test_a_removed_entry_is_found_when_the_others_close_ranks(filled: Path, id: 
 
 @pytest.mark.parametrize("id", [-1, 0, ENTRIES + 1, ENTRIES + 5])
 def test_an_inserted_entry_is_found(filled: Path, id: int) -> None:
-    copied = "SELECT :id, time, what, mechanism, each, count, NULL, head FROM entries WHERE id = 3"
-    tamper(filled, f"INSERT INTO entries {copied}", id=id)
+    tamper(filled, f"INSERT INTO entries {copied(filled)}", id=id)
     assert_found(filled)
 
 
 def test_an_entry_inserted_between_two_others_is_found(filled: Path) -> None:
     steps = [f"UPDATE entries SET id = {i + 1} WHERE id = {i}" for i in range(ENTRIES, 3, -1)]
-    copied = "SELECT 4, time, what, mechanism, each, count, NULL, head FROM entries WHERE id = 3"
-    tamper(filled, "DELETE FROM answers", *steps, f"INSERT INTO entries {copied}")
+    tamper(filled, "DELETE FROM answers", *steps, f"INSERT INTO entries {copied(filled)}", id=4)
     assert_found(filled)
 
 
@@ -160,36 +234,88 @@ def test_a_changed_structure_is_found(filled: Path, statement: str) -> None:
         known.spend("0.1", "question")
 
 
-def test_an_entry_forged_with_a_right_hash_but_beyond_the_budget_is_found(path: Path) -> None:
-    ledger = Ledger(path, budget=1)
-    last = ledger.charge(Charge("a", "0.9"))
-    forged = Charge("b", "0.2")
-    head = ledger._header.next_head(last.head, 2, last.time, forged, None)
-    row = (2, last.time, forged.text, "pure", "1/5", 1, None, head)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-        connection.commit()
-    with pytest.raises(LedgerCorrupt, match="entry 2 exceeds the budget"):
-        ledger.verify()
-    with pytest.raises(LedgerCorrupt, match="entry 2 exceeds the budget"):
-        ledger.spend("0.01", "c")
+FORGED = {
+    "pure": [Charge("b", "0.2"), Charge("b", "0.1", count=2)],
+    "cap": [Charge("b", "0.2"), Charge("b", "0.1", count=2)],
+    "zcdp": [Charge("b", rho="0.2"), Charge("b", "1"), Charge("b", "0.01", delta="0.0006")],
+    "approximate": [Charge("b", rho="0.02"), Charge("b", "1"), Charge("b", "0.01", delta="0.0000004")],
+}
+
+
+@pytest.mark.parametrize(
+    ("budget", "first", "forged"),
+    [
+        (budget, first, forged)
+        for name, budget, first in [
+            ("pure", "1", Charge("a", "0.9")),
+            ("cap", "1,cap:0.9", Charge("a", "0.9")),
+            ("zcdp", "zcdp:1,0.001", Charge("a", rho="0.9", delta="0.0005")),
+            ("approximate", "1,0.000001", Charge("a", rho="0.01", delta="0.0000002")),
+        ]
+        for forged in FORGED[name]
+    ],
+)
+def test_an_entry_forged_with_a_right_hash_but_beyond_the_budget_is_found(
+    path: Path, budget: str, first: Charge, forged: Charge
+) -> None:
+    """The sum of epsilons or of rhos, or the sum of deltas."""
+    ledger = Ledger(path, budget=budget)
+    ledger.charge(first)
+    forge(path, forged)
+    for opened in (ledger, Ledger(path)):
+        with pytest.raises(LedgerCorrupt, match="entry 2 exceeds the budget"):
+            opened.verify()
+        with pytest.raises(LedgerCorrupt, match="entry 2 exceeds the budget"):
+            opened.spend("0.01", "c")
+
+
+@pytest.mark.parametrize(
+    ("budget", "forged"),
+    [
+        ("1", Charge("b", rho="0.01")),
+        ("1,cap:0.1", Charge("b", rho="0.01")),
+        ("1,cap:0.1", Charge("b", "0.2")),
+        ("1,cap:0.1", Charge("b", "0.01", delta="1e-9")),
+        ("zcdp:1", Charge("b", "0.01", delta="1e-9")),
+        ("1,1e-6,0", Charge("b", "0.01", delta="1e-9")),
+    ],
+)
+def test_an_entry_forged_with_a_right_hash_that_the_budget_never_allows_is_found(
+    path: Path, budget: str, forged: Charge
+) -> None:
+    ledger = Ledger(path, budget=budget)
+    ledger.charge(Charge("a", "0.01"))
+    forge(path, forged)
+    for opened in (ledger, Ledger(path)):
+        for use in (Ledger.verify, Ledger.entries, lambda ledger: ledger.spend("0.01", "c")):
+            with pytest.raises(LedgerCorrupt, match="entry 2 has a cost that the budget does not allow"):
+                use(opened)  # type: ignore[operator]
 
 
 def test_an_entry_forged_with_a_right_hash_but_another_privacy_unit_is_found(filled: Path) -> None:
-    ledger = Ledger(filled)
-    [*_, last] = ledger.entries()
-    forged = Charge({"question": "mode", "person": None, "neighbours": "replace"}, "1/10")
-    head = ledger._header.next_head(last.head, ENTRIES + 1, last.time, forged, None)
-    row = (ENTRIES + 1, last.time, forged.text, "pure", "1/10", 1, None, head)
-    with closing(sqlite3.connect(filled)) as connection:
-        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-        connection.commit()
+    forge(filled, Charge({"question": "mode", "person": None, "neighbours": "replace"}, "1/10"))
     with pytest.raises(LedgerCorrupt, match=f"entry {ENTRIES + 1} has a different privacy unit from the ledger"):
         Ledger(filled).verify()
 
 
+@pytest.mark.parametrize("forged", ["wrong budget", "larger rho"])
+def test_a_forged_budget_with_a_right_hash_is_refused_if_no_ledger_has_it(path: Path, forged: str) -> None:
+    """The rho of an (epsilon, delta) budget must follow from it."""
+    header = Ledger(path, budget="1,1e-6")._header
+    text = header.budget_text
+    fixed = json.loads(text)["fixed_rho"]
+    text = text.replace(fixed, "1/2") if forged == "larger rho" else text.replace('"delta":"0.000001"', '"delta":"2"')
+    assert text != header.budget_text
+    content = ["dpselect ledger", 3, header.identity, text, header.created, header.unit_text, header.dataset]
+    tamper(path, "UPDATE ledger SET budget = :budget, head = :head", budget=text, head=hashed(content))
+    with pytest.raises(LedgerCorrupt, match="its header is damaged or was changed"):
+        Ledger(path)
+
+
 def test_a_ledger_made_to_look_like_the_older_format_is_found(filled: Path) -> None:
     """Which has no privacy unit: the first hash has the format and the unit in it."""
+    if Ledger(filled)._header.format == 3:
+        pytest.skip("entries of format 1 have fewer columns")
     columns = ("id", "identity", "budget", "created", "head")
     with closing(sqlite3.connect(filled)) as connection:
         [row] = connection.execute(f"SELECT {', '.join(columns)} FROM ledger").fetchall()
@@ -208,9 +334,9 @@ def test_a_ledger_made_to_look_like_the_older_format_is_found(filled: Path) -> N
 def test_a_lowered_or_raised_budget_in_the_file_is_found(filled: Path) -> None:
     open_before = Ledger(filled)
     open_before.verify()
-    for budget in ("1", "1000"):
+    for budget in ("1", "1000", *(stored_text(as_budget(text)) for text in ("20,cap:1", "zcdp:20,0.001", "41,0.01"))):
         tamper(filled, "UPDATE ledger SET budget = :budget", budget=budget)
-        for attempt in (lambda: Ledger(filled), lambda: Ledger(filled, budget=10), open_before.verify):
+        for attempt in (lambda: Ledger(filled), lambda: Ledger(filled, budget=open_before.budget), open_before.verify):
             with pytest.raises(LedgerCorrupt, match="its header is damaged or was changed"):
                 attempt()
         with pytest.raises(LedgerCorrupt):
@@ -219,14 +345,15 @@ def test_a_lowered_or_raised_budget_in_the_file_is_found(filled: Path) -> None:
 
 def test_every_flipped_byte_is_found_or_harmless(filled: Path) -> None:
     """Whatever byte of the file is wrong, nothing that was charged is lost without notice."""
-    content, truth = filled.read_bytes(), Ledger(filled).entries()
+    content, truth, budget = filled.read_bytes(), Ledger(filled).entries(), Ledger(filled).budget
     found = 0
     for position in range(0, len(content), 37):
         filled.write_bytes(content[:position] + bytes([content[position] ^ 0xA5]) + content[position + 1 :])
         try:
             ledger = Ledger(filled)
             ledger.verify()
-            assert (ledger.entries(), ledger.budget) == (truth, 10)
+            assert (ledger.entries(), ledger.budget) == (truth, budget)
+            assert [(entry.rho, entry.delta) for entry in ledger.entries()] == [(one.rho, one.delta) for one in truth]
         except LedgerError:
             found += 1
     assert found > 20  # most of a small file is unused space
@@ -320,7 +447,7 @@ def test_a_ledger_that_was_replaced_by_a_new_one_is_noticed(filled: Path) -> Non
     with pytest.raises(LedgerError):
         ledger.spend("0.1", "question")
     assert not filled.exists()
-    Ledger(filled, budget=10)
+    Ledger(filled, budget=ledger.budget)
     with pytest.raises(LedgerCorrupt, match="another ledger was put in its place"):
         ledger.spend("0.1", "question")
-    assert Ledger(filled).spent == Fraction(0)
+    assert Ledger(filled).spent.limit == (0, 0)

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,8 +47,8 @@ def exit_codes(children: list[int]) -> list[int]:
 # Eight at once.
 
 
-def race(folder: str, rounds: str, each: str, processes: str = "8") -> None:
-    """Processes that open a new ledger at the same moment and spend until nothing is left."""
+def race(folder: str, rounds: str, part: str, budget: str, processes: str = "8") -> None:
+    """Processes that open a new ledger at the same moment and spend parts of it until nothing is left."""
     for number in range(int(rounds)):
         path = f"{folder}/{number}.ledger"
         start, go = os.pipe()
@@ -56,10 +57,12 @@ def race(folder: str, rounds: str, each: str, processes: str = "8") -> None:
         def spend_all(path: str = path, start: int = start, go: int = go, report: int = report) -> None:
             os.close(go)
             os.read(start, 1)  # returns in all of them when the parent closes the other end
-            ledger, ids = Ledger(path, budget="1"), []
+            ledger, ids = Ledger(path, budget=budget), []
+            currency = "epsilon" if ledger.budget.rho is None else "rho"
+            each = {currency: ledger.budget.limit.value * Fraction(part)}
             try:
                 while True:
-                    ids.append(ledger.spend(each, f"process {os.getpid()}"))
+                    ids.append(ledger.spend(what=f"process {os.getpid()}", **each))
             except BudgetExceeded:
                 os.write(report, (json.dumps(ids) + "\n").encode())
 
@@ -75,14 +78,16 @@ def race(folder: str, rounds: str, each: str, processes: str = "8") -> None:
 # kill -9.
 
 
-def kill(folder: str, kills: str, order: str) -> None:
+def kill(folder: str, kills: str, order: str, budget: str) -> None:
     """Children that are killed at random moments while they charge and answer, or, as a control, answer first."""
     answer_first = {"charge-first": False, "answer-first": True}[order]
     moments, spend = random.SystemRandom(), seconds_of_a_spend(f"{folder}/stopwatch")
     for number in range(int(kills)):
         path = f"{folder}/{number // 10}.ledger"  # several lives for each ledger, the first from its creation on
         answers, said = os.pipe()
-        child = forked(lambda path=path, said=said, number=number: answer_forever(path, said, number, answer_first))
+        child = forked(
+            lambda path=path, said=said, number=number: answer_forever(path, budget, said, number, answer_first)
+        )
         os.close(said)
         told = read_answers(answers, wanted=moments.randrange(3))
         time.sleep(moments.random() * 3 * spend)
@@ -100,8 +105,8 @@ def seconds_of_a_spend(path: str) -> float:
     return (time.perf_counter() - start) / 20
 
 
-def answer_forever(path: str, said: int, number: int, answer_first: bool) -> NoReturn:
-    ledger = Ledger(path, budget=10**9)
+def answer_forever(path: str, budget: str, said: int, number: int, answer_first: bool) -> NoReturn:
+    ledger = Ledger(path, budget=budget)
     for turn in range(10**9):
         token = f"{number}-{turn}"
         if answer_first:
@@ -129,27 +134,27 @@ def read_to_end(pipe: int) -> bytes:
 # Disks that are full.
 
 
-def full(path: str, smallest: str, largest: str, step: str) -> None:
+def full(path: str, smallest: str, largest: str, step: str, budget: str) -> None:
     """Children that may not write files longer than a limit; each limit stops them at another write."""
     for limit in range(int(smallest), int(largest), int(step)):
         answers, said = os.pipe()
-        child = forked(lambda said=said, limit=limit: spend_within(path, limit, said))
+        child = forked(lambda said=said, limit=limit: spend_within(path, limit, said, budget))
         os.close(said)
         [code] = exit_codes([child])
         ids = [json.loads(line) for line in read_to_end(answers).splitlines()]
         say({"limit": limit, "code": code, "ids": ids})
 
 
-def spend_within(path: str, limit: int, said: int) -> None:
+def spend_within(path: str, limit: int, said: int, budget: str) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit then fails with an error
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    spend_until_fault(path, said)
+    spend_until_fault(path, said, budget)
 
 
-def spend_until_fault(path: str, said: int, most: int = 200) -> None:
+def spend_until_fault(path: str, said: int, budget: str, most: int = 200) -> None:
     """Answer as long as the ledger works; its fault must be ours, never SQLite's own."""
     try:
-        ledger = Ledger(path, budget=10**6)
+        ledger = Ledger(path, budget=budget)
         for _ in range(most):
             os.write(said, f"{ledger.spend('0.1', 'x' * 500)}\n".encode())
     except LedgerError:
@@ -159,7 +164,7 @@ def spend_until_fault(path: str, said: int, most: int = 200) -> None:
 
 def small_disk(path: str) -> None:
     """Spend on a file system that fills up; the ids go to standard output."""
-    spend_until_fault(path, sys.stdout.fileno(), most=5_000)
+    spend_until_fault(path, sys.stdout.fileno(), "1000000", most=5_000)
 
 
 # Files that cannot be written.

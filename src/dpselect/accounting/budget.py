@@ -27,10 +27,10 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 from dpselect import _validate
-from dpselect._numbers import exact_text, float_below, rational_from_text, rounded_down_text, rounded_up_text
+from dpselect._numbers import NotExact, exact_text, float_below, rational_from_text, rounded_down_text, rounded_up_text
 from dpselect._types import Number
-from dpselect.accounting.charge import Charge, compact_json, loss_of
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.accounting.charge import Charge, compact_json, is_on_grid, loss_of
+from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import MECHANISMS, Parameters
 from dpselect.mechanisms.privacy import epsilon_of_rho
 
@@ -195,7 +195,19 @@ class Budget(ABC):
         Returns:
             The charge to record. It costs at least as much.
         """
-        return charge.rounded_up(self.limit.value.denominator).with_rho(self.limit.value.denominator)
+        value, delta = self.limit
+        return charge.rounded_up(value.denominator, delta.denominator).with_rho(value.denominator)
+
+    def recorded_last(self, charge: Charge) -> Charge:
+        """Return a charge of all that is left as a ledger records it: what ends the sum need not be rounded.
+
+        Args:
+            charge: a charge that costs exactly what is left of epsilon or rho.
+
+        Returns:
+            The charge to record.
+        """
+        return charge.with_delta_rounded_up(self.limit.delta.denominator)
 
     def check(self, charge: Charge) -> None:
         """Refuse a charge that this budget never allows, for another reason than its size.
@@ -286,7 +298,12 @@ class PureBudget(Fraction, Budget):
     def recorded(self, charge: Charge) -> Charge:
         """Return a charge with its epsilon rounded up."""
         rounded = charge.rounded_up(self.limit.value.denominator)
-        return rounded.with_rho() if self.needs_rho else rounded
+        if self.cap is None:
+            return rounded
+        if rounded.each > self.cap:  # the release itself is within the cap, and the cap is on the grid
+            rho = rounded.rho if rounded.states_rho else None
+            rounded = Charge.recorded(rounded.what, self.cap, rounded.mechanism, rounded.count, rho)
+        return rounded.with_rho()
 
     def check(self, charge: Charge) -> None:
         """Refuse a charge without a pure epsilon, or with a release beyond the cap."""
@@ -352,7 +369,7 @@ class ConcentratedBudget(Budget):
         return isinstance(other, Budget) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash(self.limit)
+        return hash(compact_json(self.to_dict()))
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -463,7 +480,7 @@ def pure(epsilon: Number, *, cap: Number | None = None) -> Budget:
 
     Raises:
         InvalidType: an argument is not a number.
-        InvalidValue: an argument is not positive, or the cap exceeds the budget.
+        InvalidValue: an argument is not positive; the cap exceeds the budget, or is an unusual fraction.
 
     >>> pure("1") == 1
     True
@@ -474,6 +491,8 @@ def pure(epsilon: Number, *, cap: Number | None = None) -> Budget:
     most = None if cap is None else _validate.exact_positive(cap=cap)
     if most is not None and most > total:
         raise InvalidValue("cap must be at most the budget: it is the largest epsilon of one release")
+    if most is not None and not is_on_grid(most, total.denominator):
+        raise InvalidValue("cap must be a number that is charged exactly, such as 0.1, 1e-50 or 1/400")
     return PureBudget(total, most)
 
 
@@ -562,18 +581,32 @@ def budget_from_stored(text: str) -> Budget:
     Raises:
         ValueError: the text was not written by `stored_text`.
     """
-    fields = json.loads(text)
-    numbers = {name: rational_from_text(value) for name, value in fields.items() if name != "currency"}
-    budget: Budget = _STORED[fields["currency"]](numbers)
+    try:
+        fields = json.loads(text)
+        budget: Budget = _STORED[fields.pop("currency")](**fields)
+    except (DPSelectError, NotExact, TypeError, AttributeError, KeyError, RecursionError):
+        raise ValueError("not a stored budget") from None
     if stored_text(budget) != text:
         raise ValueError("not in canonical form")
     return budget
 
 
+def _stored_approximate(epsilon: str, delta: str, share: str, fixed_rho: str) -> Budget:
+    """The budget with the rho that was fixed, which must follow from epsilon and delta.
+
+    A version that searches more finely may fix a slightly larger rho. `rho_within` finds all but one part in 10**6.
+    """
+    known, fixed = approximate(epsilon, delta, share=share), rational_from_text(fixed_rho)
+    if not 0 < fixed <= known.limit.value * (1 + Fraction(1, 10**6)):
+        raise ValueError("the rho does not follow from epsilon and delta")
+    exact_epsilon, exact_delta, exact_share = map(rational_from_text, (epsilon, delta, share))
+    return ApproximateBudget(exact_epsilon, exact_delta, exact_share, fixed)
+
+
 _STORED: Mapping[str, Any] = {
-    PureBudget.currency: lambda n: PureBudget(n["epsilon"], n.get("cap")),
-    ConcentratedBudget.currency: lambda n: ConcentratedBudget(n["rho"], n["delta"]),
-    ApproximateBudget.currency: lambda n: ApproximateBudget(n["epsilon"], n["delta"], n["share"], n["fixed_rho"]),
+    PureBudget.currency: pure,
+    ConcentratedBudget.currency: zcdp,
+    ApproximateBudget.currency: _stored_approximate,
 }
 
 
@@ -581,28 +614,38 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho that is known to imply (epsilon, delta), rounded down.
 
     For one order a the computed bound has an absolute error: each of the logarithms, products and sums has a relative
-    error of at most 2**-52 of its own size, and there are fewer than ten of them. So 10**-14 times the sum of the
-    absolute values of all terms is subtracted, which is more than 40 units of the last place of each.
+    error of at most 2**-52 of its own size, and there are fewer than ten of them. ln(a - 1) has an absolute error of
+    2**-52 too, as a - 1 is a rounded exponential; the last term is at least 1/(a - 1), which covers it. So 10**-14
+    times the sum of the absolute values of all terms is subtracted, which is more than 40 units of the last place.
+
+    With L = 1 - ln delta in place of the slowly growing terms, the best order is a = 1 + (L + sqrt(L(L + epsilon))) /
+    epsilon. If epsilon is small and delta is not, they matter, and the best order is near 2. The search covers both.
     """
-    failure = math.log(delta.numerator) - math.log(delta.denominator)
-    value = float_below(epsilon)
+    failure, value = _log_below(delta), float_below(epsilon)
     if not 0 < value < math.inf:
         raise InvalidValue("epsilon is too small or too large for (epsilon, delta): give a budget in zCDP")
-    middle = math.log(1 + 2 * (1 - failure) / value)  # near the logarithm of the best order
-    steps = [middle + (index - 400) / 20 for index in range(801)]
+    about = 1 - failure
+    middle = math.log(about + math.sqrt(about) * math.sqrt(about + value)) - math.log(value)
+    least, most = math.floor(20 * min(middle, 0) - 100), math.ceil(20 * max(middle, 0) + 100)
+    steps = [index / 20 for index in range(least, most + 1)]
     best = max(steps, key=lambda step: _rho_of_order(value, failure, step))
-    finer = [best + (index - 100) / 2000 for index in range(201)]
-    rho = max(_rho_of_order(value, failure, step) for step in finer)
+    rho = max(_rho_of_order(value, failure, best + index / 2000) for index in range(-100, 101))
     if rho <= 0:
         raise InvalidValue("epsilon and delta are too small to be converted: give a budget in zCDP")
     return Fraction(rho)
 
 
+def _log_below(delta: Fraction) -> float:
+    """Ln delta within a few units of the last place: of a float below delta, or below delta times a power of two."""
+    halvings = delta.denominator.bit_length() - delta.numerator.bit_length() if delta < Fraction(1, 2**1000) else 0
+    return math.log(float_below(delta * 2**halvings)) - halvings * math.log(2)
+
+
 def _rho_of_order(epsilon: float, failure: float, step: float) -> float:
     """The rho that order 1 + e**step allows, rounded down."""
-    less_one = math.exp(step)
+    less_one = math.exp(min(step, 700.0))
     order = 1 + less_one
-    terms = [epsilon, failure / less_one, step / less_one, order * math.log1p(1 / less_one) / less_one]
+    terms = [epsilon, failure / less_one, min(step, 700.0) / less_one, order * math.log1p(1 / less_one) / less_one]
     # -a ln(1 - 1/a) = a ln(a / (a - 1)) = a ln(1 + 1/(a - 1))
     return (math.fsum(terms) - 1e-14 * math.fsum(map(abs, terms))) / order
 

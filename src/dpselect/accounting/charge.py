@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -281,18 +282,30 @@ class Charge:
     @property
     def unit(self) -> PrivacyUnit | None:
         """Return what the question protects, if it says so. Every question about a table does."""
-        if not isinstance(self.what, Mapping) or not {"person", "neighbours"} <= self.what.keys():
-            return None
-        try:
-            return PrivacyUnit(self.what["person"], self.what["neighbours"])
-        except DPSelectError:  # a user's own description
-            return None
+        return unit_of(self.what)
 
-    def rounded_up(self, finer: int = 1) -> "Charge":
+    def asking(self, text: str) -> "Charge":
+        """Return the same cost for another question.
+
+        Args:
+            text: the canonical text of the question. It is not checked.
+
+        Returns:
+            The charge.
+
+        >>> Charge("ages", "0.1").asking('{"question":"mode"}').what
+        {'question': 'mode'}
+        """
+        charge = object.__new__(Charge)
+        vars(charge).update(vars(self), _text=text, what=json.loads(text))
+        return charge
+
+    def rounded_up(self, finer: int = 1, finer_delta: int = 1) -> "Charge":
         """Return the charge with a cost whose sums stay short: multiples of 1/(GRID * finer), else of 1/ROUND.
 
         Args:
-            finer: a factor by which the grid of exact costs is refined.
+            finer: a factor by which the grid of exact epsilons and rhos is refined.
+            finer_delta: the same for delta.
 
         Returns:
             The same charge if its costs are on the grid, otherwise one with slightly larger ones.
@@ -303,11 +316,26 @@ class Charge:
         True
         """
         each = _on_grid(self.each * self.count, finer) / self.count
-        stated, delta = vars(self)["_stated_rho"], _on_grid(self.delta, finer)
+        stated = vars(self)["_stated_rho"]
         rho = None if stated is None else _on_grid(stated, finer)
-        if (each, rho, delta) == (self.each, stated, self.delta):
+        rounded = self.with_delta_rounded_up(finer_delta)
+        if (each, rho) == (self.each, stated):
+            return rounded
+        return Charge.recorded(self.what, each, self.mechanism, self.count, rho, rounded.delta)
+
+    def with_delta_rounded_up(self, finer: int) -> "Charge":
+        """Return the charge with only its delta on the grid.
+
+        Args:
+            finer: a factor by which the grid of exact deltas is refined.
+
+        Returns:
+            The same charge if its delta is on the grid, otherwise one with a slightly larger delta.
+        """
+        delta = _on_grid(self.delta, finer)
+        if delta == self.delta:
             return self
-        return Charge.recorded(self.what, each, self.mechanism, self.count, rho, delta)
+        return Charge.recorded(self.what, self.each, self.mechanism, self.count, vars(self)["_stated_rho"], delta)
 
     def with_rho(self, finer: int = 1) -> "Charge":
         """Return the charge with its rho stated, on the grid, as ledgers of zCDP record it.
@@ -322,9 +350,31 @@ class Charge:
         return Charge.recorded(self.what, self.each, self.mechanism, self.count, rho, self.delta)
 
 
+def unit_of(what: What) -> PrivacyUnit | None:
+    """The privacy unit that a question states, or None."""
+    if not isinstance(what, Mapping) or "person" not in what or "neighbours" not in what:
+        return None
+    try:
+        return _known_unit(what["person"], what["neighbours"])
+    except (DPSelectError, TypeError):  # a user's own description
+        return None
+
+
+_known_unit = lru_cache(maxsize=64)(PrivacyUnit)  # a ledger states the same one again and again
+
+
+def is_on_grid(number: Fraction, finer: int = 1) -> bool:
+    """Whether a cost is charged exactly.
+
+    >>> is_on_grid(Fraction(1, 400)), is_on_grid(Fraction(1, 401)), is_on_grid(Fraction(1, 401), finer=401)
+    (True, False, True)
+    """
+    return GRID * finer % number.denominator == 0
+
+
 def _on_grid(number: Fraction, finer: int) -> Fraction:
     """The number if it is on the grid, otherwise the next multiple of 1/ROUND."""
-    if GRID * finer % number.denominator == 0:
+    if is_on_grid(number, finer):
         return number
     return Fraction(math.ceil(number * ROUND), ROUND)
 
@@ -350,9 +400,12 @@ def canonical_text(what: What) -> str:
     return text
 
 
+_COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
 def compact_json(value: Any) -> str:
     """JSON with sorted keys, no spaces, ASCII: equal values have equal texts."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _COMPACT.encode(value)
 
 
 def _plain(value: Any) -> Any:

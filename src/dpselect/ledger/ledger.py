@@ -1,14 +1,15 @@
 """The ledger: a budget for one data set that cannot be overspent, across processes, crashes and years.
 
-A charge is a transaction: catch up with the entries that others added, confirm their hash chain (`chain`), check the
+A charge is a transaction: catch up with the entries that others added, confirm their hash chain (`reading`), check the
 budget, write, and sync to the disk (`store`). What a ledger is given is checked first.
 """
 
 import os
 import sqlite3
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpselect import _validate
 from dpselect._numbers import float_near
@@ -24,21 +25,14 @@ from dpselect.errors import (
     RequestConflict,
     UnitMismatch,
 )
-from dpselect.ledger import chain
-from dpselect.ledger.chain import (
-    Entry,
-    Header,
-    State,
-    check_content,
-    check_repeated,
-    now,
-    seal,
-    stored_text,
-)
+from dpselect.ledger import reading
+from dpselect.ledger.chain import Entry, Header, check_content, check_repeated, now, seal, stored_text
+from dpselect.ledger.reading import Reader, State
 from dpselect.ledger.store import Database, corrupt
 from dpselect.release import Receipt
 
 _LONGEST_NAME = 200
+_Read = TypeVar("_Read")
 
 
 def name_text(**parameter: Any) -> str:
@@ -147,7 +141,7 @@ class Ledger:
             header = Header.new(wanted, unit, name)
             self._database.create(header.format, header.row)
         with self._database.reading() as connection:
-            self._header = chain.read_header(connection, self._path)
+            self._header = reading.read_header(connection, self._path)
         if wanted is not None and wanted.to_dict() != self._header.budget.to_dict():
             raise BudgetMismatch(
                 f"ledger {self._path} has the budget {self.budget.words}, which was fixed when it was created:"
@@ -308,18 +302,18 @@ class Ledger:
         with self._database.writing() as connection:
             state = self._catch_up(connection)
             if identifier is not None:
-                earlier = chain.entry_of(connection, "request_id", identifier, self._header, self._path)
+                earlier = reading.entry_of(connection, "request_id", identifier, self._header, self._path)
                 if earlier is not None:
-                    check_repeated(earlier, (charge, self.budget.recorded(charge)))
+                    check_repeated(earlier, charge, self.budget.recorded(charge))
                     if content is not None:
-                        check_content(earlier.id, chain.stored_text_of(connection, earlier), content)
+                        check_content(earlier.id, reading.stored_text_of(connection, earlier), content)
                     return earlier
             if charge.unit is not None:
                 check_unit(self._path, state.unit, charge.unit)
             recorded = self._affordable(state.spent, charge)
             entry = self._next_entry(state, recorded, identifier)
             connection.execute(*self._header.insertion(entry))
-        self._known = chain.after(state, entry, self.budget)
+        self._known = reading.after(state, entry, self.budget)
         return entry
 
     def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
@@ -347,7 +341,7 @@ class Ledger:
         text = answer_text(answer)
         with self._database.writing() as connection:
             self._check_header(connection)
-            entry = chain.entry_of(connection, "id", _validate.count(id=id), self._header, self._path)
+            entry = reading.entry_of(connection, "id", _validate.count(id=id), self._header, self._path)
             if entry is None:
                 raise InvalidValue(f"id must be the id of an entry, but there is no entry {id}")
             if entry.answer is None:
@@ -373,7 +367,7 @@ class Ledger:
         ...     [(entry.id, entry.what, entry.epsilon) for entry in ledger.entries()]
         [(1, 'ages', Fraction(1, 10))]
         """
-        return self._read_all()[0]
+        return self._read_all(Reader.entries)[0]
 
     def receipt(self, entry: Entry | None = None) -> Receipt:
         """Return a receipt for an entry and all before it, or for all entries. Store it in a different place.
@@ -422,7 +416,7 @@ class Ledger:
         1
         """
         known = self._known
-        heads = [self._header.head, *(entry.head for entry in self.entries())]
+        heads = [self._header.head, *self._read_all(Reader.heads)[0]]
         if known is not None:  # what this object has already confirmed serves as a receipt
             self._check_receipt(Receipt(self._header.identity, known.id, known.head), heads)
         if receipt is not None:
@@ -441,41 +435,38 @@ class Ledger:
     def _confirm(self) -> State:
         """Confirm everything up to now; the first time from the beginning, page by page."""
         if self._known is None:
-            state = self._read_all()[1]
+            state = self._read_all(Reader.heads)[1]
         else:
             with self._database.reading() as connection:
                 state = self._catch_up(connection)
         self._known = state
         return state
 
-    def _read_all(self) -> tuple[list[Entry], State]:
+    def _read_all(self, read: Callable[[Reader], list[_Read]]) -> tuple[list[_Read], State]:
+        """Check every page, entry and stored answer, and return what `read` returns."""
         with self._database.reading(fresh=True) as connection:
             self._check_header(connection)
-            chain.check_file(connection, self._path)
-            chain.check_answers(connection, self._path)
-            entries = list(chain.entries_after(connection, self._start, self._header, self._path))
-        state = self._start
-        for entry in entries:
-            state = chain.after(state, entry, self.budget)
-        return entries, state
+            reading.check_file(connection, self._path)
+            reading.check_answers(connection, self._path)
+            reader = Reader(connection, self._start, self._header, self._path)
+            return read(reader), reader.state
 
     def _catch_up(self, connection: sqlite3.Connection) -> State:
         """What is known after reading the entries that others added."""
         self._check_header(connection)
-        state = self._known or self._start
-        for entry in chain.entries_after(connection, state, self._header, self._path):
-            state = chain.after(state, entry, self.budget)
-        return state
+        reader = Reader(connection, self._known or self._start, self._header, self._path)
+        reader.heads()
+        return reader.state
 
     def _check_header(self, connection: sqlite3.Connection) -> None:
-        if chain.read_header(connection, self._path) != self._header:
+        if reading.read_header(connection, self._path) != self._header:
             raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
 
     def _affordable(self, spent: Amount, charge: Charge) -> Charge:
         """The charge to record, if it fits into the budget. A charge of all that is left need not be rounded."""
         budget, cost = self.budget, self.budget.amount(charge)
         takes_all = spent.value + cost.value == budget.limit.value
-        recorded = charge if takes_all else budget.recorded(charge)
+        recorded = budget.recorded_last(charge) if takes_all else budget.recorded(charge)
         if budget.admits(spent.plus(budget.amount(recorded))):
             return recorded
         raise BudgetExceeded(

@@ -1,0 +1,376 @@
+"""Budgets: texts, arithmetic, what is refused, and the rho of (epsilon, delta) against ball arithmetic."""
+
+import copy
+import json
+import math
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from flint import arb, ctx, fmpq
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dpselect import approximate, pure, zcdp
+from dpselect.accounting.budget import (
+    Amount,
+    Budget,
+    Price,
+    PureBudget,
+    as_budget,
+    budget_from_stored,
+    rho_within,
+    stored_text,
+)
+from dpselect.accounting.charge import ROUND, Charge
+from dpselect.errors import InvalidType, InvalidValue
+
+POSITIVE = st.one_of(
+    st.fractions(min_value=Fraction(1, 10**6), max_value=10**6).filter(bool),
+    st.floats(1e-300, 1e300).map(Fraction),
+    st.integers(-300, 300).map(lambda power: Fraction(10) ** power),
+)
+BELOW_ONE = st.fractions(min_value=0, max_value=Fraction(999, 1000)) | st.sampled_from(
+    [Fraction(1, 10**9), Fraction(1, 10**300)]
+)
+DELTAS = BELOW_ONE.filter(bool)
+PURE = st.builds(pure, POSITIVE)
+CAPPED = st.builds(lambda total, parts: pure(total, cap=total / parts), POSITIVE, st.integers(1, 400))
+CONCENTRATED = st.builds(zcdp, POSITIVE, delta=BELOW_ONE)
+APPROXIMATE = st.builds(
+    lambda epsilon, delta, share: approximate(epsilon, delta, share=share),
+    st.fractions(min_value=Fraction(1, 10**6), max_value=1000).filter(bool),
+    DELTAS,
+    BELOW_ONE,
+)
+BUDGETS = st.one_of(PURE, CAPPED, CONCENTRATED, APPROXIMATE)
+
+
+@settings(deadline=None)
+@given(BUDGETS)
+def test_a_stored_budget_comes_back(budget: Budget) -> None:
+    text = stored_text(budget)
+    back = budget_from_stored(text)
+    assert (type(back), back.to_dict(), back.limit) == (type(budget), budget.to_dict(), budget.limit)
+    assert stored_text(back) == text
+    assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
+
+
+@settings(deadline=None)
+@given(BUDGETS)
+def test_a_budget_is_copied_pickled_and_shown_as_it_is_made(budget: Budget) -> None:
+    made = eval(repr(budget), {"pure": pure, "zcdp": zcdp, "approximate": approximate})  # noqa: S307 - our own
+    for same in (made, copy.copy(budget), copy.deepcopy(budget), pickle.loads(pickle.dumps(budget))):  # noqa: S301
+        assert (type(same), same.to_dict(), same.limit) == (type(budget), budget.to_dict(), budget.limit)
+        assert same == budget
+        assert hash(same) == hash(budget)
+
+
+@settings(deadline=None)
+@given(BUDGETS, st.data())
+def test_no_other_text_is_a_stored_budget(budget: Budget, data: st.DataObject) -> None:
+    """A text that differs anywhere is refused, or is the text of another budget."""
+    text = stored_text(budget)
+    place = data.draw(st.integers(0, len(text)))
+    cut = data.draw(st.integers(0, 2))
+    put = data.draw(st.text(alphabet='0123456789/.e-+"{},: pca', max_size=2))
+    changed = text[:place] + put + text[place + cut :]
+    try:
+        other = budget_from_stored(changed)
+    except ValueError:
+        return
+    assert stored_text(other) == changed
+    assert other.limit.value > 0
+    assert 0 <= other.limit.delta < 1
+    assert (other.limit == budget.limit and other.to_dict() == budget.to_dict()) == (changed == text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "x", "3", "null", "[]", "{}", '"pure"', "[" * 10**5,
+        '{"currency":"pure"}',
+        '{"currency":"dollars","epsilon":"1"}',
+        '{"currency":["pure"],"epsilon":"1"}',
+        '{"currency":"pure","epsilon":1}',
+        '{"currency":"pure","epsilon":"0"}',
+        '{"currency":"pure","epsilon":"-1"}',
+        '{"currency":"pure","epsilon":"1.0"}',
+        '{"currency":"pure","epsilon":"nan"}',
+        '{"currency":"pure","epsilon":"1/0"}',
+        '{"currency":"pure","epsilon":null}',
+        '{"currency":"pure","epsilon":["1"]}',
+        '{"epsilon":"1","currency":"pure"}',
+        '{"currency": "pure","epsilon":"1"}',
+        '{"currency":"pure","epsilon":"1","epsilon":"1"}',
+        '{"currency":"pure","epsilon":"1","extra":"1"}',
+        '{"cap":"2","currency":"pure","epsilon":"1"}',
+        '{"cap":"0","currency":"pure","epsilon":"1"}',
+        '{"currency":"zcdp","rho":"1"}',
+        '{"currency":"zcdp","delta":"0","rho":"0"}',
+        '{"currency":"zcdp","delta":"1","rho":"1"}',
+        '{"currency":"zcdp","delta":"-0.5","rho":"1"}',
+        '{"currency":"approximate","delta":"0.000001","epsilon":"1","share":"0.5"}',
+        '{"currency":"approximate","delta":"0.000001","epsilon":"1","fixed_rho":"1","share":"0.5"}',
+        '{"currency":"approximate","delta":"0.000001","epsilon":"1","fixed_rho":"0","share":"0.5"}',
+        '{"currency":"approximate","delta":"0.000001","epsilon":"1","fixed_rho":"-1","share":"0.5"}',
+        '{"currency":"approximate","delta":"0.000001","epsilon":"1","fixed_rho":"0.01","share":"1"}',
+    ],
+)  # fmt: skip
+def test_a_wrong_text_is_no_budget(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        budget_from_stored(text)
+
+
+def test_a_smaller_rho_that_an_earlier_version_fixed_stays() -> None:
+    text = stored_text(approximate("1", "1e-6"))
+    fields = json.loads(text)
+    fields["fixed_rho"] = "1/50"
+    earlier = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    assert budget_from_stored(earlier).limit.value == Fraction(1, 50)
+    fields["fixed_rho"] = "1/43"  # 0.02326 implies (1, 1e-6/2) no more
+    with pytest.raises(ValueError, match="does not follow"):
+        budget_from_stored(json.dumps(fields, sort_keys=True, separators=(",", ":")))
+
+
+@settings(deadline=None)
+@given(POSITIVE, POSITIVE)
+def test_a_pure_budget_computes_like_its_epsilon(first: Fraction, second: Fraction) -> None:
+    budget = pure(first)
+    assert isinstance(budget, PureBudget)
+    assert (budget.epsilon, budget.rho, budget.delta) == (first, None, 0)
+    assert budget == first
+    assert hash(budget) == hash(first)
+    assert (budget + second, second - budget, budget * 2, budget / second) == (
+        first + second, second - first, first * 2, first / second,
+    )  # fmt: skip
+    assert (budget < second, budget <= pure(second), max(budget, second)) == (
+        first < second, first <= second, max(first, second),
+    )  # fmt: skip
+    assert type(budget + second) is Fraction
+    assert float(budget) == float(first)
+    assert {budget: 1}[first] == 1
+    assert budget != zcdp(first)
+    assert zcdp(first) != budget
+
+
+@pytest.mark.parametrize(
+    ("given_as", "budget"),
+    [
+        (1, pure(1)), (0.1, pure(0.1)), ("0.1", pure("1/10")), (Decimal("0.1"), pure("0.1")), (" 1/3 ", pure("1/3")),
+        ("10,cap:0.1", pure(10, cap="0.1")), (" 10 , cap:1/3 ", pure(10, cap="1/3")),
+        ("zcdp:0.5", zcdp("0.5")), (" zcdp : 1/3 ", zcdp("1/3")), ("zcdp:0.5,1e-9", zcdp("0.5", delta="1e-9")),
+        ("1,1e-6", approximate(1, "1e-6")), ("1, 1e-6, 0", approximate(1, "1e-6", share=0)),
+        ("1,1e-6,1/3", approximate(1, "1e-6", share="1/3")), (zcdp(1), zcdp(1)),
+    ],
+)  # fmt: skip
+def test_texts_of_budgets(given_as: Any, budget: Budget) -> None:
+    found = as_budget(given_as)
+    assert (type(found), found.to_dict(), found.limit) == (type(budget), budget.to_dict(), budget.limit)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "", ",", "x", "1,", ",1", "1,2", "1,0", "1,-1", "-1,1e-6", "0,1e-6", "1,1e-6,1", "1,1e-6,-0.1", "1,1e-6,0,0",
+        "zcdp:", "zcdp", "zcdp:0", "zcdp:-1", "zcdp:nan", "zcdp:1,1", "zcdp:1,-1", "zcdp:1,0.1,0.1", "zcdp:zcdp:1",
+        "rho:1", "pure:1", "1,cap:", "1,cap:0", "1,cap:2", "1,cap:-1", "1,cap:0.1,0.1", "cap:1", "1,1e-6,cap:0.1",
+        "1,cap:1/1009", "1e-400,1e-6", "1e-300,1e-300",
+        0, -1, math.nan, math.inf, True, None, [1], b"1", 1j,
+    ],
+)  # fmt: skip
+def test_bad_budgets_are_refused(bad: Any) -> None:
+    with pytest.raises((InvalidValue, InvalidType)):
+        as_budget(bad)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: zcdp(0), "rho must be > 0"),
+        (lambda: zcdp("x"), "rho must be a number"),
+        (lambda: zcdp(1, delta=1), "delta must be from 0 to below 1"),
+        (lambda: zcdp(1, delta=None), "delta must be a number"),
+        (lambda: approximate(1, 0), "delta must be > 0: without a delta, the budget is pure"),
+        (lambda: approximate(0, "1e-6"), "epsilon must be > 0"),
+        (lambda: approximate(1, "1e-6", share=1), "share must be from 0 to below 1"),
+        (lambda: approximate(1, "1e-6", share=True), "share must be a number"),
+        (lambda: pure(1, cap=2), "cap must be at most the budget"),
+        (lambda: pure(1, cap=0), "cap must be > 0"),
+        (lambda: pure(1, cap="1/1009"), "cap must be a number that is charged exactly"),
+        (Price, "give exactly one of epsilon and rho"),
+        (lambda: Price(epsilon=1, rho=1), "give exactly one of epsilon and rho"),
+        (lambda: Price(epsilon=1, mechanism="gaussian"), "mechanism must be one of auto, .*got 'gaussian'"),
+        (lambda: Price(epsilon=1, mechanism=3), "mechanism must be 'auto' or the name of a mechanism, got int"),
+        (lambda: Price(epsilon="much"), "epsilon must be a number"),
+        (lambda: Price(rho=-1), "rho must be > 0"),
+        (lambda: Price(rho=True), "rho must be a number"),
+    ],
+)
+def test_bad_arguments_are_named(make: Any, words: str) -> None:
+    with pytest.raises((InvalidValue, InvalidType), match=words):
+        make()
+
+
+def test_a_price_is_exact() -> None:
+    assert Price(epsilon="0.1").epsilon == Price(rho=Decimal("0.1")).rho == Fraction(1, 10)
+
+
+# From (epsilon, delta) to rho.
+
+
+def exact(number: Fraction) -> arb:
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def log_delta(rho: arb, epsilon: Fraction, less_one: arb) -> arb:
+    """The logarithm of the delta of order 1 + less_one (Canonne, Kamath & Steinke 2020, Proposition 12)."""
+    order = 1 + less_one
+    return less_one * (order * rho - exact(epsilon)) - less_one.log() + order * (1 - 1 / order).log()
+
+
+def orders(epsilon: Fraction, delta: Fraction) -> list[arb]:
+    """Orders on a fine grid around every order that can be the best."""
+    size = 1 - (math.log(delta.numerator) - math.log(delta.denominator))
+    middle = math.log((size + math.sqrt(size * (size + float(epsilon)))) / float(epsilon))
+    low, high = min(middle, 0) - 8, max(middle, 0) + 8
+    number = int((high - low) * 500)
+    return [arb(low + (high - low) * step / number).exp() for step in range(number + 1)]
+
+
+def check_rho(epsilon: Fraction, delta: Fraction, tight: float = 1e-6) -> None:
+    """Some order proves the rho, and none on the grid proves a slightly larger one."""
+    with ctx.workprec(200):
+        rho, target, grid = exact(rho_within(epsilon, delta)), exact(delta).log(), orders(epsilon, delta)
+        best = min(grid, key=lambda less_one: float(log_delta(rho, epsilon, less_one)))
+        near = [best * arb(step / 1000).exp() for step in range(-8, 9)]
+        fine = [best * arb(step / 100_000).exp() for step in range(-800, 801)]
+        assert any(log_delta(rho, epsilon, less_one) <= target for less_one in [*near, *fine])
+        larger = rho * (1 + exact(Fraction(tight)))
+        assert all(log_delta(larger, epsilon, less_one) > target for less_one in [*grid, *near, *fine])
+
+
+@pytest.mark.parametrize("delta", ["1e-300", "1e-100", "1e-9", "1e-6", "0.01", "0.5"])
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.01", "1", "30", "1000"])
+def test_the_rho_of_an_approximate_budget_is_proven_and_nearly_the_largest(epsilon: str, delta: str) -> None:
+    check_rho(Fraction(epsilon), Fraction(delta))
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(st.floats(-6, 3).map(lambda power: Fraction(10**power)), st.floats(-300, -0.302).map(lambda p: Fraction(10**p)))
+@example(Fraction(1), Fraction(10**3990 - 10**3984 + 1, 2 * 10**3990))
+def test_any_approximate_budget_is_proven_and_nearly_the_largest(epsilon: Fraction, delta: Fraction) -> None:
+    check_rho(epsilon, delta)
+
+
+@pytest.mark.parametrize("delta", [Fraction(10**4000 - 1, 10**4000), Fraction(1, 10**3999), Fraction(10**9 - 1, 10**9)])
+def test_a_delta_of_many_digits_or_near_one_is_rounded_down_too(delta: Fraction) -> None:
+    """The logarithm of delta is not the difference of two long logarithms."""
+    with ctx.workprec(400):
+        for epsilon in (Fraction(1, 100), Fraction(1), Fraction(50)):
+            rho, target, grid = exact(rho_within(epsilon, delta)), exact(delta).log(), orders(epsilon, delta)
+            best = min(grid, key=lambda less_one: float(log_delta(rho, epsilon, less_one)))
+            fine = [best * arb(step / 50_000).exp() for step in range(-400, 401)]
+            assert any(log_delta(rho, epsilon, less_one) <= target for less_one in fine)
+
+
+def test_the_default_share_of_delta() -> None:
+    budget = approximate("1", "1e-6")
+    assert round(float(budget.rho), 4) == 0.0229
+    assert budget.limit == (rho_within(Fraction(1), Fraction(1, 2 * 10**6)), Fraction(1, 2 * 10**6))
+    assert approximate("1", "1e-6", share=0).limit.delta == 0
+    assert approximate("1", "1e-6", share=0).rho > budget.rho
+
+
+# Costs, limits and words.
+
+
+@settings(deadline=None)
+@given(POSITIVE, BELOW_ONE, POSITIVE, BELOW_ONE)
+def test_sums_are_within_a_budget_if_no_part_exceeds_it(
+    rho: Fraction, delta: Fraction, spent: Fraction, spent_delta: Fraction
+) -> None:
+    budget = zcdp(rho, delta=delta)
+    assert budget.admits(Amount(spent, spent_delta)) == (spent <= rho and spent_delta <= delta)
+    assert budget.admits(budget.limit)
+    assert pure(rho).admits(Amount(spent)) == (spent <= rho)
+    assert Amount(spent, spent_delta).plus(budget.limit) == (spent + rho, spent_delta + delta)
+    assert budget.left(Amount(rho / 3, delta / 7)).limit == (rho * 2 / 3, delta * 6 / 7)
+    assert pure(rho).left(Amount(rho / 3)) == rho * 2 / 3
+
+
+def numbers_of(words: str) -> list[Fraction]:
+    return [Fraction(word.strip("(),")) for word in words.split() if word.strip("(),")[0].isdigit()]
+
+
+@settings(deadline=None)
+@given(POSITIVE, DELTAS, st.fractions(min_value=0, max_value=1))
+def test_words_are_rounded_to_the_safe_side(rho: Fraction, delta: Fraction, share: Fraction) -> None:
+    budget, spent = zcdp(rho, delta=delta), Amount(rho * share, delta * share)
+    assert all(up >= exact for up, exact in zip(numbers_of(budget.words), (rho, delta), strict=True))
+    assert all(down <= exact for down, exact in zip(numbers_of(budget.words_down), (rho, delta), strict=True))
+    left, limit, left_delta, limit_delta = numbers_of(budget.rest(spent))
+    assert left <= rho - spent.value <= left * (1 + Fraction(1, 10**5))
+    assert left_delta <= delta - spent.delta
+    assert (limit >= rho, limit_delta >= delta) == (True, True)
+    [up], [down] = numbers_of(pure(rho).words), numbers_of(pure(rho).words_down)
+    assert down <= rho <= up
+    [guaranteed] = numbers_of(pure(rho).guaranteed(Amount(rho * share)).replace("-DP", " -DP"))
+    assert guaranteed >= rho * share
+
+
+def test_words() -> None:
+    assert pure("10", cap="0.1").words == "epsilon 10 (at most 0.1 for one release)"
+    assert zcdp("0.5").words == zcdp("0.5").words_down == "rho 0.5"
+    assert approximate("1", "1e-6").words == "epsilon 1, delta 0.000001 (rho 0.0229374, delta 5e-7 for releases)"
+    assert zcdp("0.5").guaranteed(Amount(Fraction(1, 10))) == "the budget, rho 0.5"
+
+
+def test_what_a_charge_costs() -> None:
+    three = Charge("top", "0.1", "exponential", count=3)
+    assert pure(1).amount(three) == (Fraction(3, 10), 0)
+    assert zcdp(1).amount(three) == (three.rho, 0)
+    assert zcdp(1, delta="0.1").amount(Charge("x", "0.1", delta="1e-3")) == (Charge("x", "0.1").rho, Fraction(1, 1000))
+    assert zcdp(1).amount(Charge("noise", rho="0.2", count=4)) == (Fraction(1, 5), 0)
+
+
+@settings(deadline=None)
+@given(POSITIVE, BELOW_ONE, POSITIVE, BELOW_ONE, st.integers(1, 9))
+def test_what_is_recorded_costs_at_least_as_much_and_little_more(
+    rho: Fraction, delta: Fraction, each: Fraction, cost_delta: Fraction, count: int
+) -> None:
+    step = Fraction(1, ROUND)
+    charge = Charge("x", each, "exponential", count, delta=cost_delta)
+    recorded = zcdp(rho, delta="0.5").recorded(charge)
+    assert 0 <= recorded.epsilon - charge.epsilon < step
+    assert 0 <= recorded.delta - charge.delta < step
+    assert charge.rho <= recorded.rho
+    assert recorded.rho - Charge("x", recorded.each, "exponential", count).rho < step
+    stated = zcdp(rho, delta=delta).recorded(Charge("x", rho=each, count=count, delta=delta))
+    assert 0 <= stated.rho - each < step
+    assert stated.delta == delta  # the whole delta of the budget is charged exactly
+    assert zcdp(rho).recorded(Charge("x", rho=rho / 3)).rho == rho / 3
+
+
+@settings(deadline=None)
+@given(CAPPED, st.fractions(min_value=Fraction(1, 10**4), max_value=1), st.integers(1, 5))
+def test_no_record_exceeds_the_cap(budget: PureBudget, part: Fraction, count: int) -> None:
+    assert budget.cap is not None
+    for each in (budget.cap, budget.cap * part):
+        charge = Charge("x", each, "exponential", count)
+        budget.check(charge)
+        recorded = budget.recorded(charge)
+        budget.check(recorded)
+        assert each <= recorded.each <= budget.cap
+    with pytest.raises(InvalidValue, match="epsilon of a single release must be at most"):
+        budget.check(Charge("x", budget.cap * (1 + Fraction(1, 10**60)), count=count))
+
+
+def test_a_cap_that_rounding_would_exceed() -> None:
+    """Just below 1/3, the next multiple of 10^-50 is above it."""
+    budget, each = pure("1", cap="1/3"), Fraction(1, 3) - Fraction(1, 10**60)
+    assert Charge("x", each).rounded_up().each > Fraction(1, 3)
+    assert budget.recorded(Charge("x", each)).each == Fraction(1, 3)

@@ -1,0 +1,138 @@
+"""Reading fast finds what reading slowly finds: the hashes and sums that these tests compute from the file itself."""
+
+import hashlib
+import json
+import sqlite3
+import tempfile
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
+from dpselect.accounting.budget import as_budget
+from dpselect.ledger import Charge, reading
+from tests.ledger.currencies import AMPLE, every_currency
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+QUESTIONS = st.text(max_size=9) | st.dictionaries(st.text(max_size=5), JSON, max_size=3)
+EPSILONS = st.sampled_from(["0.1", "1/3", "1/7", 0.1, Fraction(1, 1009), Fraction(1, 10**60), "1/400", "2"])
+MECHANISMS = st.sampled_from(["pure", "permute-and-flip", "exponential", "noisy-max"])
+CHARGES = st.builds(Charge, QUESTIONS, EPSILONS, MECHANISMS, st.integers(1, 3))
+NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1, max_size=5)
+
+
+def confirmed_by_hand(path: Path) -> tuple[int, str, Fraction, Fraction]:
+    """The last entry, its head, and the sums, from the definition of the chain and nothing of the library."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        [header] = connection.execute("SELECT * FROM ledger").fetchall()
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+        rows = connection.execute("SELECT * FROM entries ORDER BY id").fetchall()
+    pure = version == 2 or '"currency":"pure"' in header["budget"]
+    start = [
+        "dpselect ledger",
+        version,
+        *(header[name] for name in ("identity", "budget", "created", "unit", "dataset")),
+    ]
+    head, value, delta = digest(start), Fraction(0), Fraction(0)
+    assert head == header["head"]
+    for number, row in enumerate(rows, start=1):
+        assert row["id"] == number
+        names = ["id", "time", "what", "mechanism", "each", "count", *(["rho", "delta"] if version == 3 else [])]
+        head = digest([head, *(row[name] for name in names), row["request_id"]])
+        assert head == row["head"]
+        value += Fraction(row["each"]) * row["count"] if pure else Fraction(row["rho"])
+        delta += Fraction(row["delta"]) if version == 3 else 0
+    return len(rows), head, value, delta
+
+
+def digest(content: list[Any]) -> str:
+    text = json.dumps(content, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+@pytest.mark.parametrize("kept", [1, 10_000])
+@every_currency()
+@settings(max_examples=12, deadline=None)
+@given(charges=st.lists(st.tuples(CHARGES, NAMES, st.none() | NAMES), max_size=6, unique_by=lambda one: one[1]))
+def test_what_is_read_is_what_the_file_says(
+    budget: str, kept: int, charges: list[tuple[Charge, str, str | None]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_MOST_KEPT", kept)
+        ledger = Ledger(Path(folder) / "a.ledger", budget=budget, dataset="größe")
+        for charge, request, answer in charges:
+            if as_budget(budget).to_dict().get("cap") and charge.each > 1:
+                continue
+            entry = ledger.charge(charge, request_id=request)
+            if answer is not None:
+                ledger.store_answer(entry.id, answer)
+        again = Ledger(ledger.path)
+        found = again.receipt()
+        assert (found.id, found.head, *again.spent.limit) == confirmed_by_hand(ledger.path)
+        assert again.verify() == found == ledger.verify()
+        entries = again.entries()
+        with again._database.reading() as connection:
+            for entry in entries:  # one by one, which parses everything anew
+                alone = reading.entry_of(connection, "id", entry.id, again._header, again.path)
+                assert alone == entry
+                assert (alone.rho, alone.delta, alone.charge.text) == (entry.rho, entry.delta, entry.charge.text)
+
+
+WRONG = [
+    "", "x", "3", "null", "true", "[1]", "NaN", '{"a":NaN}', '{"a":1e999}', '{"a":Infinity}',
+    '{"b":1,"a":2}', '{"a":1,"a":1}', '{"a": 1}', ' "a"', '"a" ', '"a","b"', '"ä"', '{"a":1.0e0}', '{"a":"\\u0041"}',
+    f'{{"a":{"7" * 4001}}}', f'{{"a":{"7" * 5000}}}', '{"a":' * 30_000, '"' + "x" * 2**20 + '"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRONG, ids=lambda text: text[:20])
+def test_a_question_in_another_form_is_refused_even_with_right_hashes(path: Path, text: str) -> None:
+    """Its meaning could depend on who reads it."""
+    ledger = Ledger(path, budget="zcdp:1")
+    first = ledger.charge(Charge("a", "0.1"))
+    charge = first.charge.asking('"b"')
+    vars(charge)["_text"] = text
+    head = ledger._header.next_head(first.head, 2, first.time, charge, None)
+    row = (2, first.time, text, "pure", "1/10", 1, str(charge.rho), "0", None, head)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(row))})", row)
+        connection.commit()
+    assert confirmed_by_hand(path)[0] == 2
+    for use in (Ledger.verify, Ledger.entries, lambda opened: opened.spend("0.1", "c")):
+        for opened in (ledger, Ledger(path)):
+            with pytest.raises(LedgerCorrupt, match=r"entry 2 is (unreadable|not in canonical form)"):
+                use(opened)  # type: ignore[operator]
+
+
+def test_a_whole_number_of_4000_digits_is_read(path: Path) -> None:
+    ledger = Ledger(path, budget="1")
+    ledger.spend("0.1", {"a": 10**4000 - 1})
+    assert Ledger(path).entries()[0].what == {"a": 10**4000 - 1}
+
+
+def test_equal_questions_do_not_share_what_a_caller_may_change(path: Path) -> None:
+    ledger = Ledger(path, budget="1")
+    for _ in range(2):
+        ledger.spend("0.1", {"columns": ["a"]})
+    first, second = ledger.entries()
+    first.what["columns"].append("b")  # type: ignore[index]
+    assert second.what == {"columns": ["a"]}
+    assert ledger.entries()[0].what == {"columns": ["a"]}
+
+
+def test_the_unit_of_many_entries(path: Path) -> None:
+    ledger = Ledger(path, budget=AMPLE["zcdp"])
+    ledger.spend("0.1", "by hand")
+    for i in range(20):
+        ledger.charge(Charge({"question": i, **PrivacyUnit("patient", "replace").to_dict()}, "0.1"))
+    assert Ledger(path).unit == PrivacyUnit("patient", "replace")
