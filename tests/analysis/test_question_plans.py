@@ -6,6 +6,7 @@ The rates are derived here by hand, and the probabilities are those of `tests.re
 import datetime
 import json
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -247,6 +248,18 @@ def test_a_ledger_does_the_same_with_a_share_off_the_grid(tmp_path, budget, too_
 
 
 PRICES = [{"epsilon": "0.3"}, {"epsilon": "19/419"}, {"rho": "0.03"}, {"rho": "1/419"}, {"error": 50}]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("count", [1, 3, 7, 419])
+def test_the_price_in_words_can_be_copied(budget, count):
+    """It is rounded to six digits, down, so that the budget still pays for all questions, and hardly for more."""
+    planned = plan(30, question="mode", budget=budget, questions=count)
+    [currency, text] = re.findall(r"Ask each question with (epsilon|rho) (\S+)\.$", planned.sentences[-1])[0]
+    again = plan(30, question="mode", budget=budget, questions=count, **{currency: text})
+    assert again.suffices
+    assert again.accuracy[again.used].average == pytest.approx(planned.accuracy[planned.used].average, rel=1e-4)
+    assert not any("Ask each question" in sentence for sentence in again.sentences)
 
 
 @pytest.mark.parametrize("budget", ["1", "zcdp:0.1", "1,1e-6"])

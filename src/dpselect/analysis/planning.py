@@ -141,6 +141,11 @@ class Plan:
         return None if allowed is None else allowed >= self.questions
 
     @property
+    def is_shared(self) -> bool:
+        """Return whether only a budget was given, which is divided evenly among the questions."""
+        return self.epsilon is None and self.rho is None and self.error is None
+
+    @property
     def accuracy(self) -> Mapping[str, Accuracy]:
         """Return the accuracy of each mechanism by name."""
         return {name: self.accuracy_of(promised) for name, promised in self.promises.items()}
@@ -202,7 +207,10 @@ class Plan:
             return [price, f"The budget does not allow it: {cost.refusal}."]
         enough = "" if self.suffices or not cost.allowed else f", not for {count}"
         paid = {0: "no such question", 1: "one such question"}.get(cost.allowed, f"{cost.allowed:,} such questions")
-        return [price, f"A budget of {budget.words} pays for {paid}{enough}."]
+        told = [price, f"A budget of {budget.words} pays for {paid}{enough}."]
+        if self.is_shared:  # rounded down, because a price that is copied must not exceed the budget
+            told.append(f"Ask each question with {cost.one.words_down}.")
+        return told
 
     @property
     def advice(self) -> list[str]:
