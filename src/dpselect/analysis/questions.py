@@ -1,7 +1,7 @@
 """The questions that can be planned, as frozen records of public numbers.
 
 A question knows how many candidates it has, how often one person is exposed, how much one person can change its scores
-(`accounting.sensitivity`), and what its errors mean. Nothing here is computed from rows.
+(`mechanisms.parameters`), and what its errors mean. Nothing here is computed from rows.
 
 Errors are in people. The score of a count is a number of people. The score of a quantile of level a/b is -u, where u/b
 is how far the rank of the candidate is off: with n people, at most a n / b + u/b of them are below it, and at least
@@ -20,11 +20,17 @@ import numpy as np
 from dpselect import _validate
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect._types import Number
-from dpselect.accounting.charge import Neighbours, neighbours_of
-from dpselect.accounting.sensitivity import Sensitivity, exact_level, of_counts, of_quantile
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
-from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.mechanisms.parameters import (
+    Claim,
+    Neighbours,
+    Sensitivity,
+    neighbours_of,
+    of_counts,
+    of_quantile,
+    stated,
+)
 
 _MOST_LISTED = 2**53
 _MOST_IN_RANGE = 2**64
@@ -310,7 +316,7 @@ class Quantile(OfTable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "level", exact_level(self.level))
+        object.__setattr__(self, "level", _validate.level(self.level))
         for name in ("lower", "upper", "step"):
             object.__setattr__(self, name, _written(getattr(self, name), name))
         if self.size > _MOST_IN_RANGE:
@@ -334,7 +340,7 @@ class Quantile(OfTable):
     @property
     def exact_level(self) -> Fraction:
         """Return the level."""
-        return exact_level(self.level)
+        return _validate.level(self.level)
 
     def sensitivity(self) -> Sensitivity:
         """Return how much one individual can change a score."""

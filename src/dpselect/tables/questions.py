@@ -1,15 +1,16 @@
 """The questions as frozen records: what to count, how to score it, how much one individual matters, how to choose.
 
-The sensitivity of every question is derived in `accounting.sensitivity`, because plans need it too. `Engine` is what a
+The sensitivity of every question is derived in `mechanisms.parameters`, because plans need it too. `Engine` is what a
 question needs from DuckDB or Spark, and says who draws.
 
 **Groups.** A person is kept in at most m groups, and each group gets a share of 1/m of the price.
 
 A ledger counts m releases of a share e. A group that the person stays in costs one share. For each remaining share
 they leave one group and enter one, at e/2 each. With permute-and-flip, two releases at e/2 cost no more than one at e
-in pure epsilon; in zCDP, where rho(e) = e + exp(-e) - 1 and rho(e) - 2 rho(e/2) = (1 - exp(-e/2))**2; and in loss
-distributions, where Laplace noise at e dominates two at e/2 (checked numerically in
-`tests/accounting/test_accounting.py`).
+in pure epsilon; in zCDP, where rho(e) >= 2 rho(e/2) (theorem 7 of docs/theory.md); and in loss distributions, where
+permute-and-flip counts as Laplace noise, and noise at e dominates two at e/2 (checked numerically in
+`tests/accounting/test_accounting.py`). But the pair is not a post-processing of one selection at e, so totals do not
+use the recursion for such questions (`PrivacyLoss.joins_halves`).
 
 The exponential mechanism at e has log-ratios that span a range of at most e (Durfee & Rogers 2019), because they are
 c (q_r - q'_r) plus a constant. The same bounds of score differences hold, so in a group that the person leaves or
@@ -35,10 +36,9 @@ import numpy.typing as npt
 
 from dpselect._types import Counts, Integers, Lengths
 from dpselect._validate import withheld
-from dpselect.accounting.charge import Neighbours
-from dpselect.accounting.sensitivity import Sensitivity, of_counts, of_quantile
 from dpselect.errors import EngineFailure, InvalidType
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.parameters import Neighbours, Parameters, Sensitivity, of_counts, of_quantile
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.schema import Column
 
@@ -138,9 +138,9 @@ def counted(count: Callable[[], _Counted]) -> _Counted:
     return withheld(count, failure)
 
 
-def checked_for_tables(mechanism: MechanismBase) -> MechanismBase:
+def checked_for_tables(mechanism: Parameters) -> MechanismBase:
     """The mechanism, checked to be one that can answer every question on every engine."""
-    if not mechanism.has_runs:
+    if not isinstance(mechanism, MechanismBase) or not mechanism.has_runs:
         raise InvalidType(
             f"mechanism must select from runs of equal scores, got {type(mechanism).__name__}: use permute-and-flip or"
             " the exponential mechanism for tables"
