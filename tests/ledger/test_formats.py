@@ -210,7 +210,7 @@ def test_a_new_ledger_of_pure_epsilon_is_what_0_3_wrote(path: Path, monkeypatch:
     ledger.charge(Charge.of(PermuteAndFlip("0.1", monotonic=True), mode), request_id="monday")
     ledger.store_answer(2, '"a"', content="data")
     ledger.spend(0.1, {"größe": [1, 2.5, None, True, "\ud800"]})
-    ledger.charge(Charge.of_best(Repeated(geometric(mean=3), "1/1009"), "tuned"))
+    ledger.charge(Charge("tuned", "3/1009", Repeated(geometric(mean=3), "1/1009").name))
     ledger.spend(Fraction(1, 10**3990 - 1), "tiny")
     ledger.charge(Charge("top", "1/7", "exponential", count=3), request_id="tuesday")
     ledger.store_answer(6, "the answer")
