@@ -90,6 +90,7 @@ TESTS = {
         "tests/analysis/test_score_range.py",
     ),
     "mechanisms/privacy.py": (
+        "tests/mechanisms/test_losses.py",
         _RECORDS,
         "tests/contract/test_guarantee.py",
         _CONTRACT,
@@ -105,6 +106,7 @@ TESTS = {
         _LABELS,
     ),
     "mechanisms/worst.py": ("tests/analysis/test_bounds.py",),
+    "accounting/recursion.py": ("tests/accounting/test_recursion.py",),
     "accounting/run_counts.py": (
         _RECORDS,
         "tests/accounting/test_run_counts.py",

@@ -133,9 +133,18 @@ def test_the_readme_the_home_page_and_the_site_have_the_same_pages() -> None:
 
 # What the text says a plan comes to: the command, and figures that it prints and the page quotes.
 FIGURES = [
-    ("README.md", "plan --candidates 4 --epsilon 0.1 --monotonic", ["4.42"]),
-    ("docs/tutorial.md", "plan --candidates 6 --epsilon 0.1 --monotonic", ["permute-and-flip 0.1 6.271 47.88 63.97"]),
-    ("docs/tutorial.md", "plan --candidates 6 --error 100 --monotonic", ["permute-and-flip 0.006271 100 763.5 1,021"]),
+    ("README.md", "plan mode --candidates 4 --epsilon 0.1", ["4.42"]),
+    ("docs/tutorial.md", "plan mode --candidates 6 --epsilon 0.1", ["permute-and-flip 0.1 6.271 47.88 63.97"]),
+    ("docs/tutorial.md", "plan mode --candidates 6 --error 100", ["permute-and-flip 0.006271 100 763.5 1,021"]),
+    (
+        "docs/plan.md",
+        "plan mode --candidates 30 --epsilon 0.1",
+        [
+            "permute-and-flip 0.1 15.7 63.97 80.07 epsilon 0.1",
+            "exponential 0.1 17.87 63.97 80.07 epsilon 0.1",
+            "the chosen value has at most 15.7 fewer people than the most common one",
+        ],
+    ),
     (
         "docs/choose.md",
         "plan --candidates 30 --epsilon 0.1 --monotonic --selections 10 --delta 1e-6",

@@ -16,6 +16,7 @@ from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 _Result = TypeVar("_Result")
 
 _LARGEST = 10**LARGEST_EXPONENT
+_FINEST_LEVEL = 10**6
 
 
 def exact_positive(**parameter: Any) -> Fraction:
@@ -144,3 +145,24 @@ def withheld(
     except foreign:
         pass
     raise error
+
+
+def level(level: Any) -> Fraction:
+    """The exact level of a quantile that was written: 0.9 is nine tenths, not the nearest float.
+
+    >>> level(0.9), level("1/3")
+    (Fraction(9, 10), Fraction(1, 3))
+    """
+    readers: dict[bool, Callable[[Any], Fraction]] = {True: lambda text: rational_from_text(str(text)), False: rational}
+    try:
+        number = readers[isinstance(level, (str, float, np.floating))](level)
+    except NotExact:
+        got = repr(level)[:40] if isinstance(level, str) else type(level).__name__
+        raise InvalidType(f"level must be a number between 0 and 1, got {got}: give for example 0.9") from None
+    except NotFinite:
+        raise InvalidValue("level must be between 0 and 1: give for example 0.9") from None
+    if not 0 < number < 1:
+        raise InvalidValue("level must be between 0 and 1: give for instance 0.9")
+    if number.denominator > _FINEST_LEVEL:
+        raise InvalidValue(f"level must be a multiple of 1/n for some n <= {_FINEST_LEVEL:,}: give fewer digits")
+    return number

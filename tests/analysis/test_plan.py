@@ -9,7 +9,8 @@ import pytest
 
 from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error, plan
-from dpselect.analysis.planning import EqualCost, epsilon_promising, equal_cost, promise
+from dpselect.analysis.equal_cost import EqualCost, equal_cost
+from dpselect.analysis.promises import epsilon_promising, promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from tests.cli.plans import MECHANISMS, guaranteed
@@ -53,7 +54,7 @@ def test_the_better_one_changes_once_with_epsilon() -> None:
     def is_exponential(equal: EqualCost) -> bool:
         return equal.better is equal.exponential
 
-    choices = [is_exponential(equal_cost(ExponentialMechanism(e / 4), 100)) for e in range(1, 41)]
+    choices = [is_exponential(equal_cost(ExponentialMechanism(e / 2), 100)) for e in range(1, 61)]
     assert choices[0]
     assert not choices[-1]
     assert sum(a != b for a, b in pairwise(choices)) == 1

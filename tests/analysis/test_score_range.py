@@ -19,7 +19,8 @@ from dpselect.analysis import (
     search_neighbours,
     worst_case_error,
 )
-from dpselect.analysis.planning import epsilon_promising, equal_cost
+from dpselect.analysis.equal_cost import equal_cost
+from dpselect.analysis.promises import epsilon_promising
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 SLACK = 1e-9

@@ -61,8 +61,8 @@ def test_delta_compares_at_equal_error_and_at_equal_budget(
     assert (many["delta"], many["better"]) == (float(delta), better)
     rows = {
         "exponential": many["exponential"],
-        "error": many["permute-and-flip at equal error"],
-        "budget": many["permute-and-flip at equal budget"],
+        "error": many["permute_and_flip_at_equal_error"],
+        "budget": many["permute_and_flip_at_equal_budget"],
     }
     for name, row in rows.items():
         mechanism = (ExponentialMechanism if name == "exponential" else PermuteAndFlip)(row["epsilon"], monotonic=True)
@@ -84,7 +84,7 @@ def test_delta_compares_at_equal_error_and_at_equal_budget(
 def test_delta_in_words(run: Run) -> None:
     options = ("--candidates", "1000", "--epsilon", "0.1", "--selections", "50", "--delta", "1e-6")
     text, many = words(run("plan", *options).out), plan(run, *options)["approximate"]
-    error, budget = many["permute-and-flip at equal error"], many["permute-and-flip at equal budget"]
+    error, budget = many["permute_and_flip_at_equal_error"], many["permute_and_flip_at_equal_budget"]
     assert "50 selections together as (epsilon, 1e-06)-DP" in text
     assert "For a budget of (epsilon, 1e-06), exponential is better" in text
     costs = (shown(error["total_epsilon"]), shown(many["exponential"]["total_epsilon"]))

@@ -188,6 +188,12 @@ def test_zcdp_is_never_understated(epsilon):
         assert ours == math.inf or arb(ours) >= rho
         if 1e-150 < epsilon < 1e150:
             assert arb(ours) <= rho * (1 + arb(1e-9))
+    # Permute-and-flip: between the divergence of one pair of coins and Laplace's rho.
+    ours, w, q = PermuteAndFlip(epsilon).guarantee.zcdp, 1 / (1 + exact / 2), (-exact).exp()
+    reached = exact + w.log() + (1 - w / 2) * (2 - w).log() + w / 2 * (w.log() - exact - (2 * w - q).log())
+    assert ours > 0
+    assert ours == math.inf or arb(ours) >= reached
+    assert ours <= ReportNoisyMax(epsilon).guarantee.zcdp
 
 
 SECRETS = [731_001.25, 731_002.5, 731_003.75]

@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect._numbers import exact_text
+from dpselect.accounting.budget import approximate, pure
 from dpselect.accounting.charge import Charge
-from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error
-from dpselect.errors import DPSelectError, InvalidType, InvalidValue, MissingExtra
+from dpselect.errors import BudgetExceeded, DPSelectError, InvalidType, InvalidValue
 from dpselect.explore import results
 from dpselect.explore.results import curve, look
 from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
 from dpselect.explore.sentences import sentence
 from dpselect.explore.settings import settings_of
+from dpselect.ledger import Ledger
 from dpselect.mechanisms import MECHANISMS
 from dpselect.score_files import ScoreFile
 
@@ -144,23 +145,36 @@ def test_a_pure_budget_is_divided():
     assert error == expected_error(MECHANISMS["exponential"]("0.3333"), shown.scores)
 
 
-def test_a_budget_with_delta_is_shared_by_the_accountant():
-    """Each share is affordable, and a thousandth more is not; over many selections the exponential mechanism wins."""
+@pytest.mark.parametrize(("count", "better"), [(200, "exponential"), (2, "permute-and-flip")])
+def test_a_budget_with_delta_is_that_of_a_ledger(tmp_path, count, better):
+    """A ledger pays for every share, and not for shares that are larger by more than their rounding.
+
+    Over many selections the exponential mechanism wins; for two, a pure ledger leaves more for each.
+    """
     shown = made("close-race", 30)
-    answer = results.shares(shown, settings_of({}), {"budget": "1", "selections": "200", "delta": "1e-6"})
+    asked = {"budget": "1", "selections": str(count), "delta": "1e-6"}
+    answer = results.shares(shown, settings_of({}), asked)
+    budgets = {"pure": pure(1), "approximate": approximate(1, "1e-6", share=0)}
     for name, row in answer["mechanisms"].items():
+        affordable = {"pure": [], "approximate": []}
+        for currency, budget in budgets.items():
+            for factor in (1, Fraction(1003, 1000)):
+                ledger = Ledger(tmp_path / f"{name}-{currency}-{factor.denominator}.ledger", budget=budget)
+                charge = Charge("all", Fraction(row["epsilon"]) * factor, name, count)
+                try:
+                    ledger.charge(charge)
+                except BudgetExceeded:
+                    continue
+                affordable[currency].append(factor)
+        assert affordable[row["budget"]] == [1], "the share, and no more"
+        assert max(map(len, affordable.values())) == 1, "nor with the other ledger"
+    assert answer["better"] == better
+    assert answer["accounting"] == answer["mechanisms"][better]["budget"]
 
-        def spent(epsilon, name=name):
-            return total([Charge("q", epsilon, name, 200)], delta=1e-6).approximate.epsilon
 
-        assert spent(row["epsilon"]) <= 1 < spent(float(row["epsilon"]) * 1.003)
-    assert answer["better"] == "exponential"
-
-
-def test_a_delta_needs_the_accountant(monkeypatch):
-    monkeypatch.setattr(results, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtra, match="accounting"):
-        results.shares(made("median", 9), settings_of({}), {"budget": "1", "selections": "2", "delta": "1e-6"})
+def test_one_candidate_shares_a_budget_too():
+    answer = results.shares(score_set([5]), settings_of({}), {"budget": "1", "selections": "4"})
+    assert answer["mechanisms"]["exponential"]["epsilon"] == "0.25"
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,6 @@ def test_the_page_begins_with_a_shape(explorer):
     _, start = explorer.ask("start")
     assert start["scores"]["shape"] == "close-race"
     assert len(start["shapes"]) == 5
-    assert start["accounting"] is True
     assert np.isfinite(start["scores"]["losses"]).all()
 
 

@@ -133,8 +133,8 @@ def test_tuning_at_an_odd_epsilon_is_charged_and_accounted_for(path: Path) -> No
     found = tune(lambda _: 1, ["a"], epsilon="1/1009", repeats=geometric(3), score=float, ledger=ledger)
     [entry] = ledger.entries()
     assert found.guarantee is not None
-    epsilon = Repeated(geometric(3), "1/1009").epsilon
-    assert found.guarantee.epsilon == epsilon < entry.epsilon < epsilon + STEP
+    needed = geometric(3).epsilon("1/1009")
+    assert found.guarantee.epsilon == needed < entry.epsilon < needed + STEP
     assert entry.mechanism == Repeated(geometric(3), "1/1009").name
     known = total(Ledger(path), delta=1e-6)
     assert known.epsilon == entry.epsilon

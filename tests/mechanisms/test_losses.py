@@ -72,7 +72,8 @@ IDS = ["laplace", "permute-and-flip", "bounded range", "pure", "concentrated"]
 # Both sides of each change of formula, too.
 EPSILONS = [Fraction(10) ** k for k in (-60, -30, -17, -9, -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6)]
 EPSILONS += [Fraction(k, 997) for k in (1, 3, 9, 10, 50, 249, 250, 500, 2000, 3989, 7990, 30_000)]
-EPSILONS += [Fraction(math.nextafter(x, way)) for x in (1e-6, 0.01, 0.25, 1e6) for way in (0, math.inf)]
+EPSILONS += [Fraction(math.nextafter(x, way)) for x in (1e-6, 0.01, 0.25, 1, 1e6) for way in (0, math.inf)]
+EPSILONS += [Fraction(str(round(x, 6))) for x in np.geomspace(0.001, 300, 80)]
 EPSILONS += [Fraction(2_000_003), Fraction(1, 3), Fraction(1, 3 * 10**6)]
 
 

@@ -128,7 +128,7 @@ def test_the_best_of_many_runs_is_a_release_too():
     runs = Repeated(geometric(mean=10), "0.1")
     release = Release("tune", runs)
     assert (release.charge.what, release.charge.mechanism) == ("tune", runs.name)
-    assert release.charge.epsilon == release.guarantee.epsilon == runs.epsilon
+    assert release.charge.epsilon == release.guarantee.epsilon == geometric(mean=10).epsilon("0.1")
 
 
 @pytest.mark.parametrize("kind", MECHANISMS)

@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral
@@ -15,23 +14,8 @@ from dpselect import _validate
 from dpselect._types import Number
 from dpselect.accounting.run_counts import PREFIX, Repeated, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import MECHANISMS, Parameters, is_mechanism_name, name_of
+from dpselect.mechanisms.parameters import MECHANISMS, Neighbours, Parameters, is_mechanism_name, name_of, neighbours_of
 from dpselect.mechanisms.privacy import CONCENTRATED, PURE_LOSS, PrivacyLoss
-
-
-class Neighbours(StrEnum):
-    """Which tables are neighbours: no answer may distinguish them much."""
-
-    ADD_REMOVE = "add-remove"
-    REPLACE = "replace"
-
-
-def neighbours_of(name: Any) -> Neighbours:
-    """The relation of this name."""
-    try:
-        return Neighbours(name)
-    except ValueError:
-        raise InvalidValue(f"neighbours must be 'add-remove' or 'replace', got {str(name)[:40]!r}") from None
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -8,12 +8,14 @@ from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.compare import Comparison, compare
 from dpselect.analysis.error import error_quantile, error_tail, expected_error
 from dpselect.analysis.evaluations import expected_evaluations
-from dpselect.analysis.planning import Plan, Promise, plan
+from dpselect.analysis.planning import Accuracy, Plan, plan
 from dpselect.analysis.privacy import check_privacy, search_neighbours
+from dpselect.analysis.promises import Promise
 from dpselect.analysis.unequal import UnequalErrors, unequal_errors
 from dpselect.analysis.worst_case import Bounds, WorstCase, error_bounds, worst_case_error
 
 __all__ = [
+    "Accuracy",
     "Bounds",
     "Comparison",
     "Plan",

@@ -1,231 +1,34 @@
-"""Plan before any data are seen: accuracies and epsilons from the number of candidates alone.
+"""Plan before any data are seen: what accuracy a price gives, what price an accuracy needs, and what a budget pays for.
 
-`plan` is what `dpselect plan` prints. With the rate c = epsilon / score_range every error is that of rate one divided
-by c, so errors are computed once for each mechanism and number of candidates.
-
-At the same epsilon, permute-and-flip is more accurate, but over many selections the exponential mechanism composes
-better. So the two are compared at equal cost: at the same rho of zCDP, and under (epsilon, delta) at the same error and
-at the same total.
+`plan` is what `dpselect plan` prints, for every kind of question (`questions`). The accuracies hold for all data
+(`promises`), the costs are in the arithmetic of a ledger (`costs`), and with many selections the mechanisms are
+compared at equal cost (`equal_cost`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 from dpselect import _validate
-from dpselect._numbers import exact_text, rounded_up_text, shortest_text
+from dpselect._numbers import exact_text, shortest_text, shown
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
-from dpselect.accounting.totals import Approximate, approximate
+from dpselect.accounting.budget import AUTO, Budget, Price, PureBudget, as_budget
 from dpselect.analysis.calibrate import epsilon_for
+from dpselect.analysis.costs import Cost, charge_for, cost, currency_of, drawn, share_of
+from dpselect.analysis.equal_cost import EqualCost, EqualRounds, Rounds, equal_cost, equal_rounds
 from dpselect.analysis.error import error_quantile, expected_error
-from dpselect.analysis.worst_case import checked_count, worst_exponent
+from dpselect.analysis.promises import Promise, epsilon_promising, promise, rarely_exceeded
+from dpselect.analysis.questions import Question, Select, moderate, question_of, whole_number
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 
-
-def largest(holds: Callable[[Fraction], bool], start: Fraction, within: float) -> Fraction:
-    """Find the largest epsilon with a property that larger ones lose, `within` a relative error and never above it.
-
-    >>> float(largest(lambda epsilon: epsilon * epsilon <= 2, Fraction(1), within=1e-3))
-    1.4140625
-    """
-    low = start
-    while not holds(low):
-        low /= 2
-    high = 2 * low
-    while holds(high):
-        low, high = high, 2 * high
-    while high > low * (1 + Fraction(within)):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
-
-
-_BISECTIONS = 60
-_ROUNDINGS = Fraction(1, 10**12)
-
-
-@dataclass(frozen=True)
-class Promise:
-    """Bounds on the error of one selection that hold for all scores, in units of the scores.
-
-    Attributes:
-        mechanism: the mechanism with its epsilon.
-        average: the expected error is at most this.
-        attained: on some scores, the expected error is at least this.
-        within_95: at least 95 of 100 selections have a smaller error.
-        within_99: at least 99 of 100 selections have a smaller error.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> round(promise(PermuteAndFlip(epsilon=1), 1000).average, 2)
-    8.53
-    """
-
-    mechanism: MechanismBase
-    average: float  # the expected error is at most this ...
-    attained: float  # ... and on some scores at least this
-    within_95: float  # at least 95 of 100 selections have a smaller error
-    within_99: float
-
-
-def promise(mechanism: MechanismBase, n: int) -> Promise:
-    """The bounds of a mechanism for n candidates.
-
-    For permute-and-flip and the exponential mechanism, `average` is the exact worst case, so it is attained. For report
-    noisy max, the exact worst case is not known.
-
-    >>> promised = promise(PermuteAndFlip(epsilon=1), 1000)
-    >>> round(promised.average, 2), round(promised.within_95, 2)
-    (8.53, 19.81)
-    """
-    rate = float(mechanism.rate)
-    return Promise(mechanism, *(error / rate for error in _at_rate_one(type(mechanism), checked_count(n))))
-
-
-@cache
-def _at_rate_one(kind: type[MechanismBase], n: int) -> tuple[float, float, float, float]:
-    if n == 1:
-        return 0.0, 0.0, 0.0, 0.0
-    worst = kind.worst
-    attained = worst_exponent(worst, n)[1]
-    average = attained if worst.is_exact else worst.averages(n)[1]
-    within_95 = _first(lambda x: worst.tail(x, n) <= 0.05)
-    return average, attained, within_95, _first(lambda x: worst.tail(x, n) <= 0.01)
-
-
-def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
-    kind: type[MechanismBase],
-    n: int,
-    *,
-    error: Number,
-    sensitivity: Number | None = None,
-    monotonic: bool = False,
-    score_range: Number | None = None,
-) -> Fraction:
-    """Find the epsilon that guarantees an expected error of at most `error`, rounded up to four digits.
-
-    >>> epsilon_promising(PermuteAndFlip, 1000, error=5)
-    Fraction(1707, 1000)
-    """
-    if checked_count(n) == 1:
-        raise InvalidValue("every epsilon meets the target: there is one candidate, so the error is zero")
-    unit = Fraction(promise(kind(1, **stated(sensitivity, monotonic, score_range).arguments()), n).average)
-    return Fraction(rounded_up_text(unit / _validate.exact_positive(error=error), digits=4))
-
-
-@dataclass(frozen=True)
-class EqualCost:
-    """The two mechanisms at epsilons with the same zCDP rho: equal costs for any number of selections."""
-
-    rho: float
-    exponential: Promise
-    permute_and_flip: Promise
-
-    @property
-    def better(self) -> Promise:
-        """Return the one with the smaller expected error in the worst case."""
-        return min(self.permute_and_flip, self.exponential, key=lambda promised: promised.average)
-
-
-def equal_cost(exponential: MechanismBase, n: int) -> EqualCost:
-    """Permute-and-flip at the largest epsilon that costs no more zCDP than this exponential mechanism.
-
-    >>> equal = equal_cost(ExponentialMechanism(epsilon=0.5), 1000)
-    >>> round(float(equal.permute_and_flip.mechanism.epsilon), 3), equal.better.mechanism.name
-    (0.266, 'exponential')
-    """
-    rho = exponential.guarantee.zcdp
-    beyond = _first(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho)
-    affordable = Fraction(beyond) * (1 - _ROUNDINGS)
-    other = PermuteAndFlip(affordable, **exponential.claim.arguments())
-    return EqualCost(rho, promise(exponential, n), promise(other, n))
-
-
-def _first(holds: Callable[[float], bool]) -> float:
-    """The smallest positive number from which the property holds, up to rounding, on the side where it holds."""
-    high = 1.0
-    while not holds(high):
-        high *= 2
-    while holds(high / 2):
-        high /= 2
-    low = high / 2
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-_PRECISION = 1e-5
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """Selections by one mechanism: the bounds of each, and their total cost."""
-
-    each: Promise
-    total: Approximate
-
-
-@dataclass(frozen=True)
-class EqualRounds:
-    """The exponential mechanism, and permute-and-flip at the same error and at the same (epsilon, delta)."""
-
-    exponential: Rounds
-    equal_error: Rounds
-    equal_budget: Rounds
-
-    @property
-    def better(self) -> Rounds:
-        """Return the one with the smaller error in the worst case at the same budget."""
-        return min(self.equal_budget, self.exponential, key=lambda rounds: rounds.each.average)
-
-
-def equal_rounds(exponential: MechanismBase, n: int, count: int, delta: float) -> EqualRounds:
-    """Compare `count` selections among n candidates.
-
-    >>> compared = equal_rounds(ExponentialMechanism("0.5"), n=1000, count=20, delta=1e-6)
-    >>> round(compared.exponential.total.epsilon, 1), round(compared.equal_error.total.epsilon, 1)
-    (5.9, 9.3)
-    >>> compared.better.each.mechanism.name
-    'exponential'
-    """
-
-    def rounds(mechanism: MechanismBase) -> Rounds:
-        return Rounds(promise(mechanism, n), approximate({(mechanism.name, mechanism.epsilon): count}, delta))
-
-    def flip(epsilon: Fraction) -> PermuteAndFlip:
-        return PermuteAndFlip(epsilon, **exponential.claim.arguments())
-
-    theirs = rounds(exponential)
-    # Worst cases are proportional to 1/epsilon.
-    ratio = Fraction(promise(flip(exponential.epsilon), n).average) / Fraction(theirs.each.average)
-    budget = theirs.total.epsilon
-    affordable = affordable_epsilon(PermuteAndFlip.name, count, budget, delta, exponential.epsilon)
-    return EqualRounds(theirs, rounds(flip(exponential.epsilon * ratio)), rounds(flip(affordable)))
-
-
-def affordable_epsilon(
-    mechanism: str, count: int, budget: float, delta: float, start: Fraction | None = None
-) -> Fraction:
-    """Find the largest epsilon at which `count` selections cost at most `budget` together, with this delta.
-
-    >>> each = affordable_epsilon("exponential", count=20, budget=1.0, delta=1e-6)
-    >>> round(float(each), 3)
-    0.099
-    """
-    first = Fraction(budget) / count if start is None else start
-
-    def fits(epsilon: Fraction) -> bool:
-        return approximate({(mechanism, epsilon): count}, delta).epsilon <= budget
-
-    return largest(fits, first, _PRECISION)
+_MOST_QUESTIONS = 10**9
 
 
 @dataclass(frozen=True)
@@ -237,44 +40,199 @@ class OnScores:
     epsilon: float | None = None  # None without errors: every epsilon is enough
 
 
-@dataclass(frozen=True, repr=False)
-class Plan:
-    """What to expect from each mechanism, by name, and what many selections cost together.
-
-    `promises` and the comparisons follow from public numbers alone. `on_scores` is as private as the scores that were
-    given, and empty without them.
+@dataclass(frozen=True)
+class Accuracy:
+    """Bounds on the error of an answer that hold for all data.
 
     Attributes:
-        candidates: the number of candidates.
-        claim: how far apart neighbours are.
-        epsilon: the epsilon of each selection, if it was given.
-        error: the expected error, if it was given instead.
-        selections: the number of selections that share a budget.
-        delta: the delta of the (epsilon, delta) comparison, if it was given.
-        promises: the bounds of each mechanism.
-        on_scores: the exact results of each mechanism on the given scores.
-        equal_cost: the comparison at equal zCDP, for more than one selection.
-        equal_rounds: the comparison under (epsilon, delta), if a delta was given.
+        average: the expected error of each selection is at most this.
+        within_95: in at least 95 of 100 cases, the error of a selection is smaller than this.
+        within_99: in at least 99 of 100 cases, the error of a selection is smaller than this.
+        all_within_95: in at least 95 of 100 cases, the errors of all selections of an answer are smaller than this. It
+            is a union bound: each of k selections exceeds it in at most 5/k of 100 cases.
+        unit: the unit of the errors: people, or units of the scores.
 
-    >>> plan(candidates=1000, epsilon="0.5").promises["permute-and-flip"].average < 17.07
-    True
+    >>> plan(30, question="mode", epsilon="0.1").accuracy["permute-and-flip"].unit
+    'people'
     """
 
-    candidates: int
-    claim: Claim
-    epsilon: Fraction | None  # of each selection, if it was given ...
-    error: Fraction | None  # ... or the expected error, if that was given
-    selections: int
+    average: float
+    within_95: float
+    within_99: float
+    all_within_95: float
+    unit: str
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What to expect from each mechanism, by name, and what the questions cost together.
+
+    All of it follows from public numbers alone, except `on_scores`, which is as private as the scores that were given,
+    and empty without them.
+
+    Attributes:
+        question: the question, a record of `analysis.questions`.
+        epsilon: the epsilon of each question, if it was given.
+        rho: the rho of each question, if it was given.
+        error: the expected error, if it was given instead.
+        budget: the budget that pays, if it was given.
+        questions: the number of questions that share the budget.
+        delta: the delta of the (epsilon, delta) comparison, if it was given.
+        used: the mechanism that draws, as a table with this budget chooses it.
+        promises: the bounds of one selection by each mechanism, in units of the scores.
+        costs: what each mechanism costs.
+        equally_dear: the bounds of each mechanism at the price that `used` costs, in the currency of the budget.
+        pure: for an (epsilon, delta) budget, the bounds of the mechanism for a pure budget of the same epsilon.
+        on_scores: the exact results of each mechanism on the given scores.
+        equal_cost: the comparison at equal zCDP, for more than one question.
+        equal_rounds: the comparison under (epsilon, delta), if a delta was given.
+
+    >>> planned = plan(30, question="mode", budget="zcdp:0.5", questions=20)
+    >>> planned.used, planned.better, planned.costs["exponential"].allowed
+    ('exponential', 'exponential', 20)
+    """
+
+    question: Question
+    epsilon: Fraction | None
+    rho: Fraction | None
+    error: Fraction | None
+    budget: Budget | None
+    questions: int
     delta: float | None
+    used: str
     promises: Mapping[str, Promise]
+    costs: Mapping[str, Cost]
+    equally_dear: Mapping[str, Promise]
+    pure: Promise | None
     on_scores: Mapping[str, OnScores]
-    equal_cost: EqualCost | None  # for more than one selection
+    equal_cost: EqualCost | None  # for more than one question
     equal_rounds: EqualRounds | None  # with a delta
 
     def __repr__(self) -> str:
-        given = {"epsilon": self.epsilon, "error": self.error}
-        [asked] = (f"{name}={shortest_text(number)}" for name, number in given.items() if number is not None)
-        return f"Plan(candidates={self.candidates}, {asked}, {self.claim.code()}, selections={self.selections})"
+        given = {"epsilon": self.epsilon, "rho": self.rho, "error": self.error}
+        price = [f"{name}={shortest_text(number)}" for name, number in given.items() if number is not None]
+        price += [] if self.budget is None else [f"budget={self.budget!r}"]
+        return f"Plan({self.question.code(', '.join(price), self.questions)})"
+
+    @property
+    def candidates(self) -> int:
+        """Return the number of candidates."""
+        return self.question.size
+
+    @property
+    def claim(self) -> Claim:
+        """Return how far apart neighbours are."""
+        return self.question.claim
+
+    @property
+    def selections(self) -> int:
+        """Return the number of questions: the older name for questions that are one selection each."""
+        return self.questions
+
+    @property
+    def better(self) -> str:
+        """Return the mechanism with the smallest average error in the worst case, all at the cost of `used`."""
+        return min(self.equally_dear.values(), key=lambda promised: promised.average).mechanism.name
+
+    @property
+    def suffices(self) -> bool | None:
+        """Return whether the budget pays for all questions by the mechanism `used`; None without a budget."""
+        allowed = self.costs[self.used].allowed
+        return None if allowed is None else allowed >= self.questions
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether only a budget was given, which is divided evenly among the questions."""
+        return self.epsilon is None and self.rho is None and self.error is None
+
+    @property
+    def accuracy(self) -> Mapping[str, Accuracy]:
+        """Return the accuracy of each mechanism by name."""
+        return {name: self.accuracy_of(promised) for name, promised in self.promises.items()}
+
+    def accuracy_of(self, promised: Promise) -> Accuracy:
+        """Return the bounds of one selection as the accuracy of an answer.
+
+        Args:
+            promised: one of `promises` or `equally_dear`, or `pure`.
+
+        Returns:
+            Its errors in the unit of the question.
+
+        >>> planned = plan(question="median", lower=0, upper=1000, epsilon="0.1")
+        >>> promised = planned.promises["exponential"]
+        >>> planned.accuracy_of(promised).average == promised.average / 2  # the median's scores are half people
+        True
+        """
+        asked = self.question
+        return Accuracy(
+            promised.average / asked.unit,
+            promised.within_95 / asked.unit,
+            promised.within_99 / asked.unit,
+            rarely_exceeded(promised.mechanism, asked.size, 0.05 / asked.rounds) / asked.unit,
+            asked.per_person,
+        )
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return the accuracy and the cost in plain English, for the mechanism `used`. Numbers are rounded up.
+
+        >>> plan(30, question="mode", epsilon="0.1").sentences[0][:72]
+        'On average, the chosen value has at most 15.7 fewer people than the most'
+        """
+        expected = self.accuracy[self.used]
+        told = self.question.meaning(*map(shown, (expected.average, expected.within_95, expected.within_99)))
+        return [*filter(None, [f"{told} This holds for any data.", *self._about_draws(expected), *self._about_costs()])]
+
+    def _about_draws(self, expected: Accuracy) -> list[str]:
+        asked, mechanism = self.question, self.promises[self.used].mechanism
+        all_of_them, growth = "", ""
+        if asked.rounds > 1:
+            bound = shown(expected.all_within_95)
+            all_of_them = f"In 95 of 100 cases, all {asked.rounds:,} differences are less than {bound} (a union bound)."
+        if asked.has_range and asked.size > 1:
+            more = rarely_exceeded(mechanism, 10 * asked.size, 0.05) / asked.unit - expected.within_95
+            growth = (
+                f"The bounds grow with the logarithm of the number of candidates: ten times as many add {shown(more)}."
+            )
+        return [all_of_them, growth, asked.shares]
+
+    def _about_costs(self) -> list[str]:
+        cost, budget, count = self.costs[self.used], self.budget, f"{self.questions:,}"
+        price = f"One question costs {cost.one.words}"
+        price += "." if self.questions == 1 else f", and {count} of them {cost.total.words}."
+        if budget is None or cost.allowed is None:
+            return [price]
+        if cost.refusal is not None:
+            return [price, f"The budget does not allow it: {cost.refusal}."]
+        enough = "" if self.suffices or not cost.allowed else f", not for {count}"
+        paid = {0: "no such question", 1: "one such question"}.get(cost.allowed, f"{cost.allowed:,} such questions")
+        told = [price, f"A budget of {budget.words} pays for {paid}{enough}."]
+        if self.is_shared:  # rounded down, because a price that is copied must not exceed the budget
+            told.append(f"Ask each question with {cost.one.words_down}.")
+        return told
+
+    @property
+    def advice(self) -> list[str]:
+        """Return which mechanism to take, and why, in plain English.
+
+        >>> plan(30, question="mode", budget="zcdp:0.5", questions=20).advice[0][:71]
+        'Take exponential: at the same cost, rho 0.025 for a question, its avera'
+        """
+        better, unit = self.better, self.question.per_person
+        bounds = {name: shown(self.accuracy_of(each).average) for name, each in self.equally_dear.items()}
+        others = " and ".join(f"that of {name} {bound}" for name, bound in bounds.items() if name != better)
+        same = f"at the same cost, {self.costs[self.used].one.words} for a question"
+        told = [f"Take {better}: {same}, its average error is at most {bounds[better]} {unit}, and {others}."]
+        if better != self.used:
+            told.append(f"Otherwise {self.used} draws: give mechanism={better!r}.")
+        if self.pure is not None and self.pure.average < self.equally_dear[better].average:
+            pure, name = shown(self.accuracy_of(self.pure).average), self.pure.mechanism.name
+            told.append(
+                f"A pure budget of the same epsilon is better for this number of questions: divided evenly, the average"
+                f" error of {name} is at most {pure} {unit}."
+            )
+        return told
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan in the types of JSON: the question as exact strings, and the results as unrounded floats.
@@ -286,106 +244,141 @@ class Plan:
         'exponential'
         """
         return {
+            **self.question.parameters(),
             "candidates": self.candidates,
             **self.claim.to_json(),
-            "epsilon": None if self.epsilon is None else exact_text(self.epsilon),
-            "error": None if self.error is None else exact_text(self.error),
-            "selections": self.selections,
+            "epsilon": _exact(self.epsilon),
+            "rho": _exact(self.rho),
+            "error": _exact(self.error),
+            "budget": None if self.budget is None else self.budget.to_dict(),
+            "questions": self.questions,
+            "selections": self.questions,
+            "unit": self.question.per_person,
             "mechanisms": [self._promised(name) for name in self.promises],
+            "costs": [each.to_dict() for each in self.costs.values()],
+            "used": self.used,
+            "better": self.better,
+            "suffices": self.suffices,
+            "sentences": [*self.sentences, *self.advice],
             "better_for_one": PermuteAndFlip.name,
             "better_for_many": None if self.equal_cost is None else self._at_equal_cost(self.equal_cost),
-            "approximate": None if self.equal_rounds is None else _approximate(self.equal_rounds),
+            "approximate": None if self.equal_rounds is None else self._approximate(self.equal_rounds),
             "proxy": {"mechanisms": [self._on_scores(name) for name in self.on_scores]} if self.on_scores else None,
         }
 
     def _promised(self, name: str) -> dict[str, Any]:
-        promised = self.promises[name]
+        promised, accuracy, count = self.promises[name], self.accuracy[name], self.question.draws * self.questions
         guarantee = promised.mechanism.guarantee
+        together = {"all_95": accuracy.all_within_95} if self.question.rounds > 1 else {}
         return {
             "mechanism": name,
             "epsilon": float(guarantee.epsilon),
-            "expected_error_at_most": promised.average,
-            "expected_error_attained": promised.attained,
-            "error_95": promised.within_95,
-            "error_99": promised.within_99,
-            "total_epsilon": float(guarantee.epsilon * self.selections),
-            "total_zcdp": guarantee.zcdp * self.selections,
+            "expected_error_at_most": accuracy.average,
+            "expected_error_attained": promised.attained / self.question.unit,
+            "error_95": accuracy.within_95,
+            "error_99": accuracy.within_99,
+            **together,
+            "total_epsilon": float(guarantee.epsilon * count),
+            "total_zcdp": guarantee.zcdp * count,
         }
 
     def _at_equal_cost(self, equal: EqualCost) -> dict[str, Any]:
         return {
             "pure": PermuteAndFlip.name,
             "zcdp": equal.better.mechanism.name,
-            "at_total_zcdp": equal.rho * self.selections,
-            **{
-                one.mechanism.name: {"epsilon": float(one.mechanism.epsilon), "expected_error_at_most": one.average}
-                for one in (equal.exponential, equal.permute_and_flip)
-            },
+            "at_total_zcdp": equal.rho * self.question.draws * self.questions,
+            **{one.mechanism.name: self._one(one) for one in (equal.exponential, equal.permute_and_flip)},
         }
 
+    def _approximate(self, compared: EqualRounds) -> dict[str, Any]:
+        return {
+            "delta": compared.exponential.total.delta,
+            "better": compared.better.each.mechanism.name,
+            "exponential": self._rounds(compared.exponential),
+            "permute_and_flip_at_equal_error": self._rounds(compared.equal_error),
+            "permute_and_flip_at_equal_budget": self._rounds(compared.equal_budget),
+        }
+
+    def _rounds(self, rounds: Rounds) -> dict[str, Any]:
+        return {**self._one(rounds.each), "total_epsilon": rounds.total.epsilon, "method": rounds.total.method}
+
+    def _one(self, promised: Promise) -> dict[str, Any]:
+        average = promised.average / self.question.unit
+        return {"epsilon": float(promised.mechanism.epsilon), "expected_error_at_most": average}
+
     def _on_scores(self, name: str) -> dict[str, Any]:
-        found, shown = self.on_scores[name], ("epsilon",) if self.epsilon is None else ("expected_error", "error_95")
-        return {"mechanism": name, **{key: getattr(found, key) for key in shown}}
+        found, keys = self.on_scores[name], ("epsilon",) if self.error is not None else ("expected_error", "error_95")
+        return {"mechanism": name, **{key: getattr(found, key) for key in keys}}
 
 
-def _approximate(compared: EqualRounds) -> dict[str, Any]:
-    return {
-        "delta": compared.exponential.total.delta,
-        "better": compared.better.each.mechanism.name,
-        "exponential": _rounds(compared.exponential),
-        "permute-and-flip at equal error": _rounds(compared.equal_error),
-        "permute-and-flip at equal budget": _rounds(compared.equal_budget),
-    }
-
-
-def _rounds(rounds: Rounds) -> dict[str, Any]:
-    return {
-        "epsilon": float(rounds.each.mechanism.epsilon),
-        "expected_error_at_most": rounds.each.average,
-        "total_epsilon": rounds.total.epsilon,
-        "method": rounds.total.method,
-    }
-
-
-_MOST_SELECTIONS = 10**9
-# Results are floats. This is far beyond any use, and far below numbers whose square overflows.
-_FARTHEST = Fraction(10**50)
+def _exact(number: Fraction | None) -> str | None:
+    return None if number is None else exact_text(number)
 
 
 def plan(  # noqa: PLR0913 - the question, by keyword
     candidates: int | None = None,
     *,
+    question: str | Question | None = None,
     epsilon: Number | None = None,
+    rho: Number | None = None,
     error: Number | None = None,
+    budget: Number | Budget | None = None,
+    questions: int | None = None,
+    mechanism: str = AUTO,
+    k: int | None = None,
+    level: Number | None = None,
+    lower: Any = None,
+    upper: Any = None,
+    step: Any = None,
+    groups: int | None = None,
+    max_groups: int | None = None,
+    neighbours: str | None = None,
     sensitivity: Number | None = None,
     monotonic: bool = False,
     score_range: Number | None = None,
-    selections: int = 1,
+    selections: int | None = None,
     delta: Number | None = None,
     scores: Any = None,
 ) -> Plan:
-    """Plan what accuracy to expect from an epsilon, or what epsilon an accuracy needs, before any data are seen.
+    """Plan what accuracy to expect from a price, or what price an accuracy needs, before any data are seen.
 
-    Give either `epsilon` or `error`. All promises hold for all scores, and follow from public numbers alone. With
-    `scores`, which should be public or synthetic, the plan also has exact results on these scores.
+    Give one of `epsilon`, `rho` and `error`, or only a `budget`, which is then divided evenly among the questions. All
+    bounds hold for all data, and follow from public numbers alone. With `scores`, which should be public or
+    synthetic, the plan also has exact results on these scores.
 
     Args:
-        candidates: the number of candidates; the length of `scores` if omitted.
-        epsilon: the epsilon of each selection; the plan then has its error.
-        error: the acceptable average distance from the best, in units of the scores; the plan then has the epsilon.
-        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
-        monotonic: whether one person moves all scores in the same direction, as with counts of people.
-        score_range: the largest change of the difference of two scores; replaces the other two.
-        selections: the number of selections that share one privacy budget.
-        delta: if given, also compare their total cost as (epsilon, delta). Needs dp-accounting.
-        scores: public or synthetic scores, one for each candidate.
+        candidates: the number of candidates of "mode", "top_k" and "select"; the length of `scores` if omitted.
+        question: "mode", "top_k", "median", "quantile", or "select" for scores of your own, which is the default; or a
+            record of `analysis.questions`.
+        epsilon: the epsilon of each question; the plan then has its error.
+        rho: the rho of zCDP of each question, instead of epsilon.
+        error: the acceptable average error, in people or in units of the scores; the plan then has the epsilon.
+        budget: what pays for all questions: a number, text such as "zcdp:0.5" or "1,1e-6", or a `Budget`.
+        questions: the number of such questions that share one budget; 1 if omitted.
+        mechanism: "auto" for the one that a table with this budget uses, or the name of one.
+        k: the number of candidates that "top_k" returns.
+        level: the level of "quantile", such as 0.9.
+        lower: the smallest candidate of "median" and "quantile".
+        upper: the largest one.
+        step: the step between candidates; 1 if omitted.
+        groups: the number of groups of a grouped table.
+        max_groups: in how many groups a person may count; 1 if omitted.
+        neighbours: "add-remove", which is the default, or "replace".
+        sensitivity: for "select", the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: for "select", whether one person moves all scores in the same direction, as with counts of people.
+        score_range: for "select", the largest change of the difference of two scores; replaces the other two.
+        selections: the older name of `questions`.
+        delta: if given, also compare the total cost as (epsilon, delta), by the best accounting for epsilons that are
+            fixed in advance. Needs dp-accounting.
+        scores: public or synthetic scores, one for each candidate of "select".
 
     Returns:
-        The bounds of each mechanism by name and, for many selections, which of two mechanisms is better.
+        The accuracy and the cost of each mechanism by name, and which one is better.
 
     Raises:
         InvalidType: an argument is not a number.
-        InvalidValue: both or none of `epsilon` and `error` are given, or a number is out of range.
+        InvalidValue: more or less than one of `epsilon`, `rho` and `error` is given, a parameter does not belong to the
+            question, or a number is out of range.
         MissingExtra: `delta` is given, and dp-accounting is not installed.
 
     >>> planned = plan(1000, epsilon="0.5")
@@ -393,64 +386,122 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     17.06
     >>> plan(1000, error=20, monotonic=True).promises["permute-and-flip"].mechanism.epsilon
     Fraction(2133, 10000)
+    >>> planned = plan(question="median", lower=0, upper=1000, budget=1, questions=10)
+    >>> planned.used, round(planned.accuracy["permute-and-flip"].average, 1)
+    ('permute-and-flip', 42.7)
     """
-    if (epsilon is None) == (error is None):
-        raise InvalidValue("give either epsilon to get the error, or error to get the epsilon")
-    spent, wanted = (
-        None if n is None else _moderate(**{key: n}) for key, n in (("epsilon", epsilon), ("error", error))
-    )
-    claim = stated(sensitivity, monotonic, score_range)
-    _moderate(**({"score_range": claim.score_range} if claim.by_range else {"sensitivity": claim.sensitivity}))
-    count = _whole(1, _MOST_SELECTIONS, selections=selections)
+    price = _price(budget is not None, epsilon=epsilon, rho=rho, error=error)
+    paid = None if budget is None else as_budget(budget)
+    count = _count(questions, selections)
     doubt = None if delta is None else _validate.fraction_of_one(delta=delta)
+    if doubt is not None and paid is not None and not paid.delta:
+        raise InvalidValue("delta does not belong to this budget: give an (epsilon, delta) budget such as '1,1e-6'")
     vector = None if scores is None else as_vector(scores)
-    n = _size(candidates, vector)
-    mechanisms = {name: _mechanism(kind, n, spent, wanted, claim) for name, kind in MECHANISMS.items()}
-    exponential = mechanisms[ExponentialMechanism.name]
-    return Plan(
-        n,
-        claim,
-        spent,
-        wanted,
-        count,
-        doubt,
-        {name: promise(mechanism, n) for name, mechanism in mechanisms.items()},
-        {} if vector is None else {name: _on_scores(one, vector, wanted) for name, one in mechanisms.items()},
-        None if count == 1 else equal_cost(exponential, n),
-        None if doubt is None else equal_rounds(exponential, n, count, doubt),
-    )
+    if question is None or question == Select.name:
+        candidates = _size(candidates, vector)
+    elif vector is not None:
+        raise InvalidValue("scores are for the question 'select': leave them out")
+    given = {
+        "candidates": candidates,
+        "k": k,
+        "level": level,
+        "lower": lower,
+        "upper": upper,
+        "step": step,
+        "groups": groups,
+        "max_groups": max_groups,
+        "neighbours": neighbours,
+        "sensitivity": sensitivity,
+        "monotonic": None if monotonic is False else monotonic,
+        "score_range": score_range,
+    }
+    asked = question_of(Select.name if question is None else question, given)
+    used = Price(1, None, mechanism).drawn_by(paid, 1).name
+    if used not in asked.mechanisms:
+        raise InvalidValue(f"mechanism must be one of {', '.join([AUTO, *asked.mechanisms])} for {asked.name}")
+    return _planned(asked, price, paid, count, doubt, used, vector)
 
 
-def _size(candidates: int | None, vector: Vector | None) -> int:
+def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
+    """The only one of epsilon, rho and error that is given; nothing if the budget is to be divided."""
+    price = {name: moderate(**{name: number}) for name, number in given.items() if number is not None}
+    if len(price) > 1 or not (price or has_budget):
+        raise InvalidValue(
+            "give either epsilon to get the error, or error to get the epsilon; or rho instead of epsilon; or only a"
+            " budget, to divide it among the questions"
+        )
+    return price
+
+
+def _count(questions: Any, selections: Any) -> int:
+    if questions is not None and selections is not None:
+        raise InvalidValue("give only questions: selections is its older name")
+    if questions is None:
+        return whole_number(1, _MOST_QUESTIONS, selections=1 if selections is None else selections)
+    return whole_number(1, _MOST_QUESTIONS, questions=questions)
+
+
+def _size(candidates: int | None, vector: Vector | None) -> int | None:
     if candidates is None and vector is None:
         raise InvalidValue("give candidates, the number of candidates, or public scores")
-    return _whole(2, 2**53, candidates=len(vector) if candidates is None and vector is not None else candidates)
+    return len(vector) if candidates is None and vector is not None else candidates
 
 
-def _whole(least: int, most: int, **parameter: Any) -> int:
-    [(name, _)] = parameter.items()
-    number = _validate.count(**parameter)
-    if not least <= number <= most:
-        raise InvalidValue(f"{name} must be a whole number from {least:,} to {most:,}, got {number}")
-    return number
+def _planned(  # noqa: PLR0913, PLR0917 - what `plan` has checked
+    asked: Question,
+    price: Mapping[str, Fraction],
+    budget: Budget | None,
+    count: int,
+    delta: float | None,
+    used: str,
+    vector: Vector | None,
+) -> Plan:
+    error = price.get("error")
+    paid = price if price or budget is None else share_of(budget, asked, count)
+    rho, currency = paid.get("rho"), currency_of(budget, paid.get("rho"))
+    drawing = {name: _mechanism(asked, name, paid) for name in asked.mechanisms}
+    costs = {name: cost(charge_for(asked, one, rho), count, budget, currency) for name, one in drawing.items()}
+    exponential = drawing[ExponentialMechanism.name]
+    return Plan(
+        question=asked,
+        epsilon=price.get("epsilon"),
+        rho=price.get("rho"),
+        error=error,
+        budget=budget,
+        questions=count,
+        delta=delta,
+        used=used,
+        promises={name: promise(one, asked.size) for name, one in drawing.items()},
+        costs=costs,
+        equally_dear=_equally_dear(asked, costs[used], currency),
+        pure=None if price or budget is None else _from_pure_budget(asked, budget, count),
+        on_scores={} if vector is None else {name: _on_scores(one, vector, error) for name, one in drawing.items()},
+        equal_cost=None if count == 1 else equal_cost(exponential, asked.size),
+        equal_rounds=None if delta is None else equal_rounds(exponential, asked.size, count * asked.draws, delta),
+    )
 
 
-def _moderate(**parameter: Any) -> Fraction:
-    """A positive number that floats can be computed with."""
-    [(name, _)] = parameter.items()
-    number = _validate.exact_positive(**parameter)
-    if not 1 / _FARTHEST <= number <= _FARTHEST:
-        raise InvalidValue(f"{name} must be between 1e-50 and 1e50: give it in another unit")
-    return number
+def _mechanism(asked: Question, name: str, price: Mapping[str, Fraction]) -> MechanismBase:
+    """The mechanism of each draw at this price of the question, or the one with this error."""
+    if "error" not in price:
+        return drawn(asked, name, **price)
+    claim, kind = asked.claim.arguments(), MECHANISMS[name]
+    return kind(epsilon_promising(kind, asked.size, error=price["error"] * asked.unit, **claim), **claim)
 
 
-def _mechanism(
-    kind: type[MechanismBase], n: int, epsilon: Fraction | None, error: Fraction | None, claim: Claim
-) -> MechanismBase:
-    if error is not None:
-        epsilon = epsilon_promising(kind, n, error=error, **claim.arguments())
-    assert epsilon is not None
-    return kind(epsilon, **claim.arguments())
+def _equally_dear(asked: Question, paid: Cost, currency: Budget) -> dict[str, Promise]:
+    """The bounds of each mechanism at the same epsilon or rho of a question, by the currency."""
+    charge = paid.charge
+    price = {"epsilon": charge.each * charge.count} if currency.rho is None else {"rho": charge.rho}
+    return {name: promise(drawn(asked, name, **price), asked.size) for name in asked.mechanisms}
+
+
+def _from_pure_budget(asked: Question, budget: Budget, count: int) -> Promise | None:
+    """Pure epsilon implies (epsilon, delta), and for a few questions it may leave more for each of them."""
+    if budget.epsilon is None or budget.rho is None:
+        return None
+    pure = PureBudget(budget.epsilon)
+    return promise(drawn(asked, pure.mechanism, **share_of(pure, asked, count)), asked.size)
 
 
 def _on_scores(mechanism: MechanismBase, scores: Vector, error: Fraction | None) -> OnScores:

@@ -1,10 +1,14 @@
-"""`dpselect plan`: what accuracy to expect, or what epsilon to use, before any data are touched.
+"""`dpselect plan`: what accuracy to expect, what it costs, or what epsilon to use, before any data are touched.
 
-`analysis.plan` computes it. Here it is printed: as tables with their meaning in plain words, or as JSON.
+There is a sub-command for each kind of question. `dpselect plan` with options of its own is the older form of
+`dpselect plan select`. `analysis.plan` computes everything. Here it is printed: as tables with their meaning in plain
+words, or as JSON.
 """
 
+import csv
 import json
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,13 +16,29 @@ from dpselect._numbers import DOWN, shown
 from dpselect._types import Vector
 from dpselect._validate import fraction_of_one
 from dpselect.cli.console import busy, clean_errors, figure_table, print_line, print_paragraph, print_table
-from dpselect.cli.options import Column, Json, Label, Monotonic, ScoreRange, Sensitivity, claimed, positive, whole
+from dpselect.cli.options import (
+    Column,
+    Json,
+    Label,
+    MechanismName,
+    Monotonic,
+    Rho,
+    ScoreRange,
+    Sensitivity,
+    claimed,
+    positive,
+    whole,
+)
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import PermuteAndFlip
 from dpselect.score_files import PRIVACY, read_public_scores, shown_path
 
 if TYPE_CHECKING:
-    from dpselect.analysis.planning import EqualCost, EqualRounds, Plan, Promise
+    from rich.table import Table
+
+    from dpselect.analysis.equal_cost import EqualCost, EqualRounds
+    from dpselect.analysis.planning import Plan
+    from dpselect.analysis.promises import Promise
 
 
 def print_json(planned: "Plan", file: str | None) -> None:
@@ -27,6 +47,35 @@ def print_json(planned: "Plan", file: str | None) -> None:
     if content["proxy"] is not None:
         content["proxy"] = {"file": file, **content["proxy"]}
     typer.echo(json.dumps(content))
+
+
+def print_question(planned: "Plan") -> None:
+    """Print the accuracy and the cost of each mechanism, and what they mean."""
+    about = f"how far the answer can be off, for any data, in {planned.question.per_person}"
+    print_paragraph(f"{planned.question.title}:", about)
+    print_table(_question_table(planned))
+    print_paragraph("In words:", " ".join(planned.sentences))
+    print_paragraph("Which mechanism:", " ".join(planned.advice))
+
+
+def _question_table(planned: "Plan") -> "Table":
+    rounds, count = planned.question.rounds, planned.questions
+    columns = ["epsilon of\na draw", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow"]
+    columns += [f"all {rounds:,}, 95 of\n100 below"] if rounds > 1 else []
+    columns += ["one question\ncosts"]
+    columns += [f"{count:,} questions\ncost"] if count > 1 else []
+    columns += ["questions that\nthe budget allows"] if planned.budget is not None else []
+    table = figure_table("\nmechanism", *columns)
+    for name, accuracy in planned.accuracy.items():
+        cost = planned.costs[name]
+        bounds = [accuracy.average, accuracy.within_95, accuracy.within_99]
+        cells = [_epsilon(planned.promises[name]), *map(shown, bounds)]
+        cells += [shown(accuracy.all_within_95)] if rounds > 1 else []
+        cells += [cost.one.words]
+        cells += [cost.total.words] if count > 1 else []
+        cells += [] if cost.allowed is None else [f"{cost.allowed:,}"]
+        table.add_row(name, *cells)
+    return table
 
 
 _FIXED = "This holds if the epsilons and the number of selections do not depend on the answers."
@@ -164,10 +213,15 @@ _Scores = Annotated[
 ]
 
 _MOST_CANDIDATES = 10**15
-_MOST_SELECTIONS = 10**9
+_MOST_QUESTIONS = 10**9
 
 
-def plan(  # noqa: PLR0913 - typer makes an option of each argument
+plan = typer.Typer(invoke_without_command=True)
+
+
+@plan.callback()
+def compare_selections(  # noqa: PLR0913 - typer makes an option of each argument
+    context: typer.Context,
     *,
     candidates: _Candidates = None,
     epsilon: _Epsilon = None,
@@ -182,10 +236,17 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
     label: Label = None,
     as_json: Json = False,
 ) -> None:
-    """Print what accuracy to expect, or what epsilon to use, before touching any data.
+    """Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.
 
-    The guarantees need only the number of candidates and hold for any data.
+    Name a question about a table (mode, top, median, quantile), or select for scores of your own.
+    Without a name, the options below compare the mechanisms for scores of your own.
+
+    The guarantees need only public numbers and hold for any data.
     Results computed from private scores are private too, so give --scores public or synthetic ones.
+
+    Example: dpselect plan mode --candidates 30 --epsilon 0.1
+
+    Example: dpselect plan median --lower 0 --upper 50000 --budget zcdp:0.5 --questions 20
 
     Example: dpselect plan --candidates 1000 --epsilon 0.5
 
@@ -195,32 +256,295 @@ def plan(  # noqa: PLR0913 - typer makes an option of each argument
 
     Example: dpselect plan --scores public.csv --epsilon 0.5
     """
-    # SciPy takes longer to import than all the rest of the command line.
-    from dpselect import analysis  # noqa: PLC0415 - SciPy is slow to import
-
+    if context.invoked_subcommand is not None:
+        with clean_errors():
+            _check_no_options(context)
+        return
     with clean_errors():
         if (epsilon is None) == (error is None):
             raise InvalidValue("give either --epsilon to get the error, or --error to get the epsilon")
-        times = whole(least=1, most=_MOST_SELECTIONS, selections=selections)
-        given = None if epsilon is None else positive(epsilon=epsilon)
-        wanted = None if error is None else positive(error=error)
-        claim = claimed(sensitivity, monotonic, score_range)
-        failure = None if delta is None else fraction_of_one(delta=delta)
-        number, vector = _candidates(candidates, scores, column, label)
-        with busy("Planning ..."):
-            planned = analysis.plan(
-                number,
-                epsilon=given,
-                error=wanted,
-                **claim.arguments(),
-                selections=times,
-                delta=failure,
-                scores=vector,
-            )
+        planned, size = _selection(
+            (candidates, scores, column, label),
+            {"sensitivity": sensitivity, "monotonic": monotonic, "score_range": score_range},
+            {"epsilon": epsilon, "error": error},
+            questions=whole(least=1, most=_MOST_QUESTIONS, selections=selections),
+            delta=delta,
+        )
     if as_json:
         print_json(planned, scores)
     else:
-        print_text(planned, scores, 0 if vector is None else len(vector))
+        print_text(planned, scores, size)
+
+
+def _check_no_options(context: typer.Context) -> None:
+    """Refuse options before the name of a question: they would be ignored."""
+    sources = [context.get_parameter_source(name) for name in context.params]
+    if any(source is not None and source.name != "DEFAULT" for source in sources):
+        name = context.invoked_subcommand
+        raise InvalidValue(f"options come after the name of the question: write dpselect plan {name} --epsilon 0.1")
+
+
+def _selection(
+    source: tuple[str | None, str | None, str | None, str | None],
+    claim: dict[str, Any],
+    price: dict[str, str | None],
+    *,
+    delta: str | None,
+    **options: Any,
+) -> tuple["Plan", int]:
+    """The plan of a selection, and the number of public scores. The file is read when all options are checked."""
+    numbers = {name: None if text is None else positive(**{name: text}) for name, text in price.items()}
+    stated = claimed(**claim)
+    failure = None if delta is None else fraction_of_one(delta=delta)
+    number, vector = _candidates(*source)
+    planned = _planned(
+        candidates=number, **numbers, **stated.arguments(), delta=failure, scores=vector, question="select", **options
+    )
+    return planned, 0 if vector is None else len(vector)
+
+
+def _planned(**asked: Any) -> "Plan":
+    # SciPy takes longer to import than all the rest of the command line.
+    from dpselect import analysis  # noqa: PLC0415 - SciPy is slow to import
+
+    with busy("Planning ..."):
+        return analysis.plan(**asked)
+
+
+_ListedCandidates = Annotated[
+    str, typer.Option("--candidates", metavar="N|LIST|FILE", help="Number of candidates; or A,B,C or a file of them.")
+]
+_Price = Annotated[
+    str | None, typer.Option("--epsilon", metavar="E", help="Epsilon of each question; prints its error.")
+]
+_PeopleError = Annotated[
+    str | None,
+    typer.Option("--error", metavar="X", help="Acceptable average error in people; prints the epsilon it needs."),
+]
+_Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="B",
+        help="What pays for all questions: 1 (epsilon), zcdp:0.5, or 1,1e-6. Alone, it is divided evenly.",
+    ),
+]
+_Questions = Annotated[str, typer.Option("--questions", metavar="Q", help="How many such questions share the budget.")]
+_Groups = Annotated[
+    str | None, typer.Option(metavar="N|LIST|FILE", help="One answer for each group: their number, A,B,C or a file.")
+]
+_MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
+_Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (hides who is in the table) or replace.")]
+_Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
+_Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
+_Step = Annotated[
+    str, typer.Option(metavar="S", help="Step between candidates (days for dates, seconds for timestamps).")
+]
+
+
+@plan.command()
+def mode(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    candidates: _ListedCandidates,
+    epsilon: _Price = None,
+    rho: Rho = None,
+    error: _PeopleError = None,
+    budget: _Budget = None,
+    questions: _Questions = "1",
+    mechanism: MechanismName = "auto",
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    neighbours: _Neighbours = "add-remove",
+    as_json: Json = False,
+) -> None:
+    """Plan `dpselect mode`: how many fewer people the chosen value can have than the most common one.
+
+    Give one of --epsilon, --rho and --error, or only --budget.
+
+    Example: dpselect plan mode --candidates 30 --epsilon 0.1
+
+    Example: dpselect plan mode --candidates I10,E11,J45 --error 100 --budget 1
+
+    Example: dpselect plan mode --candidates 30 --groups 12 --max-groups 2 --budget 1,1e-6 --questions 10
+    """
+    with clean_errors():
+        number = _number(candidates=candidates)
+        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
+        people = _people(questions, groups, max_groups, neighbours)
+        planned = _planned(question="mode", candidates=number, **price, **people)
+    _print(planned, as_json)
+
+
+@plan.command()
+def top(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return.")],
+    candidates: _ListedCandidates,
+    epsilon: _Price = None,
+    rho: Rho = None,
+    error: _PeopleError = None,
+    budget: _Budget = None,
+    questions: _Questions = "1",
+    mechanism: MechanismName = "auto",
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    neighbours: _Neighbours = "add-remove",
+    as_json: Json = False,
+) -> None:
+    """Plan `dpselect top`: how many fewer people the i-th choice can have than the i-th most common value.
+
+    The price is for the whole answer. Each of the K selections gets an equal share.
+
+    Example: dpselect plan top -k 3 --candidates 30 --epsilon 1
+
+    Example: dpselect plan top -k 10 --candidates codes.txt --budget zcdp:0.5 --questions 20
+    """
+    with clean_errors():
+        number, wanted = _number(candidates=candidates), whole(least=1, most=_MOST_CANDIDATES, k=k)
+        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
+        people = _people(questions, groups, max_groups, neighbours)
+        planned = _planned(question="top_k", k=wanted, candidates=number, **price, **people)
+    _print(planned, as_json)
+
+
+@plan.command()
+def median(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    lower: _Lower,
+    upper: _Upper,
+    step: _Step = "1",
+    epsilon: _Price = None,
+    rho: Rho = None,
+    error: _PeopleError = None,
+    budget: _Budget = None,
+    questions: _Questions = "1",
+    mechanism: MechanismName = "auto",
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    neighbours: _Neighbours = "add-remove",
+    as_json: Json = False,
+) -> None:
+    """Plan `dpselect median`: how many people the answer can be away from the median.
+
+    Example: dpselect plan median --lower 0 --upper 50000 --epsilon 0.1
+
+    Example: dpselect plan median --lower 2020-01-01 --upper 2025-12-31 --budget zcdp:0.5 --questions 20
+    """
+    with clean_errors():
+        grid = {"lower": lower, "upper": upper, "step": step}
+        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
+        planned = _planned(question="median", **grid, **price, **_people(questions, groups, max_groups, neighbours))
+    _print(planned, as_json)
+
+
+@plan.command()
+def quantile(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")],
+    lower: _Lower,
+    upper: _Upper,
+    step: _Step = "1",
+    epsilon: _Price = None,
+    rho: Rho = None,
+    error: _PeopleError = None,
+    budget: _Budget = None,
+    questions: _Questions = "1",
+    mechanism: MechanismName = "auto",
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    neighbours: _Neighbours = "add-remove",
+    as_json: Json = False,
+) -> None:
+    """Plan `dpselect quantile`: how many people the answer can be away from the quantile.
+
+    Example: dpselect plan quantile --level 0.9 --lower 0 --upper 50000 --epsilon 0.1
+
+    Example: dpselect plan quantile --level 0.9 --lower 0 --upper 50000 --error 20 --budget zcdp:0.5
+    """
+    with clean_errors():
+        grid = {"level": level, "lower": lower, "upper": upper, "step": step}
+        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
+        planned = _planned(question="quantile", **grid, **price, **_people(questions, groups, max_groups, neighbours))
+    _print(planned, as_json)
+
+
+@plan.command()
+def select(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    candidates: _Candidates = None,
+    epsilon: _Epsilon = None,
+    rho: Rho = None,
+    error: _Error = None,
+    budget: _Budget = None,
+    questions: _Questions = "1",
+    mechanism: MechanismName = "auto",
+    sensitivity: Sensitivity = None,
+    monotonic: Monotonic = False,
+    score_range: ScoreRange = None,
+    delta: _Delta = None,
+    scores: _Scores = None,
+    column: Column = None,
+    label: Label = None,
+    as_json: Json = False,
+) -> None:
+    """Plan `dpselect select`: how far the chosen candidate can score below the best one.
+
+    Results computed from private scores are private too, so give --scores public or synthetic ones.
+
+    Example: dpselect plan select --candidates 1000 --epsilon 0.5
+
+    Example: dpselect plan select --candidates 1000 --monotonic --budget 1,1e-6 --questions 20
+    """
+    with clean_errors():
+        planned, size = _selection(
+            (candidates, scores, column, label),
+            {"sensitivity": sensitivity, "monotonic": monotonic, "score_range": score_range},
+            {"epsilon": epsilon, "rho": rho, "error": error},
+            delta=delta,
+            budget=budget,
+            mechanism=mechanism,
+            questions=whole(least=1, most=_MOST_QUESTIONS, questions=questions),
+        )
+    _print(planned, as_json, scores, size)
+
+
+def _people(questions: str, groups: str | None, max_groups: str, neighbours: str) -> dict[str, Any]:
+    """What all questions about a table share."""
+    return {
+        "questions": whole(least=1, most=_MOST_QUESTIONS, questions=questions),
+        "groups": None if groups is None else _number(groups=groups),
+        "max_groups": whole(least=1, most=_MOST_QUESTIONS, max_groups=max_groups),
+        "neighbours": neighbours,
+    }
+
+
+def _number(**option: str) -> int:
+    """How many values an option names: a number, a list A,B,C, or a file with one value per line.
+
+    >>> _number(candidates="30"), _number(candidates="I10,E11,J45")
+    (30, 3)
+    """
+    [(_, text)] = option.items()
+    try:
+        if Path(text).is_file():
+            return sum(bool(line.strip()) for line in Path(text).read_text(encoding="utf-8-sig").splitlines())
+    except (OSError, ValueError):  # a list that is too long for a path, or a file that is not text
+        pass
+    if "," in text:
+        return len(next(csv.reader([text], skipinitialspace=True)))
+    return whole(least=1, most=_MOST_CANDIDATES, **option)
+
+
+def _print(planned: "Plan", as_json: bool, file: str | None = None, size: int = 0) -> None:
+    if as_json:
+        print_json(planned, file)
+        return
+    print_question(planned)
+    if planned.equal_rounds is not None:
+        _print_rounds(planned.questions, planned.equal_rounds)
+    if file is not None:
+        _print_on_scores(planned, file, size)
+    print_paragraph("Privacy:", "a plan uses public numbers only and reveals nothing about your data.")
 
 
 def _candidates(

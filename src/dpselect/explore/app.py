@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
-from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
@@ -77,7 +76,6 @@ class Explorer:
             "version": __version__,
             "mechanisms": [{"name": name, "title": kind.title} for name, kind in MECHANISMS.items()],
             "shapes": [{"name": shape.name, "title": shape.title} for shape in SHAPES.values()],
-            "accounting": find_spec("dp_accounting") is not None,
             "most_candidates": MOST_CANDIDATES,
             "most_bytes": MOST_BYTES,
             "scores": self._kept(made("close-race", 30) if self._first is None else self._first),

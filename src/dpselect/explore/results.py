@@ -11,17 +11,15 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from dpselect import _validate
 from dpselect._numbers import rounded_down_text, rounded_up_text
 from dpselect._types import Floats
-from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error
-from dpselect.analysis.planning import affordable_epsilon
-from dpselect.errors import InvalidValue, MissingExtra
+from dpselect.accounting.budget import Budget, approximate, pure
+from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error, plan
+from dpselect.errors import InvalidValue
 from dpselect.explore.score_set import Known, ScoreSet
 from dpselect.explore.sentences import factor_sentence, sentence
 from dpselect.explore.settings import LARGEST, SMALLEST, Settings, positive, text, whole
@@ -157,7 +155,8 @@ def _hundredth(asked: Mapping[str, Any]) -> Fraction:
 def shares(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
     """The epsilon of each of k selections from a total budget, and the mechanism with the smallest error.
 
-    Pure budgets are divided by k. With a delta, Google's dp_accounting finds what each mechanism can afford.
+    They are those of `analysis.plan`, so a ledger with this budget pays for exactly k of them. Pure epsilon implies
+    (epsilon, delta): where a pure budget leaves more for each selection, its share is taken.
     """
     count = whole(asked, "selections", 1, _MOST_SELECTIONS)
     budget = positive(asked, "budget")
@@ -165,21 +164,26 @@ def shares(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dic
         raise InvalidValue(f"budget must be at least {float(SMALLEST)}: below that, every answer is noise")
     if budget > _LARGEST_BUDGET:
         raise InvalidValue(f"budget must be at most {_LARGEST_BUDGET}: above that, there is hardly any privacy")
-    delta = _validate.fraction_of_one(delta=text(asked, "delta")) if text(asked, "delta", "") else None
-    if delta is not None and find_spec("dp_accounting") is None:
-        raise MissingExtra("budgets with a delta need dp-accounting: pip install 'dpselect[accounting]'")
+    budgets = [pure(budget)]
+    if text(asked, "delta", ""):
+        budgets.append(approximate(budget, text(asked, "delta"), share=0))
     rows: dict[str, dict[str, Any]] = {}
-    for name in MECHANISMS:
-        each = rounded_down_text(_share(name, count, budget, delta), _DIGITS)
-        error = expected_error(settings.mechanism_for(name, Fraction(each)), shown.scores)
-        usable = SMALLEST <= Fraction(each) <= LARGEST
-        rows[name] = {"epsilon": each, "expected_error": error, "usable": usable}
+    for paid in budgets:
+        for name, share in _affordable(settings, len(shown.exact), count, paid).items():
+            each = rounded_down_text(share, _DIGITS)
+            if name in rows and Fraction(each) <= Fraction(rows[name]["epsilon"]):
+                continue
+            error = expected_error(settings.mechanism_for(name, Fraction(each)), shown.scores)
+            usable = SMALLEST <= Fraction(each) <= LARGEST
+            rows[name] = {"epsilon": each, "expected_error": error, "usable": usable, "budget": paid.currency}
     # Permute-and-flip comes first: it is preferred unless another one is better by more than a thousandth.
     least = min(row["expected_error"] for row in rows.values())
     better = next(name for name, row in rows.items() if row["expected_error"] <= _NEARLY * least)
-    return {"mechanisms": rows, "better": better, "accounting": "pure" if delta is None else "(epsilon, delta)"}
+    return {"mechanisms": rows, "better": better, "accounting": rows[better]["budget"]}
 
 
-def _share(name: str, count: int, budget: Fraction, delta: float | None) -> Fraction:
-    pure = budget / count
-    return pure if delta is None or count == 1 else affordable_epsilon(name, count, float(budget), delta)
+def _affordable(settings: Settings, candidates: int, count: int, budget: Budget) -> dict[str, Fraction]:
+    """The epsilon of each of `count` selections by each mechanism."""
+    claim = settings.claim.arguments()  # no share depends on the number of candidates, of which a plan has at least two
+    planned = plan(max(candidates, 2), question="select", budget=budget, questions=count, **claim)
+    return {name: promised.mechanism.epsilon for name, promised in planned.promises.items()}

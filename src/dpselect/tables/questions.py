@@ -1,42 +1,16 @@
 """The questions as frozen records: what to count, how to score it, how much one individual matters, how to choose.
 
-The sensitivity of every question is derived here and nowhere else. `Engine` is what a question needs from DuckDB or
-Spark, and says who draws.
+The sensitivity of every question is derived in `mechanisms.parameters`, because plans need it too. `Engine` is what a
+question needs from DuckDB or Spark, and says who draws.
 
-An individual is a person (all rows with one value of the `person` column) or, without that column, a row. Neighbouring
-tables differ by one individual: added or removed ("add-remove"), or replaced by another one ("replace").
-
-**Counts** (mode, top-k). The score of a candidate is the number of individuals that have it; a person counts once for
-each candidate, with any number of rows. Adding an individual raises some scores by one and lowers none: the
-sensitivity is one and the scores are monotonic. Replacing one raises some by at most one and lowers others by at most
-one: the sensitivity is one, not monotonic. How many candidates an individual affects does not matter: a selection
-needs the largest change of a single score only.
-
-**Quantiles.** Let L, E and G individuals have a value below, at and above a candidate. It is a quantile of level a/b if
-L <= (a/b) n and G <= (1 - a/b) n. How far it is from that, times b, is the negated score (Smith 2011; McKenna &
-Sheldon 2020, Section 7)
-
-    u = max(0, (b - a) L - a (E + G), a G - (b - a) (L + E)).
-
-An individual that is added puts one into L, E or G, and so moves the second and third terms by b - a or a in either
-direction: the sensitivity is max(a, b - a), which an individual below (or above) every close candidate attains; scores
-on both sides of the quantile move in opposite directions, so they are not monotonic. For the median (a = 1, b = 2) u
-is the number of people to add or remove until the candidate is a median, and the sensitivity is one. Replacing an
-individual keeps n and moves L and G by at most one, hence b L - a n and b G - (b - a) n by at most b. Only where the
-old or the new value is missing does n change: that is one addition or removal, and max(a, b - a) <= b.
-
-**Groups.** A person is kept in at most m groups. Under add-remove at most m groups change, each as its question
-says, so shares of epsilon/m add up to epsilon. Under replace a person may leave m groups and enter m others, so that 2m
-groups change by one removal or one addition each. That must cost half a share. For counts it does: one addition
-changes score differences by at most one, and the non-monotonic mechanism allows for two. For quantiles it
-does with the sensitivity 2 max(a, b - a) >= b, twice the one for additions, and with no smaller one: an addition
-changes a difference of two scores by up to 2 max(a, b - a).
+**Groups.** A person is kept in at most m groups, and each group gets a share of 1/m of the price.
 
 A ledger counts m releases of a share e. A group that the person stays in costs one share. For each remaining share
 they leave one group and enter one, at e/2 each. With permute-and-flip, two releases at e/2 cost no more than one at e
-in pure epsilon; in zCDP, where rho(e) = e + exp(-e) - 1 and rho(e) - 2 rho(e/2) = (1 - exp(-e/2))**2; and in loss
-distributions, where Laplace noise at e dominates two at e/2 (checked numerically in
-`tests/accounting/test_accounting.py`).
+in pure epsilon; in zCDP, where rho(e) >= 2 rho(e/2) (theorem 7 of docs/theory.md); and in loss distributions, where
+permute-and-flip counts as Laplace noise, and noise at e dominates two at e/2 (checked numerically in
+`tests/accounting/test_accounting.py`). But the pair is not a post-processing of one selection at e, so totals do not
+use the recursion for such questions (`PrivacyLoss.joins_halves`).
 
 The exponential mechanism at e has log-ratios that span a range of at most e (Durfee & Rogers 2019), because they are
 c (q_r - q'_r) plus a constant. The same bounds of score differences hold, so in a group that the person leaves or
@@ -62,32 +36,11 @@ import numpy.typing as npt
 
 from dpselect._types import Counts, Integers, Lengths
 from dpselect._validate import withheld
-from dpselect.accounting.charge import Neighbours
 from dpselect.errors import EngineFailure, InvalidType
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.parameters import Neighbours, Parameters, Sensitivity, of_counts, of_quantile
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.schema import Column
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """The largest change of a score between neighbours, and whether all scores change in one direction."""
-
-    largest_change: int
-    monotonic: bool
-
-
-def of_counts(neighbours: Neighbours) -> Sensitivity:
-    """The sensitivity of counts of individuals per candidate."""
-    return Sensitivity(1, monotonic=neighbours is Neighbours.ADD_REMOVE)
-
-
-def of_quantile(level: Fraction, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:
-    """The sensitivity of the scores of `quantile_score_runs`, which are multiples of the level's denominator."""
-    single = max(level.numerator, level.denominator - level.numerator)
-    if neighbours is Neighbours.ADD_REMOVE:
-        return Sensitivity(single, monotonic=False)
-    return Sensitivity(2 * single if in_groups else level.denominator, monotonic=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,9 +138,9 @@ def counted(count: Callable[[], _Counted]) -> _Counted:
     return withheld(count, failure)
 
 
-def checked_for_tables(mechanism: MechanismBase) -> MechanismBase:
+def checked_for_tables(mechanism: Parameters) -> MechanismBase:
     """The mechanism, checked to be one that can answer every question on every engine."""
-    if not mechanism.has_runs:
+    if not isinstance(mechanism, MechanismBase) or not mechanism.has_runs:
         raise InvalidType(
             f"mechanism must select from runs of equal scores, got {type(mechanism).__name__}: use permute-and-flip or"
             " the exponential mechanism for tables"

@@ -5,21 +5,18 @@ A question is checked against the public schema, becomes a frozen record (`quest
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
-import numpy as np
-
 from dpselect import _validate
 from dpselect._column_names import shown_names
-from dpselect._numbers import NotExact, NotFinite, rational, rational_from_text
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Price
-from dpselect.accounting.charge import Neighbours, PrivacyUnit
+from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.base import checked_mechanism
+from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import public_grid
 from dpselect.tables.questions import Engine, Groups, Individuals, Quantile, Question, TopK, checked_for_tables
@@ -28,7 +25,6 @@ from dpselect.tables.schema import Column, Kind
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
 
-_FINEST_LEVEL = 10**6
 _SHOWN_COLUMNS = 30
 
 
@@ -263,7 +259,7 @@ class Table:
         """
         found = self._column(column)
         grid = public_grid(lower, upper, step, found)
-        return self._ask(Quantile(found, grid, _level(level)), Price(epsilon, rho, mechanism), request_id)
+        return self._ask(Quantile(found, grid, _validate.level(level)), Price(epsilon, rho, mechanism), request_id)
 
     def group_by(
         self, column: str, *, groups: Any = None, max_groups: int = 1, candidates: Any = None
@@ -323,7 +319,7 @@ class Table:
         bound = question.sensitivity(neighbours, in_groups=individuals.groups is not None)
         budget = None if ledger is None else ledger.budget
         claim = {"sensitivity": bound.largest_change, "monotonic": bound.monotonic}
-        mechanism = checked_for_tables(checked_mechanism(price.drawn_by(budget, count, **claim)))
+        mechanism = checked_for_tables(price.drawn_by(budget, count, **claim))
         # Without a ledger, nobody reads the question, and the digest of a long list takes time.
         asked = (
             {}
@@ -395,23 +391,6 @@ def known_column(schema: _Schema, name: Any, what: str) -> Column:
     if found.kind is Kind.OTHER:
         raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
     return found
-
-
-def _level(level: Any) -> Fraction:
-    """The exact level that was written: 0.9 is nine tenths, not the nearest float."""
-    readers: dict[bool, Callable[[Any], Fraction]] = {True: lambda text: rational_from_text(str(text)), False: rational}
-    try:
-        exact = readers[isinstance(level, (str, float, np.floating))](level)
-    except NotExact:
-        got = repr(level)[:40] if isinstance(level, str) else type(level).__name__
-        raise InvalidType(f"level must be a number between 0 and 1, got {got}: give for example 0.9") from None
-    except NotFinite:
-        raise InvalidValue("level must be between 0 and 1: give for example 0.9") from None
-    if not 0 < exact < 1:
-        raise InvalidValue("level must be between 0 and 1: give for instance 0.9")
-    if exact.denominator > _FINEST_LEVEL:
-        raise InvalidValue(f"level must be a multiple of 1/n for some n <= {_FINEST_LEVEL:,}: give fewer digits")
-    return exact
 
 
 _ENGINES = ("duckdb", "spark")

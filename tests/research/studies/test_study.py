@@ -11,8 +11,10 @@ from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidValue
 from dpselect.research.datasets import VARIABLE, histograms
 from dpselect.research.studies import cases as cases_room
+from dpselect.research.studies.budgets import Currency
 from dpselect.research.studies.cases import cases
 from dpselect.research.studies.study import NO_DIFFERENCE, Mean, StudyComparison, better, mean_of, study, summaries
+from dpselect.research.studies.winners import winners
 from tests.dpbench import FOLDER, needs_data
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -64,6 +66,7 @@ def test_the_study(tmp_path, monkeypatch):
     monkeypatch.setattr("dpselect.research.studies.study.histograms", lambda _: made_up)
     monkeypatch.setattr(cases_room, "BUDGETS", (0.1, 1.0))
     monkeypatch.setattr(cases_room, "TOPS", (3,))
+    monkeypatch.setattr("dpselect.research.studies.study.winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
     seen = []
 
     def watch(items, what):
@@ -80,7 +83,8 @@ def test_the_study(tmp_path, monkeypatch):
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {
         "study.csv",
-        *(f"{name}.{end}" for name in ("stepwise-features", "top-3", "mwem") for end in ("png", "pdf")),
+        "winners.csv",
+        *(f"{name}.{end}" for name in ("stepwise-features", "top-3", "mwem", "winners") for end in ("png", "pdf")),
     }
 
 

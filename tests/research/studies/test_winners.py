@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, approximate
-from dpselect.analysis.planning import promise
+from dpselect.analysis.promises import promise
 from dpselect.research import plotting
 from dpselect.research.studies.budgets import Currency
 from dpselect.research.studies.winners import CANDIDATES, draw_winners, winners

@@ -39,12 +39,11 @@ export function addQuestions(chooseEpsilon) {
 
   function shared({ mechanisms, better, accounting }) {
     const { epsilon, expected_error: error } = mechanisms[better];
-    const kind = accounting === "pure" ? "pure ε" : "an (ε, δ) budget";
+    const kind = accounting === "pure" ? "pure ε" : "(ε, δ)";
     const text = `Take ε = ${epsilon} for each selection, with ${TITLES[better]}.`;
-    const why = ` Under ${kind} it loses least on these scores: ${short(error)} ${state.unit} on average.`;
-    const fixed = accounting === "pure" ? "" : " This holds if k and the epsilons do not depend on the answers.";
+    const why = ` With a ledger of ${kind} it loses least on these scores: ${short(error)} ${state.unit} on average.`;
     const rows = Object.entries(mechanisms).map(([name, row]) => [TITLES[name], row.epsilon, short(row.expected_error), use(name, row)]);
-    return [element("p", {}, element("strong", {}, text), why + fixed), table(["Mechanism", "ε each", "Average error", "Use it"], rows)];
+    return [element("p", {}, element("strong", {}, text), why), table(["Mechanism", "ε each", "Average error", "Use it"], rows)];
   }
 }
 

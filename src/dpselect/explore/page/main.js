@@ -199,12 +199,10 @@ async function start() {
   addTools(chooseEpsilon);
   addQuestions(chooseEpsilon);
   try {
-    const { version, mechanisms, shapes, accounting, scores } = await ask("start", {});
+    const { version, mechanisms, shapes, scores } = await ask("start", {});
     showMechanisms(mechanisms);
     byId("version").textContent = version;
     byId("shape").append(...shapes.map(({ name, title }) => element("option", { value: name }, title)));
-    byId("accounting-hint").hidden = accounting;
-    byId("delta").disabled = !accounting;
     moveSlider();
     showScores(scores);
   } catch (error) {

@@ -19,7 +19,7 @@ from functools import cache
 from dpselect._numbers import float_below
 from dpselect.accounting.budget import rho_within
 from dpselect.accounting.totals import approximate
-from dpselect.analysis.planning import largest
+from dpselect.analysis.equal_cost import largest
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip, ReportNoisyMax
 from dpselect.mechanisms.privacy import epsilon_of_rho
 

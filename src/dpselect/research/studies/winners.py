@@ -8,7 +8,7 @@ the budget buys.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dpselect.analysis.planning import promise
+from dpselect.analysis.promises import promise
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
 from dpselect.research import plotting
 from dpselect.research.plotting import NumberTable
@@ -48,7 +48,8 @@ def draw_winners(table: NumberTable) -> Any:
     """A matplotlib figure: the ratio of errors against the number of selections, with a line for each budget."""
     currencies = list(dict.fromkeys(table.column("currency")))
     figure = plotting.blank_figure(2.8 * len(currencies) + 0.6, 2.9)
-    for axes, currency in zip(figure.subplots(1, len(currencies), sharey=True), currencies, strict=True):
+    panels = figure.subplots(1, len(currencies), sharey=True, squeeze=False)[0]
+    for axes, currency in zip(panels, currencies, strict=True):
         found = table.where(currency=currency)
         for budget, counts, ratios in found.series("budget", "selections", "ratio"):
             axes.plot(counts, ratios, marker="o", markersize=3, label=f"total $\\epsilon$ = {budget:g}")

@@ -1,0 +1,123 @@
+"""What planned questions cost, in the arithmetic of the ledger: which charges it records, and when it refuses one.
+
+A ledger records a charge at its exact cost if that is on a grid, and otherwise rounded up to a multiple of 1/ROUND
+(`Budget.recorded`). Only a charge of exactly what is left need not be rounded. `times_allowed` follows these rules.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast
+
+from dpselect.accounting.budget import Budget, ConcentratedBudget, Price, PureBudget
+from dpselect.accounting.charge import ROUND, Charge
+from dpselect.analysis.questions import Question, moderate
+from dpselect.errors import InvalidValue
+from dpselect.mechanisms.base import MechanismBase
+
+WHAT = "a planned question"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a question costs by one mechanism, in the currency of the budget.
+
+    Attributes:
+        charge: what a ledger is asked to record for one question: the number of draws, and the epsilon of each.
+        one: the cost of one question.
+        total: the cost of all questions.
+        allowed: how many such questions the budget pays for; None without a budget.
+        refusal: why the budget allows none, if it is for another reason than its size.
+    """
+
+    charge: Charge
+    one: Budget
+    total: Budget
+    allowed: int | None
+    refusal: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the cost in the types of JSON.
+
+        Returns:
+            The draws, the epsilon of each, epsilon and rho of one question as floats, and the exact costs in the
+            currency of the budget.
+        """
+        charge = self.charge
+        return {
+            "mechanism": charge.mechanism,
+            "draws": charge.count,
+            "epsilon_each": float(charge.each),
+            "epsilon": float(charge.each * charge.count),
+            "rho": float(charge.rho),
+            "one": self.one.to_dict(),
+            "total": self.total.to_dict(),
+            "questions_allowed": self.allowed,
+            "refusal": self.refusal,
+        }
+
+
+def drawn(
+    question: Question, name: str, *, epsilon: Fraction | None = None, rho: Fraction | None = None
+) -> MechanismBase:
+    """The mechanism of each draw for a question of this price, as tables choose it."""
+    found = Price(epsilon, rho, name).drawn_by(None, question.draws, **question.claim.arguments())
+    return cast("MechanismBase", found)
+
+
+def charge_for(question: Question, mechanism: MechanismBase, rho: Fraction | None = None) -> Charge:
+    """The charge of a question: as many draws as one person can influence."""
+    return Charge(WHAT, mechanism.epsilon, mechanism.name, question.draws, rho=rho)
+
+
+def currency_of(budget: Budget | None, rho: Fraction | None) -> Budget:
+    """The budget; without one, any budget of the currency of the price."""
+    if budget is not None:
+        return budget
+    return PureBudget(Fraction(1)) if rho is None else ConcentratedBudget(Fraction(1), Fraction(0))
+
+
+def cost(charge: Charge, questions: int, budget: Budget | None, currency: Budget) -> Cost:
+    """What this many charges cost, and how many of them the budget pays for."""
+    amount = currency.amount(currency.recorded(charge))
+    one, total = currency.shown(amount), currency.shown(amount._replace(value=amount.value * questions))
+    if budget is None:
+        return Cost(charge, one, total, None, None)
+    try:
+        budget.check(charge)
+    except InvalidValue as error:
+        return Cost(charge, one, total, 0, str(error))
+    return Cost(charge, one, total, times_allowed(budget, charge), None)
+
+
+def times_allowed(budget: Budget, charge: Charge) -> int:
+    """How many equal charges a new ledger with this budget records before it refuses one.
+
+    >>> times_allowed(PureBudget(Fraction(1)), Charge(WHAT, "0.3"))
+    3
+    """
+    limit, exact = budget.limit.value, budget.amount(charge).value
+    recorded = budget.amount(budget.recorded(charge)).value
+    times = limit // recorded
+    # If the cost was rounded up, one more at its exact cost may take exactly what is left.
+    return int(times) + (times * recorded + exact == limit)
+
+
+def share_of(budget: Budget, question: Question, questions: int) -> dict[str, Fraction]:
+    """The largest price of each question, within 10**-50, at which a budget pays for this many: epsilon or rho.
+
+    A cap on the epsilon of a single draw may leave a part of the budget unspent.
+
+    >>> from dpselect.analysis.questions import Mode
+    >>> share_of(PureBudget(Fraction(1)), Mode(candidates=30), 4)
+    {'epsilon': Fraction(1, 4)}
+    """
+    currency = "epsilon" if budget.rho is None else "rho"
+    cap = getattr(budget, "cap", None)
+    share = budget.limit.value / questions
+    if cap is not None:
+        share = min(share, cap * question.draws)
+    price = {currency: moderate(**{currency: share})}
+    charge = Charge(WHAT, share) if currency == "epsilon" else Charge(WHAT, rho=share)
+    if times_allowed(budget, charge) < questions:  # its cost is not on the grid
+        price = {currency: moderate(**{currency: Fraction(share * ROUND // 1, ROUND)})}
+    return price
