@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from dpselect import Ledger
+from dpselect.accounting.charge import loss_of
 from dpselect.accounting.totals import total
 from dpselect.errors import BudgetExceeded, BudgetMismatch, RequestConflict, RequestUnanswered
 from dpselect.ledger import Charge, Receipt
@@ -33,10 +34,21 @@ class Model:
 
     @property
     def spent(self) -> Fraction:
-        return sum((charge.each * charge.count for charge in self.charges), Fraction(0))
+        return sum(map(self.cost, self.charges), Fraction(0))
+
+    def cost(self, charge: Charge) -> Fraction:
+        return charge.each * charge.count
 
     def refuses(self, charge: Charge) -> bool:
-        return self.spent + charge.epsilon > self.budget
+        return self.spent + self.cost(charge) > self.budget
+
+
+class ConcentratedModel(Model):
+    """The same with a sum of rho. That of a tiny epsilon is a float beyond the grid, and costs 10^-50."""
+
+    def cost(self, charge: Charge) -> Fraction:
+        rho = Fraction(loss_of(charge.mechanism).zcdp(charge.each)) * charge.count
+        return Fraction(1, 10**50) if rho < Fraction(1, 10**70) else rho
 
 
 def recorded(charge: Charge) -> Charge:
@@ -49,12 +61,14 @@ def recorded(charge: Charge) -> Charge:
 
 
 class LedgerMachine(RuleBasedStateMachine):
+    budget, other_budgets, model_of = "1.5", ("1.4", "2", 0.1, "zcdp:1.5", "1.5,1e-6", "1.5,cap:1"), Model
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "a.ledger"
-        self.ledgers = [Ledger(self.path, budget="1.5"), Ledger(self.path)]
-        self.model = Model(Fraction(3, 2))
+        self.ledgers = [Ledger(self.path, budget=self.budget), Ledger(self.path)]
+        self.model = self.model_of(self.ledgers[0].budget.limit.value)
         self.receipts: list[Receipt] = [self.ledgers[0].receipt()]
 
     @property
@@ -114,12 +128,12 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        self.ledgers[0] = Ledger(self.path, budget=Fraction(3, 2))
+        self.ledgers[0] = Ledger(self.path, budget=self.budget)
 
-    @rule(budget=st.sampled_from(["1.4", "2", 0.1]))
-    def reopen_with_another_budget(self, budget: str | float) -> None:
+    @rule(data=st.data())
+    def reopen_with_another_budget(self, data: st.DataObject) -> None:
         with pytest.raises(BudgetMismatch):
-            Ledger(self.path, budget=budget)
+            Ledger(self.path, budget=data.draw(st.sampled_from(self.other_budgets)))
 
     @rule()
     def verify(self) -> None:
@@ -129,17 +143,24 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def the_ledger_is_the_model(self) -> None:
         ledger = self.ledger
-        assert (ledger.spent, ledger.remaining) == (self.model.spent, self.model.budget - self.model.spent)
+        assert ledger.spent.limit == (self.model.spent, 0)
+        assert ledger.remaining.limit == (self.model.budget - self.model.spent, 0)
         entries = ledger.entries()
         assert [entry.id for entry in entries] == list(range(1, len(self.model.charges) + 1))
         assert [entry.charge for entry in entries] == self.model.charges
         assert {entry.request_id: entry.id for entry in entries if entry.request_id} == self.model.requests
         assert {entry.id: entry.answer for entry in entries if entry.answer is not None} == self.model.answers
-        assert total(ledger).epsilon == self.model.spent
+        assert total(ledger).epsilon == sum(charge.each * charge.count for charge in self.model.charges)
 
     def teardown(self) -> None:
         self.folder.cleanup()
 
 
+class ConcentratedMachine(LedgerMachine):
+    budget, other_budgets, model_of = "zcdp:0.05", ("0.05", "zcdp:0.04", "zcdp:0.05,1e-9", "1,1e-6"), ConcentratedModel
+
+
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+TestConcentratedMachine = ConcentratedMachine.TestCase
+TestConcentratedMachine.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
