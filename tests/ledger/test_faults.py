@@ -145,7 +145,7 @@ def test_a_budget_that_changes_after_creation(path: Path, other: str, budget: st
     assert path.read_bytes() == before
 
 
-@every_currency()
+@every_currency(slow=("cap", "approximate"))
 def test_every_truncation(path: Path, budget: str) -> None:
     """Cut at any length the file is refused, by the constructor or by the first charge."""
     fill(path, budget=budget)
@@ -160,7 +160,7 @@ def test_every_truncation(path: Path, budget: str) -> None:
 
 
 @pytest.mark.parametrize("page", range(1, 6))
-@every_currency(slow=("cap",))
+@every_currency(slow=("cap", "approximate"))
 def test_a_page_of_garbage(path: Path, page: int, budget: str) -> None:
     fill(path, budget=budget)
     content = bytearray(path.read_bytes())
@@ -169,7 +169,7 @@ def test_a_page_of_garbage(path: Path, page: int, budget: str) -> None:
     refuses(path, LedgerCorrupt, budget=budget)
 
 
-@every_currency()
+@every_currency(slow=("cap", "approximate"))
 def test_a_truncation_under_an_open_ledger(path: Path, budget: str) -> None:
     ledger = fill(path, budget=budget)
     with open(path, "r+b") as file:
@@ -203,7 +203,7 @@ def journal(path: Path) -> Path:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
-@every_currency()
+@every_currency(slow=("cap", "approximate"))
 def test_the_journal_of_a_dead_writer_is_rolled_back(path: Path, budget: str) -> None:
     fill(path, budget=budget)
     interrupted(path)
@@ -215,7 +215,7 @@ def test_the_journal_of_a_dead_writer_is_rolled_back(path: Path, budget: str) ->
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
-@every_currency()
+@every_currency(slow=("cap", "approximate"))
 def test_the_deleted_journal_of_a_dead_writer_is_found(path: Path, budget: str) -> None:
     fill(path, budget=budget)
     interrupted(path)
@@ -224,7 +224,7 @@ def test_the_deleted_journal_of_a_dead_writer_is_found(path: Path, budget: str) 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs kill -9")
-@every_currency()
+@every_currency(slow=("cap", "approximate"))
 def test_the_deleted_journal_of_a_dead_writer_is_found_by_an_open_ledger(path: Path, budget: str) -> None:
     """It has confirmed the old entries and remembers their sum; when it reads them again it finds the damage."""
     ledger = fill(path, budget=budget)

@@ -38,7 +38,9 @@ def filled(path: Path, request: pytest.FixtureRequest) -> Path:
     return fill(path, BUDGETS[request.param])
 
 
-@pytest.fixture(params=["cap", "zcdp", "approximate"])
+@pytest.fixture(
+    params=[pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in ("cap", "zcdp", "approximate")]
+)
 def with_rho(path: Path, request: pytest.FixtureRequest) -> Path:
     """Ledgers whose entries state their rho and delta."""
     return fill(path, BUDGETS[request.param])
