@@ -23,6 +23,7 @@ from dpselect.accounting.totals import Approximate, Total, releases_of, total
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.ledger import PURE, Charge
 from dpselect.mechanisms import MECHANISMS, MechanismBase
+from dpselect.mechanisms.privacy import PURE_LOSS
 
 Floats = npt.NDArray[np.float64]
 NAMES = [*MECHANISMS, PURE]
@@ -362,3 +363,35 @@ def test_the_ledger_imports_neither_dp_accounting_nor_scipy() -> None:
     program = "import sys, dpselect.ledger; print([m for m in sys.modules if m.startswith(('scipy', 'dp_acc'))])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def ratios(epsilon, w):
+    """The smallest and the largest ratio of the pair of permute-and-flip for this w."""
+    e = math.exp(epsilon)
+    return 1 / (e * w * (2 - w)), (2 * w * e - 1) / (w * w * e)
+
+
+def test_two_halves_of_permute_and_flip_are_no_pair_of_the_whole():
+    """So the recursion, which knows the pairs of the whole only, is not used for people who change their group."""
+    half, whole = 0.5, 1.0
+    low, high = (product * product for product in ratios(half, math.exp(-half / 2)))
+    candidates = [math.exp(-whole * step / 1000) for step in range(1001)]
+    assert not any(ratios(whole, w)[0] <= low and ratios(whole, w)[1] >= high for w in candidates)
+    assert not PermuteAndFlip.loss.joins_halves
+    assert ExponentialMechanism.loss.joins_halves  # ranges add up
+
+
+@pytest.mark.parametrize(("mechanism", "exact"), [("permute-and-flip", False), ("exponential", True)])
+def test_groups_under_replace_are_not_composed_by_the_recursion_of_permute_and_flip(mechanism, exact):
+    asked = {"question": "mode", "group_by": "ward", "person": "p", "neighbours": "replace"}
+    grouped = total([Charge(asked, "0.1", mechanism)] * 50, 1e-6).approximate
+    alone = total([Charge({**asked, "neighbours": "add-remove"}, "0.1", mechanism)] * 50, 1e-6).approximate
+    assert alone.method == "recursion"
+    assert (grouped == alone) is exact
+    assert grouped.epsilon >= alone.epsilon
+
+
+def test_a_release_with_a_delta_counts_as_any_pure_one():
+    charge = Charge("thresholded", "1", "exponential", delta="1e-9")
+    assert charge.rho == Fraction(PURE_LOSS.zcdp(Fraction(1)))
+    assert total([charge]).zcdp == PURE_LOSS.zcdp(Fraction(1))

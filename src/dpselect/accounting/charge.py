@@ -252,6 +252,12 @@ class Charge:
         return self._least_rho if stated is None else stated
 
     @property
+    def in_halves(self) -> bool:
+        """Return whether a release may stand for two of half its epsilon: for a person who changes their group."""
+        asked = self.what if isinstance(self.what, Mapping) else {}
+        return "group_by" in asked and asked.get("neighbours") == Neighbours.REPLACE
+
+    @property
     def states_rho(self) -> bool:
         """Return whether the rho was stated, and does not follow from epsilon."""
         return vars(self)["_stated_rho"] is not None
@@ -259,9 +265,15 @@ class Charge:
     @property
     def _least_rho(self) -> Fraction:
         """The rho that follows from the name of the mechanism."""
-        if not loss_of(self.mechanism).is_pure:  # exactly, not rounded up to a float
+        loss = loss_of(self.composes_as)
+        if not loss.is_pure:  # exactly, not rounded up to a float
             return self.each * self.count
-        return Fraction(loss_of(self.mechanism).zcdp(self.each)) * self.count
+        return Fraction(loss.zcdp(self.each)) * self.count
+
+    @property
+    def composes_as(self) -> str:
+        """Return the name whose privacy loss bounds that of each release; with a delta, that of any pure one."""
+        return PURE if self.delta and loss_of(self.mechanism).is_pure else self.mechanism
 
     @property
     def unit(self) -> PrivacyUnit | None:

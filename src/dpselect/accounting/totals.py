@@ -138,7 +138,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     rest = _validate.fraction_of_one(delta=delta) - float_above(failure)
     if rest <= 0:
         raise InvalidValue(f"delta must be larger than that of the releases, {_shown(failure)}")
-    found = approximate(releases, rest)
+    found = approximate(releases, rest, joined=all(_is_joined(charge) for charge in charges))
     return Total(epsilon, zcdp, replace(found, delta=rest + float_above(failure)), failure)
 
 
@@ -154,8 +154,13 @@ def releases_of(spent: Iterable[Charge | HasCharge]) -> Releases:
     """How often each mechanism was released at each epsilon."""
     releases: Counter[tuple[str, Fraction]] = Counter()
     for charge in _charges(spent):
-        releases[charge.mechanism, charge.each] += charge.count
+        releases[charge.composes_as, charge.each] += charge.count
     return releases
+
+
+def _is_joined(charge: Charge) -> bool:
+    """Whether each release is a post-processing of a pair of its family."""
+    return not charge.in_halves or loss_of(charge.composes_as).joins_halves
 
 
 def _pure_sum(releases: Releases) -> Fraction | None:
@@ -165,14 +170,18 @@ def _pure_sum(releases: Releases) -> Fraction | None:
     return sum((each * count for (_, each), count in releases.items()), Fraction(0))
 
 
-def approximate(releases: Releases, delta: float) -> Approximate:
-    """The smallest epsilon that is known for this delta: by any `Method`."""
+def approximate(releases: Releases, delta: float, *, joined: bool = True) -> Approximate:
+    """The smallest epsilon that is known for this delta: by any `Method`.
+
+    The recursion needs releases that are `joined`: none stands for two of half its epsilon that do not join.
+    """
     exact = _pure_sum(releases)
     pure = math.inf if exact is None else float_above(exact)
     found: list[tuple[float, Method]] = [(pure, "pure")]
     if releases:
         found += [(renyi_epsilon(releases, delta), "renyi"), (loss_epsilon(releases, delta), "loss distribution")]
-        found.append((_equal_epsilon(releases, delta, min(found)[0]), "recursion"))
+        if joined:
+            found.append((_equal_epsilon(releases, delta, min(found)[0]), "recursion"))
     epsilon, method = min(found)
     return Approximate(epsilon, delta, method)
 

@@ -105,10 +105,13 @@ class Pairs:
 class PrivacyLoss(Protocol):
     """Upper bounds on the privacy loss of one selection.
 
-    `is_pure` says whether the parameter is a pure epsilon. If not, there is no pure epsilon at all.
+    `is_pure` says whether the parameter is a pure epsilon. If not, there is no pure epsilon at all. `joins_halves` says
+    whether two selections with half the parameter are a post-processing of pairs of the family with all of it. It is
+    needed for people who move from one group to another.
     """
 
     is_pure: bool
+    joins_halves: bool
 
     def __hash__(self) -> int: ...
 
@@ -144,6 +147,7 @@ class _Laplace:
     """
 
     is_pure = True
+    joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
         """The rho epsilon + exp(-epsilon) - 1, which is tight for Laplace noise (Harrison & Manurangsi 2026).
@@ -179,7 +183,14 @@ class _PermuteAndFlip(_Laplace):
     With E = e^epsilon, each pair of output distributions is a post-processing of a pair of coins with the probabilities
     of heads a = 1 - w/2 and b = 1/(2 E w), for a w between 1/E and one. For each loss x the largest a - e^x b is that
     of w = e^((x - epsilon)/2), and is Laplace's profile. The divergences of all orders are smaller than Laplace's.
+
+    Two selections at epsilon/2 can have ratios of probabilities that no single pair at epsilon has. Write v = 1 - w
+    and s = 1 - 1/(E w) for a pair; its ratios lie between 1/(E (1 - v^2)) and E (1 - s^2), and (1 - v)(1 - s) = 1/E.
+    For two of them these are products, so that v^2 <= v1^2 + v2^2 - v1^2 v2^2 is needed, and s alike; then
+    (1 - v)(1 - s) is too large unless v1 v2 = s1 s2 = 0.
     """
+
+    joins_halves = False
 
     def zcdp(self, epsilon: Fraction) -> float:
         """The largest divergence K(w) of the pairs of coins. It has no closed form."""
@@ -203,6 +214,7 @@ class _BoundedRange:
     """
 
     is_pure = True
+    joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
         """The rho a - 1 - ln(a), a = epsilon/(e^epsilon - 1), which is tight (Harrison & Manurangsi 2026).
@@ -251,6 +263,7 @@ class _Pure:
     """Any epsilon-DP mechanism. None leaks more than randomized response between two values (Kairouz et al. 2015)."""
 
     is_pure = True
+    joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
         """The rho epsilon tanh(epsilon/2), the divergence of randomized response (theorem 7 of docs/theory.md)."""
@@ -279,6 +292,7 @@ class _Concentrated:
     """Any mechanism of which only the rho of zCDP is known. The parameter is rho, not epsilon."""
 
     is_pure = False
+    joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
         """The parameter, rounded up."""
