@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.accounting.budget import as_budget
+from dpselect.accounting.totals import total
 from dpselect.ledger import Charge, reading
 from tests.ledger.currencies import AMPLE, every_currency
 
@@ -81,9 +82,9 @@ def test_what_is_read_is_what_the_file_says(
         assert (found.id, found.head, *again.spent.limit) == confirmed_by_hand(ledger.path)
         assert again.verify() == found == ledger.verify()
         entries = again.entries()
-        costs = again.costs()
-        assert costs == [entry.charge.asking('""') for entry in entries]
-        assert [(one.rho, one.delta) for one in costs] == [(entry.rho, entry.delta) for entry in entries]
+        charges = again.charges()
+        assert charges == [entry.charge for entry in entries]
+        assert [(one.rho, one.delta) for one in charges] == [(entry.rho, entry.delta) for entry in entries]
         with again._database.reading() as connection:
             for entry in entries:  # one by one, which parses everything anew
                 alone = reading.entry_of(connection, "id", entry.id, again._header, again.path)
@@ -139,3 +140,20 @@ def test_the_unit_of_many_entries(path: Path) -> None:
     for i in range(20):
         ledger.charge(Charge({"question": i, **PrivacyUnit("patient", "replace").to_dict()}, "0.1"))
     assert Ledger(path).unit == PrivacyUnit("patient", "replace")
+
+
+def test_a_total_depends_on_questions_too(path: Path) -> None:
+    """Groups by replacement: a release may stand for two halves, and the recursion does not hold for all of them."""
+    ledger = Ledger(path, budget="100")
+    for _ in range(20):
+        ledger.charge(
+            Charge(
+                {"question": "mode", "group_by": "ward", "person": "p", "neighbours": "replace"}, "0.1", "exponential"
+            )
+        )
+    assert [charge.in_halves for charge in ledger.charges()] == [True] * 20
+    assert (
+        total(ledger, 1e-6)
+        == total(ledger.entries(), 1e-6)
+        == total([entry.charge for entry in ledger.entries()], 1e-6)
+    )

@@ -35,14 +35,14 @@ class HasCharge(Protocol):
 
 
 @runtime_checkable
-class HasCosts(Protocol):
+class HasCharges(Protocol):
     """A ledger."""
 
-    def costs(self) -> Iterable[Charge]:
+    def charges(self) -> Iterable[Charge]:
         """Return everything that was charged."""
 
 
-Spent = HasCosts | Iterable[Charge | HasCharge]
+Spent = HasCharges | Iterable[Charge | HasCharge]
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
     2.25
     """
-    charges = _charges(spent.costs() if isinstance(spent, HasCosts) else spent)
+    charges = _charges(spent.charges() if isinstance(spent, HasCharges) else spent)
     releases = releases_of(charges)
     failure = sum((charge.delta for charge in charges if charge.delta), Fraction(0))
     epsilon = None if failure else _pure_sum(releases)

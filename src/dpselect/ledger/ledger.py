@@ -369,11 +369,11 @@ class Ledger:
         """
         return self._read_all(Reader.entries)[0]
 
-    def costs(self) -> list[Charge]:
-        """Return what was charged, without the questions. For many entries this is much faster than `entries`.
+    def charges(self) -> list[Charge]:
+        """Return what was charged, in order. Of many entries that repeat each other, this is faster than `entries`.
 
         Returns:
-            A charge for each entry, in their order. Its question is empty.
+            The charge of each entry. Equal ones are the same object: do not change their questions.
 
         Raises:
             LedgerCorrupt: an entry was changed, removed, inserted or reordered.
@@ -383,10 +383,10 @@ class Ledger:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
         ...     _ = ledger.spend("0.1", "ages")
-        ...     [(charge.what, charge.epsilon) for charge in ledger.costs()]
-        [('', Fraction(1, 10))]
+        ...     [(charge.what, charge.epsilon) for charge in ledger.charges()]
+        [('ages', Fraction(1, 10))]
         """
-        return self._read_all(Reader.costs)[0]
+        return self._read_all(Reader.charges)[0]
 
     def receipt(self, entry: Entry | None = None) -> Receipt:
         """Return a receipt for an entry and all before it, or for all entries. Store it in a different place.

@@ -189,9 +189,16 @@ class Reader:
         """Read all entries, and return the head after each of them."""
         return [head for _, _, _, _, head, _ in self._rows()]
 
-    def costs(self) -> list[Charge]:
-        """Read all entries, and return what each of them costs, without its question."""
-        return [cost.charge for _, _, (_, cost), _, _, _ in self._rows()]
+    def charges(self) -> list[Charge]:
+        """Read all entries, and return what was charged. Equal charges are one object."""
+        known: dict[tuple[str, str], Charge] = {}
+        found = []
+        for _, _, (what, cost), _, _, _ in self._rows():
+            charge = known.get((what, cost.quoted))
+            if charge is None:
+                charge = known[what, cost.quoted] = cost.charge.asking(what)
+            found.append(charge)
+        return found
 
     def entries(self) -> list[Entry]:
         """Read and return all entries."""
