@@ -265,6 +265,7 @@ def test_the_rho_of_an_approximate_budget_is_proven_and_nearly_the_largest(epsil
 @settings(max_examples=60, deadline=None)
 @given(st.floats(-6, 3).map(lambda power: Fraction(10**power)), st.floats(-300, -0.302).map(lambda p: Fraction(10**p)))
 @example(Fraction(1), Fraction(10**3990 - 10**3984 + 1, 2 * 10**3990))
+@example(Fraction(10**1.200213294416641), Fraction(10**-242.83726934184006))
 def test_any_approximate_budget_is_proven_and_nearly_the_largest(epsilon: Fraction, delta: Fraction) -> None:
     check_rho(epsilon, delta)
 
@@ -377,3 +378,23 @@ def test_a_cap_that_rounding_would_exceed() -> None:
     budget, each = pure("1", cap="1/3"), Fraction(1, 3) - Fraction(1, 10**60)
     assert Charge("x", each).rounded_up().each > Fraction(1, 3)
     assert budget.recorded(Charge("x", each)).each == Fraction(1, 3)
+
+
+def test_a_cap_cannot_be_changed() -> None:
+    budget = pure("1", cap="0.1")
+    with pytest.raises(AttributeError):
+        budget.cap = Fraction(1)  # type: ignore[attr-defined]
+    assert repr(budget) == "pure('1', cap='0.1')"
+
+
+@pytest.mark.parametrize("budget", [pure("1"), zcdp("1", delta="1e-9"), approximate("1", "1e-6")])
+def test_nothing_is_no_budget(budget: Budget) -> None:
+    """As when what remains of one ledger is the budget of the next."""
+    with pytest.raises(InvalidValue, match="budget must be > 0"):
+        as_budget(budget.left(budget.limit))
+
+
+@pytest.mark.parametrize("rho", [Fraction(0), Fraction(-5)])
+def test_no_recorded_charge_is_free_or_a_refund(rho: Fraction) -> None:
+    with pytest.raises(InvalidValue, match="rho must be > 0"):
+        Charge.recorded("x", "1", "pure", 1, rho)

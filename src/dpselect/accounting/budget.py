@@ -236,12 +236,12 @@ class PureBudget(Fraction, Budget):
 
     currency = "pure"
     mechanism = "permute-and-flip"
-    cap: Fraction | None
+    _cap: Fraction | None
 
     def __new__(cls, epsilon: Fraction, cap: Fraction | None = None) -> "PureBudget":
         """Make a Fraction with a cap."""
         budget = super().__new__(cls, epsilon)
-        budget.cap = cap
+        budget._cap = cap
         return budget
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -255,6 +255,11 @@ class PureBudget(Fraction, Budget):
 
     def __repr__(self) -> str:
         return f"pure({_arguments(self)})"
+
+    @property
+    def cap(self) -> Fraction | None:
+        """Return the largest epsilon of a single release, or None. Like the budget, it never changes."""
+        return self._cap
 
     @property
     def epsilon(self) -> Fraction:
@@ -552,6 +557,8 @@ def as_budget(budget: Any) -> Budget:
     (zcdp('0.5'), approximate('1', '0.000001'), pure('10', cap='0.1'))
     """
     if isinstance(budget, Budget):
+        if budget.limit.value <= 0:  # what remains of another ledger may be nothing
+            raise InvalidValue("budget must be > 0: there would be nothing to spend")
         return budget
     if not isinstance(budget, str):
         return pure(budget)

@@ -181,6 +181,8 @@ class Charge:
         >>> Charge.recorded("ages", "0.1", "somebody-elses", 1).mechanism
         'somebody-elses'
         """
+        if rho is not None and rho <= 0:  # a negative cost would be a refund
+            raise InvalidValue("rho must be > 0")
         foreign = mechanism not in MECHANISMS and (mechanism == ZCDP or is_mechanism_name(mechanism))
         charge = cls(what, each, PURE if foreign else mechanism, count, delta=delta)
         object.__setattr__(charge, "mechanism", mechanism)

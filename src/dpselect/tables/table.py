@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 from dpselect import _validate
 from dpselect._column_names import shown_names
 from dpselect._types import Number
-from dpselect.accounting.budget import AUTO, Price
+from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
@@ -402,7 +402,7 @@ def open_table(  # noqa: PLR0913 - the public contract
     person: str | None = None,
     neighbours: str = "add-remove",
     ledger: Any = None,
-    budget: Number | None = None,
+    budget: Budget | Number | None = None,
     dataset: str | None = None,
     engine: str = "duckdb",
 ) -> Table:
@@ -421,7 +421,8 @@ def open_table(  # noqa: PLR0913 - the public contract
         ledger: a `Ledger` or its path. It is charged before every answer. Without a ledger, you must add up what was
             spent yourself. A new ledger is bound to `person` and `neighbours`; an existing one refuses a table
             that is opened with different ones.
-        budget: the total epsilon that the ledger allows, fixed when it is created.
+        budget: what the ledger may spend, fixed when it is created: a number for pure epsilon, or `dpselect.zcdp(...)`
+            or `dpselect.approximate(...)`.
         dataset: a public name of the data. A new ledger is bound to it, too. A ledger that has a name refuses
             tables without it.
         engine: where to count: "duckdb" on this machine, or "spark" on a cluster. With Spark, the candidates may be a
@@ -447,7 +448,7 @@ def open_table(  # noqa: PLR0913 - the public contract
     return _made(Table, opened, individuals, unit.neighbours, _ledger(ledger, budget, unit, dataset))
 
 
-def _ledger(ledger: Any, budget: Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":
+def _ledger(ledger: Any, budget: Budget | Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":
     """The ledger, after checking that it is for this privacy unit and this data set."""
     if ledger is None:
         for name, value in {"budget": budget, "dataset": dataset}.items():
