@@ -13,9 +13,9 @@ import pytest
 
 from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.accounting.budget import as_budget, stored_text
+from dpselect.accounting.charge import hashed
 from dpselect.errors import LedgerError
 from dpselect.ledger import Charge, Entry, Receipt
-from dpselect.ledger.chain import hashed
 from dpselect.ledger.store import SCHEMAS
 
 ENTRIES = 6

@@ -1,5 +1,6 @@
 """What a release costs, for which question, and whom it protects. Public parameters only, never a score or a count."""
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -407,6 +408,11 @@ _COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 def compact_json(value: Any) -> str:
     """JSON with sorted keys, no spaces, ASCII: equal values have equal texts."""
     return _COMPACT.encode(value)
+
+
+def hashed(content: list[Any]) -> str:
+    """The hash of all items of the list."""
+    return hashlib.sha256(compact_json(content).encode("ascii")).hexdigest()
 
 
 def _plain(value: Any) -> Any:

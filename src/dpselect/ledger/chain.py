@@ -1,8 +1,12 @@
-"""The hash chain of a ledger (as in Haber & Stornetta 1991): what the file holds, and what is hashed.
+"""The hash chain of a ledger (as in Haber & Stornetta 1991): what the file holds, and how it is read.
 
 The header's hash is the first head; the head after an entry is the hash of the head before it and of everything that
-the entry holds. Changing an entry changes all heads after it. `reading` confirms it. An answer is stored with a salted
-hash of its data, so that only a retry on the same data gets it.
+the entry holds. Changing an entry changes all heads after it. Nothing in the file is trusted before the chain confirms
+it.
+
+The first charge of an object reads the whole file, so reading is made fast. Entries of one ledger repeat each other:
+what concerns only the cost of an entry, or only its question, is parsed and checked once for each different one. Costs
+add up exactly as whole multiples of one unit.
 
 Compatibility: what a format hashes, and what its fields mean, never changes. Format 2 has a privacy unit and a name of
 the data set in its header, each of which may be missing; entries, answers and receipts are those of format 1. Format 3
@@ -12,17 +16,25 @@ later and better formula changes what was spent. A ledger of pure epsilon withou
 
 import hashlib
 import json
+import math
 import secrets
+import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
-from dpselect._numbers import exact_text
-from dpselect.accounting.budget import Budget
+from dpselect._numbers import LARGEST_EXPONENT, NotExact, NotFinite, exact_text, rational_from_text
+from dpselect.accounting.budget import Amount, Budget, PureBudget, budget_from_stored
 from dpselect.accounting.budget import stored_text as stored_budget
-from dpselect.accounting.charge import Charge, PrivacyUnit, What, compact_json
-from dpselect.errors import RequestConflict, RequestUnanswered
+from dpselect.accounting.charge import Charge, PrivacyUnit, What, canonical_text, compact_json, hashed, unit_of
+from dpselect.errors import DPSelectError, InvalidValue, LedgerError
+from dpselect.ledger.requests import seal, stored_answer
+from dpselect.ledger.store import APPLICATION, SCHEMAS, corrupt, pragma
 
 PURE_FORMAT = 2
 FORMAT = 3
@@ -161,76 +173,322 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def seal(entry_head: str, answer: str) -> str:
-    """The hash that ties a stored answer to its entry."""
-    return hashed(["answer", entry_head, answer])
+_COLUMNS = (
+    "entries.id, time, what, mechanism, each, count, request_id, head, answer, seal, {}"
+    " FROM entries LEFT JOIN answers ON answers.id = entries.id"
+)
+_COSTS = {1: "NULL, '0'", 2: "NULL, '0'", 3: "rho, delta"}
+
+_HEADERS = {
+    1: "identity, budget, created, NULL, NULL, head FROM ledger",
+    2: "identity, budget, created, unit, dataset, head FROM ledger",
+    3: "identity, budget, created, unit, dataset, head FROM ledger",
+}
+
+_SMALLEST = -(2**63)  # an inserted entry may have any id
+_MOST_KEPT = 10_000  # different costs or questions that are kept in memory
+
+_Row = tuple[Any, ...]
 
 
-def hashed(content: list[Any]) -> str:
-    """The hash of all items of the list."""
-    return hashlib.sha256(compact_json(content).encode("ascii")).hexdigest()
+class Unreadable(Exception):
+    """A row is not a valid entry. The message says what is wrong."""
 
 
-# The beginning of the text of an answer that is stored with a hash of its data.
-_WITH_CONTENT = "dpselect-answer:"
+@dataclass(frozen=True)
+class State:
+    """What has been confirmed of a ledger: the last entry, the head after it, the sum of all costs, and the unit.
 
-
-def stored_text(answer: str, content: str | None) -> str:
-    """The text in which an answer is stored, with a salted hash of the digest of its data, if one is given.
-
-    The digest is a function of private data, so it is not stored itself, and no entry holds its hash.
+    The privacy unit is that of the header, or otherwise of the first entry that states one.
     """
-    if content is None and not answer.startswith(_WITH_CONTENT):
-        return answer
-    salt = secrets.token_hex(16)
-    known = None if content is None else _content_hash(salt, content)
-    return _WITH_CONTENT + compact_json({"answer": answer, "salt": salt, "content": known})
+
+    id: int
+    head: str
+    spent: Amount
+    unit: PrivacyUnit | None
 
 
-def stored_answer(text: str) -> str:
-    """The answer in a stored text."""
-    return str(_stored(text)["answer"])
+def after(known: State, entry: Entry, budget: Budget) -> State:
+    """What is known after one more entry."""
+    spent = known.spent.plus(budget.amount(entry.charge))
+    return State(entry.id, entry.head, spent, known.unit or entry.charge.unit)
 
 
-def check_repeated(earlier: Entry, charge: Charge, rounded: Charge) -> None:
-    """Refuse a retry that differs from the earlier request, or that has no stored answer.
-
-    A rho that follows from epsilon is not compared: a later version may know a smaller one.
-    """
-    states_rho = charge.states_rho and earlier.charge.states_rho
-    has_other_rho = states_rho and earlier.rho not in (charge.rho, rounded.rho)
-    if earlier.charge not in (charge, rounded) or has_other_rho:
-        raise RequestConflict("request_id was used before with a different question or parameters: give a new one")
-    if earlier.answer is None:
-        raise RequestUnanswered(
-            f"request_id was charged before, as entry {earlier.id}, but its answer was not stored. Nothing is refunded:"
-            " to ask again, and pay again, give a new one"
-        )
-
-
-def check_content(id: int, text: str, content: str) -> None:
-    """Refuse a retry on data other than those of the stored answer."""
-    stored = _stored(text)
-    if stored["content"] is None:
-        raise RequestConflict(
-            f"request_id was used before, and the answer of entry {id} was stored without a digest of its data, by"
-            " dpselect 0.1 or by hand: it may not be this table's answer. Its text is in Ledger.entries(); to ask"
-            " again, and pay again, give a new request_id"
-        )
-    if stored["content"] != _content_hash(stored["salt"], content):
-        raise RequestConflict(f"request_id was used before on other data, as entry {id}: give a new one")
-
-
-def _stored(text: str) -> dict[str, Any]:
-    plain = {"answer": text, "salt": None, "content": None}
-    if not text.startswith(_WITH_CONTENT):
-        return plain
+def read_header(connection: sqlite3.Connection, path: Path) -> Header:
+    """The header of a ledger in a known format. Anything else is refused."""
+    tables = connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
+    if not tables and pragma(connection, "application_id") == 0:
+        raise corrupt(path, "the file is empty: it is not a ledger, or it lost its content")
+    if pragma(connection, "application_id") != APPLICATION:
+        raise LedgerError(f"ledger {path}: this SQLite file belongs to another program and is not a ledger")
+    version = pragma(connection, "user_version")
+    if not isinstance(version, int) or version not in SCHEMAS:
+        known = " or ".join(map(str, SCHEMAS))
+        raise LedgerError(f"ledger {path}: it has format {version}, not {known}: use the dpselect that wrote it")
+    if tuple(sql for (sql,) in tables) != SCHEMAS[version]:
+        raise corrupt(path, "its tables were changed")
+    rows = connection.execute(f"SELECT {_HEADERS[version]}").fetchall()
     try:
-        stored = json.loads(text.removeprefix(_WITH_CONTENT))
-    except (ValueError, RecursionError):  # a text that a user of dpselect 0.1 stored
-        return plain
-    return stored if isinstance(stored, dict) and stored.keys() == plain.keys() else plain
+        [row] = rows
+        return _header(version, *row)
+    except (ValueError, Unreadable):
+        raise corrupt(path, "its header is damaged or was changed") from None
 
 
-def _content_hash(salt: str, content: str) -> str:
-    return hashed(["content", salt, content])
+@lru_cache(maxsize=64)
+def _header(version: int, identity: Any, budget: Any, created: Any, unit: Any, dataset: Any, head: Any) -> Header:  # noqa: PLR0913, PLR0917 - the columns
+    name = None if dataset is None else _text(dataset)
+    header = Header(_text(identity), _budget(version, budget), _text(created), _unit(unit), name, version)
+    if header.head != head:
+        raise Unreadable
+    return header
+
+
+def _budget(version: int, text: Any) -> Budget:
+    """The budget of a text in canonical form."""
+    if version < FORMAT:
+        return PureBudget(_rational(text))
+    try:
+        return budget_from_stored(_text(text))
+    except (DPSelectError, ValueError):
+        raise Unreadable("is unreadable") from None
+
+
+def _unit(text: Any) -> PrivacyUnit | None:
+    """The privacy unit of a text in canonical form."""
+    if text is None:
+        return None
+    try:
+        unit = PrivacyUnit(**json.loads(_text(text)))
+    except (DPSelectError, ValueError, TypeError, RecursionError):
+        raise Unreadable("is unreadable") from None
+    if compact_json(unit.to_dict()) != text:
+        raise Unreadable("is not in canonical form")
+    return unit
+
+
+def check_file(connection: sqlite3.Connection, path: Path) -> None:
+    """Run SQLite's own check of every page and index."""
+    if pragma(connection, "integrity_check") != "ok":
+        raise corrupt(path, "SQLite's integrity check fails")
+
+
+def check_answers(connection: sqlite3.Connection, path: Path) -> None:
+    """Check that every stored answer belongs to an entry. That it matches the entry is checked with the entry."""
+    [(strays,)] = connection.execute("SELECT count(*) FROM answers WHERE id NOT IN (SELECT id FROM entries)")
+    if strays:
+        raise corrupt(path, "there are stored answers without an entry")
+
+
+class _Sum:
+    """An exact sum and its limit, both as whole multiples of 1/unit."""
+
+    def __init__(self, start: Fraction, limit: Fraction) -> None:
+        self._limit = limit
+        self.unit = math.lcm(start.denominator, limit.denominator)
+        self.total, self.most = int(start * self.unit), int(limit * self.unit)
+
+    @property
+    def value(self) -> Fraction:
+        """The sum."""
+        return Fraction(self.total, self.unit)
+
+    def refine(self, number: Fraction) -> None:
+        """Choose the unit such that the number is a whole multiple of it too."""
+        finer = math.lcm(self.unit, number.denominator) // self.unit
+        self.unit, self.total, self.most = self.unit * finer, self.total * finer, self.most * finer
+
+
+class _Question(NamedTuple):
+    unit: PrivacyUnit | None
+    quoted: str  # its text as the chain hashes it
+
+
+class _Cost(NamedTuple):
+    charge: Charge  # of any question
+    quoted: str  # mechanism, each, count and, from format 3 on, rho and delta, as the chain hashes them
+    value: int  # in units of the sum
+    delta: int
+
+
+class Reader:
+    """Reads the entries after what is known, and confirms each of them.
+
+    Args:
+        connection: an open transaction.
+        known: what has been confirmed before. Its last entry must still be there.
+        header: the header of the ledger.
+        path: the file, for messages.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, known: State, header: Header, path: Path) -> None:
+        self._connection, self._known, self._header, self._path = connection, known, header, path
+        self._id, self._head, self._unit = known.id, known.head, known.unit
+        limit = header.budget.limit
+        self._value, self._delta = _Sum(known.spent.value, limit.value), _Sum(known.spent.delta, limit.delta)
+        self._costs: dict[_Row, _Cost] = {}
+        self._questions: dict[Any, _Question] = {}
+
+    @property
+    def state(self) -> State:
+        """What is known after everything that was read."""
+        return State(self._id, self._head, Amount(self._value.value, self._delta.value), self._unit)
+
+    def heads(self) -> list[str]:
+        """Read all entries, and return the head after each of them."""
+        return [head for _, _, _, _, head, _ in self._rows()]
+
+    def charges(self) -> list[Charge]:
+        """Read all entries, and return what was charged. Equal charges are one object."""
+        known: dict[tuple[str, str], Charge] = {}
+        found = []
+        for _, _, (what, cost), _, _, _ in self._rows():
+            charge = known.get((what, cost.quoted))
+            if charge is None:
+                charge = known[what, cost.quoted] = cost.charge.asking(what)
+            found.append(charge)
+        return found
+
+    def entries(self) -> list[Entry]:
+        """Read and return all entries."""
+        return [
+            Entry(id, time, cost.charge.asking(what), request_id, head, _answer(answer))
+            for id, time, (what, cost), request_id, head, answer in self._rows()
+        ]
+
+    def _rows(self) -> Iterator[tuple[int, str, tuple[str, _Cost], str | None, str, str | None]]:
+        query = f"SELECT {_COLUMNS.format(_COSTS[self._header.format])} WHERE entries.id >= ? ORDER BY entries.id"
+        rows = self._connection.execute(query, (self._id or _SMALLEST,))
+        if self._id:
+            last = rows.fetchone()
+            if last is None or (last[0], last[7]) != (self._id, self._head):
+                finding = f"entry {self._id} is missing or was changed: this may be an old copy of the ledger"
+                raise corrupt(self._path, finding)
+        costs, questions = self._costs, self._questions
+        for id, time, what, mechanism, each, count, request_id, head, answer, answer_seal, rho, delta in rows:
+            number = self._id + 1
+            try:
+                key = mechanism, each, count, rho, delta
+                cost = costs.get(key) or self._cost(*key)
+                question = questions.get(what) or self._question(what)
+                if answer is not None and answer_seal != seal(_text(head), _text(answer)):
+                    raise Unreadable("has a stored answer that was changed")
+                request = "null" if request_id is None else quoted(_text(request_id))
+                if id != number:
+                    raise Unreadable("is missing")
+                # The text whose hash is `Header.next_head`.
+                hashed = f'["{self._head}",{id},{quoted(_text(time))},{question.quoted},{cost.quoted},{request}]'
+                if hashlib.sha256(hashed.encode("ascii")).hexdigest() != head:
+                    raise Unreadable("was changed, inserted or moved")
+                self._value.total += cost.value
+                self._delta.total += cost.delta
+                if self._value.total > self._value.most or self._delta.total > self._delta.most:
+                    raise Unreadable("exceeds the budget")
+                unit = question.unit
+                if unit is not None and unit != self._unit:
+                    self._bind(unit)
+            except Unreadable as finding:
+                raise corrupt(self._path, f"entry {number} {finding}") from None
+            self._id, self._head = id, head
+            yield id, time, (what, cost), request_id, head, answer
+
+    def _bind(self, unit: PrivacyUnit) -> None:
+        """The first entry that states a unit fixes it. Ledgers of format 1 may have others too."""
+        if self._unit is None:
+            self._unit = unit
+        elif self._header.format > 1:
+            raise Unreadable("has a different privacy unit from the ledger")
+
+    def _cost(self, *key: Any) -> _Cost:
+        charge, texts = _cost_of(*key), key[:3] if key[3] is None else key
+        try:
+            self._header.budget.check(charge)
+        except InvalidValue:
+            raise Unreadable("has a cost that the budget does not allow") from None
+        amount = self._header.budget.amount(charge)
+        if self._value.unit % amount.value.denominator or self._delta.unit % amount.delta.denominator:
+            self._value.refine(amount.value)
+            self._delta.refine(amount.delta)
+            self._costs.clear()
+        if len(self._costs) >= _MOST_KEPT:
+            self._costs.clear()
+        units = int(amount.value * self._value.unit), int(amount.delta * self._delta.unit)
+        self._costs[key] = _Cost(charge, compact_json(list(texts))[1:-1], *units)
+        return self._costs[key]
+
+    def _question(self, text: Any) -> _Question:
+        try:
+            what = json.loads(_text(text))
+            # Our writer refuses whole numbers of more than 4000 digits. A shorter text has none.
+            is_short = len(text) <= LARGEST_EXPONENT and isinstance(what, (str, dict))
+            canonical = compact_json(what) if is_short else canonical_text(what)
+        except (DPSelectError, ValueError, RecursionError):
+            raise Unreadable("is unreadable") from None
+        if canonical != text:
+            raise Unreadable("is not in canonical form")
+        if len(self._questions) >= _MOST_KEPT:
+            self._questions.clear()
+        self._questions[text] = _Question(unit_of(what), quoted(text))
+        return self._questions[text]
+
+
+def entry_of(connection: sqlite3.Connection, column: str, value: int | str, header: Header, path: Path) -> Entry | None:
+    """The entry with this `id` or `request_id`."""
+    query = f"SELECT {_COLUMNS.format(_COSTS[header.format])} WHERE entries.{column} = ?"
+    row = connection.execute(query, (value,)).fetchone()
+    try:
+        return None if row is None else _entry(row)
+    except Unreadable as finding:
+        raise corrupt(path, f"an entry {finding}") from None
+
+
+def stored_text_of(connection: sqlite3.Connection, entry: Entry) -> str:
+    """The stored text of an entry's answer, which was confirmed when the entry was read."""
+    [(text,)] = connection.execute("SELECT answer FROM answers WHERE id = ?", (entry.id,)).fetchall()
+    return str(text)
+
+
+def _entry(row: _Row) -> Entry:
+    id, time, what, mechanism, each, count, request_id, head, answer, answer_seal, rho, delta = row
+    try:
+        question = json.loads(_text(what))
+        canonical = canonical_text(question)
+    except (DPSelectError, ValueError, RecursionError):
+        raise Unreadable("is unreadable") from None
+    if canonical != what:
+        raise Unreadable("is not in canonical form")
+    if answer is not None and answer_seal != seal(_text(head), _text(answer)):
+        raise Unreadable("has a stored answer that was changed")
+    request = None if request_id is None else _text(request_id)
+    charge = _cost_of(mechanism, each, count, rho, delta).asking(what)
+    return Entry(id, _text(time), charge, request, _text(head), _answer(answer))
+
+
+def _answer(stored: str | None) -> str | None:
+    return None if stored is None else stored_answer(stored)
+
+
+def _cost_of(mechanism: Any, each: Any, count: Any, rho: Any, delta: Any) -> Charge:
+    """The charge of these columns, without its question."""
+    costs = None if rho is None else _rational(rho), _rational(delta, least=0)
+    try:
+        return Charge.recorded("", _rational(each), mechanism, count, *costs)
+    except DPSelectError:
+        raise Unreadable("is unreadable") from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Unreadable("is unreadable")
+    return value
+
+
+def _rational(value: Any, least: int | None = None) -> Fraction:
+    """The number in a text in canonical form: 1/10 in lowest terms, not 0.1, 2/20 or +1/10."""
+    try:
+        number = rational_from_text(_text(value))
+    except (NotExact, NotFinite):
+        raise Unreadable("is unreadable") from None
+    if str(number) != value or number < 0 or (number == 0 and least is None):
+        raise Unreadable("is not in canonical form")
+    return number

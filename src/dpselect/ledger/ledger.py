@@ -1,6 +1,6 @@
 """The ledger: a budget for one data set that cannot be overspent, across processes, crashes and years.
 
-A charge is a transaction: catch up with the entries that others added, confirm their hash chain (`reading`), check the
+A charge is a transaction: catch up with the entries that others added, confirm their hash chain (`chain`), check the
 budget, write, and sync to the disk (`store`). What a ledger is given is checked first.
 """
 
@@ -25,9 +25,9 @@ from dpselect.errors import (
     RequestConflict,
     UnitMismatch,
 )
-from dpselect.ledger import reading
-from dpselect.ledger.chain import Entry, Header, check_content, check_repeated, now, seal, stored_text
-from dpselect.ledger.reading import Reader, State
+from dpselect.ledger import chain
+from dpselect.ledger.chain import Entry, Header, Reader, State, now
+from dpselect.ledger.requests import check_content, check_repeated, seal, stored_text
 from dpselect.ledger.store import Database, corrupt
 from dpselect.release import Receipt
 
@@ -141,7 +141,7 @@ class Ledger:
             header = Header.new(wanted, unit, name)
             self._database.create(header.format, header.row)
         with self._database.reading() as connection:
-            self._header = reading.read_header(connection, self._path)
+            self._header = chain.read_header(connection, self._path)
         if wanted is not None and wanted.to_dict() != self._header.budget.to_dict():
             raise BudgetMismatch(
                 f"ledger {self._path} has the budget {self.budget.words}, which was fixed when it was created:"
@@ -302,18 +302,18 @@ class Ledger:
         with self._database.writing() as connection:
             state = self._catch_up(connection)
             if identifier is not None:
-                earlier = reading.entry_of(connection, "request_id", identifier, self._header, self._path)
+                earlier = chain.entry_of(connection, "request_id", identifier, self._header, self._path)
                 if earlier is not None:
-                    check_repeated(earlier, charge, self.budget.recorded(charge))
+                    check_repeated(earlier.id, earlier.charge, earlier.answer, (charge, self.budget.recorded(charge)))
                     if content is not None:
-                        check_content(earlier.id, reading.stored_text_of(connection, earlier), content)
+                        check_content(earlier.id, chain.stored_text_of(connection, earlier), content)
                     return earlier
             if charge.unit is not None:
                 check_unit(self._path, state.unit, charge.unit)
             recorded = self._affordable(state.spent, charge)
             entry = self._next_entry(state, recorded, identifier)
             connection.execute(*self._header.insertion(entry))
-        self._known = reading.after(state, entry, self.budget)
+        self._known = chain.after(state, entry, self.budget)
         return entry
 
     def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
@@ -341,7 +341,7 @@ class Ledger:
         text = answer_text(answer)
         with self._database.writing() as connection:
             self._check_header(connection)
-            entry = reading.entry_of(connection, "id", _validate.count(id=id), self._header, self._path)
+            entry = chain.entry_of(connection, "id", _validate.count(id=id), self._header, self._path)
             if entry is None:
                 raise InvalidValue(f"id must be the id of an entry, but there is no entry {id}")
             if entry.answer is None:
@@ -465,8 +465,8 @@ class Ledger:
         """Check every page, entry and stored answer, and return what `read` returns."""
         with self._database.reading(fresh=True) as connection:
             self._check_header(connection)
-            reading.check_file(connection, self._path)
-            reading.check_answers(connection, self._path)
+            chain.check_file(connection, self._path)
+            chain.check_answers(connection, self._path)
             reader = Reader(connection, self._start, self._header, self._path)
             return read(reader), reader.state
 
@@ -478,7 +478,7 @@ class Ledger:
         return reader.state
 
     def _check_header(self, connection: sqlite3.Connection) -> None:
-        if reading.read_header(connection, self._path) != self._header:
+        if chain.read_header(connection, self._path) != self._header:
             raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
 
     def _affordable(self, spent: Amount, charge: Charge) -> Charge:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.accounting.budget import as_budget
 from dpselect.accounting.totals import total
-from dpselect.ledger import Charge, reading
+from dpselect.ledger import Charge, chain
 from tests.ledger.currencies import AMPLE, every_currency
 
 JSON = st.recursive(
@@ -69,7 +69,7 @@ def test_what_is_read_is_what_the_file_says(
     budget: str, kept: int, charges: list[tuple[Charge, str, str | None]]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "_MOST_KEPT", kept)
+        patch.setattr(chain, "_MOST_KEPT", kept)
         ledger = Ledger(Path(folder) / "a.ledger", budget=budget, dataset="größe")
         for charge, request, answer in charges:
             if as_budget(budget).to_dict().get("cap") and charge.each > 1:
@@ -87,7 +87,7 @@ def test_what_is_read_is_what_the_file_says(
         assert [(one.rho, one.delta) for one in charges] == [(entry.rho, entry.delta) for entry in entries]
         with again._database.reading() as connection:
             for entry in entries:  # one by one, which parses everything anew
-                alone = reading.entry_of(connection, "id", entry.id, again._header, again.path)
+                alone = chain.entry_of(connection, "id", entry.id, again._header, again.path)
                 assert alone == entry
                 assert (alone.rho, alone.delta, alone.charge.text) == (entry.rho, entry.delta, entry.charge.text)
 
