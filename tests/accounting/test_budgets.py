@@ -6,6 +6,7 @@ import math
 import pickle
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from flint import arb, ctx, fmpq
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpselect import approximate, pure, zcdp
+from dpselect import ExponentialMechanism, Ledger, approximate, pure, zcdp
 from dpselect.accounting.budget import (
     Amount,
     Budget,
@@ -25,7 +26,10 @@ from dpselect.accounting.budget import (
     stored_text,
 )
 from dpselect.accounting.charge import ROUND, Charge
+from dpselect.accounting.totals import total
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms import MECHANISMS
+from dpselect.mechanisms.privacy import PURE_LOSS
 
 POSITIVE = st.one_of(
     st.fractions(min_value=Fraction(1, 10**6), max_value=10**6).filter(bool),
@@ -398,3 +402,44 @@ def test_nothing_is_no_budget(budget: Budget) -> None:
 def test_no_recorded_charge_is_free_or_a_refund(rho: Fraction) -> None:
     with pytest.raises(InvalidValue, match="rho must be > 0"):
         Charge.recorded("x", "1", "pure", 1, rho)
+
+
+@pytest.mark.parametrize("text", ["ZCDP:1", " zcdp : 1 "])
+def test_a_currency_may_be_written_in_any_case_and_with_spaces(text: str) -> None:
+    assert as_budget(text) == zcdp(1)
+
+
+@pytest.mark.parametrize(
+    "text", ["eps:1", "cap:0.1", "1;1e-6", "", "zcdp:", "zcdp:1,cap:2", "1,2,3,4", "1,cap:0.1,0.5"]
+)
+def test_other_forms_are_refused_with_examples(text: str) -> None:
+    with pytest.raises(InvalidValue, match=r"budget must have a form such as 1, 10,cap:0\.1, zcdp:0\.5"):
+        as_budget(text)
+
+
+@pytest.mark.parametrize("text", ["10,0.1", "0.5,0.5", "1,0.02"])
+def test_a_text_with_a_large_delta_is_a_mistake(text: str) -> None:
+    with pytest.raises(InvalidValue, match=r"protects nobody: write 1,1e-6, or 10,cap:0\.1"):
+        as_budget(text)
+
+
+def test_costs_beyond_all_floats_are_their_epsilon() -> None:
+    charge = Charge("x", "1e400", "permute-and-flip", 2)
+    assert charge.rho == 2 * 10**400
+    assert pure("1e400", cap="1e399").follows["any"] == math.inf
+    assert "inf-zCDP" in str(total([charge]))
+
+
+def test_a_ledger_refuses_a_rho_below_that_of_the_mechanism(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "a.ledger", budget=zcdp(1))
+    with pytest.raises(InvalidValue, match="rho must be at least that of the mechanism"):
+        ledger.charge(Charge.recorded("q", "100", "exponential", 1, Fraction(1, 10**9)))
+    assert ledger.entries() == []
+
+
+def test_a_mechanism_does_not_inherit_the_privacy_loss_of_another() -> None:
+    try:
+        own = type("Own", (ExponentialMechanism,), {"name": "own-mechanism"})
+        assert own.loss is PURE_LOSS
+    finally:
+        MECHANISMS.pop("own-mechanism", None)

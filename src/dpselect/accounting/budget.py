@@ -20,6 +20,7 @@ Any single order is a proof. Solved for rho, it is
 
 import json
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,14 +28,24 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 from dpselect import _validate
-from dpselect._numbers import NotExact, exact_text, float_below, rational_from_text, rounded_down_text, rounded_up_text
+from dpselect._numbers import (
+    NotExact,
+    exact_text,
+    float_above,
+    float_below,
+    rational_from_text,
+    rounded_down_text,
+    rounded_up_text,
+)
 from dpselect._types import Number
-from dpselect.accounting.charge import Charge, compact_json, is_on_grid, loss_of
+from dpselect.accounting.charge import Charge, compact_json, is_on_grid, rho_of
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import MECHANISMS, Parameters
 from dpselect.mechanisms.privacy import epsilon_of_rho
 
 AUTO = "auto"
+_FORM = re.compile(r"(zcdp:)?([^,:;]+)(?:,(cap:)?([^,:;]+))?(?:,([^,:;]+))?", re.IGNORECASE)
+_LARGEST_DELTA = Fraction(1, 100)  # in a text, where a cap or a decimal comma may be meant
 
 
 class Amount(NamedTuple):
@@ -350,7 +361,7 @@ class PureBudget(Fraction, Budget):
             return {}
         names = {"any": "pure", **{name: name for name in MECHANISMS}}
         times, cap = self.epsilon / self.cap, self.cap
-        return {shown: -float_below(-times * Fraction(loss_of(name).zcdp(cap))) for shown, name in names.items()}
+        return {shown: float_above(times * rho_of(name, cap)) for shown, name in names.items()}
 
 
 class ConcentratedBudget(Budget):
@@ -562,18 +573,18 @@ def as_budget(budget: Any) -> Budget:
         return budget
     if not isinstance(budget, str):
         return pure(budget)
-    currency, colon, rest = budget.partition(":")
-    parts = [part.strip() for part in (rest if colon and currency.strip() == "zcdp" else budget).split(",")]
-    if colon and currency.strip() == "zcdp":
-        if len(parts) <= 2:
-            return zcdp(parts[0], delta=parts[1] if len(parts) > 1 else 0)
-    elif len(parts) == 2 and parts[1].startswith("cap:"):
-        return pure(parts[0], cap=parts[1].removeprefix("cap:"))
-    elif len(parts) == 1:
-        return pure(parts[0])
-    elif len(parts) <= 3:
-        return approximate(parts[0], parts[1], **({"share": parts[2]} if len(parts) > 2 else {}))
-    raise InvalidValue(f"budget must be 1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6, got {budget[:40]!r}")
+    form = _FORM.fullmatch("".join(budget.split()))
+    forms = "1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6"
+    if form is None or (form[5] and (form[1] or form[3])) or (form[1] and form[3]):
+        raise InvalidValue(f"budget must have a form such as {forms}, got {budget[:40]!r}")
+    concentrated, first, capped, second, share = form.groups()
+    if concentrated:
+        return zcdp(first, delta=second or 0)
+    if capped or not second:
+        return pure(first, cap=second)
+    if _below_one(delta=second) > _LARGEST_DELTA:
+        raise InvalidValue(f"delta {second[:40]} protects nobody: write 1,1e-6, or 10,cap:0.1 for a cap on one release")
+    return approximate(first, second, **({"share": share} if share else {}))
 
 
 def stored_text(budget: Budget) -> str:

@@ -87,6 +87,18 @@ def loss_of(mechanism: str) -> PrivacyLoss:
     return PURE_LOSS if kind is None else kind.loss
 
 
+def rho_of(mechanism: str, each: Fraction) -> Fraction:
+    """The rho of one release under the name in a charge, rounded up.
+
+    No divergence exceeds epsilon, which is the rho of a release whose epsilon is beyond all floats.
+    """
+    loss = loss_of(mechanism)
+    if not loss.is_pure:
+        return each
+    rho = loss.zcdp(each)
+    return Fraction(rho) if math.isfinite(rho) else each
+
+
 @dataclass(frozen=True, init=False)
 class Charge:
     """The cost of one question: `count` releases of epsilon `each` by the named mechanism.
@@ -148,8 +160,7 @@ class Charge:
             object.__setattr__(self, "mechanism", _mechanism_name(mechanism, self.each))
         object.__setattr__(self, "_stated_rho", stated)
         object.__setattr__(self, "delta", _delta(delta))
-        if stated is not None and stated < self._least_rho:
-            raise InvalidValue("rho must be at least that of the mechanism: leave it out to let it follow")
+        self.check_rho()
 
     @classmethod
     def recorded(  # noqa: PLR0913, PLR0917 - the columns
@@ -260,6 +271,15 @@ class Charge:
         asked = self.what if isinstance(self.what, Mapping) else {}
         return "group_by" in asked and asked.get("neighbours") == Neighbours.REPLACE
 
+    def check_rho(self) -> None:
+        """Refuse a stated rho below that of the mechanism.
+
+        Raises:
+            InvalidValue: the rho is too small.
+        """
+        if self.states_rho and self.rho < self._least_rho:
+            raise InvalidValue("rho must be at least that of the mechanism: leave it out to let it follow")
+
     @property
     def states_rho(self) -> bool:
         """Return whether the rho was stated, and does not follow from epsilon."""
@@ -268,10 +288,7 @@ class Charge:
     @property
     def _least_rho(self) -> Fraction:
         """The rho that follows from the name of the mechanism."""
-        loss = loss_of(self.composes_as)
-        if not loss.is_pure:  # exactly, not rounded up to a float
-            return self.each * self.count
-        return Fraction(loss.zcdp(self.each)) * self.count
+        return rho_of(self.composes_as, self.each) * self.count
 
     @property
     def composes_as(self) -> str:

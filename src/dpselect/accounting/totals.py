@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from dpselect import _validate
 from dpselect._numbers import float_above, rounded_up_text
-from dpselect.accounting.charge import Charge, loss_of
+from dpselect.accounting.charge import Charge, loss_of, rho_of
 from dpselect.accounting.composition import Releases, loss_epsilon, renyi_epsilon, without_repeats
 from dpselect.accounting.recursion import recursion_epsilon
 from dpselect.errors import InvalidType, InvalidValue
@@ -97,7 +97,7 @@ class Total:
     def if_fixed(self) -> str:
         """Return a text that states what holds if mechanisms, epsilons and their number were fixed in advance."""
         failure = f" except with probability {_shown(self.delta)}" if self.delta else ""
-        rho = f"{_shown(Fraction(self.zcdp))}-zCDP{failure}"
+        rho = f"{'inf' if math.isinf(self.zcdp) else _shown(Fraction(self.zcdp))}-zCDP{failure}"
         if self.approximate is None:
             return rho
         return f"{rho}, ({_shown(Fraction(self.approximate.epsilon))}, {self.approximate.delta:g})-DP"
@@ -131,7 +131,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     releases = releases_of(charges)
     failure = sum((charge.delta for charge in charges if charge.delta), Fraction(0))
     epsilon = None if failure else _pure_sum(releases)
-    rhos = (Fraction(loss_of(name).zcdp(each)) * count for (name, each), count in releases.items())
+    rhos = (rho_of(name, each) * count for (name, each), count in releases.items())
     zcdp = float_above(sum(rhos, Fraction(0)))
     if delta is None:
         return Total(epsilon, zcdp, delta=failure)

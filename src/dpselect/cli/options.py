@@ -160,7 +160,9 @@ LedgerFile = Annotated[
 ]
 Budget = Annotated[
     str | None,
-    typer.Option(metavar="B", help="Budget of a new ledger, fixed forever: 1 (epsilon), zcdp:0.5, or 1,1e-6."),
+    typer.Option(
+        metavar="B", help="Budget of a new ledger, fixed forever: 1 (epsilon), zcdp:0.5, 1,1e-6 or 10,cap:0.1."
+    ),
 ]
 Dataset = Annotated[
     str | None, typer.Option(metavar="NAME", help="A public name of the data, which a new ledger is bound to.")

@@ -295,6 +295,7 @@ class Ledger:
         """
         if not isinstance(charge, Charge):
             raise InvalidType(f"charge must be a Charge, got {type(charge).__name__}")
+        charge.check_rho()
         self.budget.check(charge)
         identifier = None if request_id is None else name_text(request_id=request_id)
         if self._known is None:

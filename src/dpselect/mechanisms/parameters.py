@@ -217,6 +217,8 @@ class Parameters(ABC):
             raise InvalidValue(
                 "a mechanism's name must be lower-case letters, digits and hyphens, and not 'auto', 'pure' or 'zcdp'"
             )
+        if "loss" not in vars(cls):  # it may draw in another way than its base
+            cls.loss = PURE_LOSS
         known = MECHANISMS.get(cls.name)
         if known is not None and _home(known) != _home(cls):  # a notebook may define a class again
             raise InvalidValue(f"there is already a mechanism named {cls.name!r}: give another name")

@@ -189,10 +189,10 @@ class Engine(Protocol):
 
     Who draws: the mechanism, always, and from counts that only the engine's side has seen. For a choice among listed
     candidates the engine hands the counts to the mechanism itself (`chosen`), because Spark leaves them on its workers:
-    permute-and-flip draws there, and the exponential mechanism needs only how many candidates have each count, so that
-    no list of counts reaches this process. For a quantile the engine returns positions
-    on the grid (`places`), which are few, and the question hands their scores to the mechanism here. Both happen inside
-    `sample` of `Release.draw`, after the charge.
+    permute-and-flip draws there, and no count reaches this process. The exponential mechanism draws here, from the
+    different counts and how many candidates have each. For a quantile the engine returns positions on the grid
+    (`places`), and the question hands their scores to the mechanism here. All of it happens inside `sample` of
+    `Release.draw`, after the charge.
     """
 
     @property
