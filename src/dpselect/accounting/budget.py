@@ -27,7 +27,15 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 from dpselect import _validate
-from dpselect._numbers import NotExact, exact_text, float_below, rational_from_text, rounded_down_text, rounded_up_text
+from dpselect._numbers import (
+    NotExact,
+    exact_text,
+    float_below,
+    is_number,
+    rational_from_text,
+    rounded_down_text,
+    rounded_up_text,
+)
 from dpselect._types import Number
 from dpselect.accounting.charge import Charge, compact_json, is_on_grid, loss_of
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
@@ -462,7 +470,7 @@ class ApproximateBudget(ConcentratedBudget):
     @property
     def words(self) -> str:
         """Return the budget, and what the filter adds up, in words."""
-        kept = f", delta {_down(self.limit.delta)} for releases" if self.limit.delta else ""
+        kept = f", and delta {_down(self.limit.delta)} for releases that have one" if self.limit.delta else ""
         return f"epsilon {_up(self.epsilon)}, delta {_up(self.delta)} (rho {_down(self.rho)}{kept})"
 
     words_down = words
@@ -553,8 +561,20 @@ def as_budget(budget: Any) -> Budget:
     """
     if isinstance(budget, Budget):
         return budget
-    if not isinstance(budget, str):
+    if not isinstance(budget, str) or is_number(budget.strip()):
         return pure(budget)
+    wrong = f"budget must be 1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6, got {budget[:40]!r}"
+    try:
+        found = _budget_from_parts(budget)
+    except InvalidValue as error:  # the reader who wrote 0,5 for a half learns that a comma separates two numbers
+        raise InvalidValue(f"{wrong}: {error}") from None
+    if found is None:
+        raise InvalidValue(wrong)
+    return found
+
+
+def _budget_from_parts(budget: str) -> Budget | None:
+    """The budget of a text that is not just a number; None if it has none of the forms."""
     currency, colon, rest = budget.partition(":")
     parts = [part.strip() for part in (rest if colon and currency.strip() == "zcdp" else budget).split(",")]
     if colon and currency.strip() == "zcdp":
@@ -562,11 +582,9 @@ def as_budget(budget: Any) -> Budget:
             return zcdp(parts[0], delta=parts[1] if len(parts) > 1 else 0)
     elif len(parts) == 2 and parts[1].startswith("cap:"):
         return pure(parts[0], cap=parts[1].removeprefix("cap:"))
-    elif len(parts) == 1:
-        return pure(parts[0])
-    elif len(parts) <= 3:
+    elif 2 <= len(parts) <= 3:
         return approximate(parts[0], parts[1], **({"share": parts[2]} if len(parts) > 2 else {}))
-    raise InvalidValue(f"budget must be 1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6, got {budget[:40]!r}")
+    return None
 
 
 def stored_text(budget: Budget) -> str:
