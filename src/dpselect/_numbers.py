@@ -105,6 +105,21 @@ def rational_from_text(text: str) -> Fraction:
     return Fraction(numerator, denominator)
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is written like a number, which may be out of range.
+
+    >>> is_number("1/3"), is_number("1e999999"), is_number("0,5")
+    (True, True, False)
+    """
+    try:
+        rational_from_text(text)
+    except NotExact:
+        return False
+    except (NotFinite, TooLong):
+        pass
+    return True
+
+
 def decimal_from_text(text: str) -> Decimal:
     """The number that a text represents; quotients are not accepted.
 

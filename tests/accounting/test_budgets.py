@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+import re
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -190,6 +191,13 @@ def test_bad_budgets_are_refused(bad: Any) -> None:
         as_budget(bad)
 
 
+@pytest.mark.parametrize("text", ["0,5", "1,5", "zcdp=0.5", "rho:0.5", "10,cap=0.1", "zcdp:x", "half"])
+def test_a_wrong_text_shows_how_budgets_are_written(text: str) -> None:
+    forms = "budget must have a form such as 1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6"
+    with pytest.raises(InvalidValue, match=re.escape(f"{forms}, got {text!r}")):
+        as_budget(text)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -333,7 +341,10 @@ def test_words_are_rounded_to_the_safe_side(rho: Fraction, delta: Fraction, shar
 def test_words() -> None:
     assert pure("10", cap="0.1").words == "epsilon 10 (at most 0.1 for one release)"
     assert zcdp("0.5").words == zcdp("0.5").words_down == "rho 0.5"
-    assert approximate("1", "1e-6").words == "epsilon 1, delta 0.000001 (rho 0.0229374, delta 5e-7 for releases)"
+    assert (
+        approximate("1", "1e-6").words
+        == "epsilon 1, delta 0.000001 (rho 0.0229374, and delta 5e-7 for releases that have one)"
+    )
     assert zcdp("0.5").guaranteed(Amount(Fraction(1, 10))) == "the budget, rho 0.5"
 
 

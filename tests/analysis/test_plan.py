@@ -109,8 +109,8 @@ def test_a_plan_shows_what_was_asked_and_no_score() -> None:
 @pytest.mark.parametrize(
     ("asked", "error", "words"),
     [
-        ({}, InvalidValue, "give either epsilon to get the error, or error"),
-        ({"epsilon": 1, "error": 1}, InvalidValue, "give either epsilon to get the error, or error"),
+        ({}, InvalidValue, "give exactly one of epsilon, rho and error"),
+        ({"epsilon": 1, "error": 1}, InvalidValue, "give exactly one of epsilon, rho and error"),
         ({"epsilon": 1, "candidates": None}, InvalidValue, "give candidates, the number of candidates"),
         ({"epsilon": 1, "candidates": 1}, InvalidValue, "candidates must be a whole number from 2"),
         ({"epsilon": 1, "candidates": 2**54}, InvalidValue, "candidates must be a whole number from 2"),

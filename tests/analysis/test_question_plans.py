@@ -300,7 +300,8 @@ def test_a_table_charges_what_was_planned(tmp_path):
 
 
 def test_a_cap_refuses_larger_draws():
-    planned = plan(30, question="mode", epsilon="0.5", budget="1,cap:0.1")
+    planned = plan(30, question="mode", epsilon="0.5", budget="1,cap:0.1", questions=3)
+    assert (planned.costs[planned.used].one, planned.costs[planned.used].total) == (Fraction(1, 2), Fraction(3, 2))
     assert (planned.costs[planned.used].allowed, planned.suffices) == (0, False)
     assert any("the cap of this ledger" in sentence for sentence in planned.sentences)
     shared = plan(30, question="top_k", k=5, epsilon="0.5", budget="1,cap:0.1")
@@ -420,9 +421,9 @@ def test_a_plan_says_what_it_is_for():
 GOOD = {"question": "mode", "candidates": 30, "epsilon": "0.1"}
 RANGE = {"candidates": None, "question": "median", "lower": 0, "upper": 9}
 BAD = [
-    ({"epsilon": None}, InvalidValue, "give either epsilon to get the error"),
-    ({"rho": "0.1"}, InvalidValue, "give either epsilon to get the error"),
-    ({"rho": "0.1", "epsilon": None, "error": 3}, InvalidValue, "give either epsilon to get the error"),
+    ({"epsilon": None}, InvalidValue, "give exactly one of epsilon, rho and error"),
+    ({"rho": "0.1"}, InvalidValue, "give exactly one of epsilon, rho and error"),
+    ({"rho": "0.1", "epsilon": None, "error": 3}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, select"),
     ({"question": 3}, InvalidType, "question must be a name or a record"),
     ({"question": Mode(candidates=3)}, InvalidValue, "candidates belongs in the record"),

@@ -102,18 +102,28 @@ def test_select_takes_public_scores_and_a_delta(run: Run, tmp_path: Path) -> Non
 
 
 BAD = {
-    "no price": (("mode", "--candidates", "9"), "give either epsilon to get the error"),
-    "two prices": (("mode", "--candidates", "9", "--epsilon", "1", "--rho", "1"), "give either epsilon to get"),
+    "no price": (("mode", "--candidates", "9"), "give exactly one of epsilon, rho and error"),
+    "two prices": (
+        ("mode", "--candidates", "9", "--epsilon", "1", "--rho", "1"),
+        "give exactly one of epsilon, rho and error",
+    ),
     "price and error": (
         ("median", "--lower", "0", "--upper", "9", "--rho", "1", "--error", "1"),
-        "give either epsilon",
+        "give exactly one of epsilon, rho and error",
     ),
-    "no select price": (("select", "--candidates", "9"), "give either epsilon to get the error"),
+    "no select price": (("select", "--candidates", "9"), "give exactly one of epsilon, rho and error"),
     "delta with a pure budget": (
         ("select", "--candidates", "9", "--budget", "1", "--delta", "1e-6"),
         "delta does not belong to this budget",
     ),
-    "bad budget": (("mode", "--candidates", "9", "--budget", "1,2,3,4"), "budget must be 1, 10,cap:0.1, zcdp:0.5"),
+    "no such file": (
+        ("mode", "--candidates", "no.txt", "--epsilon", "1"),
+        "candidates must be a number, a list A,B,C or an existing file",
+    ),
+    "bad budget": (
+        ("mode", "--candidates", "9", "--budget", "1,2,3,4"),
+        "budget must have a form such as 1, 10,cap:0.1",
+    ),
     "zero budget": (("mode", "--candidates", "9", "--budget", "0"), "budget must be > 0"),
     "k beyond the candidates": (("top", "-k", "4", "--candidates", "a,b", "--epsilon", "1"), "k must be from 1 to"),
     "half a k": (("top", "-k", "1.5", "--candidates", "9", "--epsilon", "1"), "k must be a whole number from 1"),

@@ -26,7 +26,7 @@ def test_a_table_of_another_unit_is_refused(ours, theirs, given, path):
         assert Ledger(path).spent == Fraction(1, 5)
         return
     for budget in (None, "1"):
-        with pytest.raises(UnitMismatch, match="epsilons of different units do not add up; nothing was spent"):
+        with pytest.raises(UnitMismatch, match="costs of different units do not add up; nothing was spent"):
             open_table(SAME, ledger=ledger, budget=budget, **theirs)
     if waiting is not None:
         with pytest.raises(UnitMismatch):

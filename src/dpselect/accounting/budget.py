@@ -33,6 +33,7 @@ from dpselect._numbers import (
     exact_text,
     float_above,
     float_below,
+    is_number,
     rational_from_text,
     rounded_down_text,
     rounded_up_text,
@@ -381,6 +382,9 @@ class ConcentratedBudget(Budget):
     def __repr__(self) -> str:
         return f"zcdp({_arguments(self)})"
 
+    def __str__(self) -> str:
+        return self.words
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Budget) and self.to_dict() == other.to_dict()
 
@@ -478,7 +482,7 @@ class ApproximateBudget(ConcentratedBudget):
     @property
     def words(self) -> str:
         """Return the budget, and what the filter adds up, in words."""
-        kept = f", delta {_down(self.limit.delta)} for releases" if self.limit.delta else ""
+        kept = f", and delta {_down(self.limit.delta)} for releases that have one" if self.limit.delta else ""
         return f"epsilon {_up(self.epsilon)}, delta {_up(self.delta)} (rho {_down(self.rho)}{kept})"
 
     words_down = words
@@ -571,13 +575,21 @@ def as_budget(budget: Any) -> Budget:
         if budget.limit.value <= 0:  # what remains of another ledger may be nothing
             raise InvalidValue("budget must be > 0: there would be nothing to spend")
         return budget
-    if not isinstance(budget, str):
+    if not isinstance(budget, str) or is_number(budget.strip()):
         return pure(budget)
     form = _FORM.fullmatch("".join(budget.split()))
-    forms = "1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6"
+    wrong = f"budget must have a form such as 1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6, got {budget[:40]!r}"
     if form is None or (form[5] and (form[1] or form[3])) or (form[1] and form[3]):
-        raise InvalidValue(f"budget must have a form such as {forms}, got {budget[:40]!r}")
-    concentrated, first, capped, second, share = form.groups()
+        raise InvalidValue(wrong)
+    try:
+        return _budget_of_parts(*form.groups())
+    except InvalidValue as error:  # the reader who wrote 0,5 for a half learns that a comma separates two numbers
+        raise InvalidValue(f"{wrong}: {error}") from None
+
+
+def _budget_of_parts(
+    concentrated: str | None, first: str, capped: str | None, second: str | None, share: str | None
+) -> Budget:
     if concentrated:
         return zcdp(first, delta=second or 0)
     if capped or not second:

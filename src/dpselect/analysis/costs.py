@@ -78,15 +78,20 @@ def currency_of(budget: Budget | None, rho: Fraction | None) -> Budget:
 
 def cost(charge: Charge, questions: int, budget: Budget | None, currency: Budget) -> Cost:
     """What this many charges cost, and how many of them the budget pays for."""
-    amount = currency.amount(currency.recorded(charge))
-    one, total = currency.shown(amount), currency.shown(amount._replace(value=amount.value * questions))
     if budget is None:
-        return Cost(charge, one, total, None, None)
+        return Cost(charge, *_amounts(currency.recorded(charge), questions, currency), None, None)
     try:
         budget.check(charge)
-    except InvalidValue as error:
-        return Cost(charge, one, total, 0, str(error))
-    return Cost(charge, one, total, times_allowed(budget, charge), None)
+    except InvalidValue as error:  # it is never recorded, and a cap would hide what it costs
+        return Cost(charge, *_amounts(charge, questions, currency), 0, str(error))
+    amounts = _amounts(currency.recorded(charge), questions, currency)
+    return Cost(charge, *amounts, times_allowed(budget, charge), None)
+
+
+def _amounts(charge: Charge, questions: int, currency: Budget) -> tuple[Budget, Budget]:
+    """What one charge and this many of them cost."""
+    amount = currency.amount(charge)
+    return currency.shown(amount), currency.shown(amount._replace(value=amount.value * questions))
 
 
 def times_allowed(budget: Budget, charge: Charge) -> int:

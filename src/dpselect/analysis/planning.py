@@ -225,7 +225,7 @@ class Plan:
         same = f"at the same cost, {self.costs[self.used].one.words} for a question"
         told = [f"Take {better}: {same}, its average error is at most {bounds[better]} {unit}, and {others}."]
         if better != self.used:
-            told.append(f"Otherwise {self.used} draws: give mechanism={better!r}.")
+            told.append(f"The numbers above are those of {self.used}: to use {better}, give mechanism={better!r}.")
         if self.pure is not None and self.pure.average < self.equally_dear[better].average:
             pure, name = shown(self.accuracy_of(self.pure).average), self.pure.mechanism.name
             told.append(
@@ -427,8 +427,7 @@ def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
     price = {name: moderate(**{name: number}) for name, number in given.items() if number is not None}
     if len(price) > 1 or not (price or has_budget):
         raise InvalidValue(
-            "give either epsilon to get the error, or error to get the epsilon; or rho instead of epsilon; or only a"
-            " budget, to divide it among the questions"
+            "give exactly one of epsilon, rho and error, or only a budget, which is then divided among the questions"
         )
     return price
 

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -14,7 +15,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from dpselect._numbers import exact_text
+from dpselect._numbers import exact_text, rounded_up_text
 from dpselect._spreadsheet import csv_text
 from dpselect._validate import fraction_of_one
 from dpselect.accounting.budget import Budget
@@ -47,7 +48,9 @@ def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
         f"{ledger.guaranteed}, even if questions, their costs or their number depended on earlier answers",
     )
     for name, rho in budget.follows.items():
-        print_paragraph("", f"From the cap: {rho:.6g}-zCDP for the whole budget, {_drawn_by(name)}.")
+        print_paragraph(
+            "", f"The cap implies {rounded_up_text(Fraction(rho))}-zCDP for the whole budget, {_drawn_by(name)}."
+        )
     protected = _protected(entries)
     if len(protected) > 1:
         print_paragraph(
@@ -131,7 +134,7 @@ def _json(budget: Budget) -> str | dict[str, str]:
 
 
 def _drawn_by(name: str) -> str:
-    return "by any mechanisms" if name == "any" else f"if every release is by {name}"
+    return "for releases of any kind" if name == "any" else f"if every release is by {name}"
 
 
 def _table(entries: "Sequence[Entry]", budget: Budget) -> Table:
@@ -193,8 +196,9 @@ class ExportFormat(StrEnum):
 def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
     """Show the budget, every entry, and what they add up to.
 
-    What is spent of the budget is always a guarantee, even if questions and their costs depended on earlier answers.
-    The other totals are guarantees only if all questions, their costs and their number were fixed in advance.
+    The line "Guaranteed" always holds, even if questions and their costs depended on earlier answers: for pure epsilon
+    it is what was spent, for zCDP and (epsilon, delta) it is the whole budget.
+    The other totals hold only if all questions, their costs and their number were fixed in advance.
 
     Example: dpselect ledger show hospital.ledger
 

@@ -149,10 +149,12 @@ OptionalEpsilon = Annotated[
     str | None,
     typer.Option(metavar="E", help="Privacy loss, exactly as written: 0.1, 1e-3 or 1/3. Give this or --rho."),
 ]
-Rho = Annotated[str | None, typer.Option(metavar="R", help="Privacy loss in zCDP, exactly as written.")]
+Rho = Annotated[
+    str | None, typer.Option(metavar="R", help="Privacy loss in zCDP, exactly as written. Give this or --epsilon.")
+]
 MechanismName = Annotated[
     str,
-    typer.Option(metavar="M", help="permute-and-flip or exponential. auto: the more accurate one for the budget."),
+    typer.Option(metavar="M", help="permute-and-flip or exponential. auto: by the kind of budget."),
 ]
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print a JSON object.")]
 LedgerFile = Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpselect._numbers import DOWN, shown
+from dpselect._numbers import DOWN, is_number, shown
 from dpselect._types import Vector
 from dpselect._validate import fraction_of_one
 from dpselect.cli.console import busy, clean_errors, figure_table, print_line, print_paragraph, print_table
@@ -319,7 +319,7 @@ _Price = Annotated[
 ]
 _PeopleError = Annotated[
     str | None,
-    typer.Option("--error", metavar="X", help="Acceptable average error in people; prints the epsilon it needs."),
+    typer.Option("--error", metavar="X", help="Acceptable average error in people; prints the price it needs."),
 ]
 _Budget = Annotated[
     str | None,
@@ -524,7 +524,7 @@ def _number(**option: str) -> int:
     >>> _number(candidates="30"), _number(candidates="I10,E11,J45")
     (30, 3)
     """
-    [(_, text)] = option.items()
+    [(name, text)] = option.items()
     try:
         if Path(text).is_file():
             return sum(bool(line.strip()) for line in Path(text).read_text(encoding="utf-8-sig").splitlines())
@@ -532,6 +532,8 @@ def _number(**option: str) -> int:
         pass
     if "," in text:
         return len(next(csv.reader([text], skipinitialspace=True)))
+    if not is_number(text):
+        raise InvalidValue(f"{name} must be a number, a list A,B,C or an existing file, got {text[:40]!r}")
     return whole(least=1, most=_MOST_CANDIDATES, **option)
 
 

@@ -30,9 +30,7 @@ from dpselect.mechanisms.parameters import stated
 from dpselect.release import Answer
 from dpselect.score_files import ScoreFile, read_scores
 
-_Name = Annotated[
-    str, typer.Option(metavar="M", help=f"One of {', '.join(MECHANISMS)}. auto: the most accurate for the budget.")
-]
+_Name = Annotated[str, typer.Option(metavar="M", help=f"One of {', '.join(MECHANISMS)}. auto: by the kind of budget.")]
 
 _What = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What the ledger records as the question. It is public.")

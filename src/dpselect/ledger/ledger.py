@@ -70,7 +70,7 @@ def check_unit(path: Path, ours: PrivacyUnit | None, theirs: PrivacyUnit) -> Non
     """Refuse a question whose privacy unit differs from the ledger's."""
     if ours is not None and ours != theirs:
         raise UnitMismatch(
-            f"ledger {path} has the privacy unit {ours}, but this is {theirs}: epsilons of different units do not add"
+            f"ledger {path} has the privacy unit {ours}, but this is {theirs}: costs of different units do not add"
             " up; nothing was spent. Open the table with the ledger's unit, or use another ledger"
         )
 

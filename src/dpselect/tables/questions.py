@@ -142,8 +142,7 @@ def checked_for_tables(mechanism: Parameters) -> MechanismBase:
     """The mechanism, checked to be one that can answer every question on every engine."""
     if not isinstance(mechanism, MechanismBase) or not mechanism.has_runs:
         raise InvalidType(
-            f"mechanism must select from runs of equal scores, got {type(mechanism).__name__}: use permute-and-flip or"
-            " the exponential mechanism for tables"
+            f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
         )
     return mechanism
 
