@@ -443,7 +443,7 @@ BAD = [
     ({"mechanism": "noisy-max"}, InvalidValue, "mechanism must be one of auto, permute-and-flip, exponential for mode"),
     ({"mechanism": "best"}, InvalidValue, "mechanism must be one of auto"),
     ({"budget": "1", "delta": "1e-6"}, InvalidValue, "delta does not belong to this budget"),
-    ({"budget": "zcdp:"}, InvalidValue, "rho must be a number"),
+    ({"budget": "zcdp:"}, InvalidValue, "budget must have a form such as"),
     ({"questions": 0}, InvalidValue, "questions must be a whole number from 1"),
     ({"questions": 2, "selections": 2}, InvalidValue, "give only questions"),
     ({"epsilon": "1e-60"}, InvalidValue, "epsilon must be between 1e-50 and 1e50"),

@@ -6,6 +6,9 @@ import pytest
 
 from dpselect.research.datasets import VARIABLE
 from dpselect.research.studies import cases
+from dpselect.research.studies import study as study_room
+from dpselect.research.studies.budgets import Currency
+from dpselect.research.studies.winners import winners
 from tests.cli.conftest import Run
 
 
@@ -19,6 +22,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("offline")
 def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "BUDGETS", (0.5, 1.0))
+    monkeypatch.setattr(study_room, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
     options = ("study", "--out", tmp_path / "out", "--runs", "3")
     result = run(*options)
     assert (result.code, result.err) == (0, "")

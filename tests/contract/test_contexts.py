@@ -33,6 +33,7 @@ OURS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} |
 OF_THE_SYSTEM = {"OSError", "FileNotFoundError", "IsADirectoryError", "ImportError", "ModuleNotFoundError"}
 # Where what is caught can quote only what is public.
 PUBLIC = {
+    ("mechanisms/parameters.py", "neighbours_of"): "the name of a relation",
     ("_scores.py", "_guarded"): "passes a MemoryError on, which holds a size",
     ("tables/schema.py", "value_from_text"): "a candidate of the command line",
     ("tables/spark/session.py", "session"): "before there is a table",

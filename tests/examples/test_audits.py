@@ -55,6 +55,7 @@ def test_tables(name, monkeypatch):
     assert audit(question, "1/20", inputs=script.NEIGHBOURS, runs=300).violates
 
 
+@pytest.mark.slow
 def test_the_script_of_tables_runs(capsys):
     example("audit_tables").main(runs=100)
     printed = capsys.readouterr().out

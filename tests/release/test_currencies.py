@@ -46,7 +46,7 @@ def test_the_budget_chooses_the_mechanism(name, currency, path):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
-@pytest.mark.parametrize("currency", BUDGETS)
+@pytest.mark.parametrize("currency", ["pure", "zcdp"])
 def test_the_user_may_name_the_mechanism(name, mechanism, currency, path):
     answer = asked(path, BUDGETS[currency][0])[name](epsilon="0.2", mechanism=mechanism)
     assert answer.mechanism == Ledger(path).entries()[0].mechanism == mechanism
@@ -91,7 +91,7 @@ def test_without_a_ledger_permute_and_flip_draws(path):
         ({"epsilon": 1, "mechanism": ReportNoisyMax.name}, (InvalidType, InvalidValue), "noisy max|noisy-max|NoisyMax"),
     ],
 )
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["mode", "medians"])
 @pytest.mark.parametrize("currency", ["pure", "zcdp"])
 def test_a_wrong_price_costs_nothing(price, error, words, name, currency, path):
     ask = asked(path, BUDGETS[currency][0])[name]

@@ -97,6 +97,7 @@ def test_positions_of_ties_are_uniform():
     assert_fits(np.bincount(selected * 20 // scores.size, minlength=20), np.full(20, 1 / 20))
 
 
+@pytest.mark.slow
 def test_exact_rationals_take_the_same_long_road():
     """Scores with a denominator beyond 64 bits fit no array; the choice between two groups has the right odds."""
     losers, winners, draws = 4_200, 40, 200

@@ -197,7 +197,7 @@ def test_mechanisms_without_runs_are_refused(engine):
             lambda: table.mode("x", candidates=[1, 2], epsilon=1),
             lambda: table.median("x", lower=0, upper=9, epsilon=1),
         ):
-            with pytest.raises(InvalidType, match="got ReportNoisyMax: use permute-and-flip or the exponential"):
+            with pytest.raises(InvalidType, match="noisy-max cannot answer questions about tables"):
                 ask()
 
 

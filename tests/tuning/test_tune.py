@@ -52,6 +52,7 @@ def test_scores_are_compared_exactly():
     assert tuned.position == 1
 
 
+@pytest.mark.slow
 def test_the_distribution_of_the_best():
     """Candidates 0 to 3 are their own scores: the best of geometrically many uniform ones."""
     draws, mean = 5_000, 3

@@ -45,7 +45,7 @@ from dpselect.mechanisms.parameters import MECHANISMS, Parameters
 from dpselect.mechanisms.privacy import epsilon_of_rho
 
 AUTO = "auto"
-_FORM = re.compile(r"(zcdp:)?([^,:;]+)(?:,(cap:)?([^,:;]+))?(?:,([^,:;]+))?", re.IGNORECASE)
+_FORM = re.compile(r"(\s*zcdp\s*:)?([^,:;]+)(?:,(\s*cap\s*:)?([^,:;]+))?(?:,([^,:;]+))?", re.IGNORECASE)
 _LARGEST_DELTA = Fraction(1, 100)  # in a text, where a cap or a decimal comma may be meant
 
 
@@ -577,7 +577,7 @@ def as_budget(budget: Any) -> Budget:
         return budget
     if not isinstance(budget, str) or is_number(budget.strip()):
         return pure(budget)
-    form = _FORM.fullmatch("".join(budget.split()))
+    form = _FORM.fullmatch(budget)
     wrong = f"budget must have a form such as 1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6, got {budget[:40]!r}"
     if form is None or (form[5] and (form[1] or form[3])) or (form[1] and form[3]):
         raise InvalidValue(wrong)

@@ -124,6 +124,7 @@ def test_candidates_of_a_frame_are_selected_by_level(session):
         assert groups.mode("x", candidates=session.range(0, 1000), epsilon=100).value == {"q": 1, "p": 1}
 
 
+@pytest.mark.slow
 def test_each_mechanism_has_its_way(monkeypatch):
     table = opened({"x": [1] * 100}, "spark")
     for kind, other in {PermuteAndFlip: "_peeled_by_level", ExponentialMechanism: "_selected"}.items():
