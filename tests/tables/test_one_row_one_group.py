@@ -176,6 +176,7 @@ def check_rows(name, values, engine="duckdb"):
     return Counter(counted=sum(found), refused=len(values) - len(passed), accepted=len(passed))
 
 
+@pytest.mark.slow
 def test_a_row_is_in_one_group():
     """Every type of a column with every kind of values; and both walls have something to do."""
     seen = sum((check_rows(column, VALUES[kind]) for column, kind in PAIRS), Counter())

@@ -165,7 +165,7 @@ def pairs_of_top_two(scores, mechanism):
     return found
 
 
-@with_every_mechanism(slow=[PermuteAndFlip])
+@with_every_mechanism(slow=MECHANISMS)
 def test_drawn_pairs_fit_the_exact_probabilities(engine, mechanism):
     """Also the candidates that nobody has, and those with equal counts, are as likely as they should be."""
     table = repeated({"x": ["a", "b", "a", "z", "c"]}, 3_000, engine=engine)

@@ -163,6 +163,7 @@ def test_an_odd_object_is_a_missing_value(kind, library):
     assert places(table, "v", 0, 9) == [(1, False, 2), (1, True, 2), (2, True, 2), (7, False, 2)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     numbers=st.lists(st.integers(0, len(OBJECTS) - 1), max_size=30),

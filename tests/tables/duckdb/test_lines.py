@@ -175,6 +175,7 @@ def test_any_bytes_are_read_alike_by_workers(pieces, first, rows_of_workers):
     assert rows_of_workers(data) == model(data)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     texts=st.lists(st.lists(st.sampled_from([*'ab",;|\t"é ', '""', ',"', '",']), max_size=14), max_size=6),
