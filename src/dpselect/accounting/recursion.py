@@ -34,7 +34,7 @@ _MOST_RELEASES = 1000
 _SMALLEST, _LARGEST = 1e-6, 30.0  # beyond, the pure sum is as good, or the losses have too few digits
 _MOST_PRODUCTS = 1e8  # of all steps, about half a second
 _CELLS, _FEWEST_CELLS = 48, 4  # per epsilon, or per unit of loss if epsilon is larger than one
-_ROOM = 1.25  # the grid ends at so many times the epsilon that is known, where deltas are small
+_ROOM = 1.25  # the grid ends at this multiple of the known epsilon, where deltas are small
 _ROUNDING = 1 + 1e-14
 _MARGIN = 1 + 1e-9
 

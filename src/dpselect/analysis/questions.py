@@ -57,6 +57,7 @@ def moderate(**parameter: Any) -> Fraction:
     return number
 
 
+@dataclass(frozen=True, kw_only=True)
 class Question(ABC):
     """What a plan needs to know about a question."""
 
@@ -127,7 +128,7 @@ class Question(ABC):
         >>> Mode(candidates=30, groups=12).parameters()["groups"]
         12
         """
-        return {"question": self.name, **{field.name: _plain(getattr(self, field.name)) for field in fields(self)}}  # type: ignore[arg-type]
+        return {"question": self.name, **{field.name: _plain(getattr(self, field.name)) for field in fields(self)}}
 
 
 def _plain(value: Any) -> Any:
@@ -512,7 +513,7 @@ def question_of(question: Any, given: Mapping[str, Any]) -> Question:
     if question not in NAMES:
         raise InvalidValue(f"question must be one of {', '.join(NAMES)}, got {question[:40]!r}")
     kind, fixed = (Quantile, {"level": Fraction(1, 2)}) if question == _MEDIAN else (_KINDS[question], {})
-    known = {field.name: field for field in fields(kind) if field.name not in fixed}  # type: ignore[arg-type]
+    known = {field.name: field for field in fields(kind) if field.name not in fixed}
     for name in stated_fields:
         if name not in known:
             raise InvalidValue(f"{name} is not a parameter of {question}, which takes {', '.join(sorted(known))}")

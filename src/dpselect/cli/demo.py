@@ -97,7 +97,7 @@ def _command() -> str:
 
 def _save(visits: Visits, path: str) -> None:
     # Arrow is slow to import, and few commands need it.
-    from pyarrow import csv, parquet  # noqa: PLC0415 - slow to import
+    from pyarrow import csv, parquet  # noqa: PLC0415 - see above
 
     try:
         if path.lower().endswith(".parquet"):

@@ -1,16 +1,14 @@
 """`dpselect explore`: a local web page on which you choose epsilon by looking at charts."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import Column, Label, whole
 from dpselect.errors import InvalidValue, MissingExtra
+from dpselect.explore.score_set import ScoreSet
 from dpselect.score_files import STANDARD_INPUT, read_scores, shown_path
-
-if TYPE_CHECKING:
-    from dpselect.explore.score_set import ScoreSet
 
 _File = Annotated[
     str | None,
@@ -49,9 +47,8 @@ def explore(
         serve(first, chosen, browser=not no_browser, announce=_announce)
 
 
-def _read_first(file: str, column: str | None, label: str | None) -> "ScoreSet":
+def _read_first(file: str, column: str | None, label: str | None) -> ScoreSet:
     """Read the scores of the file."""
-    from dpselect.explore.score_set import ScoreSet  # noqa: PLC0415 - SciPy is slow to import
     from dpselect.explore.sentences import file_words  # noqa: PLC0415 - only once the extra is known to be installed
 
     candidates = read_scores(file, column=column, label=label)

@@ -20,7 +20,7 @@ from dpselect._spreadsheet import csv_text
 from dpselect._validate import fraction_of_one
 from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import What, compact_json
-from dpselect.accounting.totals import Total
+from dpselect.accounting.totals import Total, total
 from dpselect.cli.console import busy, clean_errors, print_line, print_paragraph, print_table, printable
 from dpselect.cli.options import Json
 from dpselect.errors import InvalidValue
@@ -204,8 +204,6 @@ def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
 
     Example: dpselect ledger show hospital.ledger --delta 1e-6
     """
-    from dpselect.accounting.totals import total  # noqa: PLC0415 - dp-accounting is slow to import
-
     with clean_errors(), busy("Reading the ledger ..."):
         failure = None if delta is None else fraction_of_one(delta=delta)
         opened = _existing(path)
