@@ -191,13 +191,11 @@ def _vector_from_rationals(scores: list[Fraction]) -> Vector:
     return scores
 
 
-def as_lengths(lengths: Any, count: int) -> npt.NDArray[np.uint64]:
-    """The number of candidates that share each of `count` scores. Lengths are secret: they may depend on the data."""
-    return _lengths(lengths, count, " below 2**64").astype(np.uint64, copy=False)
+def as_lengths(lengths: Any, count: int) -> Array:
+    """The number of candidates that share each of `count` scores. Secret: it may depend on the data.
 
-
-def as_long_lengths(lengths: Any, count: int) -> Array:
-    """Lengths of any size: an array of uint64, or of Python's integers if one of them is longer. Secret."""
+    Returns an array of uint64, or of Python's integers if one of them is longer.
+    """
     is_object = isinstance(lengths, np.ndarray) and lengths.dtype == object
     listed = list(lengths) if is_object or isinstance(lengths, (list, tuple)) else []
     # No class of others, whose operations could raise an error that quotes a length.
@@ -205,12 +203,12 @@ def as_long_lengths(lengths: Any, count: int) -> Array:
         whole = [int(length) for length in listed]
         if max(whole, default=0) >= 2**64:
             return _checked_lengths(np.array(whole, object), count)
-    return _lengths(lengths, count, "").astype(np.uint64, copy=False)
+    return _lengths(lengths, count).astype(np.uint64, copy=False)
 
 
-def _lengths(lengths: Any, count: int, limit: str) -> Array:
+def _lengths(lengths: Any, count: int) -> Array:
     """Lengths that an array of 64-bit integers holds."""
-    wrong_type = f"lengths must be whole numbers{limit}: give the number of candidates of each run"
+    wrong_type = "lengths must be whole numbers: give the number of candidates of each run"
     try:
         vector = as_vector(lengths) if not hasattr(lengths, "__len__") or len(lengths) else np.empty(0, np.int64)
     except (InvalidType, InvalidValue):  # their messages are about scores

@@ -328,7 +328,6 @@ def test_positions_are_in_range(runs, epsilon, monotonic):
         ([1, 2], [1], InvalidValue, "lengths must have one length for each score"),
         ([1], [0], InvalidValue, "lengths must be >= 0 and not all zero"),
         ([1, 2], [1, -1], InvalidValue, "lengths must be >= 0"),
-        ([1], [2**64], InvalidType, r"lengths must be whole numbers below 2\*\*64"),
         ([1], [1.0], InvalidType, "lengths must be whole numbers"),
         ([1], [Fraction(1, 2)], InvalidType, "lengths must be whole numbers"),
         ([1], [math.nan], InvalidType, "lengths must be whole numbers"),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
-from dpselect._scores import as_long_lengths
+from dpselect._scores import as_lengths
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import runs
 from dpselect.mechanisms.exponential import choose_by_rejection
@@ -133,7 +133,7 @@ def test_tickets_of_long_runs(case):
     assert 2**last > 2**8 * sum(lengths)
     levels = [true_level(exponent, last) for exponent in exponents]
     gaps = gaps_of(list(map(Fraction, scores)), UNIT)
-    counts = as_long_lengths(lengths, len(scores))
+    counts = as_lengths(lengths, len(scores))
     order = sorted(range(len(scores)), key=lambda run: levels[run])
     edges = np.cumsum(np.array([0, *(lengths[run] << last - levels[run] for run in order)], object)).tolist()
     for run, (first, stop) in zip(order, pairwise(edges), strict=True):
@@ -274,7 +274,7 @@ def test_two_proposals_are_enough_on_average(case):
     """The mean is below 2.1 and the deviation below 1.6: that of 2,000 is above 2.4 less than once in 10**9 times."""
     scores, lengths = SLOW[case]
     draws, count = Counted(), 2_000 if max(lengths) < HUGE else 200
-    gaps, counts = gaps_of(list(map(Fraction, scores)), UNIT), as_long_lengths(lengths, len(scores))
+    gaps, counts = gaps_of(list(map(Fraction, scores)), UNIT), as_lengths(lengths, len(scores))
     for _ in range(count):
         choose_by_tickets(gaps, counts, draws)
     assert draws.proposals / count < {2_000: 2.4, 200: 3}[count]
@@ -359,8 +359,6 @@ def test_what_a_mechanism_lacks_is_refused():
         ExponentialMechanism(1).select_runs([1], [1], steady=None)
     with pytest.raises(InvalidType, match="ReportNoisyMax has not: use PermuteAndFlip or ExponentialMechanism"):
         ReportNoisyMax(1).select_runs([1], [1])
-    with pytest.raises(InvalidType, match=r"below 2\*\*64"):
-        PermuteAndFlip(1).select_runs([1], [2**64])
 
 
 def test_mechanisms_say_what_they_have():

@@ -15,17 +15,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpselect._scores import as_long_lengths, as_vector, copied
+from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Flags, Floats, Number, Positions, Selections
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.flips import ZEROS, Hot, find_hot, flip
 from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.runs import choose_by_tickets, without_empty
+from dpselect.mechanisms.sets import Members, choose_set
+from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.mechanisms.worst import WorstErrors, logarithmic_averages, logarithmic_tail
 from dpselect.probability.softmax import softmax
+from dpselect.sampling.arrival import Arrival, Tick
 from dpselect.sampling.draws import Draws
 
 _FIRST_BATCH, _LARGEST_BATCH = 256, 65536
@@ -39,7 +41,7 @@ def _loss_probability(exponent: float, n: int) -> float:
     return others / (1 + others)
 
 
-class ExponentialMechanism(MechanismBase):
+class ExponentialMechanism(SelectsSeveral):
     """Select a candidate with probability proportional to exp(c q_r), under epsilon-differential privacy.
 
     Formal guarantees:
@@ -68,6 +70,7 @@ class ExponentialMechanism(MechanismBase):
     loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
     has_runs: ClassVar[bool] = True
+    arrival: ClassVar[type[Arrival]] = Tick
 
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
         """Return a position in the vector in which each score is repeated, as `select` would on that vector.
@@ -93,7 +96,7 @@ class ExponentialMechanism(MechanismBase):
         """
         self._refuse_steady(steady)
         vector = as_vector(scores)
-        values, counts = without_empty(vector, as_long_lengths(lengths, len(vector)))
+        values, counts = without_empty(vector, as_lengths(lengths, len(vector)))
         return choose_by_tickets(gaps_of(copied(values), self._rate), counts, Draws())
 
     def select_lazily(
@@ -145,6 +148,9 @@ class ExponentialMechanism(MechanismBase):
 
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_in_rows(gaps, draws)
+
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
+        return choose_set(gaps, lengths, k, draws)
 
     def _probabilities(self, exponents: Floats) -> Floats:
         return softmax(exponents)

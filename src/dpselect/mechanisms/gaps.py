@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dpselect._numbers import float_above, float_near, rational
 from dpselect._scores import not_finite, over_common_denominator
-from dpselect._types import Array, Floats, Vector
+from dpselect._types import Array, Floats, Positions, Vector
 from dpselect.errors import ScoresChanged
 from dpselect.sampling.enclosure import log_bracket
 from dpselect.sampling.lines import Distances, Lines, of_rounded_gaps
@@ -166,6 +166,12 @@ class Gaps:
         """Return the best score, converted back to the units of the caller's scores, which have this rate."""
         return rational(self.maximum.item()) * self.rate.exact / rate
 
+    def best_first(self, count: int) -> Positions:
+        """Return the positions of the `count` best candidates in order, and then those of all others."""
+        rest = np.argpartition(self.values, -count) if count < self.size else np.arange(self.size)
+        best = rest[self.size - min(count, self.size) :]
+        return np.concatenate([best[np.argsort(self.values[best], kind="stable")[::-1]], rest[: self.size - best.size]])
+
     def floor(self, zeros: int) -> Any:
         """Return a score below which a coin is heads only if its first `zeros` bits are zero."""
         best, (whole, above) = self.maximum.item(), self.rate.cold_gap(zeros)
@@ -236,6 +242,10 @@ class RationalGaps(Gaps):
     def exact(self, position: int) -> Fraction:
         """Return the exact exponent of one candidate."""
         return self._exact[position]
+
+    def best_first(self, count: int) -> Positions:  # noqa: ARG002 - sorts them all
+        """Return the positions of the candidates in order, best first."""
+        return np.array(sorted(range(self.size), key=self._exact.__getitem__), np.int64)
 
     def copied(self) -> "RationalGaps":
         """Return the gaps themselves: they were computed here, and nobody else can change them."""

@@ -16,17 +16,19 @@ import numpy as np
 
 from dpselect import _validate
 from dpselect._scores import as_lengths, as_vector
-from dpselect._types import Floats, Number, Selections
+from dpselect._types import Floats, Number, Positions, Selections
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.flips import ALL, flip, flip_long
 from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.lazy import Score, Watch, flip_lazily, lazy_scores
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
+from dpselect.mechanisms.sets import Members, choose_set_by_waiting
+from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.mechanisms.steady import choose_in_rows_steadily, choose_steadily
 from dpselect.mechanisms.worst import WorstErrors, logarithmic_averages, logarithmic_tail
 from dpselect.probability.flip_integral import expected_visits, permute_and_flip_probabilities
+from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.bits import random_order
 from dpselect.sampling.draws import Draws
 from dpselect.streaming.summary import Summary
@@ -44,7 +46,7 @@ def _loss_probability(exponent: float, n: int) -> float:
     return 1 + math.expm1(n * math.log1p(-heads)) / (n * heads)
 
 
-class PermuteAndFlip(MechanismBase):
+class PermuteAndFlip(SelectsSeveral):
     """Select a candidate with a high score under epsilon-differential privacy, by permute-and-flip.
 
     Formal guarantees:
@@ -76,6 +78,8 @@ class PermuteAndFlip(MechanismBase):
     has_runs: ClassVar[bool] = True
     has_steady: ClassVar[bool] = True
     has_summary: ClassVar[bool] = True
+    has_one_shot: ClassVar[bool] = True
+    arrival: ClassVar[type[Arrival]] = Arrival
 
     def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
@@ -134,8 +138,9 @@ class PermuteAndFlip(MechanismBase):
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
         """Return a position in the vector in which each score is repeated, as `select` would on that vector.
 
-        The cost depends on the number of runs, not on their lengths: a run may represent 10**18 candidates. With
-        `steady` it depends on nothing else; without, unlikely runs are skipped.
+        The cost depends on the number of runs, hardly on their lengths, which are integers of any size: a run may
+        represent 10**500 candidates. With `steady` and lengths below 2**64 it depends on nothing else; without,
+        unlikely runs are skipped.
 
         Args:
             scores: one score per run of equal scores. Secret.
@@ -215,6 +220,9 @@ class PermuteAndFlip(MechanismBase):
 
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_head_in_rows(gaps, draws)
+
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
+        return choose_set_by_waiting(gaps, lengths, k, draws)
 
     def _probabilities(self, exponents: Floats) -> Floats:
         return permute_and_flip_probabilities(exponents)

@@ -18,15 +18,16 @@ any scores and lengths.
 
 import math
 from bisect import bisect_right
+from collections.abc import Callable
 from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._types import Array, Lengths, Positions, Vector
+from dpselect._types import Array, Floats, Positions, Vector
 from dpselect.errors import ScoresChanged
 from dpselect.mechanisms.gaps import Gaps
-from dpselect.sampling.arrival import Arrival, draw_prefixes, earliest, float_bounds
+from dpselect.sampling.arrival import Arrival, draw_prefixes, earliest, float_bounds, log_sizes
 from dpselect.sampling.draws import Draws
 
 _ZEROS = 8
@@ -35,31 +36,42 @@ _ZEROS = 8
 _BITS_PER_UNIT = (1 - 2.0**-49) / math.log(2)
 
 
-def choose_in_runs(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool = False) -> int:
+def choose_in_runs(gaps: Gaps, lengths: Array, draws: Draws, steady: bool = False) -> int:
     """The position of a uniform head in the vector in which each score is repeated `lengths` times.
 
-    If `steady`, no run is skipped, and runs may be empty; otherwise each has a candidate.
+    The lengths are 64-bit or Python's integers. If `steady`, no run is skipped, and runs may be empty; otherwise each
+    has a candidate.
     """
     winner = _earliest_run(gaps, lengths, draws, steady)
-    index = draws.index_at_once if steady else draws.index
+    index = draws.index_at_once if steady and lengths.dtype != object else draws.index
     return _total(lengths[:winner]) + index(int(lengths[winner]))
 
 
-def _earliest_run(gaps: Gaps, lengths: Lengths, draws: Draws, steady: bool) -> int:
+def _earliest_run(gaps: Gaps, lengths: Array, draws: Draws, steady: bool) -> int:
     runs, zeros = _every_run(gaps) if steady else _warm_runs(gaps, lengths, draws)
     if not runs.size:  # the best run was hot when it was first read, so the scores changed
         raise ScoresChanged
     prefixes = draw_prefixes(zeros, draws.source)
     exponents = gaps.exponents(runs)
     finite = np.minimum(exponents.approximate, gaps.largest_exponent)
-    sizes = lengths[runs].astype(np.float64)
-    low, high = float_bounds(prefixes, finite, np.maximum(sizes, 1))
-    low, high = (np.where(sizes == 0, np.inf, bound) for bound in (low, high))  # an empty run has no head
+    low, high = float_bounds(prefixes, finite, _logs(lengths[runs]))
+    low, high = (np.where(lengths[runs] == 0, np.inf, bound) for bound in (low, high))  # an empty run has no head
+    place = settled(low, high, lambda i: Arrival(exponents.exact(i), int(lengths[runs[i]]), int(prefixes[i])), draws)
+    return int(runs[place])
+
+
+def settled(low: Floats, high: Floats, exact: Callable[[int], Arrival], draws: Draws) -> int:
+    """Which of several arrivals is the first: by these bounds of them if one is below all others, else exactly."""
     left = np.flatnonzero(low <= high.min()).tolist()
-    if len(left) == 1:
-        return int(runs[left[0]])
-    arrivals = {int(runs[i]): Arrival(exponents.exact(i), int(lengths[runs[i]]), int(prefixes[i])) for i in left}
-    return earliest(arrivals, draws.source)
+    return int(left[0]) if len(left) == 1 else earliest({i: exact(i) for i in left}, draws.source)
+
+
+def _logs(lengths: Array) -> Floats:
+    """The logarithms of the lengths; zero for an empty run."""
+    if lengths.dtype == object:
+        return log_sizes(np.maximum(lengths, 1).tolist())
+    logs: Floats = np.log(np.maximum(lengths, np.uint64(1)).astype(np.float64))
+    return logs
 
 
 def _every_run(gaps: Gaps) -> tuple[Positions, npt.NDArray[np.uint8]]:
@@ -67,7 +79,7 @@ def _every_run(gaps: Gaps) -> tuple[Positions, npt.NDArray[np.uint8]]:
     return np.arange(gaps.size), np.zeros(gaps.size, np.uint8)
 
 
-def _warm_runs(gaps: Gaps, lengths: Lengths, draws: Draws) -> tuple[Positions, npt.NDArray[np.uint8]]:
+def _warm_runs(gaps: Gaps, lengths: Array, draws: Draws) -> tuple[Positions, npt.NDArray[np.uint8]]:
     """The runs that may have a head, and the number of leading zeros of V that are known.
 
     No run is longer than 2**k, so a run whose members have p < 2**-(k + 8) is cold.
@@ -125,7 +137,7 @@ def _total(lengths: Array) -> int:
     return (high << 32) + low
 
 
-def with_lowest_for_empty(scores: Array, lengths: Lengths) -> Array:
+def with_lowest_for_empty(scores: Array, lengths: Array) -> Array:
     """The scores, with the lowest one in place of the scores of empty runs, so that none of these is the best."""
     return np.where(lengths == 0, np.minimum.reduce(scores), scores)
 

@@ -1,17 +1,28 @@
-"""The arrival time of the first head in a run of equal candidates, revealed bit by bit.
+"""The arrival time of a run of equal candidates, revealed bit by bit: the earliest run wins.
 
-Give every candidate an arrival time uniform on [0, 1] and a coin with probability p = exp(-g) of heads. The first head
-of a run of m candidates arrives after t with probability (1 - p t)**m, so one uniform V gives its arrival:
+**Permute-and-flip** (`Arrival`).
+
+Give every candidate a time uniform on [0, 1] and a coin with probability p = exp(-g) of heads. The first head of a run
+of m candidates arrives after t with probability (1 - p t)**m, so one uniform V gives its arrival:
 
     T = (1 - (1 - V)**(1/m)) / p,    ln T = g + ln(1 - exp(-x)),    x = -ln(1 - V) / m;
 
-there is no head if T > 1. The run with the smallest T holds the first head of all. ln T grows with V, so after k bits
-of V, with value v, it lies between its values at v / 2**k and (v + 1) / 2**k. Which of two runs comes first depends on
-the difference of their exponents only, so exponents may have any common offset and may be negative.
+there is no head if T > 1. The run with the smallest T holds the first head of all.
+
+**The exponential mechanism** (`Tick`). Each candidate has a clock that rings at rate p. The first ring of a run of m
+comes after t with probability exp(-m p t), so ln T = g + ln x, and the first ring of all is a candidate with
+probability proportional to p.
+
+In both, ln T grows with V, so after k bits of V, with value v, it lies between its values at v / 2**k and
+(v + 1) / 2**k. Which of two runs comes first depends on the difference of their exponents only, so exponents may have
+any common offset and may be negative. Sizes are integers of any length; floats know them by their logarithms.
 """
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +33,12 @@ from dpselect.sampling.enclosure import log_bracket, scaled_exp
 
 DEPTH = 53
 _BITS_PER_STEP = 64
-# log1p, expm1 and log are assumed accurate to 256 units in the last place (2**-44 relative). ln(1 - exp(-x)) moves
-# no more than ln x, so the errors of x, of 1 - exp(-x) and of its logarithm (at most 100 in size) add up to less
-# than 2**-37.
+# log1p, expm1, exp and log are assumed accurate to 256 units in the last place (2**-44 relative). y = ln x is
+# ln(-ln(1 - V)), at most 40 in size, minus ln m: its error is below 2**-38 plus 2**-43 ln m. ln(1 - exp(-x)) moves no
+# more than y, so the errors of exp(y), of 1 - exp(-x) and of its logarithm (at most 100 in size, where it is not y
+# itself) add less than 2**-37. Below _SMALL, ln(1 - exp(-x)) is y within x = exp(y) < 2**-43.
 MARGIN = 2.0**-36
+_SMALL = -30.0
 # Exponents of this size may represent larger ones that overflowed: they are only lower bounds.
 _HUGE = 2.0**100
 
@@ -37,54 +50,95 @@ def draw_prefixes(zeros: npt.NDArray[np.uint8], source: BitSource) -> Floats:
     return prefixes
 
 
-def float_bounds(prefixes: Floats, exponents: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-    """Bounds of ln T in float64. Exponents are within a relative 2**-50; beyond 2**100 only lower bounds."""
-    doubt = MARGIN * (1 + exponents)
+def log_sizes(sizes: Sequence[int]) -> Floats:
+    """The logarithms of positive integers of any length."""
+    return np.array([math.log(size) for size in sizes], dtype=np.float64)
+
+
+def float_bounds(
+    prefixes: Floats, exponents: Floats, logs: Floats | tuple[Floats, Floats], kind: "type[Arrival] | None" = None
+) -> tuple[Floats, Floats]:
+    """Bounds of ln T in float64. Exponents are within a relative 2**-50; beyond 2**100 only lower bounds.
+
+    `logs` has the logarithms of the sizes, or lower and upper bounds of them.
+    """
+    head = (Arrival if kind is None else kind).log_time
+    shortest, longest = logs if isinstance(logs, tuple) else (logs, logs)
+    doubt = MARGIN * (1 + exponents + longest)
     with np.errstate(over="ignore"):  # an exponent at the end of the floats: a warning would reveal it
-        low = exponents + _log_head(prefixes, sizes) - doubt
-        high = exponents + _log_head(prefixes + 1, sizes) + doubt
+        low = exponents + head(prefixes, longest) - doubt
+        high = exponents + head(prefixes + 1, shortest) + doubt
     return low, np.where(exponents > _HUGE, np.inf, high)
 
 
-def _log_head(ends: Floats, sizes: Floats) -> Floats:
-    """ln(1 - exp(-x)) at V = ends / 2**53: from -inf at V = 0 to 0 at V = 1."""
+def _log_wait(ends: Floats, logs: Floats) -> Floats:
+    """The logarithm y of x = -ln(1 - V) / m at V = ends / 2**53: from -inf at V = 0 to inf at V = 1."""
     with np.errstate(divide="ignore"):
-        return np.log(-np.expm1(np.log1p(ends * -(2.0**-DEPTH)) / sizes))
+        return np.log(-np.log1p(ends * -(2.0**-DEPTH))) - logs
 
 
 @dataclass(frozen=True, repr=False)
 class Arrival:
-    """What is known about the arrival of a run: its exponent and size, and the bits of V so far."""
+    """What is known about the first head of a run: its exponent and size, and the bits of V so far."""
+
+    comes_by_one: ClassVar[bool] = True  # the best candidate has a head, which arrives by then
 
     exponent: Fraction
     size: int
     prefix: int
     depth: int = DEPTH
 
-    def bracket(self) -> tuple[Fraction | None, Fraction]:
-        """Return bounds on ln T; None while all bits of V are zero, so that ln T has no lower bound."""
-        digits = 20 + int(0.302 * (self.depth + self.size.bit_length()))
-        least = self._remaining(self.prefix, digits, upper=True)
-        most = self._remaining(self.prefix + 1, digits, upper=False)
-        low = None if least is None or least >= 1 else self.exponent + log_bracket(1 - least, digits)[0]
-        high = self.exponent + (0 if most is None else log_bracket(1 - most, digits)[1])
-        return low, high
+    @staticmethod
+    def log_time(ends: Floats, logs: Floats) -> Floats:
+        """Return ln(1 - exp(-x)) at V = ends / 2**53 in floats: from -inf at V = 0 to 0 at V = 1."""
+        waits = _log_wait(ends, logs)
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.where(waits < _SMALL, waits, np.log(-np.expm1(-np.exp(np.maximum(waits, _SMALL)))))
 
-    def _remaining(self, end: int, digits: int, upper: bool) -> Fraction | None:
-        """A bound on (1 - V)**(1/m) = exp(-x) at V = end / 2**depth; None at the ends of [0, 1], where it is exact."""
-        whole = 1 << self.depth
-        if end in (0, whole):
+    def bracket(self) -> tuple[Fraction | None, Fraction | None]:
+        """Return bounds on ln T; None where there is none: while all bits of V are zeros, or all are ones."""
+        digits = 20 + int(0.302 * (self.depth + self.size.bit_length()))
+        low, high = self._log_bound(self.prefix, digits, False), self._log_bound(self.prefix + 1, digits, True)
+        return None if low is None else self.exponent + low, None if high is None else self.exponent + high
+
+    def _log_bound(self, end: int, digits: int, upper: bool) -> Fraction | None:
+        """A bound on ln(1 - exp(-x)) at V = end / 2**depth; None for minus infinity."""
+        if end == 1 << self.depth:
+            return Fraction(0)
+        wait = self._wait(end, digits, upper)
+        if wait is None:
             return None
-        low, high = log_bracket(Fraction(whole, whole - end), digits)
-        exponent = max((low if upper else high) / self.size, Fraction(0))
         # 1 - exp(-x) is at least about x >= 2**-depth / m, of which 64 bits and more are kept.
         fine = self.depth + self.size.bit_length() + 80
-        return Fraction(scaled_exp(exponent, fine) + upper, 1 << fine)
+        left = Fraction(scaled_exp(wait, fine) + (not upper), 1 << fine)
+        return log_bracket(1 - left, digits)[upper] if left < 1 else None
 
-    def refined(self, source: BitSource) -> "Arrival":
+    def _wait(self, end: int, digits: int, upper: bool) -> Fraction | None:
+        """A bound on x = -ln(1 - V) / m at V = end / 2**depth < 1; None for zero."""
+        whole = 1 << self.depth
+        bound = log_bracket(Fraction(whole, whole - end), digits)[upper] / self.size if end else Fraction(0)
+        return bound if bound > 0 else None
+
+    def refined(self, source: BitSource) -> Self:
         """Return the arrival with more bits of V revealed."""
         prefix = self.prefix << _BITS_PER_STEP | source.bits(_BITS_PER_STEP)
-        return Arrival(self.exponent, self.size, prefix, self.depth + _BITS_PER_STEP)
+        return type(self)(self.exponent, self.size, prefix, self.depth + _BITS_PER_STEP)
+
+
+class Tick(Arrival):
+    """What is known about the first ring of the clocks of a run."""
+
+    comes_by_one: ClassVar[bool] = False
+
+    @staticmethod
+    def log_time(ends: Floats, logs: Floats) -> Floats:
+        """Return ln x at V = ends / 2**53 in floats."""
+        return _log_wait(ends, logs)
+
+    def _log_bound(self, end: int, digits: int, upper: bool) -> Fraction | None:
+        """A bound on ln x at V = end / 2**depth; None where it is infinite."""
+        wait = None if end == 1 << self.depth else self._wait(end, digits, upper)
+        return None if wait is None else log_bracket(wait, digits)[upper]
 
 
 def draw_arrival(exponent: Fraction, size: int, source: BitSource) -> Arrival:
@@ -101,8 +155,8 @@ def earlier(first: Arrival, second: Arrival, source: BitSource) -> tuple[int, Ar
     arrivals = {0: first, 1: second}
     gap = float(min(max(second.exponent - first.exponent, Fraction(-2 * _HUGE)), Fraction(2 * _HUGE)))
     prefixes = np.array([arrival.prefix >> (arrival.depth - DEPTH) for arrival in (first, second)], np.float64)
-    sizes = np.array([first.size, second.size], np.float64)
-    low, high = float_bounds(prefixes, np.array([max(-gap, 0.0), max(gap, 0.0)]), sizes)
+    exponents = np.array([max(-gap, 0.0), max(gap, 0.0)])
+    low, high = float_bounds(prefixes, exponents, log_sizes([first.size, second.size]))
     for winner in (0, 1):
         if high[winner] < low[1 - winner]:
             return winner, arrivals[winner]
@@ -110,16 +164,25 @@ def earlier(first: Arrival, second: Arrival, source: BitSource) -> tuple[int, Ar
 
 
 def earliest(arrivals: dict[int, Arrival], source: BitSource) -> int:
-    """The key of the run whose first head arrives first, decided exactly."""
-    return _first(arrivals, source)[0]
+    """The key of the run that arrives first, decided exactly."""
+    return next(in_order(arrivals, source))
+
+
+def in_order(arrivals: dict[int, Arrival], source: BitSource) -> Iterator[int]:
+    """The keys of all runs in the order of their arrivals, decided exactly."""
+    left = dict(arrivals)
+    while left:
+        first, _ = _first(left, source)
+        yield first
+        del left[first]
 
 
 def _first(arrivals: dict[int, Arrival], source: BitSource) -> tuple[int, Arrival]:
-    """The key of the earliest arrival, and the arrival with the bits that were revealed to find it."""
+    """The key of the earliest arrival, and it with the bits that were revealed to find it. All keep what is known."""
     while True:
         brackets = {key: arrival.bracket() for key, arrival in arrivals.items()}
-        best = min(high for _, high in brackets.values())
-        left = [key for key, (low, _) in brackets.items() if low is None or low <= best]
+        best = min((high for _, high in brackets.values() if high is not None), default=None)
+        left = [key for key, (low, _) in brackets.items() if best is None or low is None or low <= best]
         if len(left) == 1:
             return left[0], arrivals[left[0]]
-        arrivals = {key: arrivals[key].refined(source) for key in left}
+        arrivals.update({key: arrivals[key].refined(source) for key in left})

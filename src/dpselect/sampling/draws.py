@@ -19,6 +19,7 @@ from dpselect.sampling.geometric import successes
 from dpselect.sampling.lines import Lines
 from dpselect.sampling.noise import FirstWords, draw_first_words
 from dpselect.sampling.octets import OctetTable
+from dpselect.sampling.odds import WORD_BITS, Odds, Words, odds_coins
 
 
 class Draws:
@@ -43,6 +44,15 @@ class Draws:
     def finish(self, exponents: Exponents, prefixes: Octets | int, depths: Octets | int) -> Flags:
         """Finish coins whose first `depths` bits are known to be `prefixes`."""
         return coins(exponents, prefixes, depths, self.source)
+
+    def odds_words(self, count: int) -> Words:
+        """Return the first sixteen bits of coins with odds."""
+        words: Words = self.source.words(count, WORD_BITS)
+        return words
+
+    def finish_odds(self, odds: Odds, prefixes: Words | int, depth: int) -> Flags:
+        """Finish coins with odds whose first `depth` bits are known to be `prefixes`."""
+        return odds_coins(odds, prefixes, depth, self.source)
 
     def survivors(self, count: int, zeros: int) -> Positions:
         """Return which of `count` coins start with this many zeros."""
@@ -83,6 +93,12 @@ class Draws:
     def indices_below(self, bound: int, tries: int) -> npt.NDArray[np.int64]:
         """Return up to `tries` uniform integers below one bound."""
         return bits.indices_below(bound, tries, self.source)
+
+    def fair_heads(self, count: int) -> int:
+        """Return how many of so many fair coins are heads."""
+        words, rest = divmod(count, 64)
+        whole = int(np.bitwise_count(self.source.words(words, 64)).sum())
+        return whole + self.source.bits(rest).bit_count()
 
     def noise_words(self, count: int, signed: bool) -> FirstWords:
         """Return the first sixteen bits of each candidate's noise."""

@@ -1,0 +1,199 @@
+"""Selections of several candidates at once, for mechanisms that have them: a set by its sum or margin, or an order.
+
+Each is one draw of the mechanism, at its own rate. How the score range depends on the question is stated in
+`dpselect.top_k`, which is the way that users take.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpselect import _validate
+from dpselect._scores import as_lengths, as_vector, copied
+from dpselect._types import Array, Integers, Positions, Vector
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.gaps import Gaps, gaps_of
+from dpselect.mechanisms.margins import choose_margin
+from dpselect.mechanisms.orders import choose_in_order
+from dpselect.mechanisms.runs import without_empty
+from dpselect.mechanisms.sets import Members, Tier
+from dpselect.sampling.arrival import Arrival
+from dpselect.sampling.draws import Draws
+
+_MOST_MEMBERS = 2**62
+_LARGEST_COUNT = 2**61
+
+
+class SelectsSeveral(MechanismBase):
+    """A mechanism that can select several candidates at once."""
+
+    has_several: ClassVar[bool] = True
+    arrival: ClassVar[type[Arrival]]  # of the first candidate of a run
+
+    def select_set(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
+        """Return k candidates, chosen at once among all sets of k by the sum of their scores.
+
+        The score range of the mechanism must be that of the sums: if one person changes at most m scores, each by at
+        most one and all in one direction, it is min(m, k, d - k) for d candidates. `dpselect.select_top_k` states it.
+        The number of tries, and so the time, depends on the scores.
+
+        Args:
+            scores: one score per candidate. Secret.
+            k: the size of the set, from 1 to the number of candidates.
+            lengths: the number of candidates that share each score; one each if omitted. Secret if data-dependent.
+
+        Returns:
+            The positions of the candidates in ascending order. With lengths, these are positions in the vector in which
+            each score is repeated.
+
+        Raises:
+            InvalidType: the scores or the lengths cannot be read.
+            InvalidValue: a score is not finite, or `k` is out of range.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> PermuteAndFlip(epsilon=1, score_range=1).select_set([0, 900, 0, 1000], 2)
+        [1, 3]
+        """
+        runs = _Runs.read(scores, lengths)
+        size = runs.checked_size(k)
+        gaps = gaps_of(runs.scores, self._rate)  # refuses scores that are not finite
+        if size == runs.total:
+            return list(range(size))
+        with np.errstate(all="ignore"):  # a warning would reveal something about the scores
+            return sorted(runs.position(*member) for member in self._choose_set(gaps, runs.lengths, size, Draws()))
+
+    def select_margin(self, scores: Any, k: int | tuple[int, int], *, lengths: Any = None) -> list[int]:
+        """Return candidates chosen at once among all sets, by their smallest count minus the largest outside.
+
+        If a person is added or removed, the margin of a set changes by at most one, and a difference of two margins by
+        at most two, however many counts that person changes. So the score range of the mechanism must be 2, or 4 if a
+        person may be replaced.
+
+        Args:
+            scores: one count per candidate: whole numbers from 0 to 2**61. Secret.
+            k: the size of the set, or a pair of the smallest and the largest size. At least one candidate must be left
+                out, unless k is the number of candidates.
+            lengths: the number of candidates that share each count; one each if omitted. Secret if data-dependent.
+
+        Returns:
+            The positions of the candidates in ascending order, as for `select_set`.
+
+        Raises:
+            InvalidType: the scores or the lengths cannot be read, or `k` is neither an integer nor a pair of them.
+            InvalidValue: a score is not a whole number in range, or `k` is out of range.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> PermuteAndFlip(epsilon=1, score_range=2).select_margin([0, 900, 0, 1000], (1, 3))
+        [1, 3]
+        """
+        runs = _Runs.read(scores, lengths)
+        interval = sizes_of(k, runs.total)
+        counts = runs.counts()
+        if interval[0] == runs.total:
+            return list(range(runs.total))
+        order = np.argsort(-counts, kind="stable")
+        ranked = Tier(0, order, np.cumsum(runs.lengths[order]))
+        firsts = np.flatnonzero(np.diff(counts[order], prepend=-1))
+        with np.errstate(all="ignore"):
+            sizes = np.add.reduceat(runs.lengths[order], firsts)
+            chosen = choose_margin(counts[order][firsts], sizes, interval, self._rate, self.arrival, Draws())
+        found = zip(*ranked.located(np.array(chosen)), strict=True)
+        return sorted(runs.position(int(run), int(rank)) for run, rank in found)
+
+    def select_order(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
+        """Return k candidates in order, the best first. It costs k times epsilon.
+
+        Permute-and-flip adds exponential noise to all scores once, and returns the k largest in order. The exponential
+        mechanism does the same with Gumbel noise, which has the law of one selection after another.
+
+        Args:
+            scores: one score per candidate. Secret.
+            k: how many to return, from 1 to the number of candidates.
+            lengths: the number of candidates that share each score; one each if omitted. Secret if data-dependent.
+
+        Returns:
+            The positions of the candidates, the best first. With lengths, these are positions in the vector in which
+            each score is repeated.
+
+        Raises:
+            InvalidType: the scores or the lengths cannot be read.
+            InvalidValue: a score is not finite, or `k` is out of range.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> PermuteAndFlip(epsilon=1).select_order([0, 900, 0, 1000], 2)
+        [3, 1]
+        """
+        runs = _Runs.read(scores, lengths)
+        size = runs.checked_size(k)
+        gaps = gaps_of(runs.scores, self._rate)
+        with np.errstate(all="ignore"):
+            chosen = choose_in_order(gaps, runs.lengths, size, self.arrival, Draws())
+        return [runs.position(*member) for member in chosen]
+
+    @abstractmethod
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
+        """Choose k members of runs by the sum of their scores; fewer than all."""
+
+
+def sizes_of(k: Any, total: int) -> tuple[int, int]:
+    """The smallest and the largest size of a set of `total` candidates: a pair, or one number twice."""
+    pair = k if isinstance(k, (tuple, list)) else (k, k)
+    if len(pair) != 2:
+        raise InvalidType("k must be a whole number, or a pair of the smallest and the largest size")
+    least, most = (_validate.count(k=size) for size in pair)
+    if pair is k and not 1 <= least <= most < total:
+        raise InvalidValue(
+            f"k must be a pair (lo, hi) with 1 <= lo <= hi <= {total - 1}, the number of candidates less one, got"
+            f" ({least}, {most})"
+        )
+    if not 1 <= most <= total:
+        raise InvalidValue(f"k must be from 1 to the number of candidates, {total}, got {most}")
+    return least, most
+
+
+@dataclass(frozen=True, repr=False)
+class _Runs:
+    """Scores, how many candidates share each, and the position of the first of them in the long vector. Secret."""
+
+    scores: Vector
+    lengths: Positions
+    starts: Positions
+
+    @classmethod
+    def read(cls, scores: Any, lengths: Any) -> "_Runs":
+        """Return a copy of what the arguments state. Runs without candidates are left out."""
+        vector = as_vector(scores)
+        if lengths is None:
+            count = len(vector)
+            return cls(copied(vector), np.ones(count, np.int64), np.arange(count))
+        counts = as_lengths(lengths, len(vector))
+        if sum(counts.tolist()) > _MOST_MEMBERS:
+            raise InvalidValue("lengths must have a sum of at most 2**62: there are too many candidates")
+        ends = np.cumsum(counts.astype(np.int64))
+        starts = (ends - counts.astype(np.int64))[counts > 0]
+        present, counts = without_empty(vector, counts)
+        return cls(copied(present), counts.astype(np.int64), starts)
+
+    @property
+    def total(self) -> int:
+        """Return the number of candidates."""
+        return int(self.lengths.sum())
+
+    def checked_size(self, k: Any) -> int:
+        """Return the size of a set, checked."""
+        return sizes_of(_validate.count(k=k), self.total)[0]
+
+    def position(self, run: int, rank: int) -> int:
+        """Return the position of a member of a run."""
+        return int(self.starts[run]) + rank
+
+    def counts(self) -> Integers:
+        """Return the scores, checked to be counts."""
+        array: Array = np.asarray(self.scores, dtype=object if isinstance(self.scores, list) else None)
+        with np.errstate(all="ignore"):
+            if not (np.all(array >= 0) and np.all(array <= _LARGEST_COUNT) and np.all(array == array // 1)):
+                raise InvalidValue("scores must be counts for the margin: whole numbers from 0 to 2**61")
+            return array.astype(np.int64)
