@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpselect.release import Answer, Release
     from dpselect.streaming.summary import Summary
     from dpselect.tables import Column, open_table
+    from dpselect.top_k import release_top_k, select_top_k
     from dpselect.tuning import tune
 
 __all__ = [
@@ -48,6 +49,8 @@ __all__ = [
     "open_table",
     "optimality",
     "pure",
+    "release_top_k",
+    "select_top_k",
     "tables",
     "tune",
     "tuning",
@@ -70,6 +73,8 @@ _LAZY = {
     "generalized_scores": "analysis.unequal",
     "open_table": "tables",
     "pure": "accounting.budget",
+    "release_top_k": "top_k",
+    "select_top_k": "top_k",
     "tune": "tuning",
     "zcdp": "accounting.budget",
 }

@@ -42,7 +42,7 @@ from dpselect._types import Number
 from dpselect.accounting.charge import Charge, compact_json, is_on_grid, rho_of
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import MECHANISMS, Parameters
-from dpselect.mechanisms.privacy import epsilon_of_rho
+from dpselect.mechanisms.privacy import PrivacyLoss, epsilon_of_rho
 
 AUTO = "auto"
 _FORM = re.compile(r"(\s*zcdp\s*:)?([^,:;]+)(?:,(\s*cap\s*:)?([^,:;]+))?(?:,([^,:;]+))?", re.IGNORECASE)
@@ -725,10 +725,43 @@ class Price:
         Returns:
             The mechanism, with a share of the price.
         """
+        kind = self.kind(budget)
+        return kind(self.each(kind.loss, count), **claim)
+
+    def kind(self, budget: Budget | None) -> type[Parameters]:
+        """Return the class of the mechanism that draws.
+
+        Args:
+            budget: the budget that pays; None without a ledger.
+
+        Returns:
+            The class that was named, or the most accurate one for the budget.
+        """
         best = (PureBudget if budget is None else budget).mechanism
-        kind = MECHANISMS[best if self.mechanism == AUTO else self.mechanism]
-        each = epsilon_of_rho(kind.loss, self.rho / count) if self.epsilon is None else self.epsilon / count
-        return kind(each, **claim)
+        return MECHANISMS[best if self.mechanism == AUTO else self.mechanism]
+
+    def each(self, loss: PrivacyLoss, count: int) -> Fraction:
+        """Return the epsilon of each of `count` equal releases with this privacy loss.
+
+        Args:
+            loss: the privacy loss of a release.
+            count: the number of releases that one person can influence.
+
+        Returns:
+            A share of epsilon; or the largest epsilon that a share of rho pays for.
+        """
+        return epsilon_of_rho(loss, self.rho / count) if self.epsilon is None else self.epsilon / count
+
+    def is_concentrated(self, budget: Budget | None) -> bool:
+        """Return whether costs add up in zCDP, which makes many small draws cheaper.
+
+        Args:
+            budget: the budget that pays; None without a ledger.
+
+        Returns:
+            True if the price or the budget is stated in rho, or in epsilon and delta.
+        """
+        return self.rho is not None if budget is None else budget.rho is not None
 
 
 def _below_one(**parameter: Any) -> Fraction:

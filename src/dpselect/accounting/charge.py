@@ -62,9 +62,11 @@ class PrivacyUnit:
         return {"person": self.person, "neighbours": self.neighbours.value}
 
 
-# The names of releases of which only the pure epsilon, or only the rho of zCDP, is known.
+# The names of releases of which only the pure epsilon, or only the rho of zCDP, is known; and of several candidates in
+# order from one draw of exponential noise, of which only the pure epsilon is known, too.
 PURE = "pure"
 ZCDP = "zcdp"
+ONE_SHOT = "one-shot"
 
 # A charge is recorded exactly if its cost is a multiple of 1/GRID: every float from 1e-70 on, every decimal of at
 # most 50 digits after the point, every 1/n with n <= 400, and every sum of these. Any other cost is rounded up to a
@@ -451,7 +453,7 @@ def _plain(value: Any) -> Any:
 
 
 def _mechanism_name(name: Any, each: Fraction) -> str:
-    known = [*MECHANISMS, PURE]
+    known = [*MECHANISMS, PURE, ONE_SHOT]
     if isinstance(name, str) and name in known:
         return str(name)
     runs = repeated(name) if isinstance(name, str) else None

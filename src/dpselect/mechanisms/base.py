@@ -82,7 +82,7 @@ class MechanismBase(Parameters):
     has_runs: ClassVar[bool] = False  # `select_runs`
     has_steady: ClassVar[bool] = False  # `select(..., steady=True)`
     has_summary: ClassVar[bool] = False  # `summary`
-    has_several: ClassVar[bool] = False  # `select_set`, `select_margin` and `select_order`
+    has_sets: ClassVar[bool] = False  # `select_set` and `select_margin`
     has_one_shot: ClassVar[bool] = False  # whether `select_order` is anything but one selection after another
 
     def select(self, scores: Any, *, steady: bool = False) -> int:
@@ -177,9 +177,9 @@ class MechanismBase(Parameters):
         vector = copied(as_vector(scores))  # the same scores are checked, digested and drawn from
         gaps_of(vector, self._rate)  # refuses scores that are not finite, before anything is charged
         name_of(self)  # refuses a subclass, which may draw in another way
-        names = None if labels is None else _labels(labels, len(vector))
+        names = None if labels is None else checked_labels(labels, len(vector))
         charged = None if rho is None else _validate.exact_positive(rho=rho)
-        answer = Release(_counted(what, len(vector)), self, rho=charged).draw(
+        answer = Release(counted_question(what, len(vector)), self, rho=charged).draw(
             lambda: self.select(vector),
             ledger=ledger,
             request_id=request_id,
@@ -338,7 +338,7 @@ def checked_mechanism(mechanism: Any) -> MechanismBase:
     return mechanism
 
 
-def _counted(what: What, count: int) -> What:
+def counted_question(what: What, count: int) -> What:
     """The question with the number of candidates."""
     asked = {"question": what} if isinstance(what, str) else what
     if not isinstance(asked, Mapping):
@@ -348,7 +348,7 @@ def _counted(what: What, count: int) -> What:
     return {"candidates": count, **asked}
 
 
-def _labels(labels: Any, count: int) -> list[Any]:
+def checked_labels(labels: Any, count: int) -> list[Any]:
     """The public names of the candidates, as Python's own objects."""
     names = next((getattr(labels, name)() for name in ("to_pylist", "tolist") if hasattr(labels, name)), labels)
     if isinstance(names, (str, bytes, Mapping, Set)) or not isinstance(names, Iterable):  # sets have no order

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Floats, Positions, Selections
-from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.gaps import Gaps, RowGaps
 from dpselect.mechanisms.privacy import LAPLACE, PrivacyLoss
+from dpselect.mechanisms.several import SelectsInOrder
 from dpselect.mechanisms.worst import WorstErrors
 from dpselect.probability.noise_integral import noisy_max_by_level, noisy_max_probabilities
+from dpselect.sampling.arrival import Arrival, TwoSided
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.noise import (
     HUGE,
@@ -78,7 +79,7 @@ def _harmonic(n: int) -> float:
     return math.log(n) + 0.5772156649015329 + 1 / (2 * n)
 
 
-class ReportNoisyMax(MechanismBase):
+class ReportNoisyMax(SelectsInOrder):
     """Select the candidate with the largest score after Laplace noise of scale score_range / epsilon.
 
     Formal guarantees:
@@ -104,6 +105,7 @@ class ReportNoisyMax(MechanismBase):
     name: ClassVar[str] = "noisy-max"
     title: ClassVar[str] = "report noisy max"
     loss: ClassVar[PrivacyLoss] = LAPLACE
+    arrival: ClassVar[type[Arrival]] = TwoSided
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, _averages, _tail, is_exact=False)
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:

@@ -170,7 +170,7 @@ MECHANISMS: dict[str, type["Parameters"]] = {}
 
 
 # "auto" lets the budget choose; the others are releases of which only the pure epsilon, or only rho, is known.
-_RESERVED = ("auto", "pure", "zcdp")
+_RESERVED = ("auto", "one-shot", "pure", "zcdp")
 
 
 def is_mechanism_name(name: Any) -> bool:
@@ -215,7 +215,7 @@ class Parameters(ABC):
             return
         if not is_mechanism_name(cls.name):
             raise InvalidValue(
-                "a mechanism's name must be lower-case letters, digits and hyphens, and not 'auto', 'pure' or 'zcdp'"
+                f"a mechanism's name must be lower-case letters, digits and hyphens, and none of {', '.join(_RESERVED)}"
             )
         if "loss" not in vars(cls):  # it may draw in another way than its base
             cls.loss = PURE_LOSS

@@ -27,11 +27,47 @@ _MOST_MEMBERS = 2**62
 _LARGEST_COUNT = 2**61
 
 
-class SelectsSeveral(MechanismBase):
-    """A mechanism that can select several candidates at once."""
+class SelectsInOrder(MechanismBase):
+    """A mechanism that can select several candidates in order, from noise that is added once."""
 
-    has_several: ClassVar[bool] = True
-    arrival: ClassVar[type[Arrival]]  # of the first candidate of a run
+    arrival: ClassVar[type[Arrival]]  # the negative logarithm of its time is a noisy score
+
+    def select_order(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
+        """Return k candidates in order, the best first: those with the largest noisy scores.
+
+        Permute-and-flip adds exponential noise to all scores, once; it costs k times epsilon. The exponential mechanism
+        adds Gumbel noise, which has the law of one selection after another, and costs as much. Report noisy max adds
+        Laplace noise; it costs epsilon, whatever k is, if the score range bounds the sum of all changes of scores.
+
+        Args:
+            scores: one score per candidate. Secret.
+            k: how many to return, from 1 to the number of candidates.
+            lengths: the number of candidates that share each score; one each if omitted. Secret if data-dependent.
+
+        Returns:
+            The positions of the candidates, the best first. With lengths, these are positions in the vector in which
+            each score is repeated.
+
+        Raises:
+            InvalidType: the scores or the lengths cannot be read.
+            InvalidValue: a score is not finite, or `k` is out of range.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> PermuteAndFlip(epsilon=1).select_order([0, 900, 0, 1000], 2)
+        [3, 1]
+        """
+        runs = _Runs.read(scores, lengths)
+        size = runs.checked_size(k)
+        gaps = gaps_of(runs.scores, self._rate)
+        with np.errstate(all="ignore"):
+            chosen = choose_in_order(gaps, runs.lengths, size, self.arrival, Draws())
+        return [runs.position(*member) for member in chosen]
+
+
+class SelectsSeveral(SelectsInOrder):
+    """A mechanism that can also select a whole set of candidates at once."""
+
+    has_sets: ClassVar[bool] = True
 
     def select_set(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
         """Return k candidates, chosen at once among all sets of k by the sum of their scores.
@@ -91,7 +127,7 @@ class SelectsSeveral(MechanismBase):
         """
         runs = _Runs.read(scores, lengths)
         interval = sizes_of(k, runs.total)
-        counts = runs.counts()
+        counts = checked_counts(runs.scores)
         if interval[0] == runs.total:
             return list(range(runs.total))
         order = np.argsort(-counts, kind="stable")
@@ -102,36 +138,6 @@ class SelectsSeveral(MechanismBase):
             chosen = choose_margin(counts[order][firsts], sizes, interval, self._rate, self.arrival, Draws())
         found = zip(*ranked.located(np.array(chosen)), strict=True)
         return sorted(runs.position(int(run), int(rank)) for run, rank in found)
-
-    def select_order(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
-        """Return k candidates in order, the best first. It costs k times epsilon.
-
-        Permute-and-flip adds exponential noise to all scores once, and returns the k largest in order. The exponential
-        mechanism does the same with Gumbel noise, which has the law of one selection after another.
-
-        Args:
-            scores: one score per candidate. Secret.
-            k: how many to return, from 1 to the number of candidates.
-            lengths: the number of candidates that share each score; one each if omitted. Secret if data-dependent.
-
-        Returns:
-            The positions of the candidates, the best first. With lengths, these are positions in the vector in which
-            each score is repeated.
-
-        Raises:
-            InvalidType: the scores or the lengths cannot be read.
-            InvalidValue: a score is not finite, or `k` is out of range.
-
-        >>> from dpselect import PermuteAndFlip
-        >>> PermuteAndFlip(epsilon=1).select_order([0, 900, 0, 1000], 2)
-        [3, 1]
-        """
-        runs = _Runs.read(scores, lengths)
-        size = runs.checked_size(k)
-        gaps = gaps_of(runs.scores, self._rate)
-        with np.errstate(all="ignore"):
-            chosen = choose_in_order(gaps, runs.lengths, size, self.arrival, Draws())
-        return [runs.position(*member) for member in chosen]
 
     @abstractmethod
     def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
@@ -190,10 +196,11 @@ class _Runs:
         """Return the position of a member of a run."""
         return int(self.starts[run]) + rank
 
-    def counts(self) -> Integers:
-        """Return the scores, checked to be counts."""
-        array: Array = np.asarray(self.scores, dtype=object if isinstance(self.scores, list) else None)
-        with np.errstate(all="ignore"):
-            if not (np.all(array >= 0) and np.all(array <= _LARGEST_COUNT) and np.all(array == array // 1)):
-                raise InvalidValue("scores must be counts for the margin: whole numbers from 0 to 2**61")
-            return array.astype(np.int64)
+
+def checked_counts(scores: Vector) -> Integers:
+    """The scores as whole numbers, if they are counts."""
+    array: Array = np.asarray(scores, dtype=object if isinstance(scores, list) else None)
+    with np.errstate(all="ignore"):
+        if not (np.all(array >= 0) and np.all(array <= _LARGEST_COUNT) and np.all(array == array // 1)):
+            raise InvalidValue("scores must be counts for the margin: whole numbers from 0 to 2**61")
+        return array.astype(np.int64)

@@ -13,7 +13,10 @@ there is no head if T > 1. The run with the smallest T holds the first head of a
 comes after t with probability exp(-m p t), so ln T = g + ln x, and the first ring of all is a candidate with
 probability proportional to p.
 
-In both, ln T grows with V, so after k bits of V, with value v, it lies between its values at v / 2**k and
+**Report noisy max** (`TwoSided`), for single candidates only. With Laplace noise of scale one on -g, -ln T is the noisy
+score: ln T = g + ln(2 V) up to V = 1/2, and g - ln(2 (1 - V)) from there on.
+
+In all of them, ln T grows with V, so after k bits of V, with value v, it lies between its values at v / 2**k and
 (v + 1) / 2**k. Which of two runs comes first depends on the difference of their exponents only, so exponents may have
 any common offset and may be negative. Sizes are integers of any length; floats know them by their logarithms.
 """
@@ -139,6 +142,28 @@ class Tick(Arrival):
         """A bound on ln x at V = end / 2**depth; None where it is infinite."""
         wait = None if end == 1 << self.depth else self._wait(end, digits, upper)
         return None if wait is None else log_bracket(wait, digits)[upper]
+
+
+class TwoSided(Arrival):
+    """What is known about the noisy score of a single candidate, with Laplace noise."""
+
+    comes_by_one: ClassVar[bool] = False
+
+    @staticmethod
+    def log_time(ends: Floats, logs: Floats) -> Floats:  # noqa: ARG004 - the size is one
+        """Return ln(2 V) or -ln(2 (1 - V)) at V = ends / 2**53 in floats. Both factors are exact."""
+        shares = ends * 2.0 ** (1 - DEPTH)
+        with np.errstate(divide="ignore"):
+            return np.where(shares <= 1, np.log(shares), -np.log(2 - shares))
+
+    def _log_bound(self, end: int, digits: int, upper: bool) -> Fraction | None:
+        """A bound on the same at V = end / 2**depth; None where it is infinite."""
+        whole = 1 << self.depth
+        if end in (0, whole):
+            return None
+        if 2 * end <= whole:
+            return log_bracket(Fraction(2 * end, whole), digits)[upper]
+        return -log_bracket(Fraction(2 * (whole - end), whole), digits)[not upper]
 
 
 def draw_arrival(exponent: Fraction, size: int, source: BitSource) -> Arrival:

@@ -77,6 +77,11 @@ class Values:
         """Return a digest that identifies the list in a ledger."""
         return hashlib.sha256(repr(self.items).encode()).hexdigest()
 
+    @property
+    def listed(self) -> list[Any]:
+        """Return all values in the given order."""
+        return list(self.items)
+
 
 def public_values(values: Any, column: Column, name: str = "candidates") -> Values:
     """The list of candidates or groups, checked against the kind of its column. Messages use `name`."""

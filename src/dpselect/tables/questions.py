@@ -17,30 +17,33 @@ c (q_r - q'_r) plus a constant. The same bounds of score differences hold, so in
 enters the range is at most e/2. The selections of two groups are independent, so the log-ratios of the pair are sums,
 and span at most e. Hence the pair is a mechanism of bounded range e, like the one share that is counted, and costs no
 more than it in every currency: e in pure epsilon, rho(e) in zCDP (so 2 rho(e/2) <= rho(e), for the exact rho of the
-family), and the profile of bounded range in loss distributions. For top-k this holds in every round: given the
-candidates taken before, the selections of a round in the two groups are independent.
+family), and the profile of bounded range in loss distributions. For top-k by peeling this holds in every round: given
+the candidates taken before, the selections of a round in the two groups are independent. A set and a margin are one
+selection each, and their ranges for a replaced person are twice those for an added one. One shot costs what any release
+of its pure epsilon costs, and two of half of it compose to that. Laplace noise on m counts is m shares.
 
 Between two values of the data, all candidates of a quantile have the same score, so a table with d different values has
 at most 2 d + 1 runs of equal scores, and `quantile_score_runs` returns those instead of the scores.
 """
 
-from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._types import Counts, Integers, Lengths
+from dpselect._types import Integers, Lengths
 from dpselect._validate import withheld
+from dpselect.accounting.budget import Budget, Price
 from dpselect.errors import EngineFailure, InvalidType
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.parameters import Neighbours, Parameters, Sensitivity, of_counts, of_quantile
+from dpselect.mechanisms.parameters import Neighbours, Parameters, of_quantile
+from dpselect.release import Priced
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.schema import Column
+from dpselect.top_k import Method
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,6 +126,10 @@ class Individuals:
             return only
         return dict(zip(self.groups.values.items, answers, strict=True))
 
+    def for_each_group(self, answer: Any) -> Any:
+        """Return this answer, or the same one for each group."""
+        return answer if self.groups is None else self.by_group([answer] * len(self.groups.values))
+
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
         named = {"person": None if self.person is None else self.person.name}
@@ -147,40 +154,13 @@ def checked_for_tables(mechanism: Parameters) -> MechanismBase:
     return mechanism
 
 
-def peeled(scores: Counts, k: int, mechanism: MechanismBase) -> list[int]:
-    """Select positions one after another, each from those that are left.
+@dataclass(frozen=True)
+class Drawing:
+    """The mechanism that draws, and what a ledger records for it: equal parts and their number."""
 
-    The time does not depend on the scores if the mechanism has a steady schedule.
-    """
-    left = np.arange(scores.size)
-    chosen = []
-    for _ in range(k):
-        position = mechanism.select(scores[left], steady=mechanism.has_steady)
-        chosen.append(int(left[position]))
-        left = np.delete(left, position)
-    return chosen
-
-
-def peeled_in_runs(
-    scores: Sequence[int], lengths: Sequence[int], k: int, mechanism: MechanismBase
-) -> list[tuple[int, int]]:
-    """Select from runs of equal scores one after another, each from the candidates that are left.
-
-    Each selection is a run, and the rank of the candidate in it, which counts all that were in the run at first.
-    """
-    left, taken = list(lengths), [list[int]() for _ in lengths]
-    chosen = []
-    for _ in range(k):
-        position = mechanism.select_runs(scores, left)
-        ends = list(accumulate(left))
-        run = bisect_right(ends, position)
-        rank = position - (ends[run] - left[run])
-        for earlier in taken[run]:  # in ascending order
-            rank += earlier <= rank
-        insort(taken[run], rank)
-        left[run] -= 1
-        chosen.append((run, rank))
-    return chosen
+    mechanism: MechanismBase
+    part: Priced
+    count: int
 
 
 class Engine(Protocol):
@@ -208,9 +188,12 @@ class Engine(Protocol):
         ...
 
     def chosen(
-        self, column: Column, candidates: Values, individuals: Individuals, mechanism: MechanismBase, k: int
+        self, column: Column, candidates: Values, individuals: Individuals, method: Method, mechanism: MechanismBase
     ) -> list[list[Any]]:
-        """Return k candidates that many individuals have, selected one after another: for each group, or for all."""
+        """Return candidates that many individuals have, as the method chooses them: for each group, or for all.
+
+        A person counts for at most `method.max_values` candidates, in each group.
+        """
         ...
 
     def places(self, column: Column, grid: Grid, individuals: Individuals) -> Sequence[Places]:
@@ -233,13 +216,11 @@ class Question(Protocol):
         """Return the column that the question is about."""
         ...
 
-    @property
-    def rounds(self) -> int:
-        """Return the number of selections that an answer needs."""
-        ...
+    def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:
+        """Return the mechanism that draws at this price, and what is charged for it.
 
-    def sensitivity(self, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:
-        """Return how much one individual can change a score."""
+        `groups` is the number of groups that one individual may be in; None if there are none.
+        """
         ...
 
     def parameters(self) -> dict[str, Any]:
@@ -253,35 +234,32 @@ class Question(Protocol):
 
 @dataclass(frozen=True)
 class TopK:
-    """The candidates that most individuals have, in order of selection; `k` is None for the single mode.
-
-    Top-k by peeling: k selections, each among the remaining candidates (Durfee & Rogers 2019).
-    """
+    """The candidates that most individuals have, as a method of `dpselect.top_k` chooses them; or the single mode."""
 
     column: Column
     candidates: Values
-    k: int | None = None
+    method: Method
+    single: bool = False
 
-    @property
-    def rounds(self) -> int:
-        """Return the number of selections that an answer needs."""
-        return 1 if self.k is None else self.k
-
-    def sensitivity(self, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:  # noqa: ARG002 - same in groups
-        """Return how much one individual can change a count."""
-        return of_counts(neighbours)
+    def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:
+        """Return the mechanism that draws at this price, and what is charged for it."""
+        shares = 1 if groups is None else groups
+        drawn = self.method.drawn_by(price, budget, shares, neighbours is Neighbours.ADD_REMOVE)
+        if self.method.selections is not None:
+            checked_for_tables(drawn)
+        part, count = self.method.cost(drawn)
+        return Drawing(drawn, part, count * shares)
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
-        question = {"question": "mode"} if self.k is None else {"question": "top_k", "k": self.k}
+        question = {"question": "mode"} if self.single else {"question": "top_k", **self.method.parameters()}
         named = {"column": self.column.name, "candidates": len(self.candidates)}
         return {**question, **named, "candidates_sha256": self.candidates.sha256}
 
     def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
-        """Count and select: return a candidate or k of them, or a dict with that for each group."""
-        checked_for_tables(mechanism)
-        chosen = engine.chosen(self.column, self.candidates, individuals, mechanism, self.rounds)
-        return individuals.by_group([candidates[0] for candidates in chosen] if self.k is None else chosen)
+        """Count and select: return a candidate or several of them, or a dict with that for each group."""
+        chosen = engine.chosen(self.column, self.candidates, individuals, self.method, mechanism)
+        return individuals.by_group([candidates[0] for candidates in chosen] if self.single else chosen)
 
 
 @dataclass(frozen=True)
@@ -292,14 +270,13 @@ class Quantile:
     grid: Grid
     level: Fraction
 
-    @property
-    def rounds(self) -> int:
-        """Return the number of selections that an answer needs."""
-        return 1
-
-    def sensitivity(self, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:
-        """Return how much one individual can change a score."""
-        return of_quantile(self.level, neighbours, in_groups=in_groups)
+    def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:
+        """Return the mechanism that draws at this price, and what is charged for it."""
+        bound = of_quantile(self.level, neighbours, in_groups=groups is not None)
+        count = 1 if groups is None else groups
+        claim = {"sensitivity": bound.largest_change, "monotonic": bound.monotonic}
+        drawn = checked_for_tables(price.drawn_by(budget, count, **claim))
+        return Drawing(drawn, drawn, count)
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
@@ -314,7 +291,6 @@ class Quantile:
 
     def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a value of the grid, or a dict with one for each group."""
-        checked_for_tables(mechanism)
         found: Sequence[Places] = engine.places(self.column, self.grid, individuals)
         values = [
             self.grid.value(mechanism.select_runs(*quantile_score_runs(data, self.grid.size, self.level)))

@@ -18,9 +18,10 @@ from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
-from dpselect.tables.candidates import public_grid
-from dpselect.tables.questions import Engine, Groups, Individuals, Quantile, Question, TopK, checked_for_tables
+from dpselect.tables.candidates import Values, public_grid
+from dpselect.tables.questions import Engine, Groups, Individuals, Quantile, Question, TopK
 from dpselect.tables.schema import Column, Kind
+from dpselect.top_k import Peel, checked_limit, free_answer, method_for
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -120,16 +121,20 @@ class Table:
         >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
         'I10'
         """
-        return self._ask(self._top(column, candidates, None), Price(epsilon, rho, mechanism), request_id)
+        price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates)
+        return self._ask(TopK(found, values, Peel(1, len(values), ordered=True), single=True), price, request_id)
 
     def top_k(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
-        k: int,
+        k: int | tuple[int, int],
         *,
         candidates: Any,
         epsilon: Number | None = None,
         rho: Number | None = None,
+        method: str = AUTO,
+        max_values: int | None = None,
+        ordered: bool = False,
         mechanism: str = AUTO,
         request_id: str | None = None,
     ) -> Answer:
@@ -137,16 +142,26 @@ class Table:
 
         Args:
             column: the column that the question is about.
-            k: the number of candidates to return.
+            k: the number of candidates to return. With method "margin" also a pair of the smallest and the largest
+                number, of which the method finds the one with a clear cut.
             candidates: the public list of possible answers, as for `mode`.
-            epsilon: the privacy loss of the whole answer. Each of the k selections gets epsilon / k.
+            epsilon: the privacy loss of the whole answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
+            method: "auto", or "set" (needs max_values), "margin", "one-shot", "peel" or "noisy-counts" (needs
+                max_values). docs/top-k.md says which one is taken, and what to expect from each.
+            max_values: for how many candidates a person counts. Whether somebody has more is private, so for a person
+                with more of them, this many are chosen at random. If omitted, people count for all they have. Without a
+                person column, a row has one value.
+            ordered: whether to return the candidates in order, best first, which costs accuracy. The methods
+                "one-shot", "peel" and "noisy-counts" always do so if they are asked for by name.
             mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
                 (epsilon, delta)), "permute-and-flip" or "exponential".
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
-            The answer; its value is a list of k candidates in the order of selection.
+            The answer; its value is a list of k candidates. If they are not in order, they are listed as in
+            `candidates`: never by count. If k is the number of candidates, all of them, without reading a row or
+            charging anything.
 
         Raises:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
@@ -159,11 +174,19 @@ class Table:
         >>> import pyarrow
         >>> import dpselect
         >>> table = dpselect.open_table(pyarrow.table({"colour": ["red"] * 300 + ["blue"] * 200 + ["green"]}))
-        >>> table.top_k("colour", 2, candidates=["blue", "green", "red"], epsilon=10).value
+        >>> table.top_k("colour", 2, candidates=["blue", "green", "red"], epsilon=1).value
+        ['blue', 'red']
+        >>> table.top_k("colour", 2, candidates=["blue", "green", "red"], epsilon=1, ordered=True).value
         ['red', 'blue']
         """
-        question = self._top(column, candidates, _validate.count(k=k))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates)
+        budget = None if self._ledger is None else self._ledger.budget
+        limit = checked_limit(max_values) if self._individuals.person is not None else 1  # a row has one value
+        choices: dict[str, Any] = {"method": method, "max_values": limit, "ordered": ordered}
+        chooser = method_for(k, len(values), **choices, price=price, budget=budget)
+        if chooser.is_free:
+            return free_answer(self._individuals.for_each_group(values.listed))
+        return self._ask(TopK(found, values, chooser), price, request_id)
 
     def median(  # noqa: PLR0913 - the public contract
         self,
@@ -302,12 +325,9 @@ class Table:
         individuals = replace(self._individuals, groups=Groups(found, values, min(most, len(values))))
         return _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
 
-    def _top(self, column: str, candidates: Any, k: int | None) -> TopK:
+    def _listed(self, column: str, candidates: Any) -> tuple[Column, Values]:
         found = self._column(column)
-        values = self._engine.candidates(candidates, found)
-        if k is not None and not 1 <= k <= len(values):
-            raise InvalidValue(f"k must be from 1 to the number of candidates, {len(values)}, got {k}")
-        return TopK(found, values, k)
+        return found, self._engine.candidates(candidates, found)
 
     def _column(self, name: str) -> Column:
         return known_column(self, name, "column")
@@ -315,19 +335,16 @@ class Table:
     def _ask(self, question: Question, price: Price, request_id: str | None) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
         engine, individuals, neighbours, ledger = self._engine, self._individuals, self._neighbours, self._ledger
-        count = question.rounds * (1 if individuals.groups is None else individuals.groups.max_groups)
-        bound = question.sensitivity(neighbours, in_groups=individuals.groups is not None)
-        budget = None if ledger is None else ledger.budget
-        claim = {"sensitivity": bound.largest_change, "monotonic": bound.monotonic}
-        mechanism = checked_for_tables(price.drawn_by(budget, count, **claim))
+        groups = None if individuals.groups is None else individuals.groups.max_groups
+        drawing = question.mechanism(price, None if ledger is None else ledger.budget, neighbours, groups)
         # Without a ledger, nobody reads the question, and the digest of a long list takes time.
         asked = (
             {}
             if ledger is None
             else {**question.parameters(), **individuals.parameters(), "neighbours": neighbours.value}
         )
-        return Release(asked, mechanism, count, price.rho).draw(
-            lambda: question.answer(engine, individuals, mechanism),
+        return Release(asked, drawing.part, drawing.count, price.rho).draw(
+            lambda: question.answer(engine, individuals, drawing.mechanism),
             ledger=ledger,
             request_id=request_id,
             content=lambda: engine.content([question.column, *individuals.columns]),

@@ -24,8 +24,9 @@ from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.content import of_source
 from dpselect.tables.duckdb.lists import arrow_list, different_values, listed
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
-from dpselect.tables.questions import Groups, Individuals, Places, counted, peeled
+from dpselect.tables.questions import Groups, Individuals, Places, counted
 from dpselect.tables.schema import Column
+from dpselect.top_k import Method
 
 _SILENT_SECONDS = 1.0
 _STEP_SECONDS = 0.1
@@ -65,9 +66,14 @@ def _watch(percent: Callable[[], float], done: threading.Event) -> None:
 CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
 
 
-def counting(source: str, column: Column, candidates: Values, individuals: Individuals) -> str:
-    """Individuals for each candidate (in each group). A person counts once, however many rows they have."""
-    if individuals.groups is None:
+def counting(
+    source: str, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None
+) -> str:
+    """Individuals for each candidate (in each group). A person counts once, however many rows they have.
+
+    With `max_values`, a person counts for at most so many candidates, in each group.
+    """
+    if individuals.groups is None and max_values is None:
         return _counting_of_all(source, column, candidates, individuals)
     facts = _facts(
         source,
@@ -76,11 +82,24 @@ def counting(source: str, column: Column, candidates: Values, individuals: Indiv
         item="candidate.place",
         join=f"JOIN ({listed(CANDIDATES, candidates, column)}) AS candidate ON item = candidate.value",
     )
-    counted = (
-        "facts" if individuals.person is None else f"(SELECT DISTINCT grp, person, item FROM {_kept_name(individuals)})"
-    )
-    result = f"SELECT grp, item AS place, count(*) AS individuals FROM {counted} GROUP BY grp, item"
+    counted = "facts"
+    if individuals.person is not None:
+        different = f"SELECT DISTINCT grp, person, item FROM {_kept_name(individuals)}"
+        counted = f"({different if max_values is None else _kept_values(different, max_values)})"
+    group = "" if individuals.groups is None else "grp, "
+    result = f"SELECT {group}item AS place, count(*) AS individuals FROM {counted} GROUP BY grp, item"
     return f"WITH {facts}{_kept(individuals)} {result}"
+
+
+def _kept_values(different: str, max_values: int) -> str:
+    """At most `max_values` candidates of each person, in each group.
+
+    They are sorted by a hash of a random salt, the candidate and the person, as groups are in `_kept_facts`: which of
+    them are kept depends only on this person's own rows.
+    """
+    order = "md5_number(concat($salt, ':value:', item, ':', hash(person)))"
+    limit = f"row_number() OVER (PARTITION BY grp, person ORDER BY {order}, item) <= {max_values}"
+    return f"SELECT grp, item FROM ({different}) QUALIFY {limit}"
 
 
 def _counting_of_all(source: str, column: Column, candidates: Values, individuals: Individuals) -> str:
@@ -177,16 +196,29 @@ class DuckDBEngine:
         return self.listed(values, column)
 
     def chosen(
-        self, column: Column, candidates: Values, individuals: Individuals, mechanism: MechanismBase, k: int
+        self, column: Column, candidates: Values, individuals: Individuals, method: Method, mechanism: MechanismBase
     ) -> list[list[Any]]:
-        """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
-        scores = self.counts(column, candidates, individuals)
-        return [[candidates.items[position] for position in peeled(vector, k, mechanism)] for vector in scores]
+        """Return candidates that many individuals have, as the method chooses them: for each group, or once for all."""
+        scores = self.counts(column, candidates, individuals, method.max_values)
+        return [[candidates.items[position] for position in method.chosen(mechanism, vector)] for vector in scores]
 
-    def counts(self, column: Column, candidates: Values, individuals: Individuals) -> Sequence[Counts]:
-        """Return how many individuals have each candidate: a vector for each group, or one for all."""
+    def counts(
+        self, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None
+    ) -> Sequence[Counts]:
+        """Return how many individuals have each candidate: a vector for each group, or one for all.
+
+        With `max_values`, a person counts for at most so many candidates, in each group; a row has one value only.
+        """
+        limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
+        limit = max_values if limited else None
         lists = {CANDIDATES: arrow_list(candidates, column)}
-        found = self._found(lambda rows: counting(rows, column, candidates, individuals), column, lists, individuals)
+        found = self._found(
+            lambda rows: counting(rows, column, candidates, individuals, limit),
+            column,
+            lists,
+            individuals,
+            salted=limited,
+        )
         scores = np.zeros((_number_of_groups(individuals), len(candidates)), np.int64)
         group = 0 if individuals.groups is None else found["grp"].to_numpy()
         scores[group, found["place"].to_numpy()] = found["individuals"].to_numpy()
@@ -206,10 +238,16 @@ class DuckDBEngine:
         return counted(lambda: of_source(self._source, self._connection, columns))
 
     def _found(
-        self, statement: Callable[[str], str], column: Column, lists: dict[str, pa.Table], individuals: Individuals
+        self,
+        statement: Callable[[str], str],
+        column: Column,
+        lists: dict[str, pa.Table],
+        individuals: Individuals,
+        *,
+        salted: bool = False,
     ) -> pa.Table:
-        """Run a statement about rows. Error messages of the engine are withheld."""
-        parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if is_limited(individuals) else {}
+        """Run a statement about rows, with a new salt if it needs one. Error messages of the engine are withheld."""
+        parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if salted or is_limited(individuals) else {}
         if individuals.groups is not None:
             lists = {**lists, GROUPS: arrow_list(individuals.groups.values, individuals.groups.column)}
 

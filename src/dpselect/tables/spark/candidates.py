@@ -46,6 +46,12 @@ class FrameValues(Values):
         """Return a digest that identifies the list in a ledger."""
         return self.digest
 
+    @property
+    def listed(self) -> list[Any]:
+        """Return all values in ascending order. They come to this process."""
+        rows = withheld(lambda: self.frame.select("label").collect(), _unreadable())
+        return sorted(self.value(row["label"]) for row in rows)
+
     def value(self, label: str) -> Any:
         """Return the candidate with this label."""
         return _VALUES[self.kind](label)

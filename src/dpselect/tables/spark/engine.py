@@ -5,14 +5,15 @@ Scores stay in Spark. There are two ways to select, and both are exact.
 * Each partition of the candidates becomes a summary on its worker, and the summaries are merged here
   (`streaming.summary`): for mechanisms that have summaries.
 * A query counts how many candidates have each score. The mechanism selects from these runs of equal scores, here, and
-  gets a score and a rank among the candidates that have it. A second query finds the candidate of this rank, in an
-  order that depends on the labels only. By symmetry it does not matter which order. The next selection of a top-k
-  needs no other query: there is one candidate fewer with that score.
+  gets scores and ranks among the candidates that have them. A second query finds the candidates of these ranks, in an
+  order that depends on the labels only. By symmetry it does not matter which order. All methods of `dpselect.top_k`
+  take this way, except peeling with summaries.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from typing import Any, cast
 
@@ -28,13 +29,14 @@ from dpselect.streaming.summary_arrow import read_cells
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.questions import Individuals, Places, counted, peeled_in_runs
+from dpselect.tables.questions import Individuals, Places, counted
 from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
 from dpselect.tables.spark.candidates import FrameValues, frame_values
 from dpselect.tables.spark.session import check_workers
 from dpselect.tables.spark.source import rows_of
 from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, Summarizing
+from dpselect.top_k import Method
 
 
 class SparkEngine:
@@ -55,36 +57,42 @@ class SparkEngine:
         return frame_values(values, column) if isinstance(values, DataFrame) else self.listed(values, column)
 
     def chosen(
-        self, column: Column, candidates: Values, individuals: Individuals, mechanism: MechanismBase, k: int
+        self, column: Column, candidates: Values, individuals: Individuals, method: Method, mechanism: MechanismBase
     ) -> list[list[Any]]:
-        """Return k candidates that many individuals have, peeled one after another: for each group, or once for all."""
+        """Return candidates that many individuals have, as the method chooses them: for each group, or once for all."""
 
         def choose() -> list[list[Any]]:
-            scores = self.scores(column, candidates, individuals)
-            if mechanism.has_summary and k == 1:
+            scores = self.scores(column, candidates, individuals, method.max_values)
+            is_peeled = mechanism.has_summary and method.selections is not None
+            if is_peeled and method.selections == 1:
                 return [[label] for label in _selected(scores, cast("Summarizing", mechanism), {})]
             # Several jobs must use the same scores, and Spark should not count them again.
             kept = scores.persist()
             try:
-                if mechanism.has_summary:
-                    return _peeled(kept, k, cast("Summarizing", mechanism))
-                return _peeled_by_level(kept, k, mechanism)
+                if is_peeled:
+                    return _peeled(kept, method.rounds, cast("Summarizing", mechanism))
+                return _chosen_by_level(kept, method, mechanism)
             finally:
                 kept.unpersist()
 
         labels = counted(choose)
         value = candidates.value if isinstance(candidates, FrameValues) else candidates.items.__getitem__
-        return [[value(label) for label in chosen] for chosen in labels]
+        ordered = labels if method.ordered else [sorted(own, key=_in_list_order(candidates)) for own in labels]
+        return [[value(label) for label in chosen] for chosen in ordered]
 
-    def scores(self, column: Column, candidates: Values, individuals: Individuals) -> DataFrame:
+    def scores(
+        self, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None
+    ) -> DataFrame:
         """Return the number of individuals of every candidate (in every group): grp, label, individuals."""
         reading = queries.Reading.as_key(column, candidates.kind, "item")
         found = queries.facts(self._rows, reading, column, individuals)
-        if isinstance(candidates, FrameValues):
-            return queries.scores(found, candidates.frame, individuals)
-        return queries.scores(
-            found, queries.public_keys(self._rows, candidates, column).toDF("label", "key"), individuals
+        limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
+        public = (
+            candidates.frame
+            if isinstance(candidates, FrameValues)
+            else queries.public_keys(self._rows, candidates, column).toDF("label", "key")
         )
+        return queries.scores(found, public, individuals, max_values if limited else None)
 
     def places(self, column: Column, grid: Grid, individuals: Individuals) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""
@@ -124,21 +132,31 @@ def _peeled(scores: DataFrame, k: int, mechanism: Summarizing) -> list[list[Any]
     return [taken[group] for group in sorted(taken)]
 
 
-def _peeled_by_level(scores: DataFrame, k: int, mechanism: MechanismBase) -> list[list[Any]]:
-    """Select labels one after another in each group, each from those that are left: first a score, then a candidate."""
+def _chosen_by_level(scores: DataFrame, method: Method, mechanism: MechanismBase) -> list[list[Any]]:
+    """Choose from the different scores and how many candidates have each, here; then look up the candidates.
+
+    The number of different scores is at most about the square root of twice the sum of all counts.
+    """
     found = queries.levels(scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
     levels = groupby(zip(*found.to_pydict().values(), strict=True), key=itemgetter(0))
     wanted: list[tuple[int, ...]] = []
     for group, own in levels:
         _, counts, numbers = zip(*own, strict=True)
-        ranks = peeled_in_runs(counts, numbers, k, mechanism)
-        wanted.extend((group, turn, counts[level], rank) for turn, (level, rank) in enumerate(ranks))
+        ends = list(accumulate(numbers))
+        for turn, position in enumerate(method.chosen(mechanism, counts, numbers)):
+            level = bisect_right(ends, position)
+            wanted.append((group, turn, counts[level], position - (ends[level] - numbers[level])))
     labels: dict[int, list[Any]] = {}
     for row in queries.of_ranks(scores, wanted).toArrow().sort_by("turn").to_pylist():
         labels.setdefault(row["grp"], []).append(row["label"])
     if sum(map(len, labels.values())) != len(wanted):
         raise EngineFailure("the rows changed while they were counted")
     return [labels[group] for group in sorted(labels)]
+
+
+def _in_list_order(candidates: Values) -> Any:
+    """The key by which labels are sorted: places in a list sort themselves, and those of a frame by their values."""
+    return candidates.value if isinstance(candidates, FrameValues) else int
 
 
 def _split(items: pa.ChunkedArray) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:

@@ -113,29 +113,42 @@ def public_keys(rows: Rows, values: Values, column: Column) -> DataFrame:
     return rows.spark.createDataFrame(keys_of(values, column, connect()), "place bigint, key string")
 
 
-def scores(found: DataFrame, candidates: DataFrame, individuals: Individuals) -> DataFrame:
+def scores(
+    found: DataFrame, candidates: DataFrame, individuals: Individuals, max_values: int | None = None
+) -> DataFrame:
     """The number of individuals of every candidate, zero included (in every group): grp, label, individuals.
 
-    `candidates` has a label and a key, which is missing if no value can equal the candidate.
+    `candidates` has a label and a key, which is missing if no value can equal the candidate. With `max_values`, a
+    person counts for at most so many candidates, in each group.
     """
-    if individuals.groups is None:
+    if individuals.groups is None and max_values is None:
         number = F.sum("individuals") if individuals.person is None else F.count_distinct("person")
         counted = found.groupBy("item").agg(number.alias("individuals"))
         every = candidates.withColumn("grp", F.lit(0).cast("bigint"))
         joined = every.join(counted, every["key"] == counted["item"], "left")
     else:
         named = found.join(candidates, found["item"] == candidates["key"]).drop("item", "key")
-        counted = _counted_in_groups(named, individuals.groups, people=individuals.person is not None)
-        grid = found.sparkSession.range(len(individuals.groups.values)).toDF("grp")
+        counted = _counted_by_label(named, individuals, max_values)
+        grid = found.sparkSession.range(1 if individuals.groups is None else len(individuals.groups.values)).toDF("grp")
         joined = candidates.crossJoin(F.broadcast(grid)).join(counted, ["grp", "label"], "left")
     return joined.select("grp", "label", F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"))
 
 
-def _counted_in_groups(named: DataFrame, groups: Groups, *, people: bool) -> DataFrame:
-    if not people:
+def _counted_by_label(named: DataFrame, individuals: Individuals, max_values: int | None) -> DataFrame:
+    if individuals.person is None:
         return named.groupBy("grp", "label").agg(F.sum("individuals").alias("individuals"))
-    kept = kept_facts(named, groups).select("grp", "person", "label").distinct()
-    return kept.groupBy("grp", "label").agg(F.count(F.lit(1)).alias("individuals"))
+    kept = named if individuals.groups is None else kept_facts(named, individuals.groups)
+    if max_values is not None:
+        kept = kept_values(kept, max_values)
+    return kept.groupBy("grp", "label").agg(F.count_distinct("person").alias("individuals"))
+
+
+def kept_values(named: DataFrame, max_values: int) -> DataFrame:
+    """At most `max_values` candidates of each person, in each group, chosen like the groups of `kept_facts`."""
+    salt = F.lit(os.urandom(16).hex())
+    order = Window.partitionBy("grp", "person").orderBy(F.xxhash64(salt, "label", "person"), "label")
+    ranked = named.select("grp", "person", "label").distinct().withColumn("rank", F.row_number().over(order))
+    return ranked.where(F.col("rank") <= max_values).drop("rank")
 
 
 def levels(scores: DataFrame) -> DataFrame:

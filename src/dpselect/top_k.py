@@ -1,0 +1,587 @@
+"""The k candidates that most people have: five methods, which of them is taken, and what each costs.
+
+Counts of people are scored in one of these ways. A person counts for at most m candidates (`max_values`), or for any
+number of them. There are d candidates, and c is the number of people that one noise unit is worth, 1/rate.
+
+  set           one choice among all sets of k, by the sum of their counts (theorem 12 of docs/theory.md)
+  margin        one choice among all sets of k, by the smallest count inside minus the largest outside (theorem 13)
+  one-shot      exponential noise on every count, once; the k largest in order (theorem 14)
+  peel          k selections, each among the candidates that are left (Durfee & Rogers 2019)
+  noisy-counts  Laplace noise on every count, once; the k largest in order (Dwork & Roth 2014, Section 3.3)
+
+**Score ranges**, if one person is added or removed; twice as much if one is replaced. A set's sum moves by 0 to m, and
+a difference of two sums by at most min(m, k, d - k). A margin moves by at most one, so a difference by two. A count
+moves by one. All counts together move by at most m, which is what Laplace noise on all of them needs.
+
+**Costs.** A set or a margin is one draw of the mechanism. Peeling is k of them. One shot costs what any release of its
+epsilon costs. Laplace noise on m counts costs m times what it costs on one, at epsilon / m each.
+
+If an answer need not be ordered and k > d/2, one shot and peeling choose the d - k candidates that are left out.
+
+**Which method `auto` takes** follows from public numbers only, never from the counts: `automatic` states it.
+docs/top-k.md has the measurements.
+"""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from dpselect import _validate
+from dpselect._scores import as_lengths, as_vector, copied
+from dpselect._types import Array, Number, Vector
+from dpselect.accounting.budget import AUTO, Budget, Price
+from dpselect.accounting.charge import ONE_SHOT, What
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.base import MechanismBase, checked_labels, checked_mechanism, counted_question
+from dpselect.mechanisms.gaps import UNIT_RATE, gaps_of
+from dpselect.mechanisms.noisy_max import ReportNoisyMax
+from dpselect.mechanisms.parameters import Claim, Parameters, stated
+from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
+from dpselect.mechanisms.several import SelectsInOrder, SelectsSeveral, checked_counts, sizes_of
+from dpselect.release import Answer, Payer, Priced, Release, repr_digest, scores_digest
+
+
+@dataclass(frozen=True)
+class Share:
+    """One of several equal parts of a cost, in the form that a release needs."""
+
+    name: str
+    epsilon: Fraction
+    loss: PrivacyLoss
+    claim: Claim
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what one part guarantees."""
+        return Guarantee(self.epsilon, self.loss.zcdp(self.epsilon))
+
+    def terms(self) -> dict[str, Any]:
+        """Return how far apart neighbours are, for the ledger."""
+        return self.claim.to_dict()
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A way to choose several candidates. All of its fields are public.
+
+    Args:
+        k: the number of candidates to choose.
+        candidates: the number of candidates to choose from.
+        max_values: for how many candidates one person may count; None for any number.
+        ordered: whether the answer is in order, best first.
+    """
+
+    name: ClassVar[str]
+    is_free: ClassVar[bool] = False  # whether the answer follows from public numbers alone
+
+    k: int
+    candidates: int
+    max_values: int | None = None
+    ordered: bool = False
+
+    @property
+    def values(self) -> int:
+        """Return for how many candidates one person can count."""
+        return self.candidates if self.max_values is None else min(self.max_values, self.candidates)
+
+    @property
+    def fewer(self) -> int:
+        """Return the number of candidates that are chosen, or left out, whichever is smaller."""
+        return min(self.k, self.candidates - self.k)
+
+    @property
+    def rounds(self) -> int:
+        """Return how many draws an answer consists of."""
+        return 1
+
+    @property
+    def selections(self) -> int | None:
+        """Return the number of selections, each among the candidates that are left; None if it is not done so."""
+        return None
+
+    @abstractmethod
+    def claim(self, monotonic: bool) -> Claim:
+        """Return how far apart the scores of neighbours are: `monotonic` if one is added or removed, else replaced."""
+
+    def drawn_by(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> MechanismBase:
+        """Return the mechanism that draws, with its share of a price that is divided among groups."""
+        claim = self.claim(monotonic).arguments()
+        return self.checked(price.drawn_by(budget, self.rounds * groups, **claim))
+
+    def checked(self, mechanism: Parameters) -> MechanismBase:
+        """Return the mechanism, checked to be one that can draw."""
+        several = checked_mechanism(mechanism)
+        if not several.has_sets:
+            raise InvalidType(
+                f"mechanism {mechanism.name} cannot draw with method {self.name}: use permute-and-flip or exponential"
+            )
+        return several
+
+    def check_scores(self, scores: Vector) -> None:
+        """Refuse scores that the method cannot take. Called before anything is charged."""
+        gaps_of(scores, UNIT_RATE)  # refuses scores that are not finite
+
+    def cost(self, mechanism: MechanismBase) -> tuple[Priced, int]:
+        """Return the parts that a ledger records, and their number."""
+        return mechanism, self.rounds
+
+    @abstractmethod
+    def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
+        """Draw: return positions, in order if that is part of the answer, otherwise ascending.
+
+        With lengths, the positions are those in the vector in which each score is repeated.
+        """
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the public parameters, as JSON can hold them."""
+        limit = {} if self.max_values is None else {"max_values": self.max_values}
+        return {"k": self.k, "method": self.name, "ordered": self.ordered, **limit}
+
+
+class All(Method):
+    """All candidates: nothing is read, and nothing is charged."""
+
+    name: ClassVar[str] = "all"
+
+    is_free: ClassVar[bool] = True
+
+    def claim(self, monotonic: bool) -> Claim:
+        """Return any claim: nothing is drawn."""
+        return stated(1, monotonic)
+
+    def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:  # noqa: ARG002 - unread
+        """Return all positions."""
+        return list(range(self.candidates))
+
+
+class Set(Method):
+    """One choice among all sets of k candidates, by the sum of their scores."""
+
+    name: ClassVar[str] = "set"
+
+    def claim(self, monotonic: bool) -> Claim:
+        """Return the range of sums."""
+        return stated(score_range=min(self.values, self.fewer) * (1 if monotonic else 2))
+
+    def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
+        """Draw a set, listed by position."""
+        return cast("SelectsSeveral", mechanism).select_set(scores, self.k, lengths=lengths)
+
+
+@dataclass(frozen=True)
+class Margin(Method):
+    """One choice among all sets whose size is in an interval, by their margin.
+
+    Args:
+        k: the largest size.
+        candidates: the number of candidates to choose from.
+        max_values: for how many candidates one person may count; it does not matter here.
+        ordered: must be False.
+        least: the smallest size; k if omitted.
+    """
+
+    name: ClassVar[str] = "margin"
+
+    least: int | None = None
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Return the smallest and the largest size."""
+        return self.k if self.least is None else self.least, self.k
+
+    def claim(self, monotonic: bool) -> Claim:
+        """Return the range of margins."""
+        return stated(score_range=2 if monotonic else 4)
+
+    def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
+        """Draw a set, listed by position."""
+        several = cast("SelectsSeveral", mechanism)
+        return several.select_margin(scores, self.k if self.least is None else self.sizes, lengths=lengths)
+
+    def check_scores(self, scores: Vector) -> None:
+        """Refuse scores that are not counts."""
+        super().check_scores(scores)
+        checked_counts(scores)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the public parameters, as JSON can hold them."""
+        return {**super().parameters(), "k": self.k if self.least is None else list(self.sizes)}
+
+
+class _OneByOne(Method):
+    """What one shot and peeling share: they can choose what is left out instead."""
+
+    @property
+    def leaves_out(self) -> bool:
+        """Return whether the candidates that are left out are chosen."""
+        return not self.ordered and 2 * self.k > self.candidates
+
+    @property
+    def rounds(self) -> int:
+        """Return how many candidates are chosen, or left out."""
+        return self.candidates - self.k if self.leaves_out else self.k
+
+    def claim(self, monotonic: bool) -> Claim:
+        """Return how far one count moves, up or down."""
+        return stated(1, monotonic)
+
+    def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
+        """Draw one candidate after another, or those that are left out."""
+        vector = as_vector(scores)
+        if not self.leaves_out:
+            found = self._in_order(mechanism, vector, lengths)
+            return found if self.ordered else sorted(found)
+        out = set(self._in_order(mechanism, negated(vector), lengths))
+        return [position for position in range(self.candidates) if position not in out]
+
+    @abstractmethod
+    def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
+        """Draw `rounds` candidates with high scores in order."""
+
+
+class OneShot(_OneByOne):
+    """The candidates with the largest counts after exponential noise."""
+
+    name: ClassVar[str] = ONE_SHOT
+
+    def drawn_by(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> MechanismBase:
+        """Return the mechanism of each candidate. Only the pure epsilon of all of them together is known."""
+        kind, each = price.kind(budget), price.each(PURE_LOSS, groups) / self.rounds
+        return self.checked(kind(each, **self.claim(monotonic).arguments()))
+
+    def cost(self, mechanism: MechanismBase) -> tuple[Priced, int]:
+        """Return one part, of which only the pure epsilon is known."""
+        return Share(self.name, mechanism.epsilon * self.rounds, PURE_LOSS, mechanism.claim), 1
+
+    def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
+        return cast("SelectsInOrder", mechanism).select_order(scores, self.rounds, lengths=lengths)
+
+
+class Peel(_OneByOne):
+    """One selection after another, each among the candidates that are left."""
+
+    name: ClassVar[str] = "peel"
+
+    @property
+    def selections(self) -> int | None:
+        """Return the number of selections, unless the candidates that are left out are selected."""
+        return None if self.leaves_out else self.rounds
+
+    def checked(self, mechanism: Parameters) -> MechanismBase:
+        """Return the mechanism: any can draw."""
+        return checked_mechanism(mechanism)
+
+    def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
+        if lengths is None:
+            return peeled(scores, self.rounds, mechanism)
+        return peeled_in_runs(scores, lengths, self.rounds, mechanism)
+
+
+class NoisyCounts(Method):
+    """The candidates with the largest counts after Laplace noise, whose scale follows from all counts of a person."""
+
+    name: ClassVar[str] = "noisy-counts"
+
+    def claim(self, monotonic: bool) -> Claim:
+        """Return how far all counts together move."""
+        return stated(score_range=self.values * (1 if monotonic else 2))
+
+    def drawn_by(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> MechanismBase:  # noqa: ARG002
+        """Return report noisy max, whatever the budget: it adds Laplace noise."""
+        if price.mechanism not in (AUTO, ReportNoisyMax.name):
+            raise InvalidValue(f"method {self.name} adds Laplace noise: leave mechanism out, or give noisy-max")
+        each = price.each(ReportNoisyMax.loss, self.values * groups)
+        return ReportNoisyMax(each * self.values, **self.claim(monotonic).arguments())
+
+    def cost(self, mechanism: MechanismBase) -> tuple[Priced, int]:
+        """Return one part for each count that a person can change."""
+        return Share(mechanism.name, mechanism.epsilon / self.values, mechanism.loss, mechanism.claim), self.values
+
+    def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
+        """Draw the candidates with the largest noisy counts."""
+        found = cast("SelectsInOrder", mechanism).select_order(scores, self.k, lengths=lengths)
+        return found if self.ordered else sorted(found)
+
+
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Set, Margin, OneShot, Peel, NoisyCounts)}
+_SETS = (Set.name, Margin.name)
+_LIMITED = (Set.name, NoisyCounts.name)
+
+
+def automatic(k: int, candidates: int, max_values: int | None, ordered: bool, concentrated: bool) -> type[Method]:
+    """The method that `auto` takes: the first row that holds. k' = min(k, d - k), and m = d without a limit.
+
+      pure, not ordered    k' = 1: peel;  2 m <= k': set;  k' >= 5: margin;  m < k': set;  otherwise one-shot
+      pure, ordered        k = 1: peel;  5 m <= 4 k: noisy-counts;  otherwise one-shot
+      zCDP, not ordered    the smallest of sqrt(k') (peel), m (set) and 2 sqrt(m) (noisy-counts)
+      zCDP, ordered        the smaller of sqrt(k) (peel) and 2 sqrt(m) (noisy-counts)
+
+    In zCDP these are the scales of the noise, up to a common factor: k selections at rho / k, one of range m, or
+    Laplace noise on m counts at rho / m. In pure epsilon they are k', m and m; which of two of one size is better, and
+    where the margin is better than one shot, was measured on public data (docs/top-k.md).
+
+    >>> automatic(10, 1000, None, ordered=False, concentrated=False).name
+    'margin'
+    """
+    m = candidates if max_values is None else min(max_values, candidates)
+    few = k if ordered else min(k, candidates - k)
+    if concentrated:
+        squares: dict[type[Method], int] = {Peel: few, NoisyCounts: 4 * m, **({} if ordered else {Set: m * m})}
+        return min(squares, key=lambda method: squares[method])
+    if few == 1:
+        return Peel
+    if ordered:
+        return NoisyCounts if 5 * m <= 4 * k else OneShot
+    if 2 * m <= few:
+        return Set
+    return Margin if few >= 5 else Set if m < few else OneShot
+
+
+def method_for(  # noqa: PLR0913 - one parameter for each public choice
+    k: Any,
+    candidates: int,
+    *,
+    method: Any = AUTO,
+    max_values: Any = None,
+    ordered: Any = False,
+    price: Price,
+    budget: Budget | None = None,
+) -> Method:
+    """The method that these public numbers state, checked. `method` is a name or "auto"."""
+    limit = checked_limit(max_values)
+    in_order = _validate.boolean(ordered=ordered)
+    name = _name(method)
+    if in_order and name in _SETS:
+        raise InvalidValue(f"method {name} has no order to return: leave ordered out, or use one-shot")
+    least, most = sizes_of(k, candidates)
+    is_pair = isinstance(k, (tuple, list))
+    if is_pair and (in_order or name not in (AUTO, Margin.name)):
+        raise InvalidValue("k may be a pair only with method margin: give one number")
+    if is_pair:
+        return Margin(most, candidates, limit, least=least)
+    if name in _LIMITED and limit is None:
+        raise InvalidValue(
+            f"method {name} needs max_values: how many candidates one person may count for. It is public, and must"
+            " not be taken from the data"
+        )
+    explicit_order = in_order or name not in (AUTO, *_SETS)
+    if most == candidates and not explicit_order:
+        return All(most, candidates, limit)
+    concentrated = price.is_concentrated(budget)
+    kind = automatic(most, candidates, limit, in_order, concentrated) if name == AUTO else METHODS[name]
+    if kind is OneShot and not getattr(price.kind(budget), "has_one_shot", False):
+        kind = Peel  # with Gumbel noise, one shot has the law of one selection after another, and costs less so
+    return kind(most, candidates, limit, explicit_order)
+
+
+def _name(method: Any) -> str:
+    if not isinstance(method, str):
+        raise InvalidType(f"method must be a name, got {type(method).__name__}")
+    if method != AUTO and method not in METHODS:
+        raise InvalidValue(f"method must be one of {', '.join([AUTO, *METHODS])}, got {method[:40]!r}")
+    return method
+
+
+def checked_limit(max_values: Any) -> int | None:
+    """For how many candidates one person may count; None for any number."""
+    if max_values is None:
+        return None
+    number = _validate.count(max_values=max_values)
+    if not number:
+        raise InvalidValue("max_values must be >= 1, got 0")
+    return number
+
+
+def negated(scores: Vector) -> Vector:
+    """Scores in reverse order: the largest minus each one would be rounded, so integers and rationals are negated."""
+    if isinstance(scores, list):
+        return [-score for score in scores]
+    if scores.dtype.kind == "f":
+        return -scores
+    return as_vector([-score for score in scores.tolist()]) if scores.dtype.kind == "u" else _negated_integers(scores)
+
+
+def _negated_integers(scores: Array) -> Vector:
+    """Negated 64-bit integers; the smallest one has no counterpart of its own type."""
+    wide = scores.astype(np.int64)
+    if wide.size and int(wide.min()) == np.iinfo(np.int64).min:
+        return as_vector([-score for score in wide.tolist()])
+    return -wide
+
+
+def peeled(scores: Vector, k: int, mechanism: MechanismBase) -> list[int]:
+    """Select positions one after another, each from those that are left.
+
+    The time does not depend on the scores if the mechanism has a steady schedule.
+    """
+    left, chosen = list(range(len(scores))), []
+    values = np.array(scores) if isinstance(scores, np.ndarray) else list(scores)
+    for _ in range(k):
+        position = mechanism.select(values, steady=mechanism.has_steady)
+        chosen.append(left.pop(position))
+        values = np.delete(values, position) if isinstance(values, np.ndarray) else _without(values, position)
+    return chosen
+
+
+def _without(values: list[Fraction], position: int) -> list[Fraction]:
+    return values[:position] + values[position + 1 :]
+
+
+def peeled_in_runs(scores: Vector, lengths: Any, k: int, mechanism: MechanismBase) -> list[int]:
+    """Select from runs of equal scores one after another, each from the candidates that are left.
+
+    Returns positions in the vector in which each score is repeated.
+    """
+    sizes = [int(length) for length in as_lengths(lengths, len(scores)).tolist()]
+    starts = [0, *accumulate(sizes)]
+    left, taken = list(sizes), [list[int]() for _ in sizes]
+    chosen = []
+    for _ in range(k):
+        position = mechanism.select_runs(scores, left)
+        ends = list(accumulate(left))
+        run = bisect_right(ends, position)
+        rank = position - (ends[run] - left[run])
+        for earlier in taken[run]:  # in ascending order
+            rank += earlier <= rank
+        insort(taken[run], rank)
+        left[run] -= 1
+        chosen.append(starts[run] + rank)
+    return chosen
+
+
+def select_top_k(  # noqa: PLR0913 - one parameter for each public choice
+    scores: Any,
+    k: int | tuple[int, int],
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    method: str = AUTO,
+    max_values: int | None = None,
+    ordered: bool = False,
+    monotonic: bool = True,
+    mechanism: str = AUTO,
+) -> list[int]:
+    """Return the positions of k candidates with large counts of people, privately.
+
+    The selection is not recorded anywhere. Use `release_top_k` to charge a ledger first.
+
+    Args:
+        scores: the number of people per candidate: a list, NumPy array, pandas or polars Series or Arrow array.
+            Adding a person raises each of them by at most one and lowers none. Secret.
+        k: how many candidates to return. With method "margin" also a pair of the smallest and the largest number, of
+            which the method finds the one with a clear cut.
+        epsilon: the privacy loss of the whole answer: a number, or a string such as "0.1", which is taken exactly.
+        rho: the privacy loss in zCDP; give either epsilon or rho.
+        method: "auto", or "set" (needs max_values), "margin", "one-shot", "peel" or "noisy-counts" (needs max_values).
+            docs/top-k.md says which one is taken, and what to expect from each.
+        max_values: for how many candidates one person counts at most. You must have made sure of that before you
+            counted; `open_table` does it for you.
+        ordered: whether to return them in order, best first, which costs accuracy. The methods "one-shot", "peel" and
+            "noisy-counts" always do so if they are asked for by name.
+        monotonic: True if a person may be added or removed, and False if a person may be replaced by another one.
+        mechanism: "auto", "permute-and-flip" or "exponential".
+
+    Returns:
+        The positions. If they are not in order, they are listed as the candidates are: never by count. If k is the
+        number of candidates, all of them, without reading a score.
+
+    Raises:
+        InvalidType: an argument has the wrong type, or the scores cannot be read.
+        InvalidValue: an argument is out of range, `max_values` is missing, `ordered` is asked of a set, or scores are
+            not counts for the margin.
+
+    >>> select_top_k([3, 500, 2, 400, 300], 3, epsilon=1, max_values=1)
+    [1, 3, 4]
+    >>> select_top_k([3, 500, 2, 400, 300], 3, epsilon=1, max_values=1, ordered=True)
+    [1, 3, 4]
+    """
+    vector = copied(as_vector(scores))
+    price = Price(epsilon, rho, mechanism)
+    drawing = method_for(k, len(vector), method=method, max_values=max_values, ordered=ordered, price=price)
+    drawing.check_scores(vector)
+    return drawing.chosen(drawing.drawn_by(price, None, 1, _validate.boolean(monotonic=monotonic)), vector)
+
+
+def release_top_k(  # noqa: PLR0913 - one parameter for each public choice
+    scores: Any,
+    k: int | tuple[int, int],
+    labels: Sequence[Any] | None = None,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    method: str = AUTO,
+    max_values: int | None = None,
+    ordered: bool = False,
+    monotonic: bool = True,
+    mechanism: str = AUTO,
+    ledger: Payer | None = None,
+    what: What = "top_k",
+    request_id: str | None = None,
+) -> Answer:
+    """Charge a ledger, choose k candidates with large counts of people privately, and return them as an answer.
+
+    Args:
+        scores: the number of people per candidate, as for `select_top_k`. Secret.
+        k: how many candidates to return; with method "margin" also a pair.
+        labels: the public names of the candidates, one for each score. The answer's value then has labels instead of
+            positions.
+        epsilon: the privacy loss of the whole answer, taken exactly.
+        rho: the privacy loss in zCDP; give either epsilon or rho.
+        method: "auto" or the name of a method, as for `select_top_k`.
+        max_values: for how many candidates one person counts at most.
+        ordered: whether to return them in order, best first.
+        monotonic: True if a person may be added or removed, and False if a person may be replaced by another one.
+        mechanism: "auto" (by the budget of the ledger), "permute-and-flip" or "exponential".
+        ledger: the `Ledger` that is charged before anything is drawn. With None, nothing is recorded.
+        what: the question for the ledger: a string or a mapping of public parameters. Never put a score here.
+        request_id: makes a retry safe. It needs a ledger.
+
+    Returns:
+        The answer. Its value is a list of labels or positions. If k is the number of candidates, it cost nothing.
+
+    Raises:
+        InvalidValue, InvalidType: an argument is invalid; nothing was charged.
+        BudgetExceeded: the budget is too small; nothing was drawn.
+        RequestConflict: the request id was used for another question, or for other scores or labels.
+        RequestUnanswered: the request was charged before, but its answer was not stored.
+        LedgerError: the ledger cannot be used; nothing was drawn.
+
+    >>> drinks = ["tea", "coffee", "water", "milk"]
+    >>> release_top_k([700, 900, 20, 10], 2, drinks, epsilon="0.1", max_values=1).value
+    ['tea', 'coffee']
+    """
+    vector = copied(as_vector(scores))  # the same scores are checked, digested and drawn from
+    price = Price(epsilon, rho, mechanism)
+    names = None if labels is None else checked_labels(labels, len(vector))
+    budget = getattr(ledger, "budget", None)
+    drawing = method_for(
+        k, len(vector), method=method, max_values=max_values, ordered=ordered, price=price, budget=budget
+    )
+    drawing.check_scores(vector)
+    chooser = drawing.drawn_by(price, budget, 1, _validate.boolean(monotonic=monotonic))
+    if drawing.is_free:
+        return free_answer(list(range(len(vector))) if names is None else names)
+    part, count = drawing.cost(chooser)
+    asked = {**drawing.parameters(), **_mapping(counted_question(what, len(vector)))}
+    answer = Release(asked, part, count, price.rho).draw(
+        lambda: drawing.chosen(chooser, vector),
+        ledger=ledger,
+        request_id=request_id,
+        content=lambda: f"{scores_digest(vector)} {repr_digest(names)}",
+    )
+    return answer if names is None else replace(answer, value=[names[position] for position in answer.value])
+
+
+def free_answer(value: Any) -> Answer:
+    """The answer that all candidates are chosen, which costs nothing."""
+    return Answer(value, "none", Guarantee(Fraction(0), 0.0), Fraction(0))
+
+
+def _mapping(what: What) -> Any:
+    return {"question": what} if isinstance(what, str) else what
