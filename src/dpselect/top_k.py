@@ -5,7 +5,7 @@ number of them. There are d candidates, and c is the number of people that one n
 
   set           one choice among all sets of k, by the sum of their counts (theorem 12 of docs/theory.md)
   margin        one choice among all sets of k, by the smallest count inside minus the largest outside (theorem 13)
-  one-shot      exponential noise on every count, once; the k largest in order (theorem 14)
+  one-shot      exponential noise on every count, once; the k largest in order (theorem 15)
   peel          k selections, each among the candidates that are left (Durfee & Rogers 2019)
   noisy-counts  Laplace noise on every count, once; the k largest in order (Dwork & Roth 2014, Section 3.3)
 

@@ -1,4 +1,4 @@
-"""The k candidates with the largest noisy scores, in order, from one draw of noise (theorem 14 of docs/theory.md).
+"""The k candidates with the largest noisy scores, in order, from one draw of noise (theorem 15 of docs/theory.md).
 
 In the form of Ding et al. (2021) permute-and-flip is the candidate with the largest q_i + E_i. Here all of the first k
 are returned (one shot). With e_i = c (q* - q_i) and E_i = -ln(U_i) / c, they are the k smallest T_i = U_i exp(e_i): the
