@@ -392,7 +392,7 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
             f"method {name} needs max_values: how many candidates one person may count for. It is public, and must"
             " not be taken from the data"
         )
-    explicit_order = in_order or name not in (AUTO, *_SETS)
+    explicit_order = is_in_order(name, in_order)
     if most == candidates and not explicit_order:
         return All(most, candidates, limit)
     drawn = price.kind(budget)
@@ -408,6 +408,15 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
     if kind is OneShot and not getattr(drawn, "has_one_shot", False):
         kind = Peel  # with Gumbel noise, one shot has the law of one selection after another, and costs less so
     return kind(most, candidates, limit, explicit_order)
+
+
+def is_in_order(method: str, ordered: bool) -> bool:
+    """Whether an answer is in order: if that is asked, or if a method is asked by name that returns an order.
+
+    >>> is_in_order("auto", ordered=False), is_in_order("peel", ordered=False)
+    (False, True)
+    """
+    return ordered or method not in (AUTO, *_SETS)
 
 
 def _name(method: Any) -> str:
