@@ -108,8 +108,8 @@ class Answer:
     """A private answer and what it cost. It holds nothing derived from scores except the choice itself.
 
     Args:
-        value: what was chosen: a candidate, a list of candidates in the order of selection for `top_k`, or a dict with
-            one answer per group for a grouped table. It is the only private result; the rest is public.
+        value: what was chosen: a candidate, a list of candidates for `top_k`, or a dict with one answer per group for
+            a grouped table. It is the only private result; the rest is public.
         mechanism: the name of the mechanism that drew.
         guarantee: what the whole answer guarantees.
         epsilon: the pure epsilon of the whole answer, exactly.
@@ -243,8 +243,8 @@ class Release:
     Args:
         what: the question for the ledger, a string or a mapping of public parameters. Never put a score or count here.
         mechanism: the mechanism that draws.
-        count: the number of draws that one person can influence: k for a top-k choice, times the number of
-            groups that a person may be in.
+        count: the number of draws that one person can influence: k for k selections one after another, times the
+            number of groups that a person may be in.
         rho: the rho of zCDP that is charged for all draws together, if the question states one. If omitted, it follows
             from the mechanism.
 

@@ -38,24 +38,30 @@ def answering(kind):
 
 def _answered_by(kind, answer):
     def answered(question, engine, individuals, mechanism):
-        other = kind(mechanism.epsilon, mechanism.sensitivity, mechanism.monotonic)
-        return answer(question, engine, individuals, other)
+        return answer(question, engine, individuals, of_kind(kind, mechanism))
 
     return answered
 
 
-def counts(table, column, candidates):
+def of_kind(kind, mechanism):
+    """A mechanism of this kind with the same parameters. Laplace noise on all counts has no other kind."""
+    if isinstance(mechanism, dpselect.ReportNoisyMax):
+        return mechanism
+    return kind(mechanism.epsilon, **mechanism.claim.arguments())
+
+
+def counts(table, column, candidates, max_values=None):
     """How many individuals have each candidate: one list, or a list for each group."""
     found = table.columns[column]
-    lists = counted(table._engine, found, public_values(candidates, found), table._individuals)
+    lists = counted(table._engine, found, public_values(candidates, found), table._individuals, max_values)
     return lists[0] if table._individuals.groups is None else lists
 
 
-def counted(engine, column, candidates, who):
+def counted(engine, column, candidates, who, max_values=None):
     """A list of counts for each group, or one for all."""
     if not hasattr(engine, "scores"):
-        return [vector.tolist() for vector in engine.counts(column, candidates, who)]
-    found = engine.scores(column, candidates, who).toArrow().to_pydict()
+        return [vector.tolist() for vector in engine.counts(column, candidates, who, max_values)]
+    found = engine.scores(column, candidates, who, max_values).toArrow().to_pydict()
     lists = [[None] * len(candidates) for _ in range(1 if who.groups is None else len(who.groups.values))]
     for group, place, number in zip(found["grp"], found["label"], found["individuals"], strict=True):
         assert lists[group][place] is None

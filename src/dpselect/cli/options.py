@@ -19,6 +19,7 @@ from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.top_k import METHODS
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -103,6 +104,26 @@ def whole(*, least: int, most: int, **option: str) -> int:
     return int(number)
 
 
+_MOST_CHOSEN = 10**9
+
+
+def sizes(k: str) -> int | tuple[int, int]:
+    """How many candidates to return: a number K, or an interval LO:HI.
+
+    >>> sizes("3"), sizes("5:20")
+    (3, (5, 20))
+    """
+    parts = [whole(least=1, most=_MOST_CHOSEN, k=part.strip()) for part in k.split(":")]
+    if len(parts) > 2:
+        raise InvalidValue(f"k must be a number or an interval LO:HI, got {k[:40]!r}: give for example 3 or 5:20")
+    return parts[0] if len(parts) == 1 else (parts[0], parts[1])
+
+
+def limit(max_values: str | None) -> int | None:
+    """For how many candidates one person counts; None if that is not limited."""
+    return None if max_values is None else whole(least=1, most=_MOST_CHOSEN, max_values=max_values)
+
+
 def epsilons(text: str, points: str | None) -> list[Fraction]:
     """The epsilons of a range A:B, of a list A,B,C or of a single number.
 
@@ -173,6 +194,13 @@ RequestId = Annotated[
     str | None,
     typer.Option(metavar="ID", help="Store the answer; the same id on the same data repeats it and costs nothing."),
 ]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="M", help=f"One of {', '.join(METHODS)}. auto: by K, --max-values, --ordered and the kind of budget."
+    ),
+]
+Ordered = Annotated[bool, typer.Option("--ordered", metavar="", help="Print the best first. This needs more noise.")]
 Folder = Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write to; created if missing.")]
 Benchmark = Annotated[
     str | None,

@@ -13,23 +13,28 @@ from typing import Annotated, Any
 import typer
 
 from dpselect._numbers import NotExact, number_from_text
-from dpselect.cli.console import clean_errors, print_line
+from dpselect.cli.console import clean_errors, has_several, print_line, print_terms
 from dpselect.cli.options import (
     Budget,
     Dataset,
     Json,
     LedgerFile,
     MechanismName,
+    Method,
     OptionalEpsilon,
+    Ordered,
     RequestId,
     Rho,
     check_ledger_options,
+    limit,
+    sizes,
     whole,
 )
 from dpselect.errors import InvalidValue
 from dpselect.tables import Answer, Table, open_table
 from dpselect.tables.schema import Column, Kind, value_from_text
 from dpselect.tables.table import known_column
+from dpselect.top_k import is_in_order
 
 _TABLE_ENDINGS = (".csv", ".gz", ".parquet", ".zst")
 _SECONDS = (Kind.TIMESTAMP, Kind.ZONED)
@@ -125,6 +130,13 @@ _Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (hides w
 _GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for each group of this column.")]
 _Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
+_MaxValues = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
+    ),
+]
 _Engine = Annotated[str, typer.Option(metavar="duckdb|spark", help="Where to count: on this machine or in Spark.")]
 _Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
 _Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
@@ -174,11 +186,19 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
 def top(  # noqa: PLR0913 - typer makes an option of each argument
     file: _File,
     *,
-    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return.")],
+    k: Annotated[
+        str,
+        typer.Option(
+            "-k", metavar="K|LO:HI", help="How many candidates to return, or an interval in which to find a clear cut."
+        ),
+    ],
     column: _Column,
     candidates: _Candidates,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
+    method: Method = "auto",
+    max_values: _MaxValues = None,
+    ordered: Ordered = False,
     mechanism: MechanismName = "auto",
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
@@ -192,20 +212,29 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
-    """Return the K candidates that most people have, privately, best first.
+    """Return the K candidates that most people have, privately.
 
-    Epsilon is the total for the whole answer.
+    They are printed as --candidates lists them, which says nothing about their counts. With --ordered, the best is
+    first. Epsilon is the total for the whole answer. If K is the number of candidates, nothing is counted or charged.
+    With an interval LO:HI, the number of candidates is chosen too, by the margin to those that are left out.
+    A person counts for all candidates that they have. With --max-values 1, a person with several counts for one of
+    them, and answers are more accurate.
 
     Example: dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1
+
+    Example: dpselect top sales.csv -k 20 --column item --candidates items.txt --person buyer --max-values 5 --epsilon 1
+
+    Example: dpselect top sales.csv -k 10:30 --column item --candidates items.txt --person buyer --epsilon 1
     """
     with clean_errors():
-        number = whole(least=1, most=_MOST, k=k)
+        wanted, kept = sizes(k), limit(max_values)
+        choices: dict[str, Any] = {"method": method, "max_values": kept, "ordered": ordered, "mechanism": mechanism}
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
         answer = _grouped(table, file, group_by, groups, max_groups).top_k(
-            column, number, candidates=listed, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
+            column, wanted, candidates=listed, epsilon=epsilon, rho=rho, **choices, request_id=request_id
         )
-    _print(answer, as_json)
+    _print(answer, as_json, ordered=is_in_order(method, ordered))
 
 
 def median(  # noqa: PLR0913 - typer makes an option of each argument
@@ -305,14 +334,16 @@ def _range(table: Table, name: str, lower: str, upper: str, step: str) -> dict[s
     return {**ends, "step": range_step(step, column)}
 
 
-def _print(answer: Answer, as_json: bool) -> None:
+def _print(answer: Answer, as_json: bool, ordered: bool | None = None) -> None:
+    """Print an answer, and whether its candidates are in order if it may have several."""
     if as_json:
-        typer.echo(json.dumps(answer.to_dict()))
+        typer.echo(json.dumps({**answer.to_dict(), **({} if ordered is None else {"ordered": ordered})}))
         return
     for line in _lines(answer.value):
         print_line(line, "bold green")
-    entry = f"; {answer.entry}" if answer.entry else ""
-    print_line(f"chosen by {answer.mechanism}; guarantee: {answer.guarantee}{entry}", "dim")
+    if ordered is False and answer.epsilon and has_several(answer.value):
+        print_line("in the order of --candidates, which says nothing about the counts", "dim")
+    print_terms(answer)
 
 
 def _lines(value: Any, shown: Callable[[Any], str] = str) -> list[str]:

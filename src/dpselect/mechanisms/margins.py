@@ -19,7 +19,6 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from dpselect._types import Array, Floats, Positions
 from dpselect.mechanisms.gaps import Rate
@@ -54,13 +53,16 @@ class LogFactorials:
     """Logarithms of the factorials of whole numbers up to a largest one, and of binomial coefficients."""
 
     def __init__(self, largest: int) -> None:
+        from scipy.special import gammaln  # noqa: PLC0415 - SciPy is slow to import, and only margins need it
+
+        self._gammaln = gammaln
         self._table = None if largest > _LARGEST_TABLE else gammaln(np.arange(1.0, largest + 2))
         self.error = _MARGIN * float(gammaln(largest + 1.0))  # of a binomial coefficient
 
     def of(self, numbers: Positions) -> Floats:
         """Return the logarithms; numbers below zero count as zero."""
         known = np.maximum(numbers, 0)
-        found: Floats = gammaln(known + 1.0) if self._table is None else self._table[known]
+        found: Floats = self._gammaln(known + 1.0) if self._table is None else self._table[known]
         return found
 
     def choose(self, n: Positions, r: int) -> Floats:

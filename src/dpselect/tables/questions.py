@@ -126,9 +126,9 @@ class Individuals:
             return only
         return dict(zip(self.groups.values.items, answers, strict=True))
 
-    def for_each_group(self, answer: Any) -> Any:
-        """Return this answer, or the same one for each group."""
-        return answer if self.groups is None else self.by_group([answer] * len(self.groups.values))
+    def for_each_group(self, answer: list[Any]) -> Any:
+        """Return this list, or a copy of it for each group."""
+        return answer if self.groups is None else self.by_group([list(answer) for _ in range(len(self.groups.values))])
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
@@ -245,7 +245,7 @@ class TopK:
         """Return the mechanism that draws at this price, and what is charged for it."""
         shares = 1 if groups is None else groups
         drawn = self.method.drawn_by(price, budget, shares, neighbours is Neighbours.ADD_REMOVE)
-        if self.method.selections is not None:
+        if self.method.needs_runs:
             checked_for_tables(drawn)
         part, count = self.method.cost(drawn)
         return Drawing(drawn, part, count * shares)

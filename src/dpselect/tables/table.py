@@ -181,11 +181,13 @@ class Table:
         """
         price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates)
         budget = None if self._ledger is None else self._ledger.budget
-        limit = checked_limit(max_values) if self._individuals.person is not None else 1  # a row has one value
+        limit = checked_limit(max_values)
+        if self._individuals.person is None:
+            limit = 1  # a row has one value
         choices: dict[str, Any] = {"method": method, "max_values": limit, "ordered": ordered}
         chooser = method_for(k, len(values), **choices, price=price, budget=budget)
         if chooser.is_free:
-            return free_answer(self._individuals.for_each_group(values.listed))
+            return free_answer(self._individuals.for_each_group(values.listed), self._ledger, request_id)
         return self._ask(TopK(found, values, chooser), price, request_id)
 
     def median(  # noqa: PLR0913 - the public contract
