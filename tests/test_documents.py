@@ -14,6 +14,7 @@ from pyarrow import csv
 
 from dpselect.cli import main, tables
 from dpselect.demo_data import make_visits
+from dpselect.top_k import automatic
 from tests import spark
 
 ROOT = Path(__file__).parents[1]
@@ -165,6 +166,17 @@ def test_figures_are_what_the_command_prints(
     for figure in figures:
         assert figure in printed
         assert figure in " ".join(text.split())
+
+
+def test_the_rule_of_top_k_is_that_of_the_code() -> None:
+    """The page states which method `auto` takes in the words of the docstring, for each kind of budget."""
+    page = (ROOT / "docs" / "top-k.md").read_text(encoding="utf-8")
+    stated = re.findall(r"^\| (pure ε|zCDP or \(ε, δ\)) \| (no|yes) \| (.*) \|$", page, re.MULTILINE)
+    written = re.findall(r"^ +(pure|zCDP), (not ordered|ordered) {2,}(.*)$", str(automatic.__doc__), re.MULTILINE)
+    assert len(written) == 4
+    assert [(budget.split()[0], order == "yes", rule) for budget, order, rule in stated] == [
+        (budget, order == "ordered", re.sub(" +", " ", rule)) for budget, order, rule in written
+    ]
 
 
 @pytest.mark.filterwarnings("ignore")
