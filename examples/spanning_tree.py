@@ -2,8 +2,8 @@
 
     python examples/spanning_tree.py
 
-A county can repair only so many roads that they connect all towns: a spanning tree. It wants the tree whose roads have
-the most users. The exponential mechanism can be drawn from all trees by random walks. The waiting sampler (theorem 11
+A county can repair just enough roads to connect all its towns: a spanning tree. It wants the tree whose roads have the
+most users. The exponential mechanism can be drawn from all trees by random walks. The waiting sampler (theorem 11
 of docs/theory.md) turns these draws into permute-and-flip, which is never worse.
 
 *Privacy.* The score u(T) of a tree is the number of users, summed over its roads. A person uses at most m roads. Adding
@@ -53,7 +53,7 @@ class Graph:
     users: dict[Road, int]
 
     def score_range(self, most_roads: int) -> int:
-        """How far an added person can change the difference of two trees, if they use at most so many roads."""
+        """How far an added person can change the difference of two trees, if nobody uses more roads than that."""
         return min(most_roads, self.towns - 1, len(self.users) - self.towns + 1)
 
     def score(self, tree: Tree) -> int:
