@@ -69,6 +69,7 @@ class ExponentialMechanism(SelectsSeveral):
     loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
     has_runs: ClassVar[bool] = True
+    waits: ClassVar[bool] = False
     arrival: ClassVar[type[Arrival]] = Tick
 
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:

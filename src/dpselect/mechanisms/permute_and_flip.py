@@ -85,6 +85,7 @@ class PermuteAndFlip(SelectsSeveral):
     has_steady: ClassVar[bool] = True
     has_summary: ClassVar[bool] = True
     has_one_shot: ClassVar[bool] = True
+    waits: ClassVar[bool] = True
     arrival: ClassVar[type[Arrival]] = Arrival
 
     def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
