@@ -15,6 +15,7 @@ from dpselect.probability.top_k import (
     margin_runs,
     shortfalls,
     simulate_margins,
+    simulate_noisy_counts,
     simulate_one_shot,
     simulate_peeling,
     simulate_sets,
@@ -307,3 +308,29 @@ def test_all_candidates_can_be_put_in_order():
 def test_sizes_must_be_in_order():
     with pytest.raises(InvalidValue, match="sizes"):
         simulate_margins(np.arange(5.0), (3, 2), 1.0, 1, generator(), waits=True)
+
+
+@pytest.mark.parametrize("case", ["one", "ties"])
+def test_noisy_counts_of_one_are_report_noisy_max(case):
+    scores, _ = CASES[case]
+    drawn = simulate_noisy_counts(np.array(scores), 1, RATE, 50_000, generator())[:, 0]
+    counts = np.bincount(drawn, minlength=len(scores))
+    assert_fits(counts, reference.noisy_max_pmf(scores, RATE))
+    more = simulate_noisy_counts(np.array(scores), 1, RATE, 300_000, generator())[:, 0]
+    truth, wrong = (reference.noisy_max_pmf(scores, rate) for rate in (RATE, 1.1 * RATE))
+    assert_rejected(np.bincount(more, minlength=len(scores)), wrong, truth=truth)
+
+
+def test_noisy_counts_of_all_but_one_leave_out_the_smallest():
+    """The one that is left out has the largest negated score plus noise, which is symmetric."""
+    scores, k = CASES["all but one"]
+    drawn = simulate_noisy_counts(np.array(scores), k, RATE, 50_000, generator())
+    left_out = len(scores) * (len(scores) - 1) // 2 - drawn.sum(axis=1)
+    assert_fits(np.bincount(left_out, minlength=len(scores)), reference.noisy_max_pmf([-s for s in scores], RATE))
+
+
+def test_noisy_counts_are_in_order():
+    scores = np.array([0.0, 900.0, 1800.0, 2700.0])
+    assert simulate_noisy_counts(scores, 4, 1.0, 2, generator()).tolist() == [[3, 2, 1, 0]] * 2
+    with pytest.raises(InvalidValue, match="k must be between 1 and 4"):
+        simulate_noisy_counts(scores, 5, 1.0, 1, generator())

@@ -19,7 +19,7 @@ from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.costs import Cost, charge_for, cost, currency_of, drawn, share_of
 from dpselect.analysis.equal_cost import EqualCost, EqualRounds, Rounds, equal_cost, equal_rounds
 from dpselect.analysis.error import error_quantile, expected_error
-from dpselect.analysis.promises import Promise, epsilon_promising, promise, rarely_exceeded
+from dpselect.analysis.promises import Promise, among, epsilon_promising, promise, rarely_exceeded
 from dpselect.analysis.questions import Question, Select, moderate, question_of, whole_number
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
@@ -475,8 +475,10 @@ def _planned(  # noqa: PLR0913, PLR0917 - what `plan` has checked
         equally_dear=_equally_dear(asked, costs[used], currency),
         pure=None if price or budget is None else _from_pure_budget(asked, budget, count),
         on_scores={} if vector is None else {name: _on_scores(one, vector, error) for name, one in drawing.items()},
-        equal_cost=None if count == 1 else equal_cost(exponential, asked.size),
-        equal_rounds=None if delta is None else equal_rounds(exponential, asked.size, count * asked.draws, delta),
+        equal_cost=None if count == 1 else equal_cost(exponential, among(asked.size)),
+        equal_rounds=None
+        if delta is None
+        else equal_rounds(exponential, among(asked.size), count * asked.draws, delta),
     )
 
 

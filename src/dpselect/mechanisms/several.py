@@ -68,6 +68,7 @@ class SelectsSeveral(SelectsInOrder):
     """A mechanism that can also select a whole set of candidates at once."""
 
     has_sets: ClassVar[bool] = True
+    waits: ClassVar[bool]  # permute-and-flip is the exponential mechanism that waits (theorem 11 of docs/theory.md)
 
     def select_set(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
         """Return k candidates, chosen at once among all sets of k by the sum of their scores.

@@ -1,4 +1,4 @@
-"""Simulations of the four ways to choose the top k, in float64, for analysis on public scores.
+"""Simulations of the five ways to choose the top k, in float64, for analysis on public scores.
 
 No answer is ever drawn from them: their floats and their seeded generators have no privacy guarantee. Each method
 chooses k of n candidates, at a rate c that is already divided by the range of its scores.
@@ -7,7 +7,8 @@ chooses k of n candidates, at a rate c that is already divided by the range of i
 * Margins: one choice among all k-sets, scored by the least score inside minus the largest outside
   (`simulate_margins`).
 * One shot: the k largest of score + exponential noise (`simulate_one_shot`).
-* Peeling: k choices, one after another (`simulate_peeling`).
+* Peeling: k choices, one after another (`simulate_peeling`; `simulate_rounds` for any noise).
+* Noisy counts: the k largest of score + Laplace noise (`simulate_noisy_counts`).
 
 `waits` names the mechanism that chooses. Permute-and-flip is the exponential mechanism that waits: True is
 permute-and-flip, False the exponential mechanism.
@@ -288,6 +289,28 @@ def simulate_one_shot(scores: Floats, k: int, rate: float, runs: int, generator:
     return _largest(scores, k, rate, runs, generator.standard_exponential)
 
 
+def simulate_noisy_counts(scores: Floats, k: int, rate: float, runs: int, generator: np.random.Generator) -> Positions:
+    """Simulate the k largest of score + Laplace noise.
+
+    Args:
+        scores: one score per candidate.
+        k: the number of chosen candidates, from 1 to the number of candidates.
+        rate: the rate of the noise, one over its scale.
+        runs: the number of simulated choices.
+        generator: the source of randomness.
+
+    Returns:
+        The positions of the chosen candidates in the order of their noisy scores, one row per run.
+
+    Raises:
+        InvalidValue: `k` is out of range.
+
+    >>> simulate_noisy_counts(np.array([0.0, 98.0, 199.0]), 2, 1.0, 2, np.random.default_rng(1)).tolist()
+    [[2, 1], [2, 1]]
+    """
+    return _largest(scores, k, rate, runs, lambda shape: generator.laplace(size=shape))
+
+
 def simulate_peeling(  # noqa: PLR0913 - one parameter for each public choice
     scores: Floats, k: int, rate: float, runs: int, generator: np.random.Generator, *, waits: bool
 ) -> Positions:
@@ -315,12 +338,33 @@ def simulate_peeling(  # noqa: PLR0913 - one parameter for each public choice
     """
     if not waits:
         return _largest(scores, k, rate, runs, lambda shape: generator.gumbel(size=shape))
+    return simulate_rounds(scores, k, rate, runs, generator.standard_exponential)
+
+
+def simulate_rounds(
+    scores: Floats, k: int, rate: float, runs: int, noise: Callable[[tuple[int, int]], Floats]
+) -> Positions:
+    """Simulate k choices, one after another, each of the largest score + noise among the candidates that are left.
+
+    Args:
+        scores: one score per candidate.
+        k: the number of choices, from 1 to the number of candidates.
+        rate: the rate c of each choice: scores are multiplied by it.
+        runs: the number of simulations.
+        noise: a function that draws an array of noise of a given shape, at rate one.
+
+    Returns:
+        The positions of the chosen candidates in the order of selection, one row per run.
+
+    Raises:
+        InvalidValue: `k` is out of range.
+    """
     values = _scaled(scores, k, rate)
     chosen = np.empty((runs, k), dtype=np.int64)
     for block in _row_blocks(chosen, values.size):
         left = np.tile(values, (len(block), 1))
         for choice in range(k):
-            block[:, choice] = (left + generator.standard_exponential(left.shape)).argmax(axis=1)
+            block[:, choice] = (left + noise((len(block), values.size))).argmax(axis=1)
             left[np.arange(len(block)), block[:, choice]] = -np.inf
     return chosen
 

@@ -25,9 +25,9 @@ from dpselect.probability.softmax import softmax
 from dpselect.probability.top_k import MarginRuns, descending, margin_runs, set_coins
 
 _MOST_ENTRIES = 10**7  # of the table of the exponential mechanism over sets
-_MOST_LEVELS = 10**5  # different sums of scores, for permute-and-flip over sets
+_MOST_LEVELS = 30_000  # different sums of scores, for permute-and-flip over sets
 _MOST_RUNS = 10**6
-_MOST_STATES = 10**4  # of peeling
+_MOST_STATES = 10**4  # of all rounds of peeling
 _MOST_NOISES = 128  # for one shot: 64 nodes integrate polynomials of degree 127 exactly
 _NODES = 64
 _NEGLIGIBLE = 60.0  # sets whose weights together are below e**-60 of the shortfall are left out
@@ -43,7 +43,7 @@ def expected_shortfall_of_sets(scores: Floats, k: int, rate: float, *, waits: bo
         waits: True for permute-and-flip, False for the exponential mechanism.
 
     Returns:
-        The expected shortfall per candidate; None if the sets have more than 10**5 different sums that matter
+        The expected shortfall per candidate; None if the sets have more than 30,000 different sums that matter
         (permute-and-flip), or if k times the number of candidates exceeds 10**7 (the exponential mechanism).
 
     Raises:
@@ -232,7 +232,8 @@ def expected_shortfall_of_peeling(scores: Floats, k: int, rate: float, *, waits:
         waits: True for permute-and-flip, False for the exponential mechanism.
 
     Returns:
-        The expected shortfall per candidate; None if more than 10**4 different multisets of scores may be chosen.
+        The expected shortfall per candidate; None if all rounds together have more than 10**4 different multisets of
+        chosen scores.
 
     Raises:
         InvalidValue: `k` is out of range.
@@ -244,6 +245,7 @@ def expected_shortfall_of_peeling(scores: Floats, k: int, rate: float, *, waits:
     ordered = _ordered(scores, k)
     values, sizes = (found[::-1] for found in np.unique(ordered, return_counts=True))
     states = {(0,) * values.size: 1.0}  # how many candidates of each score are chosen
+    visited = 0
     for _ in range(k):
         following: dict[tuple[int, ...], float] = defaultdict(float)
         for taken, probability in states.items():
@@ -252,9 +254,9 @@ def expected_shortfall_of_peeling(scores: Floats, k: int, rate: float, *, waits:
             log_counts = np.log((sizes - taken)[left])
             for level, own in zip(left, _level_probabilities(exponents, log_counts, waits=waits), strict=True):
                 following[*taken[:level], taken[level] + 1, *taken[level + 1 :]] += probability * float(own)
-            if len(following) > _MOST_STATES:
+            if visited + len(following) > _MOST_STATES:
                 return None
-        states = following
+        states, visited = following, visited + len(following)
     wrong = np.where(values > ordered[k - 1], sizes - np.array(list(states)), np.array(list(states)))
     return float(np.array(list(states.values())) @ wrong @ np.abs(values - ordered[k - 1])) / k
 

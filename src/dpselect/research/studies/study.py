@@ -18,6 +18,7 @@ from scipy import stats
 
 from dpselect import _validate
 from dpselect._types import Floats
+from dpselect.analysis.intervals import LEVEL, half_width
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
@@ -29,7 +30,6 @@ from dpselect.research.studies.winners import draw_winners, winners
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
 NO_DIFFERENCE = "no difference seen"
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ def compared(case: Case, errors: dict[str, Floats]) -> StudyComparison:
 
 def mean_of(errors: Floats) -> Mean:
     """The mean of a sample, with Student's interval."""
-    spread = float(errors.std(ddof=1)) / math.sqrt(errors.size)
-    return Mean(float(errors.mean()), float(stats.t.ppf((1 + LEVEL) / 2, errors.size - 1)) * spread)
+    return Mean(float(errors.mean()), half_width(errors))
 
 
 def better(flip: Floats, soft: Floats) -> str:
