@@ -200,7 +200,6 @@ MaxValues = Annotated[
     str | None,
     typer.Option("--max-values", metavar="M", help="For how many candidates one person counts at most. Default: any."),
 ]
-Ordered = Annotated[bool, typer.Option("--ordered", metavar="", help="Return them in order, best first.")]
 NeighboursName = Annotated[
     str, typer.Option("--neighbours", metavar="N", help="add-remove (hides who is in the table) or replace.")
 ]
