@@ -23,7 +23,7 @@ from dpselect.analysis.promises import promise, rarely_exceeded
 from dpselect.analysis.questions import Mode, Quantile, Select, TopK
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
-from dpselect.tables.candidates import public_grid
+from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 from tests import reference
 
