@@ -424,7 +424,7 @@ BAD = [
     ({"epsilon": None}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1"}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1", "epsilon": None, "error": 3}, InvalidValue, "give exactly one of epsilon, rho and error"),
-    ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, select"),
+    ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, quantiles, select"),
     ({"question": 3}, InvalidType, "question must be a name or a record"),
     ({"question": Mode(candidates=3)}, InvalidValue, "candidates belongs in the record"),
     ({"candidates": None}, InvalidValue, "mode needs candidates"),

@@ -371,9 +371,10 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     synthetic, the plan also has exact results on these scores.
 
     Args:
-        candidates: the number of candidates of "mode", "top_k" and "select", or of a quantile instead of a range; the length of `scores` if omitted.
-        question: "mode", "top_k", "median", "quantile", "quantiles", or "select" for scores of your own, which is the default; or a
-            record of `analysis.questions`.
+        candidates: the number of candidates of "mode", "top_k" and "select", or of a quantile instead of a range. For
+            "select" it is the length of `scores` if omitted.
+        question: "mode", "top_k", "median", "quantile", "quantiles", or "select" for scores of your own, which is the
+            default; or a record of `analysis.questions`.
         epsilon: the epsilon of each question; the plan then has its error.
         rho: the rho of zCDP of each question, instead of epsilon.
         error: the acceptable average error, in people or in units of the scores; the plan then has the epsilon.

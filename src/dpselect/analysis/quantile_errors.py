@@ -96,7 +96,7 @@ def promise_for_levels(mechanism: MechanismBase, size: int, levels: tuple[Fracti
     265
     """
     among_places, among_values = (promise(mechanism, n).average for n in (_SUB_PLACES * size, size))
-    average = max(_sums(levels, lambda depth, is_last: among_values if is_last else among_places))
+    average = max(_sums(levels, lambda _, is_last: among_values if is_last else among_places))
     usual, rare = (max(errors_by_level(mechanism, size, levels, probability)) for probability in (0.05, 0.01))
     return Promise(mechanism, average, 0.0, usual, rare)
 
@@ -135,7 +135,7 @@ def usual_error_of_levels(mechanism: MechanismBase, levels: tuple[Fraction, ...]
     >>> round(usual_error_of_levels(PermuteAndFlip("0.25"), tuple(Fraction(i, 10) for i in range(1, 10))), 1)
     9.4
     """
-    return max(_sums(levels, lambda depth, is_last: 1 / float(mechanism.rate)))
+    return max(_sums(levels, lambda *_: 1 / float(mechanism.rate)))
 
 
 def people_for_level(rate: float, size: int, level: Fraction) -> int:

@@ -38,6 +38,7 @@ from dpselect.mechanisms.parameters import (
     Sensitivity,
     neighbours_of,
     of_counts,
+    of_cuts,
     of_quantile,
     stated,
 )
@@ -478,8 +479,8 @@ class Quantile(OverRange):
 
     def sensitivity(self) -> Sensitivity:
         """Return how much one individual can change a score."""
-        one = of_quantile(self.exact_level, neighbours_of(self.neighbours), in_groups=self.groups is not None)
-        return Sensitivity(self.rows * one.largest_change, one.monotonic)
+        neighbours = neighbours_of(self.neighbours)
+        return of_quantile(self.exact_level, neighbours, in_groups=self.groups is not None, rows=self.rows)
 
     @property
     def unit(self) -> int:
@@ -568,8 +569,7 @@ class Quantiles(OverRange):
 
     def sensitivity(self) -> Sensitivity:
         """Return how much one individual can change the number of people on the larger side of a cut."""
-        is_added = neighbours_of(self.neighbours) is Neighbours.ADD_REMOVE
-        return Sensitivity(self.rows * (1 if is_added else 2), monotonic=False)
+        return of_cuts(neighbours_of(self.neighbours), rows=self.rows)
 
     def promised(self, mechanism: MechanismBase) -> Promise:
         """Return the bounds for the level with the largest ones."""
@@ -613,10 +613,8 @@ class Quantiles(OverRange):
             return super().shares
         groups = f" in each of {_many(self.max_groups, 'group')}" if self.max_groups > 1 else ""
         each = "" if self.groups is None else " The accuracy holds for each group."
-        return (
-            f"{_many(len(self.levels), 'level')} are found in {_many(self.depths, 'depth')}{groups}, and each depth gets"
-            f" 1/{self.draws:,} of the price.{each}"
-        )
+        levels, depths = _many(len(self.levels), "level"), _many(self.depths, "depth")
+        return f"{levels} are found in {depths}{groups}, and each depth gets 1/{self.draws:,} of the price.{each}"
 
 
 def _written(value: Any, name: str) -> Any:

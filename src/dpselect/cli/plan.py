@@ -338,9 +338,7 @@ _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups o
 _Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (hides who is in the table) or replace.")]
 _Lower = Annotated[
     str | None,
-    typer.Option(
-        metavar="A", help="Smallest candidate: a number, date or timestamp. Without A and B: 2^64 candidates."
-    ),
+    typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp. Default: 2^64 candidates."),
 ]
 _Upper = Annotated[str | None, typer.Option(metavar="B", help="Largest candidate.")]
 _Step = Annotated[
@@ -352,7 +350,7 @@ _Range = Annotated[
 ]
 _MaxRows = Annotated[
     str | None,
-    typer.Option(metavar="M", help="A person counts with at most M rows (--per-person rows). Default: once."),
+    typer.Option(metavar="M", help="A person counts with at most M rows. Default: once, at their median."),
 ]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from dpselect import _validate
 from dpselect._column_names import shown_names
+from dpselect._levels import read_levels
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
@@ -19,7 +20,7 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Values
-from dpselect.tables.quantiles import MEDIAN, Quantile, read_levels, read_max_rows
+from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
 from dpselect.tables.questions import Engine, Groups, Individuals, Question, TopK
 from dpselect.tables.ranges import FULL, public_grid
 from dpselect.tables.schema import Column, Kind
