@@ -9,7 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import analysis, explorer, footprint, ledger, reproduction, scale, speed, tables
+from benchmarks import analysis, explorer, footprint, ledger, quantiles, reproduction, scale, speed, tables
 from benchmarks.case import Case, Row, measured
 from benchmarks.machine import machine
 from benchmarks.stopwatch import FULL, QUICK, Effort
@@ -25,6 +25,7 @@ def main() -> None:
         *footprint.cases(),
         *analysis.cases(),
         *tables.cases(),
+        *quantiles.cases(),
         *scale.cases(),
         *ledger.cases(),
         *explorer.cases(),
