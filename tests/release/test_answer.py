@@ -72,7 +72,8 @@ def test_an_answer_holds_what_is_public_and_the_choice():
         "estimate",
     ]
     assert repr(answer) == (
-        "Answer(value='a', estimate='the value that most rows have', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00476098-zCDP',"
+        "Answer(value='a', estimate='the value that most rows have', mechanism='permute-and-flip',"
+        " guarantee='0.1-DP (pure), 0.00476098-zCDP',"
         " epsilon='0.1', ledger_id=None)"
     )
     assert "731" not in repr(table) + repr(table.group_by("x", groups=["a"])) + repr(vars(answer))
