@@ -24,7 +24,7 @@ _STYLES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"), ("#CC79A7", "-
 
 def comparison_figure(records: Sequence["Record"]) -> Any:
     """Expected error against epsilon, one line per mechanism, on logarithmic axes."""
-    figure = _matplotlib_figure(figsize=(6, 4), layout="constrained")
+    figure = matplotlib_figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     for (colour, dashes), name in zip(cycle(_STYLES), dict.fromkeys(r.mechanism for r in records), strict=False):
         points = sorted((r.epsilon, r.expected_error) for r in records if r.mechanism == name and r.expected_error > 0)
@@ -37,7 +37,8 @@ def comparison_figure(records: Sequence["Record"]) -> Any:
     return figure
 
 
-def _matplotlib_figure(**options: Any) -> Any:
+def matplotlib_figure(**options: Any) -> Any:
+    """An empty figure that no window shows."""
     try:
         return import_module("matplotlib.figure").Figure(**options)
     except ModuleNotFoundError:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from dpselect._numbers import exact_text
+from dpselect.cli.compare import check_plot
 from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import (
     Budget,
@@ -25,11 +26,11 @@ from dpselect.cli.options import (
     RequestId,
     Rho,
     check_ledger_options,
+    listed_levels,
     whole,
 )
 from dpselect.errors import InvalidValue
-from dpselect.tables import Answer, Table, open_table
-from dpselect.tables.quantiles import read_levels
+from dpselect.tables import Answer, Table, open_table, plot_quantiles
 from dpselect.tables.schema import Column, value_from_text
 from dpselect.tables.table import known_column
 
@@ -97,6 +98,14 @@ _GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for 
 _Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
 _Engine = Annotated[str, typer.Option(metavar="duckdb|spark", help="Where to count: on this machine or in Spark.")]
+_Plot = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Also draw the private distribution function: FILE.png, .svg or .pdf."),
+]
+_People = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="For --plot, the public number of people; draws the accuracy of each level."),
+]
 _Lower = Annotated[
     str | None,
     typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp. Default: that of the type."),
@@ -313,24 +322,31 @@ def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
     dataset: Dataset = None,
     request_id: RequestId = None,
     engine: _Engine = "duckdb",
+    plot: _Plot = None,
+    people: _People = None,
     as_json: Json = False,
 ) -> None:
     """Return a value for each of several shares of the people, privately, in one question.
 
     Epsilon is the total for the whole answer. Larger shares never get smaller values. Each line has a share and its
-    value, in the order of --levels.
+    value, in the order of --levels. --plot draws them as a distribution function, with --people also their accuracy.
 
     Example: dpselect quantiles visits.csv --levels deciles --column cost --step 1 --person patient --epsilon 1
 
     Example: dpselect quantiles visits.parquet --levels 0.1,0.5,0.9 --column cost --person patient --epsilon 1
     """
     with clean_errors():
-        wanted = _levels(levels)
+        wanted, number = listed_levels(levels), _people_drawn(plot, people)
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         asked = _asked(lower, upper, step, range_, per_person, max_rows)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
         answer = _grouped(table, file, group_by, groups, max_groups).quantiles(column, wanted, **asked, **price)
     _print_levels(answer, wanted, as_json)
+    if plot is not None:
+        del asked["per_person"]
+        grouped = {"groups": len(answer.value), "max_groups": int(max_groups)} if isinstance(answer.value, dict) else {}
+        with clean_errors():
+            _draw(answer, wanted, plot, people=number, neighbours=neighbours, **asked, **grouped)
 
 
 def minimum(  # noqa: PLR0913 - typer makes an option of each argument
@@ -441,12 +457,6 @@ def _asked(  # noqa: PLR0913, PLR0917 - the options of all quantiles
     return {**ends, "per_person": per_person, "max_rows": rows}
 
 
-def _levels(text: str) -> tuple[Fraction, ...]:
-    """The levels of a list such as 0.1,0.5,0.9, or of a name."""
-    is_name = text.strip().isalpha()
-    return read_levels(text.strip() if is_name else [level.strip() for level in text.split(",")])
-
-
 def _print(answer: Answer, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(answer.to_dict()))
@@ -456,6 +466,24 @@ def _print(answer: Answer, as_json: bool) -> None:
     print_line(answer.estimate, "dim")
     entry = f"; {answer.entry}" if answer.entry else ""
     print_line(f"chosen by {answer.mechanism}; guarantee: {answer.guarantee}{entry}", "dim")
+
+
+def _people_drawn(plot: str | None, people: str | None) -> int | None:
+    """The public number of people of a plot. The file is checked before anything is charged."""
+    if plot is None:
+        if people is not None:
+            raise InvalidValue("--people is for the bars of a plot: name its file with --plot")
+        return None
+    check_plot(plot)
+    return None if people is None else whole(least=1, most=10**18, people=people)
+
+
+def _draw(answer: Answer, levels: Sequence[Fraction], path: str, **asked: Any) -> None:
+    try:
+        plot_quantiles(answer, levels, path=path, **asked)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidValue(f"--plot {path!r}: the file cannot be written ({reason})") from None
 
 
 def _print_levels(answer: Answer, levels: Sequence[Fraction], as_json: bool) -> None:
