@@ -9,7 +9,19 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import analysis, explorer, footprint, ledger, reproduction, scale, speed, tables, top_k, top_k_errors
+from benchmarks import (
+    analysis,
+    explorer,
+    footprint,
+    ledger,
+    quantiles,
+    reproduction,
+    scale,
+    speed,
+    tables,
+    top_k,
+    top_k_errors,
+)
 from benchmarks.case import Case, Row, measured
 from benchmarks.machine import machine
 from benchmarks.stopwatch import FULL, QUICK, Effort
@@ -26,6 +38,7 @@ def main() -> None:
         *top_k.cases(),
         *analysis.cases(),
         *tables.cases(),
+        *quantiles.cases(),
         *scale.cases(),
         *ledger.cases(),
         *explorer.cases(),

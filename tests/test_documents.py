@@ -99,14 +99,16 @@ def test_examples_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPa
     run_all(blocks(document, "python"), document)
 
 
-QUESTIONS = re.compile(r"dpselect (?:mode|top|median|quantile) visits\.[^\n]*")
+QUESTIONS = re.compile(r"dpselect (?:mode|top|median|quantiles?|minimum|maximum) visits\.[^\n]*")
 
 
 def test_questions_about_patients_protect_patients() -> None:
     """Without --person each visit would be protected alone: also in what the help shows."""
-    helps = [str(command.__doc__) for command in (tables.mode, tables.top, tables.median, tables.quantile)]
-    asked = [line for text in helps for line in QUESTIONS.findall(text)]
-    assert len(asked) == len(helps)
+    quantiles = (tables.median, tables.quantile, tables.quantiles, tables.minimum, tables.maximum)
+    helps = [str(command.__doc__) for command in (tables.mode, tables.top, *quantiles)]
+    found = [QUESTIONS.findall(text) for text in helps]
+    assert all(found)
+    asked = [line for lines in found for line in lines]
     asked += [line for document in DOCUMENTS for line in commands(document) if QUESTIONS.search(line)]
     assert len(asked) >= 10
     assert [line for line in asked if "--person patient" not in line] == []

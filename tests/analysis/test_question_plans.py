@@ -23,7 +23,7 @@ from dpselect.analysis.promises import promise, rarely_exceeded
 from dpselect.analysis.questions import Mode, Quantile, Select, TopK
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
-from dpselect.tables.candidates import public_grid
+from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 from tests import reference
 
@@ -424,7 +424,7 @@ BAD = [
     ({"epsilon": None}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1"}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1", "epsilon": None, "error": 3}, InvalidValue, "give exactly one of epsilon, rho and error"),
-    ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, select"),
+    ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, quantiles, select"),
     ({"question": 3}, InvalidType, "question must be a name or a record"),
     ({"question": Mode(candidates=3)}, InvalidValue, "candidates belongs in the record"),
     ({"candidates": None}, InvalidValue, "mode needs candidates"),

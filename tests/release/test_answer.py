@@ -47,7 +47,7 @@ def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
         assert len(repr(answer).splitlines()) == 1
         dumped = json.loads(json.dumps(answer.to_dict()))
         assert dumped == answer.to_dict()
-        public = {"mechanism", "guarantee", "epsilon", "ledger_id", "receipt", "charged", "repeated"}
+        public = {"estimate", "mechanism", "guarantee", "epsilon", "ledger_id", "receipt", "charged", "repeated"}
         assert set(dumped) == {"value", *public}
         assert Fraction(dumped["epsilon"]) == answer.epsilon
         assert dumped["ledger_id"] is dumped["receipt"] is None
@@ -72,9 +72,11 @@ def test_an_answer_holds_what_is_public_and_the_choice():
         "receipt",
         "charged",
         "repeated",
+        "estimate",
     ]
     assert repr(answer) == (
-        "Answer(value='a', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00476098-zCDP',"
+        "Answer(value='a', estimate='the value that most rows have', mechanism='permute-and-flip',"
+        " guarantee='0.1-DP (pure), 0.00476098-zCDP',"
         " epsilon='0.1', ledger_id=None)"
     )
     assert "731" not in repr(table) + repr(table.group_by("x", groups=["a"])) + repr(vars(answer))

@@ -3,14 +3,16 @@
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 
 import dpselect
-from dpselect.tables import questions
-from dpselect.tables.candidates import public_grid, public_values
+from dpselect.tables import quantiles, questions
+from dpselect.tables.candidates import public_values
+from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Kind
 
 
@@ -31,7 +33,7 @@ def in_writing(table):
 def answering(kind):
     """Questions are answered by this kind of mechanism, with the parameters that the table derives."""
     with ExitStack() as stack:
-        for question in (questions.TopK, questions.Quantile):
+        for question in (questions.TopK, quantiles.Quantile):
             stack.enter_context(patch.object(question, "answer", _answered_by(kind, question.answer)))
         yield
 
@@ -69,10 +71,10 @@ def counted(engine, column, candidates, who, max_values=None):
     return lists
 
 
-def places(table, column, lower, upper, step=1):
+def places(table, column, lower, upper, step=1, *, range="full", max_rows=None):
     """(candidate, whether behind it, individuals) for each different place: one list, or a list for each group."""
     found = table.columns[column]
-    data = table._engine.places(found, public_grid(lower, upper, step, found), table._individuals)
+    data = table._engine.places(found, public_grid(lower, upper, step, found, range), table._individuals, max_rows)
     lists = [list(zip(d.places.tolist(), d.between.tolist(), d.individuals.tolist(), strict=True)) for d in data]
     return lists[0] if table._individuals.groups is None else lists
 
@@ -84,6 +86,17 @@ def quantile_scores(table, column, level, *, lower, upper, step=1):
     data = table._engine.places(found, grid, table._individuals)
     lists = [expanded(*questions.quantile_score_runs(d, grid.size, Fraction(level))) for d in data]
     return lists[0] if table._individuals.groups is None else lists
+
+
+def middles(values):
+    """The one or two middle values of a person, at one of which they count; nothing for a person without values."""
+    known = sorted(value for value in values if value is not None)
+    return sorted({known[(len(known) - 1) // 2], known[len(known) // 2]}) if known else []
+
+
+def standings(people):
+    """Every way in which people, each with their own values, can stand at their middle values."""
+    return [list(chosen) for chosen in product(*(own for own in map(middles, people) if own))]
 
 
 def expanded(scores, lengths):

@@ -8,7 +8,8 @@ import pytest
 
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables import GroupedTable, Table
-from dpselect.tables.questions import Quantile, TopK
+from dpselect.tables.quantiles import Quantile
+from dpselect.tables.questions import TopK
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import counts, opened, places
 

@@ -15,7 +15,7 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.schema import Kind
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated
+from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated, standings
 
 MECHANISMS = [PermuteAndFlip, ExponentialMechanism]
 ENGINES = ["duckdb", pytest.param("spark", marks=spark.MARKS)]
@@ -106,9 +106,10 @@ def test_what_cannot_be_asked_is_refused(every_kind):
         every_kind.mode("list", candidates=[1], epsilon=1)
     with pytest.raises(InvalidValue, match="which has 'who', 'text'"):
         every_kind.mode("lists", candidates=[1], epsilon=1)
-    for name in ("text", "flag"):
-        with pytest.raises(InvalidType, match="lower and upper"):
-            every_kind.median(name, lower="a", upper="b", epsilon=1)
+    with pytest.raises(InvalidValue, match="lower: 'a' is neither a number nor a date"):
+        every_kind.median("text", lower="a", upper="b", epsilon=1)
+    with pytest.raises(InvalidType, match="holds true or false, which have no quantiles"):
+        every_kind.median("flag", lower="a", upper="b", epsilon=1)
 
 
 def test_people_count_once_and_missing_people_never(engine):
@@ -215,11 +216,6 @@ def test_mechanisms_without_runs_are_refused(engine, tmp_path):
 ROW = st.tuples(st.none() | st.integers(0, 3), st.none() | st.sampled_from("pqr"), st.none() | st.integers(-3, 12))
 
 
-def standing(values, lower, upper):
-    known = sorted(min(max(value, lower), upper) for value in values if value is not None)
-    return known[(len(known) - 1) // 2 : (len(known) + 1) // 2] if known else []
-
-
 def test_random_tables_are_counted_like_the_model(engine):
     levels = st.fractions("1/20", "19/20", max_denominator=20)
     rows = st.lists(ROW, max_size=14)
@@ -239,17 +235,32 @@ def check_the_counts_of_a_table(name, rows, step, level):
         [sum((g, x) == (own, c) for _, g, x in in_groups) for c in candidates] for own in groups
     ]
     everybody = {who for who, _, _ in rows if who is not None}
-    stood = [s for own in everybody for s in standing([x for who, _, x in rows if who == own], 0, 10)]
-    assert sorted(places(people, "x", 0, 10, step)) == sorted(
-        (place, behind, number) for (place, behind), number in Counter((s // step, s % step > 0) for s in stood).items()
-    )
+    own = [[min(max(x, 0), 10) for who, _, x in rows if who == one and x is not None] for one in everybody]
+    possible = standings(own)
+    assert placed(places(people, "x", 0, 10, step)) in [counted_places(stood, step) for stood in possible]
+    found = quantile_scores(people, "x", level, lower=0, upper=10, step=step)
+    assert found in [model_scores(stood, range(0, 11, step), level) for stood in possible]
+    # All rows of everybody are at most as many as there are rows.
+    every_row = [x for values in own for x in values]
+    assert placed(places(people, "x", 0, 10, step, max_rows=14)) == counted_places(every_row, step)
+
+
+def placed(found):
+    return {(place, behind): number for place, behind, number in found}
+
+
+def counted_places(stood, step):
+    return Counter((s // step, s % step > 0) for s in stood)
+
+
+def model_scores(stood, candidates, level):
     a, b = level.numerator, level.denominator
     scores = []
-    for c in range(0, 11, step):
+    for c in candidates:
         below, at = sum(s < c for s in stood), sum(s == c for s in stood)
         above = len(stood) - below - at
         scores.append(-max(0, (b - a) * below - a * (at + above), a * above - (b - a) * (below + at)))
-    assert quantile_scores(people, "x", level, lower=0, upper=10, step=step) == scores
+    return scores
 
 
 # Random valid questions: the answer is a candidate, and costs what was asked.

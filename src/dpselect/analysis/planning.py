@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpselect import _validate
-from dpselect._numbers import exact_text, shortest_text, shown
+from dpselect._numbers import exact_text, rounded_up_text, shortest_text, shown
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
 from dpselect.accounting.budget import AUTO, Budget, Price, PureBudget, as_budget
@@ -19,7 +19,7 @@ from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.costs import Cost, charge_for, cost, currency_of, drawn, share_of
 from dpselect.analysis.equal_cost import EqualCost, EqualRounds, Rounds, equal_cost, equal_rounds
 from dpselect.analysis.error import error_quantile, expected_error
-from dpselect.analysis.promises import Promise, among, epsilon_promising, promise, rarely_exceeded
+from dpselect.analysis.promises import Promise, among, epsilon_promising, rarely_exceeded
 from dpselect.analysis.questions import Question, Select, moderate, question_of, whole_number
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
@@ -135,6 +135,17 @@ class Plan:
         return min(self.equally_dear.values(), key=lambda promised: promised.average).mechanism.name
 
     @property
+    def people_needed(self) -> int | None:
+        """Return about how many people a quantile needs with the mechanism `used`; None for other questions.
+
+        With fewer, more than 5 of 100 answers may be far from all people.
+
+        >>> plan(question="median", epsilon=1).people_needed
+        95
+        """
+        return self.question.people_needed(self.promises[self.used].mechanism)
+
+    @property
     def suffices(self) -> bool | None:
         """Return whether the budget pays for all questions by the mechanism `used`; None without a budget."""
         allowed = self.costs[self.used].allowed
@@ -169,7 +180,7 @@ class Plan:
             promised.average / asked.unit,
             promised.within_95 / asked.unit,
             promised.within_99 / asked.unit,
-            rarely_exceeded(promised.mechanism, asked.size, 0.05 / asked.rounds) / asked.unit,
+            asked.all_within(promised.mechanism, 0.05) / asked.unit,
             asked.per_person,
         )
 
@@ -186,7 +197,7 @@ class Plan:
 
     def _about_draws(self, expected: Accuracy) -> list[str]:
         asked, mechanism = self.question, self.promises[self.used].mechanism
-        all_of_them, growth = "", ""
+        all_of_them, growth, people = "", "", self.people_needed
         if asked.rounds > 1:
             bound = shown(expected.all_within_95)
             all_of_them = f"In 95 of 100 cases, all {asked.rounds:,} differences are less than {bound} (a union bound)."
@@ -195,7 +206,16 @@ class Plan:
             growth = (
                 f"The bounds grow with the logarithm of the number of candidates: ten times as many add {shown(more)}."
             )
-        return [all_of_them, growth, asked.shares]
+        usual = asked.usual_error(mechanism)
+        dense = "" if usual is None else f"If values lie densely, expect about {shown(usual)} {asked.per_person}."
+        needed = ""
+        if people is not None:
+            where = " in each group" if asked.is_grouped else ""
+            needed = (
+                f"It needs about {people:,} {asked.per_person}{where}: with fewer, more than 5 of 100 answers may lie"
+                " outside all values of the data."
+            )
+        return [all_of_them, dense, needed, growth, asked.shares]
 
     def _about_costs(self) -> list[str]:
         cost, budget, count = self.costs[self.used], self.budget, f"{self.questions:,}"
@@ -258,6 +278,7 @@ class Plan:
             "costs": [each.to_dict() for each in self.costs.values()],
             "used": self.used,
             "better": self.better,
+            "people_needed": self.people_needed,
             "suffices": self.suffices,
             "sentences": [*self.sentences, *self.advice],
             "better_for_one": PermuteAndFlip.name,
@@ -327,9 +348,12 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     mechanism: str = AUTO,
     k: int | None = None,
     level: Number | None = None,
+    levels: Any = None,
     lower: Any = None,
     upper: Any = None,
     step: Any = None,
+    range: str | None = None,
+    max_rows: int | None = None,
     groups: int | None = None,
     max_groups: int | None = None,
     neighbours: str | None = None,
@@ -347,9 +371,10 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     synthetic, the plan also has exact results on these scores.
 
     Args:
-        candidates: the number of candidates of "mode", "top_k" and "select"; the length of `scores` if omitted.
-        question: "mode", "top_k", "median", "quantile", or "select" for scores of your own, which is the default; or a
-            record of `analysis.questions`.
+        candidates: the number of candidates of "mode", "top_k" and "select", or of a quantile instead of a range. For
+            "select" it is the length of `scores` if omitted.
+        question: "mode", "top_k", "median", "quantile", "quantiles", or "select" for scores of your own, which is the
+            default; or a record of `analysis.questions`.
         epsilon: the epsilon of each question; the plan then has its error.
         rho: the rho of zCDP of each question, instead of epsilon.
         error: the acceptable average error, in people or in units of the scores; the plan then has the epsilon.
@@ -358,9 +383,13 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         mechanism: "auto" for the one that a table with this budget uses, or the name of one.
         k: the number of candidates that "top_k" returns.
         level: the level of "quantile", such as 0.9.
-        lower: the smallest candidate of "median" and "quantile".
+        levels: the levels of "quantiles", such as [0.1, 0.5, 0.9] or "deciles".
+        lower: the smallest candidate of "median", "quantile" and "quantiles". Without both ends, the plan takes 2**64
+            candidates, the most that a column's type can have.
         upper: the largest one.
         step: the step between candidates; 1 if omitted.
+        range: "log" for the candidates of `range="log"` of a table, about 5,000, instead of a range.
+        max_rows: with how many rows a person counts, for `per_person="rows"`; once if omitted.
         groups: the number of groups of a grouped table.
         max_groups: in how many groups a person may count; 1 if omitted.
         neighbours: "add-remove", which is the default, or "replace".
@@ -405,9 +434,12 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         "candidates": candidates,
         "k": k,
         "level": level,
+        "levels": levels,
         "lower": lower,
         "upper": upper,
         "step": step,
+        "range": range,
+        "max_rows": max_rows,
         "groups": groups,
         "max_groups": max_groups,
         "neighbours": neighbours,
@@ -416,6 +448,8 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         "score_range": score_range,
     }
     asked = question_of(Select.name if question is None else question, given)
+    if doubt is not None and asked.is_split:
+        raise InvalidValue("delta is for questions of one selection: leave it out, and give an (epsilon, delta) budget")
     used = Price(1, None, mechanism).drawn_by(paid, 1).name
     if used not in asked.mechanisms:
         raise InvalidValue(f"mechanism must be one of {', '.join([AUTO, *asked.mechanisms])} for {asked.name}")
@@ -470,12 +504,12 @@ def _planned(  # noqa: PLR0913, PLR0917 - what `plan` has checked
         questions=count,
         delta=delta,
         used=used,
-        promises={name: promise(one, asked.size) for name, one in drawing.items()},
+        promises={name: asked.promised(one) for name, one in drawing.items()},
         costs=costs,
         equally_dear=_equally_dear(asked, costs[used], currency),
         pure=None if price or budget is None else _from_pure_budget(asked, budget, count),
         on_scores={} if vector is None else {name: _on_scores(one, vector, error) for name, one in drawing.items()},
-        equal_cost=None if count == 1 else equal_cost(exponential, among(asked.size)),
+        equal_cost=None if count == 1 or asked.is_split else equal_cost(exponential, among(asked.size)),
         equal_rounds=None
         if delta is None
         else equal_rounds(exponential, among(asked.size), count * asked.draws, delta),
@@ -487,14 +521,17 @@ def _mechanism(asked: Question, name: str, price: Mapping[str, Fraction]) -> Mec
     if "error" not in price:
         return drawn(asked, name, **price)
     claim, kind = asked.claim.arguments(), MECHANISMS[name]
-    return kind(epsilon_promising(kind, asked.size, error=price["error"] * asked.unit, **claim), **claim)
+    if not asked.is_split:
+        return kind(epsilon_promising(kind, asked.size, error=price["error"] * asked.unit, **claim), **claim)
+    at_one = Fraction(asked.promised(kind(1, **claim)).average)
+    return kind(Fraction(rounded_up_text(at_one / price["error"], digits=4)), **claim)
 
 
 def _equally_dear(asked: Question, paid: Cost, currency: Budget) -> dict[str, Promise]:
     """The bounds of each mechanism at the same epsilon or rho of a question, by the currency."""
     charge = paid.charge
     price = {"epsilon": charge.each * charge.count} if currency.rho is None else {"rho": charge.rho}
-    return {name: promise(drawn(asked, name, **price), asked.size) for name in asked.mechanisms}
+    return {name: asked.promised(drawn(asked, name, **price)) for name in asked.mechanisms}
 
 
 def _from_pure_budget(asked: Question, budget: Budget, count: int) -> Promise | None:
@@ -502,7 +539,7 @@ def _from_pure_budget(asked: Question, budget: Budget, count: int) -> Promise | 
     if budget.epsilon is None or budget.rho is None:
         return None
     pure = PureBudget(budget.epsilon)
-    return promise(drawn(asked, pure.mechanism, **share_of(pure, asked, count)), asked.size)
+    return asked.promised(drawn(asked, pure.mechanism, **share_of(pure, asked, count)))
 
 
 def _on_scores(mechanism: MechanismBase, scores: Vector, error: Fraction | None) -> OnScores:

@@ -14,6 +14,7 @@ import numpy as np
 import typer
 
 from dpselect import _validate
+from dpselect._levels import read_levels
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
@@ -45,6 +46,16 @@ def imported(text: str, option: str) -> Any:
         raise InvalidValue(f"{shown} cannot be imported ({reason}): check its name, and that it can be imported")
     missing = InvalidValue(f"{shown} has no {name[:40]!r}: check the name")
     return withheld(lambda: reduce(getattr, name.split("."), found), missing, AttributeError)
+
+
+def listed_levels(text: str) -> tuple[Fraction, ...]:
+    """The levels of a list such as 0.1,0.5,0.9, or of a name.
+
+    >>> listed_levels("0.1, 1/2") == (Fraction(1, 10), Fraction(1, 2))
+    True
+    """
+    is_name = text.strip().isalpha()
+    return read_levels(text.strip() if is_name else [level.strip() for level in text.split(",")])
 
 
 def check_ledger_options(ledger: str | None, **others: str | None) -> None:
