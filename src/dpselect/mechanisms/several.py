@@ -156,13 +156,16 @@ class SelectsSeveral(SelectsInOrder):
 
         Args:
             bounds: for each run, a whole number that the distance of its candidates below the best score is never
-                smaller than. Secret.
+                smaller than. Any such bounds give the same law; large ones are fast. Secret.
             lengths: the number of candidates of each run, positive. Secret.
             distance: returns how far a candidate is below the best score, exactly, given its run and its rank there.
                 The best candidate has distance zero.
 
         Returns:
             The run of the candidate, and its rank in the run.
+
+        Raises:
+            InvalidValue: a distance is below the bound of its run, so that the law would be wrong.
 
         >>> from dpselect import PermuteAndFlip
         >>> PermuteAndFlip(epsilon=1).select_bounded([0, 90], [1, 10**6], lambda run, rank: run * (90 + rank))
@@ -171,11 +174,18 @@ class SelectsSeveral(SelectsInOrder):
         sizes = np.array([int(length) for length in lengths], dtype=object)
         last = sum(sizes.tolist()).bit_length() + 8
         rate, draws = self._rate.exact, Draws()
+        least = [max(bound, 0) for bound in bounds]
+
+        def exponent(run: int, rank: int) -> Fraction:
+            exact = distance(run, rank)
+            if exact < least[run]:
+                raise InvalidValue("distance must not be below the bound of its run")
+            return rate * exact
+
         with np.errstate(all="ignore"):
-            exponents = np.array([min(float_near(rate * bound), _LARGEST_EXPONENT) for bound in bounds])
+            exponents = np.array([min(float_near(rate * bound), _LARGEST_EXPONENT) for bound in least])
             tickets = Tickets(levels_of(exponents, last), sizes, last)
-        events = tickets.accepted(lambda run, rank: rate * distance(run, rank), draws)
-        return self._first_event(events, tickets.mass, draws)
+        return self._first_event(tickets.accepted(exponent, draws), tickets.mass, draws)
 
     @abstractmethod
     def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:
