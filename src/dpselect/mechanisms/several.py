@@ -26,7 +26,7 @@ from dpselect.mechanisms.sets import Members, Tier
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.draws import Draws
 
-_MOST_MEMBERS = 2**62
+_MOST_MEMBERS = 2**60
 _LARGEST_COUNT = 2**61
 _LARGEST_EXPONENT = 2.0**1000
 
@@ -232,7 +232,7 @@ class _Runs:
             return cls(copied(vector), np.ones(count, np.int64), np.arange(count))
         counts = as_lengths(lengths, len(vector))
         if sum(counts.tolist()) > _MOST_MEMBERS:
-            raise InvalidValue("lengths must have a sum of at most 2**62: there are too many candidates")
+            raise InvalidValue("lengths must have a sum of at most 2**60: there are too many candidates")
         ends = np.cumsum(counts.astype(np.int64))
         starts = (ends - counts.astype(np.int64))[counts > 0]
         present, counts = without_empty(vector, counts)
