@@ -170,6 +170,7 @@ def test_tries_are_counted_over_batches(monkeypatch):
     balances = iter([[0, 1], [-2, 3, -2, -2], [0] * 8, [1] * 15 + [-2]])
     empty = np.empty(0, np.int64)
     monkeypatch.setattr(tries, "_first_batch", lambda: 2)
+    monkeypatch.setattr(sets, "_PATIENCE", 1)  # each batch is twice as large as the one before
     monkeypatch.setattr(
         tries,
         "_hot_upsets",

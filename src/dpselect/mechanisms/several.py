@@ -22,7 +22,7 @@ from dpselect.mechanisms.gaps import Gaps, gaps_of
 from dpselect.mechanisms.margins import choose_margin
 from dpselect.mechanisms.orders import choose_in_order
 from dpselect.mechanisms.runs import Tickets, levels_of, without_empty
-from dpselect.mechanisms.sets import Members, Tier
+from dpselect.mechanisms.sets import Members, Tier, single
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.draws import Draws
 
@@ -221,7 +221,7 @@ class _Runs:
 
     scores: Vector
     lengths: Positions
-    starts: Positions
+    starts: Positions | None  # None if each run has one candidate
 
     @classmethod
     def read(cls, scores: Any, lengths: Any) -> "_Runs":
@@ -229,7 +229,7 @@ class _Runs:
         vector = as_vector(scores)
         if lengths is None:
             count = len(vector)
-            return cls(copied(vector), np.ones(count, np.int64), np.arange(count))
+            return cls(copied(vector), single(count), None)
         counts = as_lengths(lengths, len(vector))
         if sum(counts.tolist()) > _MOST_MEMBERS:
             raise InvalidValue("lengths must have a sum of at most 2**60: there are too many candidates")
@@ -249,7 +249,7 @@ class _Runs:
 
     def position(self, run: int, rank: int) -> int:
         """Return the position of a member of a run."""
-        return int(self.starts[run]) + rank
+        return run if self.starts is None else int(self.starts[run]) + rank
 
 
 def checked_counts(scores: Vector) -> Integers:
