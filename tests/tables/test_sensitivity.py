@@ -15,7 +15,9 @@ import pytest
 from dpselect.mechanisms.parameters import Neighbours, change_by_addition, of_counts, of_cuts, of_quantile
 from dpselect.tables.quantiles import Quantile
 from dpselect.tables.questions import TopK
+from dpselect.top_k import Margin, NoisyCounts, OneShot, Peel, Set
 from tests.tables.looking import counts, middles, opened, quantile_scores, standings
+from tests.top_k.exact import joined, margin, pairs_of_people, sets, total
 
 CANDIDATES = (0, 1, 2)
 VALUES = (0, 1, 2, None, -4, 7)  # missing, and what is no candidate: outside of the range of a quantile
@@ -112,6 +114,54 @@ def test_counts_move_as_derived(neighbours, most_rows):
     assert max(abs(d) for vector in moved for d in vector) == bound.largest_change
     one_direction = all(min(vector) >= 0 or max(vector) <= 0 for vector in moved)
     assert one_direction == bound.monotonic
+
+
+# What a top-k scores: sums and margins of sets, and all counts at once. A person is a vector of zeros and ones.
+
+OTHER_COUNTS = [(0, 0, 0, 0), (1, 0, 2, 0), (9, 9, 0, 0), (9, 4, 4, 0), (0, 1, 2, 3), (30, 20, 20, 0)]
+
+
+def moves_of_sets(score, sizes, most_values, neighbours):
+    """For each pair of neighbours, how far the score of each set moves."""
+    candidates = sets(4, *sizes)
+    for one, other in pairs_of_people(4, most_values, replace=neighbours is Neighbours.REPLACE):
+        for others in OTHER_COUNTS:
+            yield [score(joined(others, one), c) - score(joined(others, other), c) for c in candidates]
+
+
+@pytest.mark.parametrize("most_values", [1, 2, 3, None])
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_sums_of_sets_move_as_derived(neighbours, k, most_values):
+    claim = Set(k, 4, most_values).claim(neighbours is Neighbours.ADD_REMOVE)
+    moved = list(moves_of_sets(total, (k, k), most_values or 4, neighbours))
+    assert max(max(vector) - min(vector) for vector in moved) == claim.score_range
+
+
+@pytest.mark.parametrize("most_values", [1, 2, 4])
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 2), (1, 3), (2, 3)], ids=str)
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_margins_move_as_derived(neighbours, sizes, most_values):
+    claim = Margin(sizes[1], 4, least=sizes[0]).claim(neighbours is Neighbours.ADD_REMOVE)
+    moved = list(moves_of_sets(margin, sizes, most_values, neighbours))
+    assert max(max(vector) - min(vector) for vector in moved) == claim.score_range
+
+
+@pytest.mark.parametrize("most_values", [1, 2, 3, None])
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_all_counts_together_move_as_derived(neighbours, most_values):
+    """Laplace noise needs the sum of all changes, one shot and peeling the largest one."""
+    added = neighbours is Neighbours.ADD_REMOVE
+    pairs = pairs_of_people(4, most_values or 4, replace=not added)
+    moves = [[a - b for a, b in zip(*pair, strict=True)] for pair in pairs]
+    together = max(sum(map(abs, vector)) for vector in moves)
+    claimed = NoisyCounts(2, 4, most_values).claim(added).score_range
+    # If two people have more values than there are candidates, they share some of them.
+    assert together == (claimed if added or 2 * (most_values or 4) <= 4 else 4)
+    for kind in (OneShot, Peel):
+        claim = kind(2, 4, most_values).claim(added)
+        assert max(max(vector) - min(vector) for vector in moves if any(vector)) <= claim.score_range
+        assert (claim.sensitivity, claim.monotonic) == (1, added)
 
 
 @pytest.mark.parametrize("most_rows", [1, 2], ids=["rows", "people"])
@@ -222,6 +272,58 @@ def test_groups_together_cost_epsilon_for_counts(neighbours, most, mechanism_of)
     assert max(exact for exact, _ in found) <= epsilon + 1e-9
     assert max(bound for _, bound in found) == epsilon  # no epsilon is left unused
     assert max(exact for exact, _ in found) > 0.5 * epsilon
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("method", ["set", "margin"])
+def test_groups_together_cost_epsilon_for_sets(method, neighbours, most, mechanism_of):
+    """Sets of two of the three candidates, each a candidate of the mechanism."""
+    table, epsilon = grouped(neighbours, most), Fraction(3, 2)
+    asked = {"candidates": CANDIDATES, "method": method, "max_values": 2, "epsilon": epsilon}
+    mechanism = mechanism_of(lambda: table.top_k("x", 2, **asked))
+    own = total if method == "set" else margin
+
+    def score(individuals):
+        return tuple(own(count_scores(individuals), chosen) for chosen in sets(3, 2))
+
+    found = [
+        worst_loss(score, mechanism, neighbours, [(0,), (2,), (0, 2), (1, 2)], most=most, others=others)
+        for others in OTHERS
+    ]
+    assert max(exact for exact, _ in found) <= epsilon + 1e-9
+    assert max(exact for exact, _ in found) > 0.5 * epsilon
+    assert max(bound for _, bound in found) == epsilon
+
+
+@pytest.mark.parametrize(("most", "max_values"), [(1, 1), (1, 2), (3, 2)])
+def test_the_values_of_a_person_are_their_own_matter(most, max_values, monkeypatch):
+    """With one salt, taking a person out changes only what is kept of this person's own rows, in each group."""
+    generator = random.Random(10 * most + max_values)
+    people = [
+        [(generator.choice(GROUPS), generator.choice(CANDIDATES)) for _ in range(generator.randrange(1, 9))]
+        for _ in range(10)
+    ]
+    monkeypatch.setattr("os.urandom", lambda count: b"\x07" * count)
+
+    def scores(present):
+        rows = [(who, group, value) for who in present for group, value in people[who]]
+        generator.shuffle(rows)
+        who, group, value = map(list, zip(*rows, strict=True))
+        table = opened({"who": who, "g": group, "x": value}, person="who")
+        return counts(table.group_by("g", groups=GROUPS, max_groups=most), "x", CANDIDATES, max_values)
+
+    everybody = scores(range(10))
+    for gone in range(10):
+        left = scores([who for who in range(10) if who != gone])
+        change = [[a - b for a, b in zip(old, new, strict=True)] for old, new in zip(everybody, left, strict=True)]
+        kept = {group: vector for group, vector in zip(GROUPS, change, strict=True) if any(vector)}
+        assert len(kept) == min(most, len({group for group, _ in people[gone]}))
+        for group, vector in kept.items():
+            had = [int((group, c) in people[gone]) for c in CANDIDATES]
+            assert all(0 <= counted <= own for counted, own in zip(vector, had, strict=True))
+            assert sum(vector) == min(max_values, sum(had))
+        assert change == scores([gone])
 
 
 @pytest.mark.parametrize("most", [1, 2])
