@@ -37,7 +37,7 @@ class UnitErrors:
 
     def rarely_exceeded(self, probability: float) -> float:
         """Return an error that is reached with at most this probability."""
-        return smallest(lambda x: self.tail(x) <= probability) if self.average else 0.0
+        return 0.0 if self.tail(0.0) <= probability else smallest(lambda x: self.tail(x) <= probability)
 
 
 ErrorsOf = Callable[[type[MechanismBase]], UnitErrors]  # of a mechanism, at rate one

@@ -1,7 +1,7 @@
 """The questions that can be planned, as frozen records of public numbers.
 
-A question knows how many candidates it has, how often one person is exposed, how much one person can change its scores
-(`mechanisms.parameters`), and what its errors mean. Nothing here is computed from rows.
+A question knows how many candidates it has, in how many groups one person may be, how much one person can change its
+scores (`mechanisms.parameters`), and what its errors mean. Nothing here is computed from rows.
 
 Errors are in people. The score of a count is a number of people. The score of a quantile of level a/b is -u, where u/b
 is how far the rank of the candidate is off: with n people, at most a n / b + u/b of them are below it, and at least
@@ -20,6 +20,8 @@ import numpy as np
 from dpselect import _validate
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect._types import Number
+from dpselect.accounting.budget import AUTO, Price
+from dpselect.analysis.methods import Choice
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.parameters import (
@@ -31,6 +33,7 @@ from dpselect.mechanisms.parameters import (
     of_quantile,
     stated,
 )
+from dpselect.mechanisms.several import sizes_of
 
 _MOST_LISTED = 2**53
 _MOST_IN_RANGE = 2**64
@@ -75,14 +78,9 @@ class Question(ABC):
         """Return how much one person can change the scores."""
 
     @property
-    def rounds(self) -> int:
-        """Return the number of selections of an answer, or of the answer for one group."""
+    def groups_of_one(self) -> int:
+        """Return the number of groups that one person may be in. Each gets an equal share of the price."""
         return 1
-
-    @property
-    def draws(self) -> int:
-        """Return the number of selections that one person can influence. Each gets an equal share of the price."""
-        return self.rounds
 
     @property
     def unit(self) -> int:
@@ -109,11 +107,9 @@ class Question(ABC):
         return False
 
     @property
-    def shares(self) -> str:
-        """Return in words how the price is divided; nothing if there is one draw."""
-        if self.draws == 1:
-            return ""
-        return f"One person can influence {self.draws:,} selections, and each gets 1/{self.draws:,} of the price."
+    def for_each_group(self) -> str:
+        """Return in words that the accuracy holds for each group; nothing if there are none."""
+        return ""
 
     def code(self, price: str, questions: int) -> str:
         """Return the arguments of a plan as Python source."""
@@ -134,6 +130,8 @@ class Question(ABC):
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int)):
         return value
+    if isinstance(value, tuple):
+        return list(value)
     return exact_text(value) if isinstance(value, Fraction) else str(value)
 
 
@@ -163,9 +161,9 @@ class OfTable(Question):
             object.__setattr__(self, "max_groups", min(most, groups))
 
     @property
-    def draws(self) -> int:
-        """Return the number of selections that one person can influence: those of all groups that they may be in."""
-        return self.rounds * self.max_groups
+    def groups_of_one(self) -> int:
+        """Return the number of groups that one person may be in."""
+        return self.max_groups
 
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
@@ -178,10 +176,9 @@ class OfTable(Question):
         return stated(bound.largest_change, bound.monotonic)
 
     @property
-    def shares(self) -> str:
-        """Return in words how the price is divided, and that the accuracy holds for each group."""
-        each = "" if self.groups is None else "The accuracy holds for each group."
-        return " ".join(filter(None, [super().shares, each]))
+    def for_each_group(self) -> str:
+        """Return in words that the accuracy holds for each group."""
+        return "" if self.groups is None else "The accuracy holds for each group."
 
     @property
     def in_groups(self) -> str:
@@ -209,8 +206,8 @@ class Mode(OfTable):
     Raises:
         InvalidType, InvalidValue: an argument is wrong.
 
-    >>> Mode(candidates=30).draws
-    1
+    >>> Mode(candidates=30, groups=12, max_groups=2).groups_of_one
+    2
     """
 
     name: ClassVar[str] = "mode"
@@ -244,45 +241,54 @@ class Mode(OfTable):
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(Mode):
-    """The k candidates that most people have, one after another, as `Table.top_k` returns them.
-
-    The i-th choice is made among all but i - 1 candidates, so the best of them has at least as many people as the i-th
-    most common candidate. The errors are therefore differences to the i-th most common one.
+    """The k candidates that most people have, as `Table.top_k` returns them.
 
     Args:
-        k: the number of candidates to return.
+        k: the number of candidates to return. With the method "margin" also a pair of the smallest and the largest.
         candidates: the number of candidates.
+        method: "auto", "set", "margin", "one-shot", "peel" or "noisy-counts".
+        max_values: for how many candidates one person counts at most; None for any number. It is 1 if rows are counted.
+        ordered: whether the answer is in order, best first.
         groups: the number of public groups, each of which gets an answer; None for one answer.
         max_groups: in how many groups a person may count.
         neighbours: "add-remove" or "replace".
 
     Raises:
-        InvalidType, InvalidValue: an argument is wrong.
+        InvalidType, InvalidValue: an argument is wrong, or the method cannot answer.
 
-    >>> TopK(k=3, candidates=30, groups=12, max_groups=2).draws
-    6
+    >>> TopK(k=3, candidates=30, method="set", max_values=1).title
+    'The 3 most common of 30 candidates'
     """
 
     name: ClassVar[str] = "top_k"
-    k: int
+    k: int | tuple[int, int]
+    method: str = AUTO
+    max_values: int | None = None
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= _validate.count(k=self.k) <= self.candidates:
-            raise InvalidValue(f"k must be from 1 to the number of candidates, {self.candidates}, got {self.k}")
+        self.choice.by(self.method, Price(1))  # checks all fields
+        least, most = sizes_of(self.k, self.candidates)
+        object.__setattr__(self, "k", most if isinstance(self.k, int) else (least, most))
 
     @property
-    def rounds(self) -> int:
-        """Return the number of selections of an answer."""
-        return self.k
+    def choice(self) -> Choice:
+        """Return what is chosen, for the methods of `dpselect.top_k`."""
+        is_added = self.neighbours == Neighbours.ADD_REMOVE
+        return Choice(self.k, self.candidates, self.max_values, self.ordered, is_added, self.max_groups)
 
     @property
     def title(self) -> str:
         """Return the question in words."""
-        return f"The {self.k:,} most common of {self.candidates:,} candidates{self.in_groups}"
+        number = f"{self.k:,}" if isinstance(self.k, int) else f"{self.k[0]:,} to {self.k[1]:,}"
+        limit = {None: "", 1: ", with one value for each person"}
+        most = limit.get(self.max_values, f", with at most {self.max_values} values for each person")
+        order = ", in order" if self.ordered else ""
+        return f"The {number} most common of {self.candidates:,} candidates{order}{most}{self.in_groups}"
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
-        """Return what the errors of one choice mean."""
+        """Return what the errors of one choice mean, if one candidate is chosen after another."""
         return (
             f"On average, the i-th chosen value has at most {average} fewer people than the i-th most common one. In 95"
             f" of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."
