@@ -23,7 +23,7 @@ from dpselect.analysis.promises import promise, rarely_exceeded
 from dpselect.analysis.questions import Mode, Quantile, Select, TopK
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
-from dpselect.tables.candidates import public_grid
+from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 from tests import reference
 
@@ -425,7 +425,7 @@ BAD = [
     ({"epsilon": None}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1"}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1", "epsilon": None, "error": 3}, InvalidValue, "give exactly one of epsilon, rho and error"),
-    ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, select"),
+    ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, quantiles, select"),
     ({"question": 3}, InvalidType, "question must be a name or a record"),
     ({"question": Mode(candidates=3)}, InvalidValue, "candidates belongs in the record"),
     ({"candidates": None}, InvalidValue, "mode needs candidates"),
@@ -451,7 +451,25 @@ BAD = [
     ({"rho": "1e60", "epsilon": None}, InvalidValue, "rho must be between 1e-50 and 1e50"),
     ({"budget": "1e-49", "epsilon": None, "questions": 100}, InvalidValue, "epsilon must be between 1e-50"),
     ({**RANGE, "lower": 10}, InvalidValue, "lower must be <= upper"),
-    ({**RANGE, "upper": None}, InvalidValue, "median needs upper"),
+    ({**RANGE, "range": "log"}, InvalidValue, "range='log' replaces lower, upper and step"),
+    ({**RANGE, "candidates": 9}, InvalidValue, "candidates replaces lower, upper and step"),
+    ({"question": "median", "candidates": None, "range": "linear"}, InvalidValue, "range must be 'full' or 'log'"),
+    ({**RANGE, "max_rows": 0}, InvalidValue, "max_rows must be a whole number from 1"),
+    ({**RANGE, "levels": "deciles"}, InvalidValue, "levels is not a parameter of median"),
+    ({**RANGE, "question": "quantiles"}, InvalidValue, "quantiles needs levels"),
+    ({**RANGE, "question": "quantiles", "levels": "thirds"}, InvalidValue, "levels must be a list of numbers"),
+    ({**RANGE, "question": "quantiles", "levels": 0.5}, InvalidType, "for one level use quantile"),
+    ({**RANGE, "question": "quantiles", "levels": [0.1, "1/10"]}, InvalidValue, "0.1 occurs twice"),
+    (
+        {**RANGE, "question": "quantiles", "levels": [0.1], "budget": "1,1e-6", "delta": "1e-6"},
+        InvalidValue,
+        "delta is for questions of one selection",
+    ),
+    (
+        {**RANGE, "question": "quantiles", "levels": "deciles", "mechanism": "noisy-max"},
+        InvalidValue,
+        "mechanism must be one of auto, permute-and-flip, exponential for quantiles",
+    ),
     ({**RANGE, "step": 0}, InvalidValue, "step must be > 0"),
     ({**RANGE, "step": datetime.timedelta(1)}, InvalidType, "step must be a number, as lower and upper are"),
     ({**RANGE, "upper": "soon"}, InvalidValue, "upper: 'soon' is neither a number nor a date"),

@@ -1,4 +1,4 @@
-"""`dpselect plan mode`, `top`, `median`, `quantile` and `select`: what they print is what `analysis.plan` returns."""
+"""`dpselect plan` with the name of a question: what it prints is what `analysis.plan` returns."""
 
 import json
 import re
@@ -26,6 +26,10 @@ QUESTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "quantile": (
         ("--level", "0.9", "--lower", "0", "--upper", "12.5", "--step", "0.5"),
         {"question": "quantile", "level": "9/10", "lower": 0, "upper": "12.5", "step": "0.5"},
+    ),
+    "quantiles": (
+        ("--levels", "0.1, 1/2,0.9", "--range", "log", "--max-rows", "3"),
+        {"question": "quantiles", "levels": ["0.1", "1/2", "0.9"], "range": "log", "max_rows": 3},
     ),
     "select": (
         ("--candidates", "30", "--monotonic"),
@@ -143,6 +147,9 @@ BAD = {
         ("quantile", "--level", "1.5", "--lower", "0", "--upper", "9", "--epsilon", "1"),
         "level must be between 0 and 1",
     ),
+    "levels": (("quantiles", "--levels", "0.1,2", "--epsilon", "1"), "level must be between 0 and 1"),
+    "named levels": (("quantiles", "--levels", "thirds", "--epsilon", "1"), "levels must be a list of numbers"),
+    "no rows": (("median", "--max-rows", "0", "--epsilon", "1"), "max_rows must be > 0"),
     "groups": (("mode", "--candidates", "9", "--max-groups", "2", "--epsilon", "1"), "max_groups needs groups"),
     "neighbours": (("mode", "--candidates", "9", "--neighbours", "x", "--epsilon", "1"), "neighbours must be"),
     "mechanism": (("mode", "--candidates", "9", "--mechanism", "noisy-max", "--epsilon", "1"), "mechanism must be one"),

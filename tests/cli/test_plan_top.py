@@ -78,7 +78,7 @@ BAD = {
     "order of a set": (("-k", "3", "--method", "margin", "--ordered"), "method margin has no order"),
     "pair": (("-k", "3:5", "--method", "peel"), "k may be a pair only with method margin"),
     "wrong pair": (("-k", "5:3"), "k must be a pair (lo, hi) with"),
-    "three": (("-k", "1:2:3"), "k must be a number K or a range LO:HI"),
+    "three": (("-k", "1:2:3"), "k must be a number or an interval LO:HI"),
     "mechanism": (
         ("-k", "3", "--method", "noisy-counts", "--max-values", "1", "--mechanism", "exponential"),
         "method noisy-counts adds Laplace noise",

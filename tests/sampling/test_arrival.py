@@ -1,5 +1,6 @@
 """Arrivals: the bounds enclose the truth (flint), and contests are decided by the bits that matter."""
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -14,11 +15,14 @@ from dpselect.sampling.arrival import (
     DEPTH,
     MARGIN,
     Arrival,
+    Tick,
+    TwoSided,
     draw_arrival,
     draw_prefixes,
     earlier,
     earliest,
     float_bounds,
+    in_order,
     log_sizes,
 )
 from dpselect.sampling.bits import SystemEntropy
@@ -102,9 +106,7 @@ def test_exponents_a_little_off_are_covered():
 
 def test_overflowed_exponents_claim_no_upper_bound():
     """An exponent that left the floats is known from below only: it must never push another run out."""
-    low, high = float_bounds(
-        np.array([5.0, 5.0, 0.0]), np.array([1.7e308, 3.0, 1.7e308]), log_sizes([1, 1, 2**64])
-    )
+    low, high = float_bounds(np.array([5.0, 5.0, 0.0]), np.array([1.7e308, 3.0, 1.7e308]), log_sizes([1, 1, 2**64]))
     assert high.tolist()[0] == high.tolist()[2] == math.inf
     assert low[0] == pytest.approx(1.7e308)
     assert low[2] == -math.inf
@@ -286,3 +288,188 @@ def test_v_of_zeros_loses_no_contest_before_its_time():
     arrivals = {0: Arrival(Fraction(50), 1, 0), 1: Arrival(Fraction(0), 1, 2**52)}
     assert earliest(arrivals, ScriptedBits("0" * 63 + "1" + "0" * 64)) == 0
     assert earliest(arrivals, ScriptedBits("1" * 64 + "0" * 64)) == 1
+
+
+# The other two laws: clocks, and Laplace noise.
+
+
+def log_tick(size: int, end: int, depth: int) -> arb | None:
+    """The definition of ln x at V = end / 2**depth; None where it is infinite."""
+    whole = 1 << depth
+    return None if end in (0, whole) else (-arb(fmpq(whole - end, whole)).log() / arb(size)).log()
+
+
+def log_two_sided(size: int, end: int, depth: int) -> arb | None:
+    """The negative of Laplace noise whose tail has the probability V."""
+    whole = 1 << depth
+    assert size == 1
+    if end in (0, whole):
+        return None
+    return arb(fmpq(2 * end, whole)).log() if 2 * end <= whole else -arb(fmpq(2 * (whole - end), whole)).log()
+
+
+LAWS = {
+    "tick": (Tick, log_tick, SIZES),
+    "two-sided": (TwoSided, log_two_sided, [1]),
+}
+# Of noise with two sides, also the cells on both sides of its middle, and those that end there.
+ENDS = [*PREFIXES, 2**52 - 1, 2**52 + 1, 2**53 - 3]
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("prefix", ENDS)
+@pytest.mark.parametrize("deeper", [0, 1, 3])
+def test_brackets_of_other_laws_enclose_the_truth(law, prefix, deeper):
+    kind, truth, sizes = LAWS[law]
+    fill = {0: "0" * 64, 2**53 - 1: "1" * 64}.get(prefix, "01" * 32)
+    for size, exponent in itertools.product(sizes, EXPONENTS):
+        arrival = kind(exponent, size, prefix)
+        for _ in range(deeper):
+            arrival = arrival.refined(ScriptedBits(fill))
+        assert (type(arrival), arrival.depth) == (kind, DEPTH + 64 * deeper)
+        low, high = arrival.bracket()
+        first, last = (truth(size, arrival.prefix + i, arrival.depth) for i in (0, 1))
+        assert low is None if first is None else ball(low - exponent) <= first
+        assert high is None if last is None else ball(high - exponent) >= last
+        if None not in (first, last):
+            assert ball(high - low) <= 3 * (last - first), "so that every contest ends"
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_float_bounds_of_other_laws_enclose_the_truth(law):
+    kind, truth, sizes = LAWS[law]
+    random = [int(p) for p in SystemEntropy().words(200, 64) >> np.uint64(11)]
+    cells = [(p, s, e) for p in ENDS for s in sizes for e in EXPONENTS]
+    cells += [
+        (p, s, e) for p, (s, e) in zip(random, itertools.cycle(itertools.product(sizes, EXPONENTS)), strict=False)
+    ]
+    low, high = float_bounds(
+        np.array([float(p) for p, _, _ in cells]),
+        np.array([float(e) for _, _, e in cells]),
+        log_sizes([s for _, s, _ in cells]),
+        kind,
+    )
+    for (prefix, size, exponent), least, most in zip(cells, low.tolist(), high.tolist(), strict=True):
+        first, last = (truth(size, prefix + i, DEPTH) for i in (0, 1))
+        assert least == -math.inf if first is None else ball(Fraction(least) - exponent) <= first
+        assert most == math.inf if last is None else ball(Fraction(most) - exponent) >= last
+        if None not in (first, last):
+            assert ball(most - least) <= last - first + ball(4 * MARGIN * (1 + float(exponent) + math.log(size)))
+
+
+ALL_LAWS = {"arrival": (Arrival, log_head), "tick": (Tick, log_tick), "two-sided": (TwoSided, log_two_sided)}
+
+
+@pytest.mark.parametrize("law", ALL_LAWS)
+@pytest.mark.parametrize("depth", [53, 54, 61, 80, 107, 115])
+def test_float_bounds_of_finer_cells_enclose_the_truth(law, depth):
+    """V that start with zeros have 53 bits behind them: in units of 2**-53 neither end is whole, and both are exact."""
+    kind, truth = ALL_LAWS[law]
+    prefixes = [1, 2, 3, 12345, 2**52 + 1, 2**53 - 2, 2**53 - 1]
+    step = 2.0 ** (DEPTH - depth)
+    low, high = float_bounds(np.array(prefixes) * step, np.full(7, 1 / 3), np.zeros(7), kind, np.full(7, step))
+    for prefix, least, most in zip(prefixes, low.tolist(), high.tolist(), strict=True):
+        first, last = (truth(1, prefix + i, depth) for i in (0, 1))
+        assert ball(Fraction(least) - Fraction(1 / 3)) <= first
+        assert most == math.inf if last is None else ball(Fraction(most) - Fraction(1 / 3)) >= last
+        if last is not None:
+            assert ball(most - least) <= last - first + ball(8 * MARGIN)
+
+
+def test_bounds_of_lengths_are_enough():
+    """Where only bounds of ln m are known, T is between its values for the longest and the shortest run."""
+    for kind in (Arrival, Tick):
+        logs = np.log([[3.0], [5.0]])
+        low, high = float_bounds(np.array([99.0]), np.array([2.0]), (logs[0], logs[1]), kind)
+        shortest, longest = (float_bounds(np.array([99.0]), np.array([2.0]), log, kind) for log in logs)
+        assert (low.tolist(), high.tolist()) == (
+            pytest.approx(longest[0].tolist(), abs=1e-9),
+            pytest.approx(shortest[1].tolist(), abs=1e-9),
+        )
+        unknown = float_bounds(np.array([99.0]), np.array([2.0]), (np.array([-np.inf]), logs[1]), kind)
+        assert unknown[0] == low
+        assert unknown[1][0] == (math.inf if kind is Tick else pytest.approx(2, abs=1e-9))
+
+
+@pytest.mark.parametrize("kind", [Tick, TwoSided])
+@pytest.mark.parametrize("shared", [0, 1, 3])
+def test_equal_beginnings_of_other_laws_are_decided_by_the_first_bit_that_differs(kind, shared):
+    for prefix in (99, 2**52 - 1, 2**53 - 1, 0):
+        arrivals = {key: kind(Fraction(2, 7), 1, prefix) for key in (10, 20)}
+        steps = ["01" * 32] * (2 * shared) + ["1" * 64, "0" * 64] + ["01" * 32] * 2
+        assert earliest(arrivals, ScriptedBits("".join(steps))) == 20
+        assert list(in_order(arrivals, ScriptedBits("".join(steps)))) == [20, 10]
+
+
+@pytest.mark.parametrize("law", ALL_LAWS)
+def test_deep_contests_of_each_law_are_decided_as_flint_decides_them(law):
+    """A candidate that is 1/2 lower against one whose T is set to the same up to a bit far down."""
+    kind, truth = ALL_LAWS[law]
+    depth = DEPTH + 64 * 4
+    lower = (1 << depth) // 3
+    time = ball(Fraction(1, 2)) + truth(1, lower, depth)
+    share = {"arrival": time.exp, "tick": lambda: 1 - (-time.exp()).exp(), "two-sided": lambda: time.exp() / 2}[law]()
+    if law == "two-sided":
+        share = share if share < 0.5 else 1 - (-time).exp() / 2
+    for deep in (60, 120, 180):
+        below = int((share * 2**deep).floor().unique_fmpz())
+        for best, winner in ((below << (depth - deep), 1), ((below + 1) << (depth - deep), 0)):
+            arrivals = {
+                0: kind(Fraction(1, 2), 1, lower >> (depth - DEPTH)),
+                1: kind(Fraction(0), 1, best >> (depth - DEPTH)),
+            }
+            words = ""
+            for step in range(1, 5):
+                shift = depth - DEPTH - 64 * step
+                words += "".join(format(v >> shift & (2**64 - 1), "064b") for v in (lower, best))
+            assert earliest(dict(arrivals), ScriptedBits(words)) == winner
+            assert list(in_order(arrivals, ScriptedBits(words))) == [winner, 1 - winner]
+
+
+# All of them in order.
+
+
+@pytest.mark.parametrize("kind", [Arrival, Tick, TwoSided])
+def test_the_order_is_that_of_the_bits(kind):
+    """Of equals, whose bits are scripted: three words decide the rest, in clusters that are reached one by one."""
+    arrivals = {key: kind(Fraction(1, 7), 1, prefix) for key, prefix in zip("abcdef", (5, 9, 5, 2, 9, 9), strict=True)}
+    numbered = dict(enumerate(arrivals.values()))
+    fives = ["1" * 64, "0" * 64]  # of a and c
+    nines = ["01" * 32, "0" * 64, "01" * 32]  # of b, e and f: e is the first, and the others need one word more
+    more = ["1" * 64, "0" * 64]  # of b and f
+    source = ScriptedBits("".join(fives + nines + more))
+    assert ["abcdef"[key] for key in in_order(numbered, source)] == list("dcaefb")
+    assert source.used == 64 * 7, "what was revealed is kept, and nothing is revealed twice"
+
+
+def test_only_as_many_bits_as_are_asked_for():
+    """The first of all needs no bits of those that come later."""
+    numbered = {0: Arrival(Fraction(0), 1, 2), 1: Arrival(Fraction(0), 1, 9), 2: Arrival(Fraction(0), 1, 9)}
+    assert next(in_order(numbered, ScriptedBits(""))) == 0
+    assert list(itertools.islice(in_order(numbered, ScriptedBits("1" * 64 + "0" * 64)), 2)) == [0, 2]
+
+
+def test_those_without_a_bound_wait():
+    """V of zeros only may be anywhere below, and V of ones, for a clock, anywhere above."""
+    ticks = {0: Tick(Fraction(40), 1, 0), 1: Tick(Fraction(0), 1, 2**20), 2: Tick(Fraction(0), 1, 2**53 - 1)}
+    early, late = "0" * 63 + "1", "1" * 64
+    assert list(in_order(ticks, ScriptedBits(early + "0" * 64))) == [0, 1, 2]
+    assert list(in_order(ticks, ScriptedBits(late + "0" * 64))) == [1, 0, 2]
+    later = {**ticks, 3: Tick(Fraction(10), 1, 2**53 - 1), 0: Tick(Fraction(0), 1, 1)}
+    # -ln of 2**-53 is e**3.6; ten later is beyond its next 64 bits, which end at e**4.4.
+    assert list(in_order(later, ScriptedBits("0" * 64 * 2))) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", [Arrival, Tick, TwoSided])
+def test_orders_agree_with_one_after_another(kind):
+    generator = np.random.default_rng(17)
+    for _ in range(6):
+        numbered = {
+            key: kind(Fraction(int(generator.integers(4)), 3), 1, int(generator.integers(1, 2**53 - 1)))
+            for key in range(12)
+        }
+        left, found = dict(numbered), []
+        while left:
+            found.append(earliest(left, ScriptedBits("")))
+            del left[found[-1]]
+        assert list(in_order(numbered, ScriptedBits(""))) == found

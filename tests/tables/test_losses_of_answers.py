@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.tables.questions import Neighbours, Quantile, TopK, of_quantile
+from dpselect.mechanisms.parameters import Neighbours, of_quantile
+from dpselect.tables.quantiles import Quantile
+from dpselect.tables.questions import TopK
 from tests.tables.test_sensitivity import ABSENT, CANDIDATES, count_scores, grouped, kept_data, level_scores, opened
 
 EPSILON = Fraction(3, 2)

@@ -12,8 +12,10 @@ from itertools import combinations, combinations_with_replacement, product
 
 import pytest
 
-from dpselect.tables.questions import Neighbours, Quantile, TopK, of_counts, of_quantile
-from tests.tables.looking import counts, opened, quantile_scores
+from dpselect.mechanisms.parameters import Neighbours, change_by_addition, of_counts, of_cuts, of_quantile
+from dpselect.tables.quantiles import Quantile
+from dpselect.tables.questions import TopK
+from tests.tables.looking import counts, middles, opened, quantile_scores, standings
 
 CANDIDATES = (0, 1, 2)
 VALUES = (0, 1, 2, None, -4, 7)  # missing, and what is no candidate: outside of the range of a quantile
@@ -29,15 +31,21 @@ def count_scores(individuals):
     return tuple(sum(any(value == c for value in rows) for rows in individuals) for c in CANDIDATES)
 
 
+def clamped(rows):
+    return [min(max(value, CANDIDATES[0]), CANDIDATES[-1]) for value in rows if value is not None]
+
+
 def standing(rows):
-    """Where an individual stands: at the lower median of the clamped values."""
-    known = sorted(min(max(value, CANDIDATES[0]), CANDIDATES[-1]) for value in rows if value is not None)
-    return known[(len(known) - 1) // 2] if known else None
+    """Where an individual stands: at a median of the clamped values, of two middle ones at the lower one."""
+    return middles(clamped(rows))[:1]
 
 
-def level_scores(individuals, level):
+def level_scores(individuals, level, standing=standing):
+    return scores_of_places([place for rows in individuals for place in standing(rows)], level)
+
+
+def scores_of_places(places, level):
     a, b = level.numerator, level.denominator
-    places = [place for rows in individuals if (place := standing(rows)) is not None]
     scores = []
     for candidate in CANDIDATES:
         below, at = sum(p < candidate for p in places), sum(p == candidate for p in places)
@@ -65,7 +73,8 @@ def test_the_model_has_the_scores_of_the_engine(person):
         found = opened(columns, person=person, types={"x": "int64", "who": "int64"})
         assert tuple(counts(found, "x", CANDIDATES)) == count_scores(table)
         for level in LEVELS:
-            assert tuple(quantile_scores(found, "x", level, lower=0, upper=2)) == level_scores(table, level)
+            possible = [scores_of_places(places, level) for places in standings(map(clamped, table))]
+            assert tuple(quantile_scores(found, "x", level, lower=0, upper=2)) in possible
 
 
 # One individual is changed in every way.
@@ -115,6 +124,26 @@ def test_quantiles_move_as_derived(level, neighbours, most_rows):
     one_direction = all(min(vector) >= 0 or max(vector) <= 0 for vector in moved)
     assert not one_direction
     assert not bound.monotonic
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+def test_quantiles_of_rows_move_as_derived(level, neighbours):
+    """People who count with two rows each."""
+    bound = of_quantile(level, neighbours, in_groups=False, rows=2)
+    moved = list(differences(lambda table: level_scores(table, level, clamped), neighbours, 2))
+    assert max(abs(d) for vector in moved for d in vector) == bound.largest_change
+    assert not bound.monotonic
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+def test_the_unit_of_cuts_makes_them_as_sensitive_as_quantiles_in_groups(level, neighbours, rows):
+    together = of_cuts(neighbours, rows=rows)
+    single = of_quantile(level, neighbours, in_groups=True, rows=rows)
+    assert together.largest_change * change_by_addition(level) == single.largest_change
+    assert together.monotonic == single.monotonic
 
 
 # Groups: what all of them together tell about one person.

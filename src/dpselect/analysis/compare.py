@@ -32,7 +32,7 @@ _STYLES = (
 
 def comparison_figure(records: Sequence[Any], series: str, unit: str) -> Any:
     """Expected error against epsilon, one line for each value of the field `series`, on logarithmic axes."""
-    figure = _matplotlib_figure(figsize=(6, 4), layout="constrained")
+    figure = matplotlib_figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     names = dict.fromkeys(getattr(record, series) for record in records)
     for (colour, dashes), name in zip(cycle(_STYLES), names, strict=False):
@@ -49,7 +49,8 @@ def comparison_figure(records: Sequence[Any], series: str, unit: str) -> Any:
     return figure
 
 
-def _matplotlib_figure(**options: Any) -> Any:
+def matplotlib_figure(**options: Any) -> Any:
+    """An empty figure that no window shows."""
     try:
         return import_module("matplotlib.figure").Figure(**options)
     except ModuleNotFoundError:

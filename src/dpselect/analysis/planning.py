@@ -5,11 +5,11 @@
 compared at equal cost (`equal_cost`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from dpselect import _validate
 from dpselect._numbers import exact_text, shortest_text, shown
@@ -20,7 +20,7 @@ from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.costs import Cost, cost, currency_of, free, share_of
 from dpselect.analysis.equal_cost import EqualCost, EqualRounds, Rounds, equal_cost, equal_rounds
 from dpselect.analysis.error import error_quantile, expected_error
-from dpselect.analysis.promises import Promise, promised_by, rarely_exceeded
+from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_exceeded
 from dpselect.analysis.questions import Question, Select, TopK, moderate, question_of, whole_number
 from dpselect.analysis.top_k_bounds import errors_of
 from dpselect.analysis.top_k_words import taken_for
@@ -168,6 +168,17 @@ class Plan:
         return min(self.equally_dear.values(), key=lambda promised: promised.average).mechanism.name
 
     @property
+    def people_needed(self) -> int | None:
+        """Return about how many people a quantile needs with the mechanism `used`; None for other questions.
+
+        With fewer, more than 5 of 100 answers may be far from all people.
+
+        >>> plan(question="median", epsilon=1).people_needed
+        95
+        """
+        return self.question.people_needed(self.promises[self.used].mechanism)
+
+    @property
     def suffices(self) -> bool | None:
         """Return whether the budget pays for all questions by the mechanism `used`; None without a budget."""
         if self.way.is_free:
@@ -200,12 +211,11 @@ class Plan:
         True
         """
         asked, mechanism = self.question, promised.mechanism
-        together = self.way.errors(type(mechanism)).rarely_exceeded(0.05 / self.way.rounds) / float(mechanism.rate)
         return Accuracy(
             promised.average / asked.unit,
             promised.within_95 / asked.unit,
             promised.within_99 / asked.unit,
-            together / asked.unit,
+            self.way.all_within(mechanism, 0.05) / asked.unit,
             asked.per_person,
         )
 
@@ -222,7 +232,7 @@ class Plan:
 
     def _about_draws(self, expected: Accuracy) -> list[str]:
         asked, mechanism, rounds = self.question, self.promises[self.used].mechanism, self.way.rounds
-        all_of_them, growth = "", ""
+        all_of_them, growth, people = "", "", self.people_needed
         if rounds > 1:
             bound = shown(expected.all_within_95)
             all_of_them = f"In 95 of 100 cases, all {rounds:,} differences are less than {bound} (a union bound)."
@@ -231,8 +241,16 @@ class Plan:
             growth = (
                 f"The bounds grow with the logarithm of the number of candidates: ten times as many add {shown(more)}."
             )
-        divided = " ".join(filter(None, [self.way.shares, asked.for_each_group]))
-        return [self.way.remark(expected.within_95), all_of_them, growth, divided]
+        usual = asked.usual_error(mechanism)
+        dense = "" if usual is None else f"If values lie densely, expect about {shown(usual)} {asked.per_person}."
+        needed = ""
+        if people is not None:
+            where = " in each group" if asked.is_grouped else ""
+            needed = (
+                f"It needs about {people:,} {asked.per_person}{where}: with fewer, more than 5 of 100 answers may lie"
+                " outside all values of the data."
+            )
+        return [self.way.remark(expected.within_95), all_of_them, dense, needed, growth, self.way.shares]
 
     def _about_costs(self) -> list[str]:
         if self.way.is_free:
@@ -322,6 +340,7 @@ class Plan:
             "costs": [each.to_dict() for each in self.costs.values()],
             "used": self.used,
             "better": self.better,
+            "people_needed": self.people_needed,
             "suffices": self.suffices,
             "sentences": [*self.sentences, *self.about_methods, *self.advice],
             **self._methods(),
@@ -403,9 +422,12 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     max_values: int | None = None,
     ordered: bool = False,
     level: Number | None = None,
+    levels: Any = None,
     lower: Any = None,
     upper: Any = None,
     step: Any = None,
+    range: str | None = None,
+    max_rows: int | None = None,
     groups: int | None = None,
     max_groups: int | None = None,
     neighbours: str | None = None,
@@ -423,9 +445,10 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     synthetic, the plan also has exact results on these scores.
 
     Args:
-        candidates: the number of candidates of "mode", "top_k" and "select"; the length of `scores` if omitted.
-        question: "mode", "top_k", "median", "quantile", or "select" for scores of your own, which is the default; or a
-            record of `analysis.questions`.
+        candidates: the number of candidates of "mode", "top_k" and "select", or of a quantile instead of a range. For
+            "select" it is the length of `scores` if omitted.
+        question: "mode", "top_k", "median", "quantile", "quantiles", or "select" for scores of your own, which is the
+            default; or a record of `analysis.questions`.
         epsilon: the epsilon of each question; the plan then has its error.
         rho: the rho of zCDP of each question, instead of epsilon.
         error: the acceptable average error, in people or in units of the scores; the plan then has the epsilon.
@@ -438,9 +461,13 @@ def plan(  # noqa: PLR0913 - the question, by keyword
             are counted.
         ordered: whether the answer of "top_k" is in order, best first.
         level: the level of "quantile", such as 0.9.
-        lower: the smallest candidate of "median" and "quantile".
+        levels: the levels of "quantiles", such as [0.1, 0.5, 0.9] or "deciles".
+        lower: the smallest candidate of "median", "quantile" and "quantiles". Without both ends, the plan takes 2**64
+            candidates, the most that a column's type can have.
         upper: the largest one.
         step: the step between candidates; 1 if omitted.
+        range: "log" for the candidates of `range="log"` of a table, about 5,000, instead of a range.
+        max_rows: with how many rows a person counts, for `per_person="rows"`; once if omitted.
         groups: the number of groups of a grouped table.
         max_groups: in how many groups a person may count; 1 if omitted.
         neighbours: "add-remove", which is the default, or "replace".
@@ -488,9 +515,12 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         "max_values": max_values,
         "ordered": None if ordered is False else ordered,
         "level": level,
+        "levels": levels,
         "lower": lower,
         "upper": upper,
         "step": step,
+        "range": range,
+        "max_rows": max_rows,
         "groups": groups,
         "max_groups": max_groups,
         "neighbours": neighbours,
@@ -499,6 +529,8 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         "score_range": score_range,
     }
     asked = question_of(Select.name if question is None else question, given)
+    if doubt is not None and asked.is_split:
+        raise InvalidValue("delta is for questions of one selection: leave it out, and give an (epsilon, delta) budget")
     unit = Price(rho=1, mechanism=mechanism) if "rho" in price else Price(1, mechanism=mechanism)
     way = way_of(asked, unit, paid)
     used = way.used(unit, paid)
@@ -564,11 +596,23 @@ def _planned(  # noqa: PLR0913, PLR0917 - what `plan` has checked
         equally_dear={name: way.promise(way.drawn(name, **same)) for name in way.mechanisms},
         pure=None if price or budget is None else _from_pure_budget(way, budget, count),
         on_scores={} if vector is None else {name: _on_scores(one, vector, error) for name, one in drawing.items()},
-        equal_cost=None if count == 1 or exponential is None else equal_cost(exponential, way.errors),
+        equal_cost=None if count == 1 else _compared(way, exponential, equal_cost),
         equal_rounds=None
-        if delta is None or exponential is None
-        else equal_rounds(exponential, way.errors, count * way.draws, delta),
+        if delta is None
+        else _compared(way, exponential, partial(equal_rounds, count=count * way.draws, delta=delta)),
     )
+
+
+_Compared = TypeVar("_Compared")
+
+
+def _compared(
+    way: Way, exponential: MechanismBase | None, compare: Callable[[MechanismBase, ErrorsOf], _Compared]
+) -> _Compared | None:
+    """The exponential mechanism compared with permute-and-flip, if both can draw, and their bounds are of one kind."""
+    if exponential is None or way.errors is None or PermuteAndFlip.name not in way.mechanisms:
+        return None
+    return compare(exponential, way.errors)
 
 
 def _mechanism(way: Way, name: str, price: Mapping[str, Fraction]) -> MechanismBase:

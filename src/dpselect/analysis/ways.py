@@ -14,7 +14,7 @@ from dpselect.accounting.budget import Budget, Price
 from dpselect.accounting.charge import Charge
 from dpselect.analysis.methods import Choice
 from dpselect.analysis.promises import ErrorsOf, Promise, among, epsilon_for_average, promised_by
-from dpselect.analysis.questions import Question, TopK
+from dpselect.analysis.questions import Question, TopK, divided
 from dpselect.analysis.top_k_bounds import errors_of
 from dpselect.analysis.top_k_words import meaning, remark
 from dpselect.errors import InvalidType, InvalidValue
@@ -60,8 +60,16 @@ class Way(ABC):
 
     @property
     @abstractmethod
-    def errors(self) -> ErrorsOf:
-        """Return the bounds of one difference, in units of the scores, at rate one."""
+    def errors(self) -> ErrorsOf | None:
+        """Return the bounds of one difference, in units of the scores, at rate one; None if there are none."""
+
+    @abstractmethod
+    def promise(self, mechanism: MechanismBase) -> Promise:
+        """Return the bounds with this mechanism, in units of the scores."""
+
+    @abstractmethod
+    def all_within(self, mechanism: MechanismBase, probability: float) -> float:
+        """Return a bound that all differences of an answer exceed with at most this probability."""
 
     @abstractmethod
     def drawn(self, name: str, *, epsilon: Fraction | None = None, rho: Fraction | None = None) -> MechanismBase:
@@ -93,18 +101,15 @@ class Way(ABC):
         part = self.part(mechanism)
         return Charge(WHAT, part.epsilon, part.name, self.draws, rho=rho)
 
-    def promise(self, mechanism: MechanismBase) -> Promise:
-        """Return the bounds with this mechanism, in units of the scores."""
-        return promised_by(mechanism, self.errors)
-
     def with_error(self, name: str, error: Fraction) -> MechanismBase:
         """Return the mechanism whose average error is at most this many people."""
         claim, kind = self.claim.arguments(), MECHANISMS[name]
-        return kind(epsilon_for_average(kind(1, **claim), self.errors, error * self.question.unit), **claim)
+        average = self.promise(kind(1, **claim)).average
+        return kind(epsilon_for_average(average, error * self.question.unit), **claim)
 
 
 class BySelection(Way):
-    """One selection, or one for each group."""
+    """One selection after another, or one for each group, as the question says."""
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -117,14 +122,27 @@ class BySelection(Way):
         return self.question.claim
 
     @property
-    def draws(self) -> int:
-        """Return the number of selections that one person can influence."""
-        return self.question.groups_of_one
+    def rounds(self) -> int:
+        """Return the number of selections of an answer."""
+        return self.question.rounds
 
     @property
-    def errors(self) -> ErrorsOf:
-        """Return the bounds of one selection."""
-        return among(self.question.size)
+    def draws(self) -> int:
+        """Return the number of selections that one person can influence."""
+        return self.question.draws
+
+    @property
+    def errors(self) -> ErrorsOf | None:
+        """Return the bounds of one selection; None if several of them make up an answer."""
+        return None if self.question.is_split else among(self.question.size)
+
+    def promise(self, mechanism: MechanismBase) -> Promise:
+        """Return the bounds with this mechanism."""
+        return self.question.promised(mechanism)
+
+    def all_within(self, mechanism: MechanismBase, probability: float) -> float:
+        """Return a bound for all selections of an answer."""
+        return self.question.all_within(mechanism, probability)
 
     def drawn(self, name: str, *, epsilon: Fraction | None = None, rho: Fraction | None = None) -> MechanismBase:
         """Return the mechanism of each selection."""
@@ -142,25 +160,24 @@ class BySelection(Way):
     @property
     def shares(self) -> str:
         """Return in words how the price is divided."""
-        return _divided(self.draws, "selections")
+        return self.question.shares
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
         """Return what the errors mean."""
         return self.question.meaning(average, usual, rare)
 
 
-def _divided(draws: int, noun: str) -> str:
-    if draws == 1:
-        return ""
-    return f"One person can influence {draws:,} {noun}, and each gets 1/{draws:,} of the price."
-
-
 @dataclass(frozen=True)
 class ByMethod(Way):
     """A top-k answer by a method. Errors are in people."""
 
-    choice: Choice
+    question: TopK
     method: Method
+
+    @property
+    def choice(self) -> Choice:
+        """Return what is chosen."""
+        return self.question.choice
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -202,6 +219,14 @@ class ByMethod(Way):
         """Return the bounds of the method."""
         return partial(errors_of, self.method)
 
+    def promise(self, mechanism: MechanismBase) -> Promise:
+        """Return the bounds with this mechanism."""
+        return promised_by(mechanism, self.errors)
+
+    def all_within(self, mechanism: MechanismBase, probability: float) -> float:
+        """Return a bound for all selections of an answer, or for the whole answer."""
+        return self.errors(type(mechanism)).rarely_exceeded(probability / self.rounds) / float(mechanism.rate)
+
     def drawn(self, name: str, *, epsilon: Fraction | None = None, rho: Fraction | None = None) -> MechanismBase:
         """Return the mechanism that draws with this method."""
         return self.choice.drawn(self.method, Price(epsilon, rho, name)).mechanism
@@ -217,7 +242,8 @@ class ByMethod(Way):
     @property
     def shares(self) -> str:
         """Return in words how the price is divided."""
-        return _divided(self.draws, "counts" if isinstance(self.method, NoisyCounts) else "selections")
+        noun = "counts" if isinstance(self.method, NoisyCounts) else "selections"
+        return self.question.with_groups(divided(self.draws, noun))
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
         """Return what the errors mean."""
@@ -234,4 +260,4 @@ def way_of(question: Question, price: Price, budget: Budget | None) -> Way:
     """The way in which a table with this budget would answer the question, at a price of this currency."""
     if not isinstance(question, TopK):
         return BySelection(question)
-    return ByMethod(question, question.choice, question.choice.by(question.method, price, budget))
+    return ByMethod(question, question.choice.by(question.method, price, budget))

@@ -14,11 +14,13 @@ import numpy as np
 import typer
 
 from dpselect import _validate
+from dpselect._levels import read_levels
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.top_k import METHODS
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -46,6 +48,16 @@ def imported(text: str, option: str) -> Any:
     return withheld(lambda: reduce(getattr, name.split("."), found), missing, AttributeError)
 
 
+def listed_levels(text: str) -> tuple[Fraction, ...]:
+    """The levels of a list such as 0.1,0.5,0.9, or of a name.
+
+    >>> listed_levels("0.1, 1/2") == (Fraction(1, 10), Fraction(1, 2))
+    True
+    """
+    is_name = text.strip().isalpha()
+    return read_levels(text.strip() if is_name else [level.strip() for level in text.split(",")])
+
+
 def check_ledger_options(ledger: str | None, **others: str | None) -> None:
     """Refuse options of a ledger without one, and a ledger that neither exists nor can be created."""
     if ledger is None:
@@ -67,7 +79,6 @@ def open_ledger(path: str, budget: str | None, dataset: str | None) -> "Ledger":
 
 # Results are computed in floats. This is far beyond any use, and far below numbers whose square overflows.
 _LARGEST = Fraction(10**50)
-_MOST_CHOSEN = 10**15
 
 
 def positive(**option: str) -> Fraction:
@@ -104,6 +115,26 @@ def whole(*, least: int, most: int, **option: str) -> int:
     return int(number)
 
 
+_MOST_CHOSEN = 10**9
+
+
+def sizes(k: str) -> int | tuple[int, int]:
+    """How many candidates to return: a number K, or an interval LO:HI.
+
+    >>> sizes("3"), sizes("5:20")
+    (3, (5, 20))
+    """
+    parts = [whole(least=1, most=_MOST_CHOSEN, k=part.strip()) for part in k.split(":")]
+    if len(parts) > 2:
+        raise InvalidValue(f"k must be a number or an interval LO:HI, got {k[:40]!r}: give for example 3 or 5:20")
+    return parts[0] if len(parts) == 1 else (parts[0], parts[1])
+
+
+def limit(max_values: str | None) -> int | None:
+    """For how many candidates one person counts; None if that is not limited."""
+    return None if max_values is None else whole(least=1, most=_MOST_CHOSEN, max_values=max_values)
+
+
 def epsilons(text: str, points: str | None) -> list[Fraction]:
     """The epsilons of a range A:B, of a list A,B,C or of a single number.
 
@@ -123,18 +154,6 @@ def _range(text: str, points: int) -> list[Fraction]:
         raise InvalidValue("epsilon must be a range A:B from a smaller to a larger number: give for example 0.01:1")
     between = np.geomspace(float(ends[0]), float(ends[1]), points)[1:-1]
     return [ends[0], *map(Fraction, between.tolist()), ends[1]]
-
-
-def size(k: str) -> int | tuple[int, int]:
-    """How many candidates to choose: a number K, or a pair LO:HI.
-
-    >>> size("3"), size("3:8")
-    (3, (3, 8))
-    """
-    numbers = [whole(least=1, most=_MOST_CHOSEN, k=part.strip()) for part in k.split(":")]
-    if len(numbers) > 2:
-        raise InvalidValue("k must be a number K or a range LO:HI: give for example 10 or 5:15")
-    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
 # A flag takes no value. With the metavar "", newer versions of typer do not show `<bool>`.
@@ -169,17 +188,10 @@ MechanismName = Annotated[
     str,
     typer.Option(metavar="M", help="permute-and-flip or exponential. auto: by the kind of budget."),
 ]
-MethodName = Annotated[
-    str,
-    typer.Option(
-        "--method", metavar="M", help="set, margin, one-shot, peel or noisy-counts. auto: by public numbers alone."
-    ),
-]
 MaxValues = Annotated[
     str | None,
     typer.Option("--max-values", metavar="M", help="For how many candidates one person counts at most. Default: any."),
 ]
-Ordered = Annotated[bool, typer.Option("--ordered", metavar="", help="Return them in order, best first.")]
 NeighboursName = Annotated[
     str, typer.Option("--neighbours", metavar="N", help="add-remove (hides who is in the table) or replace.")
 ]
@@ -200,6 +212,13 @@ RequestId = Annotated[
     str | None,
     typer.Option(metavar="ID", help="Store the answer; the same id on the same data repeats it and costs nothing."),
 ]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="M", help=f"One of {', '.join(METHODS)}. auto: by K, --max-values, --ordered and the kind of budget."
+    ),
+]
+Ordered = Annotated[bool, typer.Option("--ordered", metavar="", help="Print the best first. This needs more noise.")]
 Folder = Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write to; created if missing.")]
 Benchmark = Annotated[
     str | None,

@@ -22,7 +22,7 @@ from dpselect.cli.options import (
     Label,
     MaxValues,
     MechanismName,
-    MethodName,
+    Method,
     Monotonic,
     NeighboursName,
     Ordered,
@@ -30,8 +30,10 @@ from dpselect.cli.options import (
     ScoreRange,
     Sensitivity,
     claimed,
+    limit,
+    listed_levels,
     positive,
-    size,
+    sizes,
     whole,
 )
 from dpselect.errors import InvalidValue
@@ -248,7 +250,7 @@ def compare_selections(  # noqa: PLR0913 - typer makes an option of each argumen
 ) -> None:
     """Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.
 
-    Name a question about a table (mode, top, median, quantile), or select for scores of your own.
+    Name a question about a table (mode, top, median, quantile, quantiles), or select for scores of your own.
     Without a name, the options below compare the mechanisms for scores of your own.
 
     The guarantees need only public numbers and hold for any data.
@@ -344,10 +346,21 @@ _Groups = Annotated[
     str | None, typer.Option(metavar="N|LIST|FILE", help="One answer for each group: their number, A,B,C or a file.")
 ]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
-_Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
-_Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
+_Lower = Annotated[
+    str | None,
+    typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp. Default: 2^64 candidates."),
+]
+_Upper = Annotated[str | None, typer.Option(metavar="B", help="Largest candidate.")]
 _Step = Annotated[
-    str, typer.Option(metavar="S", help="Step between candidates (days for dates, seconds for timestamps).")
+    str | None,
+    typer.Option(metavar="S", help="Step between candidates (days for dates, seconds for timestamps). Default: 1."),
+]
+_Range = Annotated[
+    str, typer.Option("--range", metavar="R", help="full, or log for about 5,000 candidates of two digits.")
+]
+_MaxRows = Annotated[
+    str | None,
+    typer.Option(metavar="M", help="A person counts with at most M rows. Default: once, at their median."),
 ]
 
 
@@ -389,7 +402,7 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     *,
     k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return; LO:HI for the margin.")],
     candidates: _ListedCandidates,
-    method: MethodName = "auto",
+    method: Method = "auto",
     max_values: MaxValues = None,
     ordered: Ordered = False,
     epsilon: _Price = None,
@@ -415,20 +428,21 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan top -k 10 --candidates codes.txt --budget zcdp:0.5 --questions 20
     """
     with clean_errors():
-        chosen = {"candidates": _number(candidates=candidates), "k": size(k), "method": method, "ordered": ordered}
-        limit = None if max_values is None else whole(least=1, most=_MOST_CANDIDATES, max_values=max_values)
+        chosen = {"candidates": _number(candidates=candidates), "k": sizes(k), "method": method, "ordered": ordered}
         price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
         people = _people(questions, groups, max_groups, neighbours)
-        planned = _planned(question="top_k", **chosen, max_values=limit, **price, **people)
+        planned = _planned(question="top_k", **chosen, max_values=limit(max_values), **price, **people)
     _print(planned, as_json)
 
 
 @plan.command()
 def median(  # noqa: PLR0913 - typer makes an option of each argument
     *,
-    lower: _Lower,
-    upper: _Upper,
-    step: _Step = "1",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    max_rows: _MaxRows = None,
     epsilon: _Price = None,
     rho: Rho = None,
     error: _PeopleError = None,
@@ -447,7 +461,7 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan median --lower 2020-01-01 --upper 2025-12-31 --budget zcdp:0.5 --questions 20
     """
     with clean_errors():
-        grid = {"lower": lower, "upper": upper, "step": step}
+        grid = _grid(lower, upper, step, range_, max_rows)
         price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
         planned = _planned(question="median", **grid, **price, **_people(questions, groups, max_groups, neighbours))
     _print(planned, as_json)
@@ -457,9 +471,11 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
 def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     *,
     level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")],
-    lower: _Lower,
-    upper: _Upper,
-    step: _Step = "1",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    max_rows: _MaxRows = None,
     epsilon: _Price = None,
     rho: Rho = None,
     error: _PeopleError = None,
@@ -478,9 +494,42 @@ def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan quantile --level 0.9 --lower 0 --upper 50000 --error 20 --budget zcdp:0.5
     """
     with clean_errors():
-        grid = {"level": level, "lower": lower, "upper": upper, "step": step}
+        grid = {"level": level, **_grid(lower, upper, step, range_, max_rows)}
         price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
         planned = _planned(question="quantile", **grid, **price, **_people(questions, groups, max_groups, neighbours))
+    _print(planned, as_json)
+
+
+@plan.command()
+def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    levels: Annotated[str, typer.Option(metavar="LEVELS", help="0.1,0.5,0.9, or quartiles, deciles or percentiles.")],
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    max_rows: _MaxRows = None,
+    epsilon: _Price = None,
+    rho: Rho = None,
+    error: _PeopleError = None,
+    budget: _Budget = None,
+    questions: _Questions = "1",
+    mechanism: MechanismName = "auto",
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    neighbours: NeighboursName = "add-remove",
+    as_json: Json = False,
+) -> None:
+    """Plan `dpselect quantiles`: how many people each answer can be away from its level.
+
+    Example: dpselect plan quantiles --levels deciles --lower 0 --upper 50000 --epsilon 1
+
+    Example: dpselect plan quantiles --levels 0.1,0.5,0.9 --range log --budget zcdp:0.5 --questions 20
+    """
+    with clean_errors():
+        grid = {"levels": listed_levels(levels), **_grid(lower, upper, step, range_, max_rows)}
+        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
+        planned = _planned(question="quantiles", **grid, **price, **_people(questions, groups, max_groups, neighbours))
     _print(planned, as_json)
 
 
@@ -522,6 +571,12 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
             questions=whole(least=1, most=_MOST_QUESTIONS, questions=questions),
         )
     _print(planned, as_json, scores, size)
+
+
+def _grid(lower: str | None, upper: str | None, step: str | None, range_: str, max_rows: str | None) -> dict[str, Any]:
+    """The candidates of a quantile, and with how many rows a person counts."""
+    rows = None if max_rows is None else whole(least=1, most=_MOST_QUESTIONS, max_rows=max_rows)
+    return {"lower": lower, "upper": upper, "step": step, "range": range_, "max_rows": rows}
 
 
 def _people(questions: str, groups: str | None, max_groups: str, neighbours: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.runs import choose_by_tickets, without_empty
 from dpselect.mechanisms.sets import Members, choose_set
-from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, log_rivals, logarithmic_averages, logarithmic_tail
 from dpselect.probability.softmax import softmax
 from dpselect.sampling.arrival import Arrival, Tick
@@ -148,6 +148,9 @@ class ExponentialMechanism(SelectsSeveral):
 
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_in_rows(gaps, draws)
+
+    def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:  # noqa: ARG002 - no waiting
+        return next(events)[2]
 
     def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
         return choose_set(gaps, lengths, k, draws)

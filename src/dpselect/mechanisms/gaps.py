@@ -198,6 +198,18 @@ class Gaps:
         """Return a lower bound on an exponent whose gap or product overflowed."""
         return min(sys.float_info.max, sys.float_info.max * self.rate.approximate)
 
+    def beyond(self, position: int) -> Floats:
+        """Return how far each exponent is above that of one candidate: negative for better candidates.
+
+        These differences have three roundings, as in `approximate`, however large the exponents are. They are at most
+        `largest_exponent` in size.
+        """
+        own = self.values[position]
+        is_better = self.values > own
+        gaps = np.where(is_better, self.of(own, self.values), self.of(self.values, own))
+        sizes = np.minimum(self.approximate(gaps), self.largest_exponent)
+        return np.where(is_better, -sizes, sizes)
+
     def exponents(self, candidates: Candidates) -> SelectedExponents:
         """Return the exponents of the candidates at some positions, or of all."""
         return SelectedExponents(self, candidates)
@@ -242,6 +254,11 @@ class RationalGaps(Gaps):
     def exact(self, position: int) -> Fraction:
         """Return the exact exponent of one candidate."""
         return self._exact[position]
+
+    def beyond(self, position: int) -> Floats:
+        """Return how far each exponent is above that of one candidate, rounded once."""
+        differences = [exponent - self._exact[position] for exponent in self._exact]
+        return np.array([_positive_float(each) if each > 0 else -_positive_float(-each) for each in differences])
 
     def best_first(self, count: int) -> Positions:  # noqa: ARG002 - sorts them all
         """Return the positions of the candidates in order, best first."""

@@ -19,7 +19,6 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from dpselect._types import Array, Floats, Positions
 from dpselect.mechanisms.gaps import Rate
@@ -32,8 +31,8 @@ _ZEROS = 8
 _COLD = -_ZEROS * 0.6931471805599453 * (1 + 2.0**-40)
 # A rate beyond these is replaced by the nearer one: exponents stay far inside the slack of a comparison, or beyond all.
 _LEAST_RATE, _LARGEST_RATE = 2.0**-900, 2.0**900
-# gammaln is assumed accurate to 256 units in the last place (2**-44 relative). The logarithm of a binomial coefficient
-# has three such terms, none larger than that of the largest factorial, and two sums.
+# SciPy's gammaln is assumed accurate to 256 units in the last place (2**-44 relative). The logarithm of a binomial
+# coefficient has three such terms, none larger than that of the largest factorial, and two sums.
 _MARGIN = 2.0**-42
 _LARGEST_TABLE = 1 << 22
 
@@ -54,18 +53,24 @@ class LogFactorials:
     """Logarithms of the factorials of whole numbers up to a largest one, and of binomial coefficients."""
 
     def __init__(self, largest: int) -> None:
-        self._table = None if largest > _LARGEST_TABLE else gammaln(np.arange(1.0, largest + 2))
-        self.error = _MARGIN * float(gammaln(largest + 1.0))  # of a binomial coefficient
+        self._table = None if largest > _LARGEST_TABLE else _log_factorials(np.arange(largest + 1))
+        self.error = _MARGIN * float(_log_factorials(np.array([largest]))[0])  # of a binomial coefficient
 
     def of(self, numbers: Positions) -> Floats:
         """Return the logarithms; numbers below zero count as zero."""
         known = np.maximum(numbers, 0)
-        found: Floats = gammaln(known + 1.0) if self._table is None else self._table[known]
-        return found
+        return _log_factorials(known) if self._table is None else self._table[known]
 
     def choose(self, n: Positions, r: int) -> Floats:
         """Return ln C(n, r); minus infinity where n < r."""
         return np.where(n < r, -np.inf, self.of(n) - float(self.of(np.array([r]))[0]) - self.of(n - r))
+
+
+def _log_factorials(numbers: Positions) -> Floats:
+    from scipy.special import gammaln  # noqa: PLC0415 - slow to import, and only margins need it
+
+    found: Floats = gammaln(numbers + 1.0)
+    return found
 
 
 class MarginRun(NamedTuple):

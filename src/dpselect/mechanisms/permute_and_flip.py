@@ -10,6 +10,7 @@ Laplace noise (theorem 2 of docs/theory.md), and its worst case is known exactly
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,8 +25,9 @@ from dpselect.mechanisms.lazy import Score, Watch, flip_lazily, lazy_scores
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
 from dpselect.mechanisms.sets import Members, choose_set_by_waiting
-from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.mechanisms.steady import choose_in_rows_steadily, choose_steadily
+from dpselect.mechanisms.waiting import log_rate_of, wait_for
 from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, logarithmic_averages, logarithmic_tail
 from dpselect.probability.flip_integral import expected_visits, permute_and_flip_probabilities
 from dpselect.sampling.arrival import Arrival
@@ -227,6 +229,9 @@ class PermuteAndFlip(SelectsSeveral):
 
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_head_in_rows(gaps, draws)
+
+    def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:
+        return wait_for(events, log_rate_of(mass), draws)
 
     def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
         return choose_set_by_waiting(gaps, lengths, k, draws)

@@ -34,11 +34,14 @@ from dpselect.sampling.draws import Draws
 from dpselect.sampling.enclosure import log_bracket, scaled_exp
 from dpselect.sampling.odds import WORD_BITS, word_bounds
 
-# Upsets of candidates beyond so many times ln 2 start with so many zeros, and are skipped otherwise.
-_TIERS = (8, 16)
-_MOST_COINS = 1 << 20  # of one batch of tries
+# Upsets of candidates beyond so many times ln 2 start with so many zeros, and are skipped otherwise. More than sixteen
+# are of use if there are as many candidates: long skips take longer to draw.
+_TIERS, _LONG_TIERS = (8, 16), range(24, 53, 4)
+# The most coins and survivors of one batch of tries, and the most members in all of them, whose number 64 bits hold.
+_MOST_COINS, _MOST_TRIALS = 1 << 20, 1 << 61
 _ZOOM = 60.0  # farther from theta a coin is decided, as far as the choice of theta is concerned
 _STEPS = 60
+_TINY = 2.0**-1000
 
 # A set as (run, rank) pairs: the members of each run are numbered from zero.
 Members = list[tuple[int, int]]
@@ -81,20 +84,24 @@ class Tier:
 class Tries:
     """Independent coins for all candidates, flipped again and again. Secret: the scores must be our own copy.
 
-    Runs have lengths, all positive, of at most 2**62 members together.
+    Runs have lengths, all positive, of at most 2**60 members together. Theta is the exact exponent of the k-th best
+    candidate plus a float. Floats know the distances from it by differences of scores, not of exponents: these may be
+    so large that their floats are far apart.
     """
 
     def __init__(self, gaps: Gaps, lengths: Positions, k: int) -> None:
         self._gaps, self._lengths, self._k = gaps, lengths, k
-        exponents = np.minimum(gaps.approximate(gaps.at(slice(None))), gaps.largest_exponent)
-        self._best = _best_members(gaps, self._lengths, k)
-        self._theta = _threshold(exponents, self._lengths, self._best, k)
-        # The exponents are within a relative 2**-50.9, and the difference is rounded once.
-        self._distance: Floats = np.abs(exponents - self._theta)
-        self._doubt: Floats = (exponents + abs(self._theta)) * 2.0**-50
-        self._favourite: Flags = exponents < self._theta
+        self._best, self._last = best_members(gaps, self._lengths, k)
+        beyond = gaps.beyond(self._last)
+        self._shift = _threshold(beyond, self._lengths, self._best, k)
+        # The differences are within a relative 2**-50.9, or below 2**-1000, and their own difference is rounded once.
+        # Those that overflowed are beyond 2**100. They are far from theta, which is within 60 of the middle between the
+        # last of the k best candidates and the first of the others.
+        self._distance: Floats = np.abs(beyond - self._shift)
+        self._doubt: Floats = np.abs(beyond) * 2.0**-50 + (abs(self._shift) * 2.0**-50 + _TINY)
+        self._favourite: Flags = beyond < self._shift
         for run in np.flatnonzero(self._distance <= self._doubt).tolist():  # the sign is not certain
-            self._favourite[run] = gaps.exact(run) < Fraction(self._theta)
+            self._favourite[run] = gaps.exact(run) < self._theta
         sizes = self._lengths[self._favourite]
         self._favourites = int(sizes.sum())
         self._tiers = self._tiers_of(self._distance - self._doubt)
@@ -108,15 +115,21 @@ class Tries:
 
     def _tiers_of(self, certain: Floats) -> list[Tier]:
         """The runs by the number of leading zeros of their upsets: an upset of gap g has probability below exp(-g)."""
+        bits = int(self._lengths.sum()).bit_length()
+        tiers = [*_TIERS, *(zeros for zeros in _LONG_TIERS if zeros <= bits)]
         level = np.zeros(certain.size, np.int64)
-        for zeros in _TIERS:
+        for zeros in tiers:
             level += certain > zeros * (math.log(2) * (1 + 2.0**-50))
-        runs = [np.flatnonzero(level == each) for each in range(len(_TIERS) + 1)]
-        return [Tier(z, own, np.cumsum(self._lengths[own])) for z, own in zip((0, *_TIERS), runs, strict=True)]
+        runs = [np.flatnonzero(level == each) for each in range(len(tiers) + 1)]
+        return [Tier(z, own, np.cumsum(self._lengths[own])) for z, own in zip((0, *tiers), runs, strict=True)]
+
+    @cached_property
+    def _theta(self) -> Fraction:
+        return self._gaps.exact(self._last) + Fraction(self._shift)
 
     def exact(self, run: int) -> Fraction:
         """Return the exact distance |theta - e| of the members of a run."""
-        return abs(self._gaps.exact(run) - Fraction(self._theta))
+        return abs(self._gaps.exact(run) - self._theta)
 
     def draw(self, draws: Draws) -> Iterator[tuple[int, Members]]:
         """Flip all coins again and again: the number of tries since the last one with k heads, and its upsets."""
@@ -137,7 +150,8 @@ class Tries:
 
     @property
     def _largest_batch(self) -> int:
-        return max(1, _MOST_COINS // max(self._hot_runs.size, 1))
+        read = sum(tier.size >> tier.zeros for tier in self._tiers)
+        return max(1, min(_MOST_COINS // max(read, 1), _MOST_TRIALS // sum(tier.size for tier in self._tiers)))
 
     def _first_batch(self) -> int:
         """About as many tries as one set needs: the number of heads is k with probability near 1/sqrt(2 pi v)."""
@@ -199,16 +213,17 @@ class Tries:
     def rate(self) -> LogRate:
         """The logarithm of C.
 
-        Its derivative by |theta - e| is less than the probability of an upset for most candidates, and less than one
-        for those of the second sum, so their errors add up as below. exp and log1p are within a relative 2**-44, and
-        the sums of positive terms within 2**-45 (pairwise, up to 2**200 terms): 2**-42 in all, with room.
+        An error d of a distance x moves ln(1 + exp(-x)) by at most d, and by at most d exp(d - x). It moves a term of
+        the second sum by d. exp and log1p are within a relative 2**-44, and the sums of positive terms within 2**-45
+        (pairwise, up to 2**200 terms): 2**-42 in all, with room.
         """
         spread, sizes = np.exp(-self._distance), self._lengths
         runs = [run for run, _ in self._more_than_best]
         counts = np.array([abs(more) for _, more in self._more_than_best], np.float64)
         value = float((sizes * np.log1p(spread)).sum()) + float((counts * self._distance[runs]).sum())
-        error = float((sizes * spread * self._doubt).sum()) + float((counts * self._doubt[runs]).sum())
-        return LogRate(value, 2 * error + 2.0**-42 * value, self._rate_bracket)
+        moved = self._doubt * np.exp(np.minimum(self._doubt - self._distance, 0.0))
+        error = float((sizes * moved).sum()) + float((counts * self._doubt[runs]).sum())
+        return LogRate(value, 2 * error + 2.0**-42 * value + _TINY, self._rate_bracket)
 
     def _rate_bracket(self, digits: int) -> tuple[Fraction, Fraction]:
         """Bounds of ln C from exact distances, each different one once."""
@@ -239,23 +254,24 @@ class SomeOdds:
         return self._tries.exact(int(self._runs[index]))
 
 
-def _best_members(gaps: Gaps, lengths: Positions, k: int) -> Positions:
-    """How many members of each run are among the k best."""
+def best_members(gaps: Gaps, lengths: Positions, k: int) -> tuple[Positions, int]:
+    """How many members of each run are among the k best, and the run of the last of these."""
     order = gaps.best_first(k)
     ends = np.cumsum(lengths[order])
     counts = np.zeros(lengths.size, np.int64)
     counts[order] = np.clip(k - (ends - lengths[order]), 0, lengths[order])
-    return counts
+    return counts, int(order[np.searchsorted(ends, k)])
 
 
-def _threshold(exponents: Floats, lengths: Positions, best: Positions, k: int) -> float:
-    """A theta at which about k heads are expected. Any is right; this one needs few tries."""
-    inside, outside = exponents[best > 0], exponents[best < lengths]
-    last, first = float(inside.max()), float(outside.min())  # first >= last, up to ties
-    middle = (last + first) / 2
-    near = np.abs(exponents - middle) < _ZOOM
-    zoomed, sizes = exponents[near] - middle, lengths[near]
-    wanted = k - int(lengths[(exponents < middle) & ~near].sum())
+def _threshold(beyond: Floats, lengths: Positions, best: Positions, k: int) -> float:
+    """How far theta is above the exponent of the k-th best candidate, so that about k heads are expected.
+
+    Any is right; this one needs few tries. `beyond` is how far each exponent is above that one.
+    """
+    middle = float(beyond[best < lengths].min()) / 2  # between the last of the best and the first of the others
+    near = np.abs(beyond - middle) < _ZOOM
+    zoomed, sizes = beyond[near] - middle, lengths[near]
+    wanted = k - int(lengths[(beyond < middle) & ~near].sum())
     low, high = -_ZOOM, _ZOOM
     shift = 0.0
     for _ in range(_STEPS):

@@ -48,6 +48,12 @@ class LogRate:
     bracket: Callable[[int], tuple[Fraction, Fraction]]
 
 
+def log_rate_of(mass: Fraction) -> LogRate:
+    """The logarithm of a rate that is an exact fraction. math.log is within a few units in the last place."""
+    top, bottom = math.log(mass.numerator), math.log(mass.denominator)
+    return LogRate(top - bottom, (abs(top) + abs(bottom)) * 2.0**-48, lambda digits: log_bracket(mass, digits))
+
+
 class Clock:
     """The time of the latest event, of which only so much is revealed as comparisons need. Secret.
 
@@ -70,8 +76,8 @@ class Clock:
         self._draw_missing()
         source = self._draws.source
         word = source.words(1, _WORD)
-        low, high = (np.log(bound) for bound in _sums(word))
-        least, most = (np.log(bound) for bound in _sums(self._words))
+        low, high = _log_sums(word)
+        least, most = _log_sums(self._words)
         # The three sums below are of numbers whose logarithms are within 2**-38, as above, and are rounded once each.
         known = self._rate.approximate
         doubt = self._rate.doubt + _MARGIN + 2.0**-50 * abs(known)
@@ -110,13 +116,13 @@ class Clock:
             digits += 20
 
 
-def _sums(words: npt.NDArray[np.uint64]) -> tuple[float, float]:
-    """Bounds of the sum of -ln V, for V in the cells of these words; the upper one may be infinite."""
+def _log_sums(words: npt.NDArray[np.uint64]) -> tuple[float, float]:
+    """Logarithms of bounds of the sum of -ln V, for V in the cells of these words. Both may be infinite."""
     with np.errstate(divide="ignore"):
         floats: Floats = words.astype(np.float64)
         low = float((-np.log((floats + 1) * 2.0**-_WORD)).sum()) - _MARGIN * words.size
         high = float((-np.log(floats * 2.0**-_WORD)).sum()) + _MARGIN * words.size
-    return max(low, math.ulp(0.0)), high
+        return float(np.log(max(low, 0.0))), float(np.log(high))
 
 
 def _log_bracket_of_sum(prefixes: list[int], depth: int, digits: int) -> tuple[Fraction | None, Fraction | None]:

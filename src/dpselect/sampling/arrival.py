@@ -34,12 +34,15 @@ from dpselect._types import Floats
 from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import log_bracket, scaled_exp
 
+# A lower and an upper bound of ln T; None where there is none.
+Bracket = tuple[Fraction | None, Fraction | None]
+
 DEPTH = 53
 _BITS_PER_STEP = 64
 # log1p, expm1, exp and log are assumed accurate to 256 units in the last place (2**-44 relative). y = ln x is
-# ln(-ln(1 - V)), at most 40 in size, minus ln m: its error is below 2**-38 plus 2**-43 ln m. ln(1 - exp(-x)) moves no
-# more than y, so the errors of exp(y), of 1 - exp(-x) and of its logarithm (at most 100 in size, where it is not y
-# itself) add less than 2**-37. Below _SMALL, ln(1 - exp(-x)) is y within x = exp(y) < 2**-43.
+# ln(-ln(1 - V)), at most 80 in size for V >= 2**-115, minus ln m: its error is below 2**-37.6 plus 2**-43 ln m.
+# ln(1 - exp(-x)) moves no more than y, so the errors of exp(y), of 1 - exp(-x) and of its logarithm (at most 100 in
+# size, where it is not y itself) add less than 2**-37. Below _SMALL, ln(1 - exp(-x)) is y within x = exp(y) < 2**-43.
 MARGIN = 2.0**-36
 _SMALL = -30.0
 # Exponents of this size may represent larger ones that overflowed: they are only lower bounds.
@@ -59,18 +62,23 @@ def log_sizes(sizes: Sequence[int]) -> Floats:
 
 
 def float_bounds(
-    prefixes: Floats, exponents: Floats, logs: Floats | tuple[Floats, Floats], kind: "type[Arrival] | None" = None
+    prefixes: Floats,
+    exponents: Floats,
+    logs: Floats | tuple[Floats, Floats],
+    kind: "type[Arrival] | None" = None,
+    steps: Floats | float = 1.0,
 ) -> tuple[Floats, Floats]:
     """Bounds of ln T in float64. Exponents are within a relative 2**-50; beyond 2**100 only lower bounds.
 
-    `logs` has the logarithms of the sizes, or lower and upper bounds of them.
+    `logs` has the logarithms of the sizes, or lower and upper bounds of them. V lies between the prefix and the prefix
+    plus the step, both in units of 2**-53, and both exact.
     """
     head = (Arrival if kind is None else kind).log_time
     shortest, longest = logs if isinstance(logs, tuple) else (logs, logs)
     doubt = MARGIN * (1 + exponents + longest)
     with np.errstate(over="ignore"):  # an exponent at the end of the floats: a warning would reveal it
         low = exponents + head(prefixes, longest) - doubt
-        high = exponents + head(prefixes + 1, shortest) + doubt
+        high = exponents + head(prefixes + steps, shortest) + doubt
     return low, np.where(exponents > _HUGE, np.inf, high)
 
 
@@ -98,7 +106,7 @@ class Arrival:
         with np.errstate(divide="ignore", over="ignore"):
             return np.where(waits < _SMALL, waits, np.log(-np.expm1(-np.exp(np.maximum(waits, _SMALL)))))
 
-    def bracket(self) -> tuple[Fraction | None, Fraction | None]:
+    def bracket(self) -> Bracket:
         """Return bounds on ln T; None where there is none: while all bits of V are zeros, or all are ones."""
         digits = 20 + int(0.302 * (self.depth + self.size.bit_length()))
         low, high = self._log_bound(self.prefix, digits, False), self._log_bound(self.prefix + 1, digits, True)
@@ -190,24 +198,45 @@ def earlier(first: Arrival, second: Arrival, source: BitSource) -> tuple[int, Ar
 
 def earliest(arrivals: dict[int, Arrival], source: BitSource) -> int:
     """The key of the run that arrives first, decided exactly."""
-    return next(in_order(arrivals, source))
+    return _first(arrivals, source)[0]
 
 
 def in_order(arrivals: dict[int, Arrival], source: BitSource) -> Iterator[int]:
-    """The keys of all runs in the order of their arrivals, decided exactly."""
-    left = dict(arrivals)
-    while left:
-        first, _ = _first(left, source)
-        yield first
-        del left[first]
+    """The keys of all runs in the order of their arrivals, decided exactly.
+
+    Each bracket is found once. More bits are revealed where brackets overlap one another, directly or not.
+    """
+    brackets = {key: arrival.bracket() for key, arrival in arrivals.items()}
+    for cluster in _clusters(brackets):
+        if len(cluster) == 1:
+            yield cluster[0]
+        else:
+            yield from in_order({key: arrivals[key].refined(source) for key in sorted(cluster)}, source)
+
+
+def _clusters(brackets: dict[int, Bracket]) -> list[list[int]]:
+    """The keys of brackets that overlap one another, directly or not. None is infinite."""
+    clusters: list[list[int]] = []
+    reached: Fraction | None = None
+    unbounded = [key for key, (low, _) in brackets.items() if low is None]
+    others = sorted((low, key) for key, (low, _) in brackets.items() if low is not None)
+    for key in [*unbounded, *(key for _, key in others)]:
+        low, high = brackets[key]
+        if clusters and (low is None or reached is None or low <= reached):
+            clusters[-1].append(key)
+            reached = None if reached is None or high is None else max(reached, high)
+        else:
+            clusters.append([key])
+            reached = high
+    return clusters
 
 
 def _first(arrivals: dict[int, Arrival], source: BitSource) -> tuple[int, Arrival]:
-    """The key of the earliest arrival, and it with the bits that were revealed to find it. All keep what is known."""
+    """The key of the earliest arrival, and it with the bits that were revealed to find it."""
     while True:
         brackets = {key: arrival.bracket() for key, arrival in arrivals.items()}
         best = min((high for _, high in brackets.values() if high is not None), default=None)
         left = [key for key, (low, _) in brackets.items() if best is None or low is None or low <= best]
         if len(left) == 1:
             return left[0], arrivals[left[0]]
-        arrivals.update({key: arrivals[key].refined(source) for key in left})
+        arrivals = {key: arrivals[key].refined(source) for key in left}

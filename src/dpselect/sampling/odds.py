@@ -80,7 +80,7 @@ def word_bounds(gaps: Floats, doubts: Floats) -> tuple[Words, Words]:
 
 
 def odds_coins(odds: Odds, prefixes: npt.NDArray[Any] | int, depth: int, source: BitSource) -> Flags:
-    """Whether U < 1 / (1 + exp(gap)) for each coin, given the first `depth` bits of each U, at most 20."""
+    """Whether U < 1 / (1 + exp(gap)) for each coin, given the first `depth` bits of each U: at most 20, or zeros."""
     fresh = source.words(odds.approximate.size, _FRESH_BITS)
     cell = 2.0 ** -(_FRESH_BITS + depth)
     lowest = (fresh + np.asarray(prefixes, np.float64) * 2.0**_FRESH_BITS) * cell  # below 2**53 cells, so exact

@@ -13,9 +13,9 @@ from pyspark import TaskContext
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import EngineFailure
-from dpselect.tables.questions import peeled_in_runs
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries
+from dpselect.top_k import Peel, peeled_in_runs
 from tests import spark
 from tests.tables.looking import answering, opened
 
@@ -68,7 +68,7 @@ def test_peeling_in_runs_is_peeling_of_candidates():
     seen = set()
     for positions in product(range(5), range(4), range(3)):
         mechanism = Chosen(positions)
-        chosen = peeled_in_runs(scores, lengths, 3, mechanism)
+        chosen = [members[position] for position in peeled_in_runs(scores, lengths, 3, mechanism)]
         left = list(members)
         assert chosen == [left.pop(position) for position in positions]
         assert [sum(own) for own in mechanism.lengths] == [5, 4, 3]
@@ -98,7 +98,8 @@ def test_both_queries_use_the_same_counts(session, tmp_path):
     for candidates in (list(range(40)), session.range(40)):
         for note in tmp_path.iterdir():
             note.unlink()
-        [chosen] = table.chosen(column, table.candidates(candidates, column), who, ExponentialMechanism(10), 5)
+        public = table.candidates(candidates, column)
+        [chosen] = table.chosen(column, public, who, Peel(5, 40, ordered=True), ExponentialMechanism(10))
         assert len(set(chosen)) == 5
         assert set(chosen) <= set(range(40))
         assert Counter(note.name.split("-")[0] for note in tmp_path.iterdir()) == {"0": 1, "1": 1}
@@ -127,7 +128,7 @@ def test_candidates_of_a_frame_are_selected_by_level(session):
 @pytest.mark.slow
 def test_each_mechanism_has_its_way(monkeypatch):
     table = opened({"x": [1] * 100}, "spark")
-    for kind, other in {PermuteAndFlip: "_peeled_by_level", ExponentialMechanism: "_selected"}.items():
+    for kind, other in {PermuteAndFlip: "_chosen_by_level", ExponentialMechanism: "_selected"}.items():
         with monkeypatch.context() as context, answering(kind):
             context.delattr(spark_engine, other)
             assert table.mode("x", candidates=[1, 2], epsilon=10).value == 1
