@@ -82,7 +82,7 @@ BAD = {
     "too many": (("-k", "7"), "k must be from 1 to the number of candidates, 6, got 7"),
     "no number": (("-k", "few"), "k must be a number"),
     "half": (("-k", "1.5"), "k must be a whole number from 1"),
-    "three ends": (("-k", "1:2:3"), "k must be a number K or a range LO:HI"),
+    "three ends": (("-k", "1:2:3"), "k must be a number or an interval LO:HI"),
     "wrong way": (("-k", "4:2"), "k must be a pair"),
     "sensitivity": (("-k", "2", "--sensitivity", "2"), "--sensitivity is not for -k"),
     "monotonic": (("-k", "2", "--monotonic"), "--monotonic is not for -k"),

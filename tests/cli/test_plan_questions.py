@@ -15,7 +15,10 @@ from tests.cli.plans import is_rounded_up, number, plan, tables, words
 
 QUESTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "mode": (("--candidates", "30"), {"question": "mode", "candidates": 30}),
-    "top": (("-k", "3", "--candidates", "a,b,c,d"), {"question": "top_k", "k": 3, "candidates": 4}),
+    "top": (
+        ("-k", "2", "--candidates", "a,b,c,d", "--method", "peel"),
+        {"question": "top_k", "k": 2, "candidates": 4, "method": "peel"},
+    ),
     "median": (
         ("--lower", "2020-01-01", "--upper", "2020-12-31", "--step", "7"),
         {"question": "median", "lower": "2020-01-01", "upper": "2020-12-31", "step": 7},
@@ -59,7 +62,7 @@ def test_text_and_json_are_those_of_the_analysis(run: Run, name: str, price: dic
     result = run("plan", *command)
     assert (result.code, result.err) == (0, "")
     text = words(result.out)
-    for sentence in [planned.question.title, *planned.sentences, *planned.advice]:
+    for sentence in [planned.question.title, *planned.sentences, *planned.about_methods, *planned.advice]:
         assert words(sentence) in text
     [table] = tables(result.out)
     assert list(table) == list(planned.promises)
@@ -67,7 +70,7 @@ def test_text_and_json_are_those_of_the_analysis(run: Run, name: str, price: dic
         accuracy, cost = planned.accuracy[mechanism], planned.costs[mechanism]
         assert number(cells[0]) == pytest.approx(float(cost.charge.each), rel=1e-5)
         bounds = [accuracy.average, accuracy.within_95, accuracy.within_99]
-        bounds += [accuracy.all_within_95] if name in ("top", "quantiles") else []
+        bounds += [accuracy.all_within_95] if planned.way.rounds > 1 else []
         assert all(is_rounded_up(cell, bound) for cell, bound in zip(cells[1:], bounds, strict=False))
         costs = [cost.one.words, *([cost.total.words] if planned.questions > 1 else [])]
         costs += [] if cost.allowed is None else [f"{cost.allowed:,}"]

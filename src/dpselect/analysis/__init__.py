@@ -9,7 +9,7 @@ from dpselect.analysis.compare import Comparison, compare
 from dpselect.analysis.compare_top_k import TopKComparison, compare_top_k
 from dpselect.analysis.error import error_quantile, error_tail, expected_error
 from dpselect.analysis.evaluations import expected_evaluations
-from dpselect.analysis.planning import Accuracy, Plan, plan
+from dpselect.analysis.planning import Accuracy, Plan, PlannedMethod, plan
 from dpselect.analysis.privacy import check_privacy, search_neighbours
 from dpselect.analysis.promises import Promise
 from dpselect.analysis.top_k_error import TopKError, top_k_error
@@ -21,6 +21,7 @@ __all__ = [
     "Bounds",
     "Comparison",
     "Plan",
+    "PlannedMethod",
     "Promise",
     "TopKComparison",
     "TopKError",

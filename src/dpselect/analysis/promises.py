@@ -37,7 +37,7 @@ class UnitErrors:
 
     def rarely_exceeded(self, probability: float) -> float:
         """Return an error that is reached with at most this probability."""
-        return smallest(lambda x: self.tail(x) <= probability) if self.average else 0.0
+        return 0.0 if self.tail(0.0) <= probability else smallest(lambda x: self.tail(x) <= probability)
 
 
 ErrorsOf = Callable[[type[MechanismBase]], UnitErrors]  # of a mechanism, at rate one
@@ -126,15 +126,15 @@ def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
     >>> epsilon_promising(PermuteAndFlip, 1000, error=5)
     Fraction(1707, 1000)
     """
-    return epsilon_for_average(kind(1, **stated(sensitivity, monotonic, score_range).arguments()), among(n), error)
+    unit = kind(1, **stated(sensitivity, monotonic, score_range).arguments())
+    return epsilon_for_average(promise(unit, n).average, error)
 
 
-def epsilon_for_average(unit: MechanismBase, errors_of: ErrorsOf, error: Number) -> Fraction:
-    """The epsilon at which the average is at most `error`, rounded up to four digits. The epsilon of `unit` is one."""
-    average = Fraction(promised_by(unit, errors_of).average)
+def epsilon_for_average(average: float, error: Number) -> Fraction:
+    """The epsilon at which an average, given at epsilon one, is at most `error`; rounded up to four digits."""
     if not average:
         raise InvalidValue("every epsilon meets the target: there is no choice, so the error is zero")
-    return Fraction(rounded_up_text(average / _validate.exact_positive(error=error), digits=4))
+    return Fraction(rounded_up_text(Fraction(average) / _validate.exact_positive(error=error), digits=4))
 
 
 def smallest(holds: Callable[[float], bool]) -> float:

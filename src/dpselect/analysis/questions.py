@@ -1,7 +1,8 @@
 """The questions that can be planned, as frozen records of public numbers.
 
 A question knows how many candidates it has, how often one person is exposed, how much one person can change its scores
-(`mechanisms.parameters`), and what its errors mean. Nothing here is computed from rows.
+(`mechanisms.parameters`), and what its errors mean. For the top k, some of this depends on the method (`ways`). Nothing
+here is computed from rows.
 
 Errors are in people. The score of a count is a number of people. The score of a quantile of level a/b is -u, where u/b
 is how far the rank of the candidate is off: with n people, at most a n / b + u/b of them are below it, and at least
@@ -21,6 +22,8 @@ from dpselect import _validate
 from dpselect._levels import NAMED, read_levels
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect._types import Number
+from dpselect.accounting.budget import AUTO, Price
+from dpselect.analysis.methods import Choice
 from dpselect.analysis.promises import Promise, promise, rarely_exceeded
 from dpselect.analysis.quantile_errors import (
     errors_by_level,
@@ -42,6 +45,7 @@ from dpselect.mechanisms.parameters import (
     of_quantile,
     stated,
 )
+from dpselect.mechanisms.several import sizes_of
 
 _MOST_LISTED = 2**53
 _MOST_IN_RANGE = 2**64
@@ -154,9 +158,7 @@ class Question(ABC):
     @property
     def shares(self) -> str:
         """Return in words how the price is divided; nothing if there is one draw."""
-        if self.draws == 1:
-            return ""
-        return f"One person can influence {self.draws:,} selections, and each gets 1/{self.draws:,} of the price."
+        return divided(self.draws, "selections")
 
     def code(self, price: str, questions: int) -> str:
         """Return the arguments of a plan as Python source."""
@@ -172,6 +174,17 @@ class Question(ABC):
         12
         """
         return {"question": self.name, **{field.name: _plain(getattr(self, field.name)) for field in fields(self)}}
+
+
+def divided(draws: int, noun: str) -> str:
+    """How a price is divided, in words; nothing if it is not.
+
+    >>> divided(3, "selections")
+    'One person can influence 3 selections, and each gets 1/3 of the price.'
+    """
+    if draws == 1:
+        return ""
+    return f"One person can influence {draws:,} {noun}, and each gets 1/{draws:,} of the price."
 
 
 def _plain(value: Any) -> Any:
@@ -230,8 +243,12 @@ class OfTable(Question):
     @property
     def shares(self) -> str:
         """Return in words how the price is divided, and that the accuracy holds for each group."""
+        return self.with_groups(super().shares)
+
+    def with_groups(self, shares: str) -> str:
+        """Return in words how the price is divided, and that the accuracy holds for each group."""
         each = "" if self.groups is None else "The accuracy holds for each group."
-        return " ".join(filter(None, [super().shares, each]))
+        return " ".join(filter(None, [shares, each]))
 
     @property
     def in_groups(self) -> str:
@@ -259,8 +276,8 @@ class Mode(OfTable):
     Raises:
         InvalidType, InvalidValue: an argument is wrong.
 
-    >>> Mode(candidates=30).draws
-    1
+    >>> Mode(candidates=30, groups=12, max_groups=2).draws
+    2
     """
 
     name: ClassVar[str] = "mode"
@@ -294,45 +311,54 @@ class Mode(OfTable):
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(Mode):
-    """The k candidates that most people have, one after another, as `Table.top_k` returns them.
-
-    The i-th choice is made among all but i - 1 candidates, so the best of them has at least as many people as the i-th
-    most common candidate. The errors are therefore differences to the i-th most common one.
+    """The k candidates that most people have, as `Table.top_k` returns them.
 
     Args:
-        k: the number of candidates to return.
+        k: the number of candidates to return. With the method "margin" also a pair of the smallest and the largest.
         candidates: the number of candidates.
+        method: "auto", "set", "margin", "one-shot", "peel" or "noisy-counts".
+        max_values: for how many candidates one person counts at most; None for any number. It is 1 if rows are counted.
+        ordered: whether the answer is in order, best first.
         groups: the number of public groups, each of which gets an answer; None for one answer.
         max_groups: in how many groups a person may count.
         neighbours: "add-remove" or "replace".
 
     Raises:
-        InvalidType, InvalidValue: an argument is wrong.
+        InvalidType, InvalidValue: an argument is wrong, or the method cannot answer.
 
-    >>> TopK(k=3, candidates=30, groups=12, max_groups=2).draws
-    6
+    >>> TopK(k=3, candidates=30, method="set", max_values=1).title
+    'The 3 most common of 30 candidates'
     """
 
     name: ClassVar[str] = "top_k"
-    k: int
+    k: int | tuple[int, int]
+    method: str = AUTO
+    max_values: int | None = None
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= _validate.count(k=self.k) <= self.candidates:
-            raise InvalidValue(f"k must be from 1 to the number of candidates, {self.candidates}, got {self.k}")
+        self.choice.by(self.method, Price(1))  # checks all fields
+        least, most = sizes_of(self.k, self.candidates)
+        object.__setattr__(self, "k", most if isinstance(self.k, int) else (least, most))
 
     @property
-    def rounds(self) -> int:
-        """Return the number of selections of an answer."""
-        return self.k
+    def choice(self) -> Choice:
+        """Return what is chosen, for the methods of `dpselect.top_k`."""
+        is_added = self.neighbours == Neighbours.ADD_REMOVE
+        return Choice(self.k, self.candidates, self.max_values, self.ordered, is_added, self.max_groups)
 
     @property
     def title(self) -> str:
         """Return the question in words."""
-        return f"The {self.k:,} most common of {self.candidates:,} candidates{self.in_groups}"
+        number = f"{self.k:,}" if isinstance(self.k, int) else f"{self.k[0]:,} to {self.k[1]:,}"
+        limit = {None: "", 1: ", with one value for each person"}
+        most = limit.get(self.max_values, f", with at most {self.max_values} values for each person")
+        order = ", in order" if self.ordered else ""
+        return f"The {number} most common of {self.candidates:,} candidates{order}{most}{self.in_groups}"
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
-        """Return what the errors of one choice mean."""
+        """Return what the errors of one choice mean, if one candidate is chosen after another."""
         return (
             f"On average, the i-th chosen value has at most {average} fewer people than the i-th most common one. In 95"
             f" of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."

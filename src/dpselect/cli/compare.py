@@ -31,7 +31,8 @@ from dpselect.cli.options import (
     Sensitivity,
     claimed,
     epsilons,
-    size,
+    limit,
+    sizes,
     whole,
 )
 from dpselect.errors import InvalidValue, MissingExtra
@@ -225,7 +226,7 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
         simulated = {"runs": runs, "seed": seed}
         _check_belonging(k, about_scores, {**about_counts, **simulated})
         claim = claimed(**about_scores)
-        asked = None if k is None else {"k": size(k), **_counts(about_counts), **_simulation(simulated)}
+        asked = None if k is None else {"k": sizes(k), **_counts(about_counts), **_simulation(simulated)}
         if plot is not None:
             check_plot(plot)
         scores = read_public_scores(file, column, label)
@@ -242,7 +243,6 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
 
 
 _DEFAULTS = (None, False, Neighbours.ADD_REMOVE.value)
-_MOST = 10**15
 
 
 def _check_belonging(k: str | None, about_scores: dict[str, Any], about_counts: dict[str, Any]) -> None:
@@ -257,9 +257,8 @@ def _check_belonging(k: str | None, about_scores: dict[str, Any], about_counts: 
 
 def _counts(given: dict[str, Any]) -> dict[str, Any]:
     """What is known about the people who are counted."""
-    limit = given["max_values"]
     return {
-        "max_values": None if limit is None else whole(least=1, most=_MOST, max_values=limit),
+        "max_values": limit(given["max_values"]),
         "ordered": given["ordered"],
         "neighbours": neighbours_of(given["neighbours"]).value,
     }

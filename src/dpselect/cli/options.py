@@ -79,7 +79,6 @@ def open_ledger(path: str, budget: str | None, dataset: str | None) -> "Ledger":
 
 # Results are computed in floats. This is far beyond any use, and far below numbers whose square overflows.
 _LARGEST = Fraction(10**50)
-_MOST_CHOSEN = 10**15
 
 
 def positive(**option: str) -> Fraction:
@@ -157,18 +156,6 @@ def _range(text: str, points: int) -> list[Fraction]:
     return [ends[0], *map(Fraction, between.tolist()), ends[1]]
 
 
-def size(k: str) -> int | tuple[int, int]:
-    """How many candidates to choose: a number K, or a pair LO:HI.
-
-    >>> size("3"), size("3:8")
-    (3, (3, 8))
-    """
-    numbers = [whole(least=1, most=_MOST_CHOSEN, k=part.strip()) for part in k.split(":")]
-    if len(numbers) > 2:
-        raise InvalidValue("k must be a number K or a range LO:HI: give for example 10 or 5:15")
-    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
-
-
 # A flag takes no value. With the metavar "", newer versions of typer do not show `<bool>`.
 File = Annotated[str, typer.Argument(metavar="SCORES.csv", help="CSV file with the scores; - reads standard input.")]
 Sensitivity = Annotated[
@@ -200,12 +187,6 @@ Rho = Annotated[
 MechanismName = Annotated[
     str,
     typer.Option(metavar="M", help="permute-and-flip or exponential. auto: by the kind of budget."),
-]
-MethodName = Annotated[
-    str,
-    typer.Option(
-        "--method", metavar="M", help="set, margin, one-shot, peel or noisy-counts. auto: by public numbers alone."
-    ),
 ]
 MaxValues = Annotated[
     str | None,

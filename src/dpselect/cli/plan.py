@@ -20,14 +20,20 @@ from dpselect.cli.options import (
     Column,
     Json,
     Label,
+    MaxValues,
     MechanismName,
+    Method,
     Monotonic,
+    NeighboursName,
+    Ordered,
     Rho,
     ScoreRange,
     Sensitivity,
     claimed,
+    limit,
     listed_levels,
     positive,
+    sizes,
     whole,
 )
 from dpselect.errors import InvalidValue
@@ -56,11 +62,14 @@ def print_question(planned: "Plan") -> None:
     print_paragraph(f"{planned.question.title}:", about)
     print_table(_question_table(planned))
     print_paragraph("In words:", " ".join(planned.sentences))
-    print_paragraph("Which mechanism:", " ".join(planned.advice))
+    if planned.about_methods:
+        print_paragraph("Which method:", " ".join(planned.about_methods))
+    if planned.advice:
+        print_paragraph("Which mechanism:", " ".join(planned.advice))
 
 
 def _question_table(planned: "Plan") -> "Table":
-    rounds, count = planned.question.rounds, planned.questions
+    rounds, count = planned.way.rounds, planned.questions
     columns = ["epsilon of\na draw", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow"]
     columns += [f"all {rounds:,}, 95 of\n100 below"] if rounds > 1 else []
     columns += ["one question\ncosts"]
@@ -70,11 +79,13 @@ def _question_table(planned: "Plan") -> "Table":
     for name, accuracy in planned.accuracy.items():
         cost = planned.costs[name]
         bounds = [accuracy.average, accuracy.within_95, accuracy.within_99]
-        cells = [_epsilon(planned.promises[name]), *map(shown, bounds)]
+        each = 0 if cost.charge is None else cost.charge.each
+        cells = [shown(float(each), digits=6), *map(shown, bounds)]
         cells += [shown(accuracy.all_within_95)] if rounds > 1 else []
         cells += [cost.one.words]
         cells += [cost.total.words] if count > 1 else []
-        cells += [] if cost.allowed is None else [f"{cost.allowed:,}"]
+        if planned.budget is not None:
+            cells += ["any number" if cost.allowed is None else f"{cost.allowed:,}"]
         table.add_row(name, *cells)
     return table
 
@@ -335,7 +346,6 @@ _Groups = Annotated[
     str | None, typer.Option(metavar="N|LIST|FILE", help="One answer for each group: their number, A,B,C or a file.")
 ]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
-_Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (hides who is in the table) or replace.")]
 _Lower = Annotated[
     str | None,
     typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp. Default: 2^64 candidates."),
@@ -366,7 +376,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: MechanismName = "auto",
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    neighbours: _Neighbours = "add-remove",
+    neighbours: NeighboursName = "add-remove",
     as_json: Json = False,
 ) -> None:
     """Plan `dpselect mode`: how many fewer people the chosen value can have than the most common one.
@@ -390,8 +400,11 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
 @plan.command()
 def top(  # noqa: PLR0913 - typer makes an option of each argument
     *,
-    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return.")],
+    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return; LO:HI for the margin.")],
     candidates: _ListedCandidates,
+    method: Method = "auto",
+    max_values: MaxValues = None,
+    ordered: Ordered = False,
     epsilon: _Price = None,
     rho: Rho = None,
     error: _PeopleError = None,
@@ -400,22 +413,25 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: MechanismName = "auto",
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    neighbours: _Neighbours = "add-remove",
+    neighbours: NeighboursName = "add-remove",
     as_json: Json = False,
 ) -> None:
-    """Plan `dpselect top`: how many fewer people the i-th choice can have than the i-th most common value.
+    """Plan `dpselect top`: how many fewer people the K chosen values can have than the K most common ones.
 
-    The price is for the whole answer. Each of the K selections gets an equal share.
+    The price is for the whole answer. The plan says which method auto takes, and compares the methods at this price.
+    If your table has no person column, give --max-values 1: a row has one value.
 
     Example: dpselect plan top -k 3 --candidates 30 --epsilon 1
+
+    Example: dpselect plan top -k 10 --candidates codes.txt --max-values 1 --epsilon 0.1
 
     Example: dpselect plan top -k 10 --candidates codes.txt --budget zcdp:0.5 --questions 20
     """
     with clean_errors():
-        number, wanted = _number(candidates=candidates), whole(least=1, most=_MOST_CANDIDATES, k=k)
+        chosen = {"candidates": _number(candidates=candidates), "k": sizes(k), "method": method, "ordered": ordered}
         price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
         people = _people(questions, groups, max_groups, neighbours)
-        planned = _planned(question="top_k", k=wanted, candidates=number, **price, **people)
+        planned = _planned(question="top_k", **chosen, max_values=limit(max_values), **price, **people)
     _print(planned, as_json)
 
 
@@ -435,7 +451,7 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: MechanismName = "auto",
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    neighbours: _Neighbours = "add-remove",
+    neighbours: NeighboursName = "add-remove",
     as_json: Json = False,
 ) -> None:
     """Plan `dpselect median`: how many people the answer can be away from the median.
@@ -468,7 +484,7 @@ def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: MechanismName = "auto",
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    neighbours: _Neighbours = "add-remove",
+    neighbours: NeighboursName = "add-remove",
     as_json: Json = False,
 ) -> None:
     """Plan `dpselect quantile`: how many people the answer can be away from the quantile.
@@ -501,7 +517,7 @@ def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: MechanismName = "auto",
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    neighbours: _Neighbours = "add-remove",
+    neighbours: NeighboursName = "add-remove",
     as_json: Json = False,
 ) -> None:
     """Plan `dpselect quantiles`: how many people each answer can be away from its level.
