@@ -8,6 +8,11 @@ Scores stay in Spark. There are two ways to select, and both are exact.
   gets scores and ranks among the candidates that have them. A second query finds the candidates of these ranks, in an
   order that depends on the labels only. By symmetry it does not matter which order. All methods of `dpselect.top_k`
   take this way, except peeling with summaries.
+
+In the second way, two numbers come here for each different count of a group, and then the labels of the answer. L
+different counts add up to at least 0 + 1 + ... + (L - 1). So if all counts of a group add up to N, then
+L <= (1 + sqrt(1 + 8 N)) / 2, about sqrt(2 N), and L is at most the number of candidates. N is the number of rows with a
+candidate or, with people, the sum of how many candidates each of them counts for.
 """
 
 from bisect import bisect_right
@@ -137,10 +142,7 @@ def _peeled(scores: DataFrame, k: int, mechanism: Summarizing) -> list[list[Any]
 
 
 def _chosen_by_level(scores: DataFrame, method: Method, mechanism: MechanismBase) -> list[list[Any]]:
-    """Choose from the different scores and how many candidates have each, here; then look up the candidates.
-
-    The number of different scores is at most about the square root of twice the sum of all counts.
-    """
+    """Choose from the different scores and how many candidates have each, here; then look up the candidates."""
     found = queries.levels(scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
     levels = groupby(zip(*found.to_pydict().values(), strict=True), key=itemgetter(0))
     wanted: list[tuple[int, ...]] = []
