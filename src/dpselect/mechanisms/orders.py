@@ -7,20 +7,19 @@ exponential mechanism after another (Plackett 1975), or of Gumbel noise (Durfee 
 
 For arrivals, let e be the exponent of the k-th best candidate. At least k candidates have T <= exp(e), so another one
 can be among the first k only if U_i <= exp(e - e_i). If that is below 2**-8, its U starts with eight zeros, and those
-that do are found by geometric skips. All others get 53 bits of U each, which decide nearly always; exact arithmetic
-decides the rest. Of a long run of equal scores, only members whose U starts with many zeros get bits of their own: how
-many, is a sum of fair coins.
+that do are found by geometric skips. 53 bits of each U that is left decide nearly always; exact arithmetic decides the
+rest. Of a long run of equal scores, only members whose U starts with many zeros get bits of their own: how many, is
+again found by geometric skips.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from dpselect._types import Floats, Positions
 from dpselect.mechanisms.gaps import Gaps
-from dpselect.mechanisms.sets import Members, Tier
+from dpselect.mechanisms.sets import Members, Tier, best_members
 from dpselect.sampling.arrival import DEPTH, Arrival, float_bounds, in_order
 from dpselect.sampling.bits import random_order
 from dpselect.sampling.draws import Draws
@@ -29,16 +28,18 @@ _ZEROS = 8
 _LOG_256 = 5.545177444479562 * (1 + 2.0**-50)
 _ROOM = 64
 
-Words = npt.NDArray[np.uint64]
+# A number of candidates whose U starts with these bits: their value, and how many.
+Group = tuple[int, int, int]
 
 
 def choose_in_order(gaps: Gaps, sizes: Positions, k: int, kind: type[Arrival], draws: Draws) -> Members:
     """The first k candidates in order, at most all. The sizes of runs are positive."""
     exponents = np.minimum(gaps.approximate(gaps.at(slice(None))), gaps.largest_exponent)
-    excess = _excess(gaps, exponents, sizes, k) if kind.comes_by_one else np.zeros(sizes.size)
-    runs, prefixes = _contenders(excess, sizes, k, draws)
-    low, high = float_bounds(prefixes.astype(np.float64), exponents[runs], np.zeros(runs.size), kind)
-    first = _first(low, high, k, lambda i: kind(gaps.exact(int(runs[i])), 1, int(prefixes[i])), draws)
+    excess = _excess(gaps, sizes, k) if kind.comes_by_one else np.zeros(sizes.size)
+    runs, prefixes, depths = _contenders(excess, sizes, k, draws)
+    steps = np.ldexp(1.0, (DEPTH - depths).astype(np.int32))
+    low, high = float_bounds(prefixes * steps, exponents[runs], np.zeros(runs.size), kind, steps)
+    first = _first(low, high, k, lambda i: kind(gaps.exact(int(runs[i])), 1, int(prefixes[i]), int(depths[i])), draws)
     chosen = runs[first].tolist()
     ranks: dict[int, Iterator[int]] = {}
     for run in chosen:
@@ -46,46 +47,55 @@ def choose_in_order(gaps: Gaps, sizes: Positions, k: int, kind: type[Arrival], d
     return [(run, next(ranks[run])) for run in chosen]
 
 
-def _excess(gaps: Gaps, exponents: Floats, sizes: Positions, k: int) -> Floats:
-    """How far each exponent is above that of the k-th best candidate, at least: both are within a relative 2**-50.9."""
-    order = gaps.best_first(k)
-    last = order[np.searchsorted(np.cumsum(sizes[order]), k)]
-    excess: Floats = exponents * (1 - 2.0**-50) - exponents[last] * (1 + 2.0**-50)
+def _excess(gaps: Gaps, sizes: Positions, k: int) -> Floats:
+    """How far each exponent is above that of the k-th best candidate, at least."""
+    _, last = best_members(gaps, sizes, k)
+    excess: Floats = gaps.beyond(last) * (1 - 2.0**-50)
     return excess
 
 
-def _contenders(excess: Floats, sizes: Positions, k: int, draws: Draws) -> tuple[Positions, Words]:
-    """The run of each candidate that may be among the first k, and 53 bits of its U."""
+def _contenders(excess: Floats, sizes: Positions, k: int, draws: Draws) -> tuple[Positions, Floats, Positions]:
+    """The run of each candidate that may be among the first k, the first bits of its U, and how many these are.
+
+    The bits are those that are known, and as many more as a float holds exactly.
+    """
     is_hot = excess <= _LOG_256
-    parts = [(np.flatnonzero(is_hot & (sizes == 1)), 0, 0)]
-    for run in np.flatnonzero(is_hot & (sizes > 1)).tolist():
-        for count, prefix, depth in _thinned(int(sizes[run]), k, draws):
-            parts.append((np.full(count, run), prefix, depth))
-    cold = np.flatnonzero(~is_hot)
+    is_long = np.where(is_hot, sizes > 1, sizes >> _ZEROS > 4 * k + _ROOM)
+    single = np.flatnonzero(is_hot & ~is_long)
+    parts: list[tuple[Positions, Group]] = [(single, (single.size, 0, 0))]
+    for run in np.flatnonzero(is_long).tolist():
+        parts += [(np.full(group[0], run), group) for group in _thinned(int(sizes[run]), k, draws)]
+    cold = np.flatnonzero(~is_hot & ~is_long)
     if cold.size:
         tier = Tier(_ZEROS, cold, np.cumsum(sizes[cold]))
-        parts.append((tier.located(draws.survivors(tier.size, _ZEROS))[0], 0, _ZEROS))
-    runs = np.concatenate([own for own, _, _ in parts])
-    many = [own.size for own, _, _ in parts]
-    known, depths = (np.repeat(np.array([part[i] for part in parts], np.uint64), many) for i in (1, 2))
-    words: Words = draws.source.words(runs.size, 64) >> np.uint64(64 - DEPTH)
-    return runs, known << (np.uint64(DEPTH) - depths) | words >> depths
+        survivors = tier.located(draws.survivors(tier.size, _ZEROS))[0]
+        parts.append((survivors, (survivors.size, 0, _ZEROS)))
+    many = [group[0] for _, group in parts]
+    known, depths = (np.repeat(np.array([group[i] for _, group in parts], np.int64), many) for i in (1, 2))
+    fresh: Positions = DEPTH - known  # a known one takes the place of one bit
+    words = draws.source.words(known.size, 64) >> (64 - fresh).astype(np.uint64)
+    prefixes: Floats = known.astype(np.float64) * 2.0 ** (DEPTH - 1) + words
+    deeper: Positions = depths + fresh
+    return np.concatenate([own for own, _ in parts]), prefixes, deeper
 
 
-def _thinned(size: int, k: int, draws: Draws) -> Iterator[tuple[int, int, int]]:
-    """The members of a run that may be among its first k: numbers of them, with the first bits of their U.
+def _thinned(size: int, k: int, draws: Draws) -> Iterator[Group]:
+    """Groups of members of a run that have its first k among them.
 
-    As long as they are many, those whose next bit is zero are enough, if there are k of them.
+    Those whose U starts with so many zeros that more than twice as many are expected are nearly always enough. Where
+    they are not, those follow whose U has one zero less, and then a one: 2**-z of all, and 1 / (2**z - 1) of the rest.
     """
-    depth = 0
-    while size > 4 * k + _ROOM:
-        zeros = draws.fair_heads(size)
-        if zeros < k:
-            yield zeros, 0, depth + 1
-            yield size - zeros, 1, depth + 1
-            return
-        size, depth = zeros, depth + 1
-    yield size, 0, depth
+    zeros = max((size // (2 * k + _ROOM)).bit_length() - 1, 0)
+    found = draws.survivors(size, zeros).size if zeros else size
+    yield found, 0, zeros
+    left = size - found
+    while found < k and left:
+        more = left
+        if zeros > 1:
+            survivors = draws.survivors(left, zeros - 1)
+            more = sum(draws.index(2**zeros - 1) < 2 ** (zeros - 1) for _ in range(survivors.size))
+        yield more, 1, zeros
+        found, left, zeros = found + more, left - more, zeros - 1
 
 
 def _first(low: Floats, high: Floats, k: int, exact: Callable[[int], Arrival], draws: Draws) -> list[int]:
@@ -96,10 +106,12 @@ def _first(low: Floats, high: Floats, k: int, exact: Callable[[int], Arrival], d
     chosen: list[int] = []
     for cluster in _clusters(low[left], high[left]):
         places = left[cluster].tolist()
-        chosen += places if len(places) == 1 else in_order({place: exact(place) for place in places}, draws.source)
+        if len(places) > 1:
+            places = list(islice(in_order({place: exact(place) for place in places}, draws.source), k - len(chosen)))
+        chosen += places
         if len(chosen) >= k:
             break
-    return chosen[:k]
+    return chosen
 
 
 def _clusters(low: Floats, high: Floats) -> Iterator[slice]:
