@@ -67,7 +67,7 @@ def _contenders(excess: Floats, sizes: Positions, k: int, draws: Draws) -> tuple
         parts += [(np.full(group[0], run), group) for group in _thinned(int(sizes[run]), k, draws)]
     cold = np.flatnonzero(~is_hot & ~is_long)
     if cold.size:
-        tier = Tier(_ZEROS, cold, np.cumsum(sizes[cold]))
+        tier = Tier.of(_ZEROS, cold, sizes)
         survivors = tier.located(draws.survivors(tier.size, _ZEROS))[0]
         parts.append((survivors, (survivors.size, 0, _ZEROS)))
     many = [group[0] for _, group in parts]

@@ -40,7 +40,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._types import Integers, Lengths
+from dpselect._types import Array, Integers, Lengths
 from dpselect._validate import withheld
 from dpselect.accounting.budget import Budget, Price
 from dpselect.errors import EngineFailure, InvalidType
@@ -65,6 +65,7 @@ class Places:
     individuals: Integers
 
 
+<<<<<<< ours
 def places_of_groups(data: Places, ends: Sequence[int], grid: Grid) -> list[Places]:
     """The positions among the candidates in each group, given those on the units of a grid, and where groups end."""
     parts = [
@@ -84,15 +85,28 @@ def _rounded(data: Places, grid: Grid) -> Places:
 
 def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Integers, Lengths]:
     """The score of each run of candidates, and the number of candidates in it, of `size` in total."""
+=======
+_LARGEST_SCORE = 2**63 - 1
+
+
+def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Array, Lengths]:
+    """The score of each run of candidates, and the number of candidates in it, of `size` in total.
+
+    The scores are 64-bit integers, or Python's integers if these could be too short.
+    """
+>>>>>>> theirs
     if not data.places.size:  # the length of one run of 2**64 candidates would not fit
         return np.zeros(2, np.int64), np.array([size // 2, size - size // 2], np.uint64)
     # With n individuals, (b - a) L - a (E + G) = b L - a n, and a G - (b - a) (L + E) = a n - b (L + E). At a value of
     # the data L and L + E are the running totals before and after it; between two values both are the same.
     a, b = level.numerator, level.denominator
-    totals = np.zeros(data.places.size + 1, np.int64)
+    totals: Array = np.zeros(data.places.size + 1, np.int64)
     np.cumsum(data.individuals, out=totals[1:])
-    excess = b * totals - a * int(totals[-1])
-    scores = np.empty(2 * data.places.size + 1, np.int64)
+    n = int(totals[-1])
+    if b * n > _LARGEST_SCORE:  # no number below is larger; the denominators of several levels may be long together
+        totals = totals.astype(object)
+    excess = b * totals - a * n
+    scores = np.empty(2 * data.places.size + 1, totals.dtype)
     scores[0::2] = -np.abs(excess)
     scores[1::2] = np.minimum(np.minimum(-excess[:-1], excess[1:]), 0)
     return scores, _lengths(data, size)

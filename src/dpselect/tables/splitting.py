@@ -231,8 +231,8 @@ def _cut(people: People, part: Part, level: Fraction, mechanism: SelectsSeveral)
 
 def _reach(part: Part, mechanism: SelectsSeveral, denominator: int) -> int:
     """How many ranks from the best one a cut is not chosen, but with a probability of about exp(-_DOUBT)."""
-    candidates = math.log(part.high - part.low + 1)
-    return math.ceil((candidates + _DOUBT) / float(mechanism.rate * denominator)) + 2
+    nats = math.log(part.high - part.low + 1) + _DOUBT
+    return math.ceil(Fraction(nats) / (mechanism.rate * denominator)) + 2  # a rate may be beyond all floats
 
 
 @dataclass(frozen=True, repr=False)
@@ -259,8 +259,9 @@ class _CutRuns:
 
     @classmethod
     def near(cls, people: People, part: Part, level: Fraction, reach: int) -> "_CutRuns":
-        """Return the runs within reach of the level; farther ones too, if the best cut might be farther."""
+        """Return the runs within reach of the level; farther ones too, if the best cut is not close to it."""
         a, b, n = level.numerator, level.denominator, part.size
+        enough = b * reach
         while True:
             first, last = max(a * n // b - reach, 0), min(a * n // b + 1 + reach, n)
             known = people.places(part.start + max(first - 1, 0), part.start + min(last + 1, n))
@@ -277,7 +278,7 @@ class _CutRuns:
             ]
             outside = [run for run in outside if run[1] > 0]
             best = min((distance for _, _, distance in inside), default=None)
-            if best is not None and all(best <= bound for _, _, bound in outside):
+            if best is not None and all(best + enough <= bound for _, _, bound in outside):
                 firsts, lengths, bounds = map(list, zip(*inside, *outside, strict=True))
                 return cls(people, part, level, firsts, lengths, bounds, len(inside))
             reach *= 2  # many people share a place
