@@ -408,11 +408,11 @@ def test_one_level_is_a_plain_quantile(level):
         numbers = [rng.randrange(1, 9) for _ in values]
         noting = Noting()
         data = data_of(values, numbers, [rng.random() < 0.5 for _ in values])
-        assert split_quantiles(data, size, [level], lambda _: noting, Draws()) == [0]
+        assert split_quantiles(data, size, [level], lambda _, noting=noting: noting, Draws()) == [0]
         scores, lengths = quantile_score_runs(data_of(values, numbers), size, level)
         assert noting.asked == [(scores.tolist(), lengths.tolist())]
     noting = Noting()
-    split_quantiles(data_of([2, 2], [3, 4], [False, True]), 5, [level], lambda _: noting, Draws())
+    split_quantiles(data_of([2, 2], [3, 4], [False, True]), 5, [level], lambda _, noting=noting: noting, Draws())
     scores, lengths = quantile_score_runs(data_of([2], [7]), 5, level)
     assert noting.asked == [(scores.tolist(), lengths.tolist())]
 

@@ -65,7 +65,6 @@ class Places:
     individuals: Integers
 
 
-<<<<<<< ours
 def places_of_groups(data: Places, ends: Sequence[int], grid: Grid) -> list[Places]:
     """The positions among the candidates in each group, given those on the units of a grid, and where groups end."""
     parts = [
@@ -83,9 +82,6 @@ def _rounded(data: Places, grid: Grid) -> Places:
     return Places(places, np.zeros(places.size, np.bool_), np.add.reduceat(data.individuals, starts))
 
 
-def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Integers, Lengths]:
-    """The score of each run of candidates, and the number of candidates in it, of `size` in total."""
-=======
 _LARGEST_SCORE = 2**63 - 1
 
 
@@ -94,7 +90,6 @@ def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Array
 
     The scores are 64-bit integers, or Python's integers if these could be too short.
     """
->>>>>>> theirs
     if not data.places.size:  # the length of one run of 2**64 candidates would not fit
         return np.zeros(2, np.int64), np.array([size // 2, size - size // 2], np.uint64)
     # With n individuals, (b - a) L - a (E + G) = b L - a n, and a G - (b - a) (L + E) = a n - b (L + E). At a value of
