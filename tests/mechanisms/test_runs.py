@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
+from flint import acb, arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +33,7 @@ def random_bits(count):
 
 def ends_of_cells(exponent, size, bits, zeros):
     """Floats below and above ln T at the ends of the cells of V, whose first `zeros` bits are zero."""
-    with ctx.workprec(300):
+    with ctx.workprec(300 + 2 * int(size).bit_length()):
         shift = arb(fmpq(exponent.numerator, exponent.denominator))
         lows, highs = [-math.inf], [-math.inf]
         for end in range(1, 2**bits + 1):
@@ -178,6 +178,13 @@ def test_runs_are_cold_only_if_they_rarely_have_a_head(length):
     heads = [length * math.exp(RATE * score) for score in scores]
     assert all(heads[i] < 2.0**-COLD for i in set(range(200)) - set(warm.tolist()))
     assert all(heads[i] > 2.0**-COLD / 8 for i in warm.tolist())
+
+
+class Nobody(Draws):
+    """No cold run survives."""
+
+    def survivors(self, count, zeros):
+        return np.empty(0, np.int64)
 
 
 class Surviving(Draws):
@@ -352,3 +359,138 @@ def test_lengths_may_be_arrays_of_any_integers():
     for dtype in (np.int8, np.uint8, np.int64, np.uint64, bool):
         assert PermuteAndFlip(1).select_runs(np.array([0, 10**6]), np.array([1, 1], dtype)) == 1
     assert PermuteAndFlip(1).select_runs([0.0, 1e6], range(1, 3)) in (1, 2)
+
+
+# Lengths that no machine word holds.
+
+
+def shares_in_balls(lengths, exponents):
+    """The integral of m p (1 - p t)**(m - 1) times the other runs' (1 - p t)**m, rigorously, however long they are."""
+    with ctx.workprec(500 + 4 * max(lengths).bit_length()):
+        heads = [(-arb(fmpq(e.numerator, e.denominator))).exp() for e in exponents]
+        # Nobody arrives after the cut, up to e**-200.
+        cut = min(arb(1), 200 / sum((p * m for p, m in zip(heads, lengths, strict=True)), arb(0)), key=float)
+
+        def share(own):
+            def density(t, _):
+                return math.prod(
+                    (1 - p * t) ** (m - (i == own)) for i, (p, m) in enumerate(zip(heads, lengths, strict=True))
+                )
+
+            return float((heads[own] * lengths[own] * acb.integral(density, 0, cut, rel_tol=arb(1e-20))).real)
+
+        return [share(own) for own in range(len(lengths))]
+
+
+def share_of_one(length, exponent):
+    """A single best candidate against a run: the integral has a closed form."""
+    with ctx.workprec(500 + 4 * length.bit_length()):
+        p = (-arb(fmpq(exponent.numerator, exponent.denominator))).exp()
+        return float((1 - (1 - p) ** (length + 1)) / (p * (length + 1)))
+
+
+def test_the_rigorous_integral_is_that_of_the_expanded_vector():
+    for scores, lengths in CASES.values():
+        exponents = [RATE * (max(scores) - Fraction(s)) for s in scores]
+        found = shares_in_balls(lengths, exponents)
+        assert found == pytest.approx(exact_shares(list(map(Fraction, scores)), lengths, RATE), rel=1e-9)
+    for length, exponent in ((10**500, Fraction(1151)), (2**70, Fraction(48))):
+        found = shares_in_balls([1, length], [Fraction(0), exponent])
+        assert found[0] == pytest.approx(share_of_one(length, exponent), rel=1e-9)
+
+
+# Scores of runs at the rate 1, and their lengths.
+LONG = {
+    "one against 10**500": ([0, -1151], [1, 10**500]),
+    "beyond 2**64": ([0, Fraction(-3, 2), -25], [2**64, 2**66, 10**30]),
+    "with an empty run": ([0, 9, -48], [1, 0, 2**70]),
+    "all of them": ([0, 0, -1], [10**500, 2 * 10**500, 3 * 10**500 + 1]),
+    "far apart": ([0, -1382, -46], [3, 10**600, 10**20]),
+}
+
+
+@pytest.mark.parametrize("steady", [False, True], ids=["", "steady"])
+@pytest.mark.parametrize("case", LONG)
+def test_runs_of_any_length_have_their_shares(case, steady):
+    """Every run in two halves. A gap of some more for the last run would be seen."""
+    scores, lengths = LONG[case]
+    mechanism, draws = PermuteAndFlip(2), 500
+    found, _ = cells([mechanism.select_runs(scores, lengths, steady=steady) for _ in range(draws)], lengths)
+    present = [i for i, m in enumerate(lengths) if m]
+
+    def law(lower):
+        exponents = [-Fraction(scores[i]) for i in present]
+        exponents[-1] += lower
+        shares = dict(zip(present, shares_in_balls([lengths[i] for i in present], exponents), strict=True))
+        # A single candidate is all in its second half.
+        halves = [(0.0, 1.0) if m == 1 else (0.5, 0.5) for m in lengths]
+        if lengths[0] == 3:
+            halves[0] = (1 / 3, 2 / 3)
+        law = np.array([shares.get(i, 0.0) * half for i, both in enumerate(halves) for half in both])
+        return law / law.sum()
+
+    assert_fits(found, law(0))
+    assert_rejected(found, law(4 if case == "far apart" else 2), truth=law(0))
+
+
+@pytest.mark.parametrize("steady", [False, True], ids=["", "steady"])
+@pytest.mark.parametrize(
+    ("scores", "lengths"),
+    [([0, -2302], [1, 10**500]), ([0, -3], [2**64, 2**66]), ([0, 0], [10**30, 10**30 + 1])],
+    ids=str,
+)
+def test_the_kernel_picks_the_winner_of_every_cell_of_long_runs(scores, lengths, steady):
+    exponents, bits = [RATE * (max(scores) - score) for score in scores], 4
+    decided = winners(exponents, lengths, bits, [0, 0])
+    assert (decided >= 0).mean() > 0.7
+    gaps = gaps_of(np.array(scores), Rate(RATE))
+    for cell in product(range(2**bits), repeat=2):
+        words = "".join(format(v, f"0{bits}b") + random_bits(64 - bits) for v in cell)
+        source = ScriptedBits(("" if steady else NOBODY * 2) + words + random_bits(4000))
+        position = choose_in_runs(gaps, np.array(lengths, object), Draws(source), steady=steady)
+        if decided[cell] >= 0:
+            assert int(position >= lengths[0]) == decided[cell]
+
+
+@pytest.mark.parametrize("length", [2**64, 2**70, 10**500], ids=int.bit_length)
+def test_long_runs_are_cold_only_if_they_rarely_have_a_head(length):
+    scores = np.arange(0, -4000, -1)
+    warm, zeros = _warm_runs(gaps_of(scores, Rate(RATE)), np.full(4000, length, object), Nobody())
+    assert not zeros.any()
+    logs = [math.log(length) + float(RATE) * score + COLD * math.log(2) for score in scores.tolist()]
+    assert all(logs[i] < 0 for i in set(range(4000)) - set(warm.tolist()))
+    assert all(logs[i] > -math.log(8) for i in warm.tolist())
+
+
+def test_members_of_long_runs_are_uniform():
+    """In four quarters of 10**500 candidates."""
+    length, draws = 10**500, 600
+    found = [PermuteAndFlip(1).select_runs([5], [length], steady=bool(turn % 2)) for turn in range(draws)]
+    assert all(0 <= position < length for position in found)
+    counts = np.bincount([4 * position // length for position in found], minlength=4)
+    assert_fits(counts, [1 / 4] * 4)
+    assert_rejected(counts, [0.55, 0.15, 0.15, 0.15], truth=[1 / 4] * 4)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "error", "words"),
+    [
+        ([2**70, -1], InvalidValue, "lengths must be >= 0"),
+        ([2**70], InvalidValue, "lengths must have one length for each score"),
+        ([2**70, 1.0], InvalidType, "lengths must be whole numbers"),
+        ([2**70, Fraction(1, 2)], InvalidType, "lengths must be whole numbers"),
+        ([2**70, None], InvalidType, "lengths must be whole numbers"),
+        ([2**70, "1"], InvalidType, "lengths must be whole numbers"),
+        (np.array([2**70, 1.5], object), InvalidType, "lengths must be whole numbers"),
+    ],
+)
+def test_bad_lengths_next_to_long_ones_are_refused(lengths, error, words):
+    for steady in (False, True):
+        with pytest.raises(error, match=words):
+            PermuteAndFlip(1).select_runs([0, 0], lengths, steady=steady)
+
+
+def test_long_lengths_may_be_lists_tuples_and_objects():
+    for made in (list, tuple, lambda lengths: np.array(lengths, object)):
+        assert PermuteAndFlip(1).select_runs([0, 10**6], made([2**70, True])) == 2**70
+        assert PermuteAndFlip(1).select_runs([0, 10**6], made([2**70, np.int8(1)]), steady=True) == 2**70
