@@ -8,12 +8,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpselect import Ledger, approximate, pure, zcdp
+from dpselect import Ledger, PermuteAndFlip, ReportNoisyMax, approximate, pure, zcdp
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue, RequestConflict
 from dpselect.tables.duckdb.engine import DuckDBEngine
+from dpselect.top_k import Margin, NoisyCounts, OneShot, Set
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import counts, opened
+from tests.tables.looking import counts, opened, repeated
+from tests.top_k.laws import law_of
 
 SLOW_SPARK = pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])
 NAN = float("nan")
@@ -217,6 +219,30 @@ def test_a_set_is_listed_as_the_candidates_are(engine, method):
         choices = {} if method is None else {"method": method}
         found = opened(rows, engine).top_k("x", 3, candidates=candidates, epsilon=20, **choices).value
         assert found == [x for x in candidates if x != 4]
+
+
+DRAWN = {
+    "set": (Set(2, 5, 1), lambda epsilon: PermuteAndFlip(epsilon, score_range=1)),
+    "margin": (Margin(2, 5), lambda epsilon: PermuteAndFlip(epsilon, score_range=2)),
+    "one-shot": (OneShot(2, 5, ordered=True), lambda epsilon: PermuteAndFlip(epsilon / 2, monotonic=True)),
+    "noisy-counts": (NoisyCounts(2, 5, 1, ordered=True), lambda epsilon: ReportNoisyMax(epsilon, score_range=1)),
+}
+
+
+@slow_on_spark
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawn_answers_fit_the_exact_probabilities(engine, name):
+    """Also the candidates that nobody has, and those with equal counts, are as likely as they should be."""
+    table = repeated({"x": ["a", "b", "a", "z", "c"]}, 1_500, engine=engine)
+    candidates, numbers = ["c", "d", "a", "e", "b"], (1, 0, 2, 0, 1)
+    answers = table.top_k("x", 2, candidates=candidates, epsilon=3, method=name).value
+    method, mechanism = DRAWN[name]
+    right, wrong = (law_of(method, mechanism(Fraction(epsilon)), numbers) for epsilon in (3, "1.6"))
+    drawn = Counter(tuple(candidates.index(label) for label in answer) for answer in answers.values())
+    found = [drawn[answer] for answer in right]
+    assert sum(found) == len(answers)
+    assert_fits(found, list(right.values()))
+    assert_rejected(found, list(wrong.values()), truth=list(right.values()))
 
 
 FREE = [{}, {"method": "set", "max_values": 1}, {"method": "margin"}, {"max_values": 2}, {"mechanism": "exponential"}]
