@@ -1,4 +1,4 @@
-"""`dpselect quantiles --plot`: the file is checked before anything is charged, and drawn after the answer is printed."""
+"""`dpselect quantiles --plot`: the file is checked before a charge, and drawn after the answer is printed."""
 
 from pathlib import Path
 
