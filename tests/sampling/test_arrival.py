@@ -102,7 +102,9 @@ def test_exponents_a_little_off_are_covered():
 
 def test_overflowed_exponents_claim_no_upper_bound():
     """An exponent that left the floats is known from below only: it must never push another run out."""
-    low, high = float_bounds(np.array([5.0, 5.0, 0.0]), np.array([1.7e308, 3.0, 1.7e308]), log_sizes([1, 1, 2**64]))
+    low, high = float_bounds(
+        np.array([5.0, 5.0, 0.0]), np.array([1.7e308, 3.0, 1.7e308]), log_sizes([1, 1, 2**64])
+    )
     assert high.tolist()[0] == high.tolist()[2] == math.inf
     assert low[0] == pytest.approx(1.7e308)
     assert low[2] == -math.inf
