@@ -90,6 +90,7 @@ def test_top_is_in_the_order_of_the_candidates_and_says_so(run: Run, file: str) 
             "flu",
             "asthma, severe",
             "in the order of --candidates, which says nothing about the counts",
+            "the 2 values that most rows have",
             f"chosen by permute-and-flip; guarantee: {PermuteAndFlip(4).guarantee}",
         ]
     shown = json.loads(run("top", file, "-k", "2", *LISTED, "--json").out)
@@ -101,8 +102,8 @@ def test_top_finds_the_number_of_candidates_with_a_clear_cut(run: Run, file: str
     """A hundred people have flu as well as asthma: the margin is largest after the first."""
     for asked in ([], ["--method", "margin"]):
         result = run("top", file, "-k", "1:2", *LISTED, *asked, "--person", "patient")
-        assert result.out.splitlines()[0] == "asthma, severe"
-        assert len(result.out.splitlines()) == 2
+        assert result.out.splitlines()[:2] == ["asthma, severe", "the 1 to 2 values that most people have"]
+        assert len(result.out.splitlines()) == 3
 
 
 def test_top_of_all_candidates_costs_nothing(run: Run, file: str, tmp_path: Path) -> None:
@@ -110,6 +111,7 @@ def test_top_of_all_candidates_costs_nothing(run: Run, file: str, tmp_path: Path
     result = run("top", file, "-k", "3", *LISTED, *ledger)
     assert result.out.splitlines() == [
         *("flu", "asthma, severe", "cold"),
+        "the 3 values that most rows have",
         "these are all candidates: nothing was drawn, and nothing is charged",
     ]
     assert Ledger(tmp_path / "visits.ledger").entries() == []

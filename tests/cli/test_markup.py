@@ -36,6 +36,7 @@ COMMANDS = {
     "quantile ledger": f"quantile {ASKED} --level 0.5 --lower 0 --upper 9 --ledger {NAME}bad.txt --budget 1",
     "quantiles file": f"quantiles {NAME}none.csv --levels deciles --column d --lower 0 --upper 9 --epsilon 1",
     "quantiles groups": f"quantiles {ASKED} --levels deciles --lower 0 --upper 9 --group-by d --groups {NAME}bad.txt",
+    "quantiles plot": f"quantiles {ASKED} --levels deciles --lower 0 --upper 9 --plot {NAME}none.png",
     "quantiles ledger": f"quantiles {ASKED} --levels deciles --lower 0 --upper 9 --ledger {NAME}bad.txt --budget 1",
     "minimum file": f"minimum {NAME}none.csv --column d --lower 0 --upper 9 --epsilon 1",
     "minimum groups": f"minimum {ASKED} --lower 0 --upper 9 --group-by d --groups {NAME}bad.txt",

@@ -87,6 +87,7 @@ def test_positions_without_labels_and_json(run: Run, tmp_path: Path) -> None:
         "epsilon": "1",
         "guarantee": {"epsilon": "1"},
         "ledger_id": None,
+        "estimate": "",
         "repeated": False,
         "charged": None,
         "receipt": None,

@@ -327,7 +327,7 @@ class TopK(Mode):
         InvalidType, InvalidValue: an argument is wrong, or the method cannot answer.
 
     >>> TopK(k=3, candidates=30, method="set", max_values=1).title
-    'The 3 most common of 30 candidates'
+    'The 3 most common of 30 candidates, with one value for each person'
     """
 
     name: ClassVar[str] = "top_k"

@@ -376,6 +376,8 @@ def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
         grouped = {"groups": len(answer.value), "max_groups": int(max_groups)} if isinstance(answer.value, dict) else {}
         with clean_errors():
             _draw(answer, wanted, plot, people=number, neighbours=neighbours, **asked, **grouped)
+        if not as_json:
+            print_line(f"Plot: {plot}", "bold")
 
 
 def minimum(  # noqa: PLR0913 - typer makes an option of each argument
