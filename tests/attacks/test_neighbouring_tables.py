@@ -15,13 +15,14 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, open_table, top_k
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.parameters import stated
+from dpselect.mechanisms.parameters import Neighbours, stated
 from dpselect.tables import files, questions
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb import source as duckdb_source
 from dpselect.tables.duckdb.lists import arrow_list, cast_list, key
-from dpselect.tables.questions import Neighbours, Quantile, TopK
+from dpselect.tables.quantiles import Quantile
+from dpselect.tables.questions import TopK
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries as spark_queries
 from tests import spark

@@ -272,6 +272,7 @@ CUT_CASES = {
 
 
 @KINDS
+@pytest.mark.slow
 @pytest.mark.parametrize("reach", [1, 2, 40])
 @pytest.mark.parametrize("case", CUT_CASES)
 def test_cuts_have_the_law_of_all_places_for_any_reach(case, reach, kind):
@@ -281,7 +282,7 @@ def test_cuts_have_the_law_of_all_places_for_any_reach(case, reach, kind):
         people, drawn = Standing(table), []
         is_complete = splitting._CutRuns.near(people, part, level, reach).is_complete
         assert is_complete == (reach == 40 or case == "one place")
-        for _ in range(2_000):
+        for _ in range(8_000):
             cut, rank = splitting._cut(people, part, level, mechanism)
             assert rank == sum(place < cut for place in table)
             drawn.append(cut - part.low)
@@ -363,7 +364,7 @@ def test_edges(case, kind):
         assert answers == sorted(answers)
         assert answers[0] >= 0
         assert answers[-1] < size
-        if epsilon > 1 and len(set(values)) == 1:
+        if epsilon > 1 and len(set(values)) == 1 and len(values) > len(levels):  # otherwise a part may have nobody
             assert set(answers) == set(values)
 
 
@@ -539,6 +540,8 @@ def test_scores_of_large_denominators_are_exact(level, people):
     assert scores.tolist() == plain_scores(data, 12, level)
     assert lengths.tolist() == [2, 1, 2, 1, 3, 1, 2]
     assert (scores.dtype == np.int64) == (level.denominator * people < 2**63)
+    if level.denominator > 2**64:  # then a few units of the score make no difference
+        return
     for kind in (PermuteAndFlip, ExponentialMechanism):
         mechanism = kind(10**6, sensitivity=max(level.numerator, level.denominator - level.numerator))
         chosen = mechanism.select_runs(scores, lengths)
