@@ -36,6 +36,7 @@ USERS = {(0, 1): 9, (1, 2): 8, (2, 3): 9, (3, 4): 8, (0, 4): 5, (1, 3): 4, (0, 2
 TOWNS = 5
 
 
+@pytest.mark.slow
 def test_trees_have_the_law_of_permute_and_flip(script):
     """Of permute-and-flip over the list of all trees. The power check: not of the exponential mechanism."""
     graph = script.Graph(TOWNS, USERS)

@@ -287,6 +287,7 @@ def by_distance(runs, weights):
     return np.bincount([own for run in runs for own in run], weights=weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", PMFS, ids=lambda mechanism: mechanism.name)
 @pytest.mark.parametrize("bounds", [tightest, loose], ids=lambda bounds: bounds.__name__)
 @pytest.mark.parametrize("case", MIXED)
@@ -347,6 +348,7 @@ def shares_of_tails(weights, *, flips):
     return np.array([best, *(own / total * (1 - best) for own in weights)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", PMFS, ids=lambda mechanism: mechanism.name)
 @pytest.mark.parametrize("length", LONG)
 @pytest.mark.parametrize("slack", [0, 1])

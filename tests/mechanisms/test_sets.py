@@ -341,6 +341,7 @@ RATES = st.fractions("1/100", 100, max_denominator=100) | st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(runs=RUNS, rate=RATES, where=st.floats(0, 1, exclude_max=True))
 def test_the_rate_encloses_the_truth_for_any_scores(runs, rate, where):
@@ -543,6 +544,7 @@ def test_either_law_is_told_from_the_other(kind):
     assert_rejected(counts, wrong, truth=right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAWS)
 def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
     scores, lengths, k = [3, 0, 2], [2, 3, 1], 3

@@ -137,6 +137,7 @@ def test_the_order_of_ranks_is_that_of_narrow_floats(x, y):
     assert [np.float32(float_of_rank(rank, 32)) for rank in ranks] == [np.float32(x), np.float32(y)]
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(), min_size=1, max_size=20))
 def test_the_engine_has_the_ranks_of_the_model(numbers):
     clamped = [min(max(x, -LARGEST), LARGEST) for x in numbers if x == x]  # noqa: PLR0124 - NaN
@@ -267,6 +268,7 @@ def nearest(value, candidates):
     return min(range(len(candidates)), key=lambda i: (abs(Fraction(candidates[i]) - Fraction(value)), -i))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-2000, 2000), max_size=8))
 @example([105, 104, -105, 95, 9_150_000_000_000_000_000])
 def test_whole_numbers_are_rounded_to_the_nearest_magnitude(numbers):
@@ -280,6 +282,7 @@ def test_whole_numbers_are_rounded_to_the_nearest_magnitude(numbers):
     assert stood == sorted(nearest(number, candidates) for number in numbers)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(-1e19, 1e19) | st.sampled_from([0.0, -0.0, 0.105, 1e-10, 4.9e-10, 5.1e-10, 36.4]), max_size=5)
 )

@@ -377,6 +377,7 @@ def test_an_exact_half_lies_between_the_halves():
     assert_fits(found, [0.25] * 4)
 
 
+@pytest.mark.slow
 def test_many_levels():
     """999 of them: each is hardly off, at a large epsilon."""
     levels = [Fraction(i, 1000) for i in range(1, 1000)]
@@ -444,6 +445,7 @@ def mixed_law(splits, values):
     return law
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("reach", [None, 1])
 @pytest.mark.parametrize("count", [2, 3])
@@ -494,6 +496,7 @@ def people_off(values, levels, answers):
     return float(np.maximum(0, np.maximum(below - ranks, ranks - upto)).mean())
 
 
+@pytest.mark.slow
 def test_ties_are_split():
     """60 % zeros among 1,000 people, nine levels, epsilon 1: about 2.6 people off, and 23 if ties are not split."""
     rng = np.random.default_rng(9)

@@ -229,6 +229,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.slow
 @slow_on_spark
 @pytest.mark.parametrize("name", DRAWN)
 def test_drawn_answers_fit_the_exact_probabilities(engine, name):
