@@ -16,7 +16,7 @@ import pytest
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, open_table, top_k
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.parameters import Neighbours, stated
-from dpselect.tables import files, questions
+from dpselect.tables import files, quantiles
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb import source as duckdb_source
@@ -127,13 +127,13 @@ def links_and_copies_are_files(monkeypatch):
 
 
 def half_the_sensitivity_of_quantiles(monkeypatch):
-    right = questions.of_quantile
+    right = quantiles.of_quantile
 
-    def of_quantile(level, neighbours, *, in_groups):
-        bound = right(level, neighbours, in_groups=in_groups)
+    def of_quantile(level, neighbours, *, in_groups, rows=1):
+        bound = right(level, neighbours, in_groups=in_groups, rows=rows)
         return replace(bound, largest_change=Fraction(bound.largest_change, 2))
 
-    monkeypatch.setattr(questions, "of_quantile", of_quantile)
+    monkeypatch.setattr(quantiles, "of_quantile", of_quantile)
 
 
 METHODS = (top_k.Set, top_k.Margin, top_k.OneShot, top_k.Peel, top_k.NoisyCounts)
