@@ -9,7 +9,19 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import analysis, explorer, footprint, ledger, reproduction, scale, speed, tables
+from benchmarks import (
+    analysis,
+    explorer,
+    footprint,
+    ledger,
+    quantiles,
+    reproduction,
+    scale,
+    speed,
+    tables,
+    top_k,
+    top_k_errors,
+)
 from benchmarks.case import Case, Row, measured
 from benchmarks.machine import machine
 from benchmarks.stopwatch import FULL, QUICK, Effort
@@ -23,8 +35,10 @@ def main() -> None:
     cases = [
         *speed.cases(),
         *footprint.cases(),
+        *top_k.cases(),
         *analysis.cases(),
         *tables.cases(),
+        *quantiles.cases(),
         *scale.cases(),
         *ledger.cases(),
         *explorer.cases(),
@@ -36,9 +50,11 @@ def main() -> None:
     print(f"{machine()}\n{_method(effort)}\n")
     if options.markdown:
         print(markdown(rows))
-    else:
+    elif rows:
         print_table(rows)
     print("\n" + summary(rows))
+    if options.only.search(top_k_errors.TITLE):
+        print("\n" + top_k_errors.report(options.quick))
 
 
 def _options() -> argparse.Namespace:

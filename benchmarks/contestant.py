@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -43,8 +44,7 @@ def _naive_noisy_max(scores: Scores) -> Call:
 
 def _opendp_noisy_max(scores: Scores) -> Call:
     """Permute-and-flip at epsilon = 1, which is noisy max with exponential noise of scale 2."""
-    dp = _module("opendp.prelude")
-    dp.enable_features("contrib")
+    dp = opendp_prelude()
     number = _OPENDP_TYPES[scores.dtype.name]
     atoms = dp.atom_domain(T=number, nan=False) if scores.dtype.kind == "f" else dp.atom_domain(T=number)
     noisy_max = dp.m.make_noisy_max(
@@ -62,6 +62,13 @@ def _diffprivlib_permute_and_flip(scores: Scores) -> Call:
     mechanism = _module("diffprivlib.mechanisms").PermuteAndFlip
     utility = scores.tolist()
     return lambda: mechanism(epsilon=1.0, sensitivity=1.0, utility=utility).randomise()
+
+
+def opendp_prelude() -> Any:
+    """OpenDP, with all of its measurements."""
+    dp = _module("opendp.prelude")
+    dp.enable_features("contrib")
+    return dp
 
 
 def _module(name: str) -> ModuleType:

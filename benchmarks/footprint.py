@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks import units
 from benchmarks.bars import Figures, at_most_seconds, at_most_share
@@ -31,19 +31,23 @@ def _extra_memory(mechanism: Mechanism, epsilon: str) -> Case:
 
     def figures(effort: Effort) -> Figures:
         vectors = [Data(_N, shape).scores() for shape in SHAPES]
-        peaks = [_peak_bytes(mechanism, scores) for scores in vectors for _ in range(min(effort.rounds, _SELECTIONS))]
-        return Figures(max(peaks), vectors[0].nbytes)
+        return Figures(largest_peak(mechanism.select, vectors, effort), vectors[0].nbytes)
 
     what, bar, data = f"{type(mechanism).__name__}, memory", at_most_share(_SHARE), Data(_N)
     return Case(what, "scores", bar, figures, epsilon, data.size, "worst", data.dtype, units.megabytes)
 
 
-def _peak_bytes(mechanism: Mechanism, scores: Scores) -> int:
+def largest_peak(select: Callable[[Scores], object], vectors: Sequence[Scores], effort: Effort) -> int:
+    """The most bytes that some selections from each vector need besides the scores."""
+    return max(_peak_bytes(select, scores) for scores in vectors for _ in range(min(effort.rounds, _SELECTIONS)))
+
+
+def _peak_bytes(select: Callable[[Scores], object], scores: Scores) -> int:
     """The peak of what Python and NumPy allocate during one selection."""
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        mechanism.select(scores)
+        select(scores)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

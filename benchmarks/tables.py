@@ -73,7 +73,7 @@ def _odd_line_case(name: str, line: str) -> Case:
     """A question to a small CSV file with one more line, beside the same without it."""
 
     def asked(last: str) -> Call:
-        path = Path(_folder().name) / f"{name if last else 'plain'}.csv"
+        path = Path(folder().name) / f"{name if last else 'plain'}.csv"
         path.write_text("person,code\n" + "".join(f"{i},{i % 50}\n" for i in range(2_000)) + last, encoding="utf-8")
         return partial(open_table(path, person="person").mode, "code", candidates=["1", "2"], epsilon=_EPSILON)
 
@@ -86,15 +86,15 @@ def _odd_line_case(name: str, line: str) -> Case:
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
+def folder() -> tempfile.TemporaryDirectory[str]:
     """A folder that is gone when the program ends."""
     return tempfile.TemporaryDirectory()
 
 
 @cache
-def _visits(rows: int) -> str:
+def visits(rows: int) -> str:
     """A Parquet file with this many rows: a person, a code with a long tail, cents and a float."""
-    path = Path(_folder().name) / f"{rows}.parquet"
+    path = Path(folder().name) / f"{rows}.parquet"
     share = "(hash(i, {}) / 18446744073709551616.0)"
     columns = (
         f"CAST({share.format(1)} * {_PEOPLE} AS INTEGER) AS person",
@@ -111,12 +111,12 @@ def _codes() -> list[str]:
 
 
 def _mode() -> Call:
-    table = open_table(_visits(_ROWS), person="person")
+    table = open_table(visits(_ROWS), person="person")
     return partial(table.mode, "code", candidates=_codes(), epsilon=_EPSILON)
 
 
 def _mode_of_rows() -> Call:
-    return partial(open_table(_visits(_ROWS)).mode, "code", candidates=_codes(), epsilon=_EPSILON)
+    return partial(open_table(visits(_ROWS)).mode, "code", candidates=_codes(), epsilon=_EPSILON)
 
 
 def _mode_of_arrow() -> Call:
@@ -136,7 +136,7 @@ def _few_codes() -> pa.Table:
 
 
 def _statement(rows: int, selected: str, rest: str) -> Call:
-    query = f"SELECT {selected} FROM '{_visits(rows)}' {rest}"  # noqa: S608
+    query = f"SELECT {selected} FROM '{visits(rows)}' {rest}"  # noqa: S608
     connection = duckdb.connect()
     return lambda: connection.sql(query).to_arrow_table()
 
@@ -158,22 +158,22 @@ def _sorted_floats() -> Call:
 
 
 def _median() -> Call:
-    table = open_table(_visits(_FEW_ROWS))
+    table = open_table(visits(_FEW_ROWS))
     return partial(table.median, "cents", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON)
 
 
 def _median_of_people() -> Call:
-    table = open_table(_visits(_FEW_ROWS), person="person")
+    table = open_table(visits(_FEW_ROWS), person="person")
     return partial(table.median, "cents", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON)
 
 
 def _median_of_floats() -> Call:
-    table = open_table(_visits(_FEW_ROWS))
+    table = open_table(visits(_FEW_ROWS))
     return partial(table.median, "amount", lower=0, upper=1000, step=0.000001, epsilon=_EPSILON)
 
 
 def _cents() -> np.ndarray:
-    return duckdb.connect().sql(f"SELECT cents FROM '{_visits(_FEW_ROWS)}'").fetchnumpy()["cents"]  # noqa: S608
+    return duckdb.connect().sql(f"SELECT cents FROM '{visits(_FEW_ROWS)}'").fetchnumpy()["cents"]  # noqa: S608
 
 
 def _diffprivlib_median() -> Call:
@@ -192,7 +192,7 @@ def _opendp_median() -> Call:
         import polars as pl  # noqa: PLC0415
 
         dp.enable_features("contrib")
-        rows = pl.scan_parquet(_visits(_FEW_ROWS)).select("cents")
+        rows = pl.scan_parquet(visits(_FEW_ROWS)).select("cents")
         candidates = np.linspace(0, _MOST_CENTS, _FEW_CANDIDATES + 1).astype(int).tolist()
         margins = [dp.polars.Margin(max_length=_FEW_ROWS)]
     except (ImportError, AttributeError):

@@ -10,15 +10,19 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import chain, product
 from statistics import median
 
 import numpy as np
 
 from benchmarks.machine import machine
 from benchmarks.units import seconds, times
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, select_top_k
 
 _WARM_UP = 5
+_BEST = 10
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,20 @@ def pairs(size: int) -> Iterator[Pair]:
     some = winner.copy()
     some[: size // 2] = 1000
     yield Pair("one winner, half tied", "1", winner, some)
+
+
+def pairs_of_ten(size: int) -> Iterator[Pair]:
+    """The same for the ten best: neighbours, the worst of them for one shot, and vectors of different shape."""
+    # Nine are far ahead. If the tenth has one person more, no rival is hot.
+    scores = np.zeros(size, np.int64)
+    scores[:9] = 10**6
+    line = PermuteAndFlip(Fraction(1, _BEST), monotonic=True)._rate.cold_gap(8)[0]
+    yield Pair("rivals of the tenth at the line", "1", *_neighbours(scores, size // 3, line))
+    counts = np.random.default_rng(1).poisson(100, size)
+    yield Pair("Poisson counts", "1", *_neighbours(counts, int(counts.argmax()), int(counts.max())))
+    ahead = scores.copy()
+    ahead[9] = 10**6
+    yield Pair("ten ahead, all tied", "1", ahead, np.full(size, 1000))
 
 
 def _neighbours(scores: np.ndarray, best: int, score: int) -> tuple[np.ndarray, np.ndarray]:
@@ -104,6 +122,15 @@ def choosers(epsilon: str) -> dict[str, Callable[[np.ndarray], object]]:
     }
 
 
+def choosers_of_ten(epsilon: str) -> dict[str, Callable[[np.ndarray], object]]:
+    """The methods that choose the ten best, of people who count for one candidate."""
+    options = {"epsilon": epsilon, "max_values": 1}
+    return {
+        f"top {_BEST}, {method}": partial(select_top_k, k=_BEST, method=method, **options)
+        for method in ("set", "margin", "one-shot", "noisy-counts", "peel")
+    }
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.timing_residue", description=__doc__)
@@ -115,9 +142,10 @@ def main() -> None:
     print("| n | scores | epsilon | mechanism | median | x argmax | ratio | guessed right | the same |")
     print("| --: | :-- | --: | :-- | --: | --: | --: | --: | --: |", flush=True)
     for size in options.sizes:
-        for pair in pairs(size):
+        questions = chain(product(pairs(size), [choosers]), product(pairs_of_ten(size), [choosers_of_ten]))
+        for pair, methods in questions:
             argmax = median(run_times(np.argmax, (pair.first, pair.first), options.rounds)[0])
-            for name, choose in choosers(pair.epsilon).items():
+            for name, choose in methods(pair.epsilon).items():
                 if options.only not in name:
                     continue
                 taken = run_times(choose, (pair.first, pair.second), options.rounds)

@@ -37,7 +37,7 @@ NEIGHBOURS = {
 
 def top_two(table: Table) -> list[str]:
     """The two most common diagnoses, best first."""
-    found: list[str] = table.top_k("diagnosis", 2, candidates=DIAGNOSES, epsilon=EPSILON).value
+    found: list[str] = table.top_k("diagnosis", 2, candidates=DIAGNOSES, epsilon=EPSILON, ordered=True).value
     return found
 
 

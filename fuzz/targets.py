@@ -19,7 +19,7 @@ from pathlib import Path
 from duckdb import DuckDBPyConnection
 
 from dpselect.cli import main
-from dpselect.cli.tables import public_list, range_end, range_step
+from dpselect.cli.tables import public_list
 from dpselect.errors import DPSelectError
 from dpselect.score_files import read_scores
 from dpselect.tables.candidates import Values
@@ -27,6 +27,7 @@ from dpselect.tables.duckdb.engine import DuckDBEngine
 from dpselect.tables.duckdb.expressions import rows
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.questions import Individuals
+from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dpselect-fuzz-"))
@@ -78,17 +79,18 @@ def candidate_list(data: bytes) -> None:
     """A list of candidates, on the command line or in a file, for a column of any kind; the ends of a range."""
     kinds = list(Kind)
     kind = kinds[data[0] % len(kinds)] if data else Kind.TEXT
-    column = Column("c", kind.value, kind, 2 if kind is Kind.DECIMAL else 0)
+    decimal = {"digits": 2, "precision": 9} if kind is Kind.DECIMAL else {}
+    column = Column("c", kind.value, kind, untyped=kind is Kind.TEXT, **decimal)
     path = _file(data[1:], "candidates.txt")
     text = data[1:].decode("utf-8", errors="replace")
     with one_line_errors():
         assert public_list(str(path), column, "--candidates", "table.csv")
     with one_line_errors():
         assert public_list(text, column, "--candidates", "table.csv")
-    with one_line_errors():
-        range_end(text, column, "--lower")
-    with one_line_errors():
-        range_step(text, column)
+    for lower, upper, step in ((text, None, None), (None, text, None), (None, None, text), (text, text, text)):
+        with one_line_errors():
+            grid = public_grid(lower, upper, step, column)
+            assert grid.value(0) <= grid.value(grid.size - 1) <= grid.upper
 
 
 def table_lines(data: bytes) -> None:

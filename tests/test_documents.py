@@ -14,6 +14,7 @@ from pyarrow import csv
 
 from dpselect.cli import main, tables
 from dpselect.demo_data import make_visits
+from dpselect.top_k import automatic
 from tests import spark
 
 ROOT = Path(__file__).parents[1]
@@ -98,14 +99,16 @@ def test_examples_run(document: Path, folder: Path, monkeypatch: pytest.MonkeyPa
     run_all(blocks(document, "python"), document)
 
 
-QUESTIONS = re.compile(r"dpselect (?:mode|top|median|quantile) visits\.[^\n]*")
+QUESTIONS = re.compile(r"dpselect (?:mode|top|median|quantiles?|minimum|maximum) visits\.[^\n]*")
 
 
 def test_questions_about_patients_protect_patients() -> None:
     """Without --person each visit would be protected alone: also in what the help shows."""
-    helps = [str(command.__doc__) for command in (tables.mode, tables.top, tables.median, tables.quantile)]
-    asked = [line for text in helps for line in QUESTIONS.findall(text)]
-    assert len(asked) == len(helps)
+    quantiles = (tables.median, tables.quantile, tables.quantiles, tables.minimum, tables.maximum)
+    helps = [str(command.__doc__) for command in (tables.mode, tables.top, *quantiles)]
+    found = [QUESTIONS.findall(text) for text in helps]
+    assert all(found)
+    asked = [line for lines in found for line in lines]
     asked += [line for document in DOCUMENTS for line in commands(document) if QUESTIONS.search(line)]
     assert len(asked) >= 10
     assert [line for line in asked if "--person patient" not in line] == []
@@ -165,6 +168,17 @@ def test_figures_are_what_the_command_prints(
     for figure in figures:
         assert figure in printed
         assert figure in " ".join(text.split())
+
+
+def test_the_rule_of_top_k_is_that_of_the_code() -> None:
+    """The page states which method `auto` takes in the words of the docstring, for each kind of budget."""
+    page = (ROOT / "docs" / "top-k.md").read_text(encoding="utf-8")
+    stated = re.findall(r"^\| (pure ε|zCDP or \(ε, δ\)) \| (no|yes) \| (.*) \|$", page, re.MULTILINE)
+    written = re.findall(r"^ +(pure|zCDP), (not ordered|ordered) {2,}(.*)$", str(automatic.__doc__), re.MULTILINE)
+    assert len(written) == 4
+    assert [(budget.split()[0], order == "yes", rule) for budget, order, rule in stated] == [
+        (budget, order == "ordered", re.sub(" +", " ", rule)) for budget, order, rule in written
+    ]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._numbers import NotExact, NotFinite, TooLong, float_near, rational
+from dpselect._numbers import LONGEST, NotExact, NotFinite, TooLong, float_near, rational
 from dpselect._types import Array, Vector
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 
@@ -201,6 +201,8 @@ def as_lengths(lengths: Any, count: int) -> Array:
     # No class of others, whose operations could raise an error that quotes a length.
     if all(type(length) in (int, bool) or isinstance(length, np.integer) for length in listed):
         whole = [int(length) for length in listed]
+        if max((length.bit_length() for length in whole), default=0) > LONGEST:
+            raise InvalidValue("lengths must not have thousands of digits: give shorter ones")
         if max(whole, default=0) >= 2**64:
             return _checked_lengths(np.array(whole, object), count)
     return _lengths(lengths, count).astype(np.uint64, copy=False)

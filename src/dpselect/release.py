@@ -108,8 +108,8 @@ class Answer:
     """A private answer and what it cost. It holds nothing derived from scores except the choice itself.
 
     Args:
-        value: what was chosen: a candidate, a list of candidates in the order of selection for `top_k`, or a dict with
-            one answer per group for a grouped table. It is the only private result; the rest is public.
+        value: what was chosen: a candidate, a list of candidates for `top_k`, or a dict with one answer per group for
+            a grouped table. It is the only private result; the rest is public.
         mechanism: the name of the mechanism that drew.
         guarantee: what the whole answer guarantees.
         epsilon: the pure epsilon of the whole answer, exactly.
@@ -117,6 +117,8 @@ class Answer:
         receipt: proof of that entry; store it in a different place. None without a ledger.
         charged: what the ledger charged, in the currency of its budget; None without a ledger.
         repeated: whether this is the stored answer of an earlier request, for which nothing was charged again.
+        estimate: what the value estimates, in words, for questions about tables: "median over people, each at the
+            median of their own rows".
 
     >>> import dpselect
     >>> answer = dpselect.PermuteAndFlip("0.1").release([0, 10**6], labels=["flu", "asthma"])
@@ -135,11 +137,13 @@ ledger_id=None)
     receipt: Receipt | None = None
     charged: Budget | None = None
     repeated: bool = field(default=False, compare=False)
+    estimate: str = ""
 
     def __repr__(self) -> str:
+        estimate = f"estimate={self.estimate!r}, " if self.estimate else ""
         epsilon = shortest_text(self.epsilon)
         parts = f"mechanism={self.mechanism!r}, guarantee='{self.guarantee}', epsilon={epsilon}"
-        return f"Answer(value={self.value!r}, {parts}, ledger_id={self.ledger_id})"
+        return f"Answer(value={self.value!r}, {estimate}{parts}, ledger_id={self.ledger_id})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer in the types of JSON.
@@ -155,6 +159,7 @@ ledger_id=None)
         """
         return {
             "value": _plain(self.value),
+            "estimate": self.estimate,
             "mechanism": self.mechanism,
             "guarantee": {"epsilon": exact_text(self.guarantee.epsilon), "zcdp": finite(self.guarantee.zcdp)},
             "epsilon": exact_text(self.epsilon),
@@ -243,10 +248,11 @@ class Release:
     Args:
         what: the question for the ledger, a string or a mapping of public parameters. Never put a score or count here.
         mechanism: the mechanism that draws.
-        count: the number of draws that one person can influence: k for a top-k choice, times the number of
-            groups that a person may be in.
+        count: the number of draws that one person can influence: k for k selections one after another, times the
+            number of groups that a person may be in.
         rho: the rho of zCDP that is charged for all draws together, if the question states one. If omitted, it follows
             from the mechanism.
+        estimate: what the answer estimates, in words. A ledger does not record it unless it is part of `what`.
 
     >>> from dpselect import PermuteAndFlip
     >>> release = Release("favourite colour", PermuteAndFlip("0.1"), count=3)
@@ -260,6 +266,7 @@ class Release:
     mechanism: Priced
     count: int = 1
     rho: Fraction | None = None
+    estimate: str = ""
 
     @property
     def charge(self) -> Charge:
@@ -335,7 +342,8 @@ class Release:
         return None if content is None else f"{self.mechanism.epsilon} {content()}"
 
     def _answer(self, value: Any) -> Answer:
-        return Answer(value, self.mechanism.name, self.guarantee, self.mechanism.epsilon * self.count)
+        epsilon = self.mechanism.epsilon * self.count
+        return Answer(value, self.mechanism.name, self.guarantee, epsilon, estimate=self.estimate)
 
 
 def _mapping(what: Any) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ number of them. There are d candidates, and c is the number of people that one n
 
   set           one choice among all sets of k, by the sum of their counts (theorem 12 of docs/theory.md)
   margin        one choice among all sets of k, by the smallest count inside minus the largest outside (theorem 13)
-  one-shot      exponential noise on every count, once; the k largest in order (theorem 14)
+  one-shot      exponential noise on every count, once; the k largest in order (theorem 15)
   peel          k selections, each among the candidates that are left (Durfee & Rogers 2019)
   noisy-counts  Laplace noise on every count, once; the k largest in order (Dwork & Roth 2014, Section 3.3)
 
@@ -24,7 +24,7 @@ docs/top-k.md has the measurements.
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
@@ -79,6 +79,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     is_free: ClassVar[bool] = False  # whether the answer follows from public numbers alone
+    needs_runs: ClassVar[bool] = False  # whether an engine that returns levels draws with `select_runs`
 
     k: int
     candidates: int
@@ -154,6 +155,10 @@ class All(Method):
     def claim(self, monotonic: bool) -> Claim:
         """Return any claim: nothing is drawn."""
         return stated(1, monotonic)
+
+    def checked(self, mechanism: Parameters) -> MechanismBase:
+        """Return the mechanism, which does not draw."""
+        return checked_mechanism(mechanism)
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:  # noqa: ARG002 - unread
         """Return all positions."""
@@ -267,6 +272,7 @@ class Peel(_OneByOne):
     """One selection after another, each among the candidates that are left."""
 
     name: ClassVar[str] = "peel"
+    needs_runs: ClassVar[bool] = True
 
     @property
     def selections(self) -> int | None:
@@ -287,6 +293,7 @@ class NoisyCounts(Method):
     """The candidates with the largest counts after Laplace noise, whose scale follows from all counts of a person."""
 
     name: ClassVar[str] = "noisy-counts"
+    mechanisms: ClassVar[tuple[str, ...]] = (AUTO, ReportNoisyMax.name)  # that may be asked for
 
     def claim(self, monotonic: bool) -> Claim:
         """Return how far all counts together move."""
@@ -294,7 +301,7 @@ class NoisyCounts(Method):
 
     def drawn_by(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> MechanismBase:  # noqa: ARG002
         """Return report noisy max, whatever the budget: it adds Laplace noise."""
-        if price.mechanism not in (AUTO, ReportNoisyMax.name):
+        if price.mechanism not in self.mechanisms:
             raise InvalidValue(f"method {self.name} adds Laplace noise: leave mechanism out, or give noisy-max")
         each = price.each(ReportNoisyMax.loss, self.values * groups)
         return ReportNoisyMax(each * self.values, **self.claim(monotonic).arguments())
@@ -314,13 +321,25 @@ _SETS = (Set.name, Margin.name)
 _LIMITED = (Set.name, NoisyCounts.name)
 
 
-def automatic(k: int, candidates: int, max_values: int | None, ordered: bool, concentrated: bool) -> type[Method]:
+def automatic(  # noqa: PLR0913 - one parameter for each public number
+    k: int,
+    candidates: int,
+    max_values: int | None,
+    ordered: bool,
+    concentrated: bool,
+    *,
+    sets: bool = True,
+    laplace: bool = True,
+) -> type[Method]:
     """The method that `auto` takes: the first row that holds. k' = min(k, d - k), and m = d without a limit.
 
       pure, not ordered    k' = 1: peel;  2 m <= k': set;  k' >= 5: margin;  m < k': set;  otherwise one-shot
       pure, ordered        k = 1: peel;  5 m <= 4 k: noisy-counts;  otherwise one-shot
       zCDP, not ordered    the smallest of sqrt(k') (peel), m (set) and 2 sqrt(m) (noisy-counts)
       zCDP, ordered        the smaller of sqrt(k) (peel) and 2 sqrt(m) (noisy-counts)
+
+    A mechanism that is named must be able to draw. Without `sets` it cannot choose a set or in one shot, and without
+    `laplace` it adds no Laplace noise, so noisy-counts is left out.
 
     In zCDP these are the scales of the noise, up to a common factor: k selections at rho / k, one of range m, or
     Laplace noise on m counts at rho / m. In pure epsilon they are k', m and m; which of two of one size is better, and
@@ -331,13 +350,16 @@ def automatic(k: int, candidates: int, max_values: int | None, ordered: bool, co
     """
     m = candidates if max_values is None else min(max_values, candidates)
     few = k if ordered else min(k, candidates - k)
+    if not sets:
+        return NoisyCounts if laplace and max_values is not None else Peel
     if concentrated:
-        squares: dict[type[Method], int] = {Peel: few, NoisyCounts: 4 * m, **({} if ordered else {Set: m * m})}
+        squares: dict[type[Method], int] = {Peel: few, **({NoisyCounts: 4 * m} if laplace else {})}
+        squares.update({} if ordered else {Set: m * m})
         return min(squares, key=lambda method: squares[method])
     if few == 1:
         return Peel
     if ordered:
-        return NoisyCounts if 5 * m <= 4 * k else OneShot
+        return NoisyCounts if laplace and 5 * m <= 4 * k else OneShot
     if 2 * m <= few:
         return Set
     return Margin if few >= 5 else Set if m < few else OneShot
@@ -370,14 +392,31 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
             f"method {name} needs max_values: how many candidates one person may count for. It is public, and must"
             " not be taken from the data"
         )
-    explicit_order = in_order or name not in (AUTO, *_SETS)
+    explicit_order = is_in_order(name, in_order)
     if most == candidates and not explicit_order:
         return All(most, candidates, limit)
-    concentrated = price.is_concentrated(budget)
-    kind = automatic(most, candidates, limit, in_order, concentrated) if name == AUTO else METHODS[name]
-    if kind is OneShot and not getattr(price.kind(budget), "has_one_shot", False):
+    drawn = price.kind(budget)
+    kind = METHODS.get(name) or automatic(
+        most,
+        candidates,
+        limit,
+        in_order,
+        price.is_concentrated(budget),
+        sets=getattr(drawn, "has_sets", False),
+        laplace=price.mechanism in NoisyCounts.mechanisms,
+    )
+    if kind is OneShot and not getattr(drawn, "has_one_shot", False):
         kind = Peel  # with Gumbel noise, one shot has the law of one selection after another, and costs less so
     return kind(most, candidates, limit, explicit_order)
+
+
+def is_in_order(method: str, ordered: bool) -> bool:
+    """Whether an answer is in order: if that is asked, or if a method is asked by name that returns an order.
+
+    >>> is_in_order("auto", ordered=False), is_in_order("peel", ordered=False)
+    (False, True)
+    """
+    return ordered or method not in (AUTO, *_SETS)
 
 
 def _name(method: Any) -> str:
@@ -489,7 +528,7 @@ def select_top_k(  # noqa: PLR0913 - one parameter for each public choice
 
     Returns:
         The positions. If they are not in order, they are listed as the candidates are: never by count. If k is the
-        number of candidates, all of them, without reading a score.
+        number of candidates, all of them, whatever their scores.
 
     Raises:
         InvalidType: an argument has the wrong type, or the scores cannot be read.
@@ -565,10 +604,10 @@ def release_top_k(  # noqa: PLR0913 - one parameter for each public choice
     )
     drawing.check_scores(vector)
     chooser = drawing.drawn_by(price, budget, 1, _validate.boolean(monotonic=monotonic))
+    asked = _asked(what, drawing, len(vector))
     if drawing.is_free:
-        return free_answer(list(range(len(vector))) if names is None else names)
+        return free_answer(list(range(len(vector))) if names is None else names, ledger, request_id)
     part, count = drawing.cost(chooser)
-    asked = {**drawing.parameters(), **_mapping(counted_question(what, len(vector)))}
     answer = Release(asked, part, count, price.rho).draw(
         lambda: drawing.chosen(chooser, vector),
         ledger=ledger,
@@ -578,10 +617,21 @@ def release_top_k(  # noqa: PLR0913 - one parameter for each public choice
     return answer if names is None else replace(answer, value=[names[position] for position in answer.value])
 
 
-def free_answer(value: Any) -> Answer:
-    """The answer that all candidates are chosen, which costs nothing."""
+def free_answer(value: Any, ledger: Payer | None, request_id: str | None) -> Answer:
+    """The answer that all candidates are chosen. It costs nothing, so a request is not stored."""
+    if request_id is not None and ledger is None:
+        raise InvalidValue("request_id needs a ledger that stores it: give the ledger too")
     return Answer(value, "none", Guarantee(Fraction(0), 0.0), Fraction(0))
 
 
-def _mapping(what: What) -> Any:
-    return {"question": what} if isinstance(what, str) else what
+def _asked(what: What, drawing: Method, count: int) -> Any:
+    """The question with the public parameters of the method. A user's mapping may repeat them, but not deny them."""
+    asked = {"question": what} if isinstance(what, str) else what
+    if not isinstance(asked, Mapping):
+        return asked  # type: ignore[unreachable] # a caller's mistake, which the charge refuses
+    parameters = drawing.parameters()
+    for name, value in parameters.items():
+        if asked.get(name, value) != value:
+            raise InvalidValue(f"what must not state another {name}: this question has {value}")
+    counted: Any = counted_question(asked, count)
+    return {**parameters, **counted}

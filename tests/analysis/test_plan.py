@@ -10,7 +10,7 @@ import pytest
 from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error, plan
 from dpselect.analysis.equal_cost import EqualCost, equal_cost
-from dpselect.analysis.promises import epsilon_promising, promise
+from dpselect.analysis.promises import among, epsilon_promising, promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from tests.cli.plans import MECHANISMS, guaranteed
@@ -42,7 +42,7 @@ def test_a_promise_is_consistent(kind: type[MechanismBase], n: int) -> None:
 
 
 def test_at_small_epsilon_permute_and_flip_has_half_of_it() -> None:
-    equal = equal_cost(ExponentialMechanism("1e-4", "2", monotonic=True), 100)
+    equal = equal_cost(ExponentialMechanism("1e-4", "2", monotonic=True), among(100))
     mechanism = equal.permute_and_flip.mechanism
     assert float(mechanism.epsilon) == pytest.approx(0.5e-4, rel=1e-4)
     assert (mechanism.sensitivity, mechanism.monotonic) == (2, True)
@@ -54,7 +54,7 @@ def test_the_better_one_changes_once_with_epsilon() -> None:
     def is_exponential(equal: EqualCost) -> bool:
         return equal.better is equal.exponential
 
-    choices = [is_exponential(equal_cost(ExponentialMechanism(e / 2), 100)) for e in range(1, 61)]
+    choices = [is_exponential(equal_cost(ExponentialMechanism(e / 2), among(100))) for e in range(1, 61)]
     assert choices[0]
     assert not choices[-1]
     assert sum(a != b for a, b in pairwise(choices)) == 1

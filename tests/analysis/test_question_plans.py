@@ -23,7 +23,7 @@ from dpselect.analysis.promises import promise, rarely_exceeded
 from dpselect.analysis.questions import Mode, Quantile, Select, TopK
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
-from dpselect.tables.candidates import public_grid
+from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 from tests import reference
 
@@ -82,7 +82,7 @@ def answers(name, counts, k, rate):
 @pytest.mark.parametrize("name", PMF)
 def test_each_choice_of_a_top_k_is_close_to_the_one_of_its_rank(name):
     """Each of the two selections has half of the epsilon."""
-    accuracy, rate = plan(3, question="top_k", k=2, epsilon="0.5").accuracy[name], 0.25
+    accuracy, rate = plan(3, question="top_k", k=2, method="peel", epsilon="0.5").accuracy[name], 0.25
     tables = [*combinations_with_replacement(range(6), 3), *((gap, more, 0) for gap in range(0, 40) for more in (0, 3))]
     largest = 0.0
     for counts in tables:
@@ -182,7 +182,7 @@ def test_a_range_has_as_many_candidates_as_for_a_table(kind, of_table, of_plan):
 BUDGETS = ["1", "0.7", "3,cap:1/7", "zcdp:0.5", "zcdp:1/3,1e-9", "1,1e-6", "2,1e-9,0"]
 ASKED = {
     "mode": {"candidates": 30},
-    "top_k": {"candidates": 30, "k": 3, "groups": 12, "max_groups": 2},
+    "top_k": {"candidates": 30, "k": 3, "method": "peel", "groups": 12, "max_groups": 2},
     "median": {"lower": 0, "upper": 1000, "neighbours": "replace"},
 }
 
@@ -205,7 +205,7 @@ def test_a_budget_alone_is_divided_so_that_a_ledger_pays_for_all_and_for_no_more
         ledger = Ledger(tmp_path / f"{name}.ledger", budget=budget)
         if "cap" in budget:  # the cap is less than the share of one draw
             assert recorded(ledger, cost.charge, count) == count <= cost.allowed
-            assert cost.charge.each == min(Fraction(1, 7), Fraction(3) / count / planned.question.draws)
+            assert cost.charge.each == min(Fraction(1, 7), Fraction(3) / count / planned.way.draws)
             continue
         assert recorded(ledger, cost.charge, count + 1) == count == cost.allowed
         value, limit = planned.budget.amount(cost.charge).value * count, planned.budget.limit.value
@@ -304,7 +304,7 @@ def test_a_cap_refuses_larger_draws():
     assert (planned.costs[planned.used].one, planned.costs[planned.used].total) == (Fraction(1, 2), Fraction(3, 2))
     assert (planned.costs[planned.used].allowed, planned.suffices) == (0, False)
     assert any("the cap of this ledger" in sentence for sentence in planned.sentences)
-    shared = plan(30, question="top_k", k=5, epsilon="0.5", budget="1,cap:0.1")
+    shared = plan(30, question="top_k", k=5, method="peel", epsilon="0.5", budget="1,cap:0.1")
     assert shared.costs[shared.used].allowed == 2
 
 
@@ -318,7 +318,7 @@ def test_an_error_gives_the_price_that_it_needs(question, budget):
     for name, promised in planned.promises.items():
         assert 12.5 / 1.002 < planned.accuracy[name].average <= 12.5
         cost = planned.costs[name]
-        assert cost.charge.epsilon == promised.mechanism.epsilon * planned.question.draws
+        assert cost.charge.epsilon == promised.mechanism.epsilon * planned.way.draws
         again = plan(question=question, epsilon=cost.charge.epsilon, **ASKED[question])
         assert again.accuracy[name] == planned.accuracy[name]
         value = cost.one.epsilon if budget != "zcdp:0.5" else cost.one.rho
@@ -365,7 +365,7 @@ def test_for_few_questions_a_pure_budget_may_be_better_than_epsilon_and_delta():
 
 
 def test_a_delta_compares_the_totals_of_all_draws():
-    planned = plan(30, question="top_k", k=3, epsilon="0.3", questions=4, delta="1e-6")
+    planned = plan(30, question="top_k", k=3, method="peel", epsilon="0.3", questions=4, delta="1e-6")
     alone = plan(30, question="select", epsilon="0.1", monotonic=True, selections=12, delta="1e-6")
     assert planned.equal_rounds == alone.equal_rounds
     assert planned.equal_cost == alone.equal_cost
@@ -400,15 +400,16 @@ def test_json_has_no_spaces_in_keys_and_the_numbers_of_the_plan(question):
         assert (row["expected_error_at_most"], row["error_95"]) == (accuracy.average, accuracy.within_95)
         assert ("all_95" in row) == (question == "top_k")
         assert cost["mechanism"] == name
-        assert (cost["draws"], cost["questions_allowed"]) == (planned.question.draws, 3)
-        assert cost["epsilon"] == pytest.approx(row["epsilon"] * planned.question.draws)
+        assert (cost["draws"], cost["questions_allowed"]) == (planned.way.draws, 3)
+        assert cost["epsilon"] == pytest.approx(row["epsilon"] * planned.way.draws)
         assert row["total_epsilon"] == pytest.approx(3 * cost["epsilon"])
 
 
 def test_a_plan_says_what_it_is_for():
-    planned = plan(30, question="top_k", k=3, groups=12, max_groups=2, budget=1)
-    assert planned.question == TopK(candidates=30, k=3, groups=12, max_groups=2)
-    record = "TopK(groups=12, max_groups=2, neighbours='add-remove', candidates=30, k=3)"
+    planned = plan(30, question="top_k", k=3, method="peel", groups=12, max_groups=2, budget=1)
+    assert planned.question == TopK(candidates=30, k=3, method="peel", groups=12, max_groups=2)
+    record = "TopK(groups=12, max_groups=2, neighbours='add-remove', candidates=30, k=3, method='peel'"
+    record += ", max_values=None, ordered=False)"
     assert repr(planned) == f"Plan({record}, budget=pure('1'), questions=1)"
     text = " ".join([planned.question.title, *planned.sentences])
     assert "The 3 most common of 30 candidates in each of 12 groups, with a person in at most 2 of them" in text
@@ -424,7 +425,7 @@ BAD = [
     ({"epsilon": None}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1"}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1", "epsilon": None, "error": 3}, InvalidValue, "give exactly one of epsilon, rho and error"),
-    ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, select"),
+    ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, quantiles, select"),
     ({"question": 3}, InvalidType, "question must be a name or a record"),
     ({"question": Mode(candidates=3)}, InvalidValue, "candidates belongs in the record"),
     ({"candidates": None}, InvalidValue, "mode needs candidates"),
@@ -450,7 +451,25 @@ BAD = [
     ({"rho": "1e60", "epsilon": None}, InvalidValue, "rho must be between 1e-50 and 1e50"),
     ({"budget": "1e-49", "epsilon": None, "questions": 100}, InvalidValue, "epsilon must be between 1e-50"),
     ({**RANGE, "lower": 10}, InvalidValue, "lower must be <= upper"),
-    ({**RANGE, "upper": None}, InvalidValue, "median needs upper"),
+    ({**RANGE, "range": "log"}, InvalidValue, "range='log' replaces lower, upper and step"),
+    ({**RANGE, "candidates": 9}, InvalidValue, "candidates replaces lower, upper and step"),
+    ({"question": "median", "candidates": None, "range": "linear"}, InvalidValue, "range must be 'full' or 'log'"),
+    ({**RANGE, "max_rows": 0}, InvalidValue, "max_rows must be a whole number from 1"),
+    ({**RANGE, "levels": "deciles"}, InvalidValue, "levels is not a parameter of median"),
+    ({**RANGE, "question": "quantiles"}, InvalidValue, "quantiles needs levels"),
+    ({**RANGE, "question": "quantiles", "levels": "thirds"}, InvalidValue, "levels must be a list of numbers"),
+    ({**RANGE, "question": "quantiles", "levels": 0.5}, InvalidType, "for one level use quantile"),
+    ({**RANGE, "question": "quantiles", "levels": [0.1, "1/10"]}, InvalidValue, "0.1 occurs twice"),
+    (
+        {**RANGE, "question": "quantiles", "levels": [0.1], "budget": "1,1e-6", "delta": "1e-6"},
+        InvalidValue,
+        "delta is for questions of one selection",
+    ),
+    (
+        {**RANGE, "question": "quantiles", "levels": "deciles", "mechanism": "noisy-max"},
+        InvalidValue,
+        "mechanism must be one of auto, permute-and-flip, exponential for quantiles",
+    ),
     ({**RANGE, "step": 0}, InvalidValue, "step must be > 0"),
     ({**RANGE, "step": datetime.timedelta(1)}, InvalidType, "step must be a number, as lower and upper are"),
     ({**RANGE, "upper": "soon"}, InvalidValue, "upper: 'soon' is neither a number nor a date"),

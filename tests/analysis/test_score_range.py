@@ -20,7 +20,7 @@ from dpselect.analysis import (
     worst_case_error,
 )
 from dpselect.analysis.equal_cost import equal_cost
-from dpselect.analysis.promises import epsilon_promising
+from dpselect.analysis.promises import among, epsilon_promising
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 SLACK = 1e-9
@@ -104,7 +104,7 @@ def test_calibration_and_comparison_take_a_range(kind):
 
 
 def test_equal_cost_keeps_the_claim():
-    equal = equal_cost(ExponentialMechanism("0.5", score_range=3), 100)
+    equal = equal_cost(ExponentialMechanism("0.5", score_range=3), among(100))
     assert equal.permute_and_flip.mechanism.claim == equal.exponential.mechanism.claim
     assert equal.permute_and_flip.mechanism.score_range == 3
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from flint import ctx
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
 from dpselect.analysis import WorstCase, error_bounds, expected_error, worst_case_error
+from dpselect.analysis.promises import promise
 from dpselect.probability.flip_integral import permute_and_flip_probabilities
 from dpselect.probability.noise_integral import noisy_max_by_level
 from dpselect.probability.softmax import softmax
@@ -16,6 +18,7 @@ from tests import reference
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 SIZES = [2, 3, 4, 10, 50, 10**3, 10**5, 10**7, 10**9]
+HUGE = [10**17, 2**64, 10**300, 10**400, 10**3999]
 
 
 def error_on_family(kind, exponent, n):
@@ -23,10 +26,11 @@ def error_on_family(kind, exponent, n):
     if kind is ReportNoisyMax:
         loser = noisy_max_by_level(np.array([-exponent, 0.0]), np.array([n - 1.0, 1.0]))[0]
         return exponent * (n - 1) * float(loser)
-    with ctx.workprec(200):
+    with ctx.workprec(200 + 2 * n.bit_length()):
         x = reference.ball(exponent)
         p = (-x).exp()
-        wins = 1 / (1 + (n - 1) * p) if kind is ExponentialMechanism else (1 - (1 - p) ** n) / (n * p)
+        lost = (n * (1 - p).log()).exp()
+        wins = 1 / (1 + (n - 1) * p) if kind is ExponentialMechanism else (1 - lost) / (n * p)
         return float(x * (1 - wins))
 
 
@@ -43,6 +47,39 @@ def test_the_formulas_are_evaluated_and_maximised(kind, n):
     highest = max(error_on_family(kind, exponent, n) for exponent in grid)
     assert worst.error >= highest * (1 - 1e-12)
     assert worst.error <= highest * (1 + 1e-4), "the grid comes close"
+
+
+@pytest.mark.parametrize("n", HUGE, ids=lambda n: f"{n.bit_length()} bits")
+@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism])
+def test_more_candidates_than_floats_can_count(kind, n):
+    """The same formulas with as many bits as n has."""
+    worst = worst_case_error(kind(2), n)
+    tolerance = 1e-14 * math.log(n)  # a float of log n is off by 2**-53 of it
+    assert worst.error == pytest.approx(error_on_family(kind, worst.gap, n), rel=max(1e-12, tolerance))
+    for step in (-3.0, -0.3, -0.03, 0.03, 0.3, 3.0):
+        assert error_on_family(kind, worst.gap + step, n) < worst.error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors_grow_beyond_the_floats(kind):
+    """Up to 10**4000, through the place where floats of n end, and always close to log n."""
+    sizes = [10**6, 2**52, 2**53, 2**53 + 1, 2**54, 10**307, 10**308, 10**309, 10**1000, 10**4000]
+    for error in (lambda n: worst_case_error(kind(2), n).error, lambda n: promise(kind(2), n).within_95):
+        errors = [error(n) for n in (sizes[::3] if kind is ReportNoisyMax else sizes)]
+        assert errors == sorted(errors)
+    for n in (2**53, 10**400):
+        bounds = error_bounds(kind(2), n)
+        assert bounds.lower < worst_case_error(kind(2), n).error <= bounds.upper <= math.log(n) + 1
+        assert bounds.tail(math.log(n)) > 0.5
+        assert 0 < bounds.tail(math.log(n) + 60) < 1e-9
+
+
+def test_report_noisy_max_continues_where_floats_end():
+    """Twice as many candidates cost ln 2 more, below and beyond 2**53."""
+    errors = [worst_case_error(ReportNoisyMax(2), 2**power) for power in (51, 52, 53, 54, 55)]
+    steps = [later.gap - first.gap for first, later in pairwise(errors)]
+    assert steps == pytest.approx([math.log(2)] * 4, rel=0.05)
+    assert [later.error - first.error for first, later in pairwise(errors)] == pytest.approx(steps, rel=0.1)
 
 
 @pytest.mark.parametrize("n", [2, 7, 50])

@@ -13,14 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, open_table
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, open_table, top_k
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms.parameters import Neighbours, stated
 from dpselect.tables import files, questions
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb import source as duckdb_source
 from dpselect.tables.duckdb.lists import arrow_list, cast_list, key
-from dpselect.tables.questions import Neighbours, Quantile, Sensitivity, TopK
+from dpselect.tables.quantiles import Quantile
+from dpselect.tables.questions import TopK
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries as spark_queries
 from tests import spark
@@ -36,10 +38,11 @@ from tests.attacks.neighbouring.check import (
     search,
     shrunk,
 )
-from tests.attacks.neighbouring.recorder import Selection
+from tests.attacks.neighbouring.recorder import MARGIN, ORDER, SET, Selection
 from tests.attacks.neighbouring.sources import SOURCES
 from tests.attacks.neighbouring.values import TYPES
 from tests.tables.looking import counts
+from tests.top_k.exact import margin, total
 
 SLOW_ON_SPARK = [*spark.MARKS, pytest.mark.slow]
 CASES = 2  # of each source, one with each mechanism
@@ -98,8 +101,10 @@ def equal_groups_allowed(monkeypatch):
 def people_counted_by_rows(monkeypatch):
     right = duckdb_engine.counting
 
-    def counting(source, column, candidates, who):
-        return right(source, column, candidates, replace(who, person=None) if who.groups is None else who)
+    def counting(source, column, candidates, who, max_values=None):
+        if who.groups is None and max_values is None:
+            who = replace(who, person=None)
+        return right(source, column, candidates, who, max_values)
 
     monkeypatch.setattr(duckdb_engine, "counting", counting)
 
@@ -131,8 +136,12 @@ def half_the_sensitivity_of_quantiles(monkeypatch):
     monkeypatch.setattr(questions, "of_quantile", of_quantile)
 
 
+METHODS = (top_k.Set, top_k.Margin, top_k.OneShot, top_k.Peel, top_k.NoisyCounts)
+
+
 def one_direction_under_replace(monkeypatch):
-    monkeypatch.setattr(questions, "of_counts", lambda neighbours: Sensitivity(1, monotonic=True))
+    for kind in METHODS:
+        monkeypatch.setattr(kind, "claim", lambda self, monotonic, right=kind.claim: right(self, monotonic=True))
 
 
 def shares_not_divided_by_groups(monkeypatch):
@@ -142,7 +151,7 @@ def shares_not_divided_by_groups(monkeypatch):
         def answer(self, engine, who, mechanism, right=kind.answer):
             if who.groups is not None:
                 whole = mechanism.epsilon * who.groups.max_groups
-                mechanism = PermuteAndFlip(whole, mechanism.sensitivity, mechanism.monotonic)
+                mechanism = type(mechanism)(whole, **mechanism.claim.arguments())
             return right(self, engine, who, mechanism)
 
         monkeypatch.setattr(kind, "answer", answer)
@@ -167,8 +176,8 @@ def people_kept_in_the_largest_groups(monkeypatch):
 def an_error_that_a_row_decides(monkeypatch):
     right = duckdb_engine.DuckDBEngine.counts
 
-    def counts(self, column, candidates, who):
-        found = right(self, column, candidates, who)
+    def counts(self, column, candidates, who, max_values=None):
+        found = right(self, column, candidates, who, max_values)
         if sum(int(scores.sum()) for scores in found) > 2:
             raise InvalidValue("the table has too many rows")
         return found
@@ -177,7 +186,7 @@ def an_error_that_a_row_decides(monkeypatch):
 
 
 def the_best_without_a_mechanism(monkeypatch):
-    monkeypatch.setattr(duckdb_engine, "peeled", lambda scores, k, mechanism: np.argsort(-scores)[:k].tolist())
+    monkeypatch.setattr(top_k, "peeled", lambda scores, k, mechanism: np.argsort(-scores)[:k].tolist())
 
 
 def a_way_that_the_recorder_does_not_see(monkeypatch):
@@ -186,12 +195,85 @@ def a_way_that_the_recorder_does_not_see(monkeypatch):
         summary.update(scores)
         return [summary.result()] * k
 
-    monkeypatch.setattr(duckdb_engine, "peeled", peeled)
+    monkeypatch.setattr(top_k, "peeled", peeled)
+
+
+# Mistakes in a top-k.
+
+
+def people_with_all_their_values(monkeypatch):
+    """`max_values` is charged for, and not enforced."""
+    kept = "SELECT grp, item FROM ({}) WHERE $salt <> ''"
+    monkeypatch.setattr(duckdb_engine, "_kept_values", lambda different, most: kept.format(different))
+
+
+def people_with_their_most_common_values(monkeypatch):
+    """What is kept of a person's values depends on the others."""
+
+    def kept_values(different, max_values):
+        sized = f"SELECT *, count(*) OVER (PARTITION BY grp, item) AS size FROM ({different}) WHERE $salt <> ''"
+        limit = f"row_number() OVER (PARTITION BY grp, person ORDER BY size DESC, item) <= {max_values}"
+        return f"SELECT grp, item FROM ({sized}) QUALIFY {limit}"
+
+    monkeypatch.setattr(duckdb_engine, "_kept_values", kept_values)
+
+
+def sums_of_a_smaller_range(monkeypatch):
+    """The range of one candidate, whatever the number of values."""
+    monkeypatch.setattr(top_k.Set, "claim", lambda self, monotonic: stated(score_range=1 if monotonic else 2))
+
+
+def margins_of_a_smaller_range(monkeypatch):
+    monkeypatch.setattr(top_k.Margin, "claim", lambda self, monotonic: stated(score_range=1 if monotonic else 2))
+
+
+def one_shot_for_one_less(monkeypatch):
+    """As many candidates are charged as are chosen, but one."""
+
+    def cost(self, mechanism):
+        fewer = max(self.rounds - 1, Fraction(1, 2))
+        return top_k.Share(self.name, mechanism.epsilon * fewer, top_k.PURE_LOSS, mechanism.claim), 1
+
+    monkeypatch.setattr(top_k.OneShot, "cost", cost)
+
+
+def noise_for_half_of_the_values(monkeypatch):
+    right = top_k.NoisyCounts.claim
+
+    def claim(self, monotonic):
+        return stated(score_range=right(self, monotonic).score_range / 2)
+
+    monkeypatch.setattr(top_k.NoisyCounts, "claim", claim)
+
+
+def sets_listed_by_their_counts(monkeypatch):
+    """An order that nobody paid for."""
+
+    def chosen(self, column, candidates, who, method, mechanism):
+        vectors = self.counts(column, candidates, who, method.max_values)
+        found = [sorted(method.chosen(mechanism, vector), key=lambda i, v=vector: -v[i]) for vector in vectors]
+        return [[candidates.items[position] for position in own] for own in found]
+
+    monkeypatch.setattr(duckdb_engine.DuckDBEngine, "chosen", chosen)
+
+
+def fewer_candidates_where_nobody_is(monkeypatch):
+    """Candidates that nobody has are left out before a set is chosen."""
+    right = top_k.Set.chosen
+
+    def chosen(self, mechanism, scores, lengths=None):
+        present = [position for position, score in enumerate(scores) if score]
+        if len(present) < self.k:
+            return right(self, mechanism, scores, lengths)
+        return [present[i] for i in right(self, mechanism, [scores[position] for position in present], lengths)]
+
+    monkeypatch.setattr(top_k.Set, "chosen", chosen)
 
 
 LOSS = "the scores allow a loss"
 FRAMES, PLAIN = [NAMED["Arrow"]], TYPES["plain numbers"]
 REPLACE = {"neighbours": [Neighbours.REPLACE.value]}
+TOPS = Wanted(FRAMES, persons=[WHO], methods=["top_k"] * 8, asked=[PLAIN])
 MISTAKES = {
     people_counted_by_rows: (Wanted(FRAMES, persons=[WHO]), LOSS),
     files_listed_twice: (Wanted([NAMED["CSV"], NAMED["Parquet"]], persons=[None]), LOSS),
@@ -207,6 +289,14 @@ MISTAKES = {
     an_error_that_a_row_decides: (Wanted(FRAMES), "a row decides whether"),
     the_best_without_a_mechanism: (Wanted(FRAMES), "no selection was recorded"),
     a_way_that_the_recorder_does_not_see: (Wanted(FRAMES), "past the recorder"),
+    people_with_all_their_values: (TOPS, LOSS),
+    people_with_their_most_common_values: (TOPS, "one person moves"),
+    sums_of_a_smaller_range: (TOPS, LOSS),
+    margins_of_a_smaller_range: (TOPS, LOSS),
+    one_shot_for_one_less: (TOPS, LOSS),
+    noise_for_half_of_the_values: (TOPS, LOSS),
+    sets_listed_by_their_counts: (TOPS, "the same selections give different answers"),
+    fewer_candidates_where_nobody_is: (TOPS, "a row decides which selections", "more selections, or among fewer"),
 }
 
 
@@ -228,7 +318,7 @@ def test_a_row_in_several_groups_is_found(type_):
     """Finding F1 of the review: nothing in the search knows which values are equal after a cast."""
     sources = [source for source in SOURCES if not source.has_files and source.name != "Parquet in hive folders"]
     wanted = Wanted(sources, grouped_by=[TYPES[type_]], persons=[None])
-    fault = first_fault(wanted, seed=1, cases=MOST, words=[LOSS])
+    fault = first_fault(wanted, seed=2, cases=MOST, words=[LOSS])
     assert fault is not None
     smaller = shrunk(fault, Random(1))
     assert len(smaller.before) <= 2
@@ -266,8 +356,44 @@ def test_a_selection_beyond_its_share_is_a_fault():
         pairs = [(Fraction(9, 5), 0), (Fraction(1, 5), 0)]
         before, after = ([Selection(mechanism, (s[i], 0), (1, 1)) for s in pairs] for i in range(2))
         assert loss_bound(before, after) == 1
-        fault = difference(*(Outcome("", Fraction(1), tuple(part), (0, 0)) for part in (before, after)))
+        fault = difference(*(Outcome("", Fraction(1), tuple(part), ((0,), (0,))) for part in (before, after)))
         assert fault == "the scores allow a range of 0.9 in a share of 0.5"
+
+
+def test_the_loss_of_several_candidates():
+    """For sets it is the range of all sums, for margins at least that of all margins; the exact losses are smaller."""
+    rng = Random(6)
+    kinds = {
+        SET: PermuteAndFlip("0.7", score_range=2),
+        MARGIN: ExponentialMechanism("0.7", score_range=2),
+        ORDER: PermuteAndFlip("0.7", monotonic=True),
+    }
+    for what, mechanism in kinds.items():
+        worst = 0
+        for _ in range(100):
+            old = tuple(rng.randrange(4) for _ in range(4))
+            new = tuple(score + rng.randrange(2) for score in old)
+            pair = [(Selection(mechanism, scores, (1,) * 4, what, (2, 2)),) for scores in (old, new)]
+            bound, moves = loss_bound(*pair), _moves_of_sets(what, old, new)
+            if what == SET:
+                assert bound == mechanism.rate * (max(moves) - min(moves))
+            elif what == MARGIN:
+                assert bound >= mechanism.rate * (max(moves) - min(moves))
+            assert exact_loss(*pair) <= bound + 1e-9
+            worst = max(worst, bound)
+        assert worst == mechanism.rate * 2
+
+
+def _moves_of_sets(what, old, new):
+    score = margin if what == MARGIN else total
+    return [score(new, chosen) - score(old, chosen) for chosen in itertools.combinations(range(4), 2)]
+
+
+def test_laplace_noise_loses_what_all_counts_move():
+    mechanism = ReportNoisyMax(1, score_range=2)
+    before, after = (Selection(mechanism, scores, (1,) * 3, ORDER, (2, 2)) for scores in ((3, 1, 0), (4, 1, 1)))
+    assert loss_bound([before], [after]) == 1
+    assert 0 < exact_loss([before], [after]) <= 1
 
 
 def _in_runs(mechanism, scores):

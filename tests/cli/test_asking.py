@@ -11,10 +11,11 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
-from dpselect import Ledger
+from dpselect import Ledger, PermuteAndFlip
 from tests.cli.conftest import Run
 
 PEOPLE = 300
+TOP = "top FILE --column ward --candidates 1,2,3 --epsilon 1"
 
 
 @pytest.fixture
@@ -46,7 +47,11 @@ def test_mode_from_a_list_and_from_a_file(run: Run, file: str, tmp_path: Path) -
     rest = ["--column", "diagnosis", "--person", "patient", "--epsilon", "1"]
     result = run("mode", file, "--candidates", 'flu,"asthma, severe",cold', *rest)
     assert (result.code, result.err) == (0, "")
-    assert result.out == "asthma, severe\nchosen by permute-and-flip; guarantee: 1-DP (pure), 0.32966-zCDP\n"
+    assert result.out.splitlines() == [
+        "asthma, severe",
+        "the value that most people have",
+        "chosen by permute-and-flip; guarantee: 1-DP (pure), 0.32966-zCDP",
+    ]
     listed = tmp_path / "codes.txt"
     listed.write_text("flu\n\nasthma, severe\ncold\n", encoding="utf-8-sig")
     assert run("mode", file, "--candidates", str(listed), *rest).out == result.out
@@ -57,12 +62,18 @@ def test_numbers_are_taken_in_the_type_of_the_column(run: Run, file: str) -> Non
     assert json.loads(result.out)["value"] in (7, "7")
 
 
-def test_top_is_in_order(run: Run, file: str) -> None:
-    rest = ["--candidates", 'flu,"asthma, severe",cold', "--column", "diagnosis", "--epsilon", "4"]
-    result = run("top", file, "-k", "2", *rest)
-    assert result.out.splitlines()[:2] == ["asthma, severe", "flu"]
-    assert json.loads(run("top", file, "-k", "2", *rest, "--json").out) == {
+LISTED = ["--candidates", 'flu,"asthma, severe",cold', "--column", "diagnosis", "--epsilon", "4"]
+
+
+def test_top_is_in_order_if_that_is_asked(run: Run, file: str) -> None:
+    for asked in (["--ordered"], ["--method", "peel"], ["--method", "noisy-counts"]):
+        result = run("top", file, "-k", "2", *LISTED, *asked)
+        assert result.out.splitlines()[:2] == ["asthma, severe", "flu"]
+        assert "in the order of" not in result.out
+    assert json.loads(run("top", file, "-k", "2", *LISTED, "--method", "peel", "--json").out) == {
         "value": ["asthma, severe", "flu"],
+        "ordered": True,
+        "estimate": "the 2 values that most rows have",
         "mechanism": "permute-and-flip",
         "guarantee": {"epsilon": "4", "zcdp": pytest.approx(1.9488449115)},
         "epsilon": "4",
@@ -71,6 +82,54 @@ def test_top_is_in_order(run: Run, file: str) -> None:
         "charged": None,
         "receipt": None,
     }
+
+
+def test_top_is_in_the_order_of_the_candidates_and_says_so(run: Run, file: str) -> None:
+    for asked in ([], ["--method", "set"], ["--method", "margin"]):
+        assert run("top", file, "-k", "2", *LISTED, *asked).out.splitlines() == [
+            "flu",
+            "asthma, severe",
+            "in the order of --candidates, which says nothing about the counts",
+            "the 2 values that most rows have",
+            f"chosen by permute-and-flip; guarantee: {PermuteAndFlip(4).guarantee}",
+        ]
+    shown = json.loads(run("top", file, "-k", "2", *LISTED, "--json").out)
+    assert (shown["value"], shown["ordered"]) == (["flu", "asthma, severe"], False)
+    assert "in the order of" not in run("top", file, "-k", "1", *LISTED).out
+
+
+def test_top_finds_the_number_of_candidates_with_a_clear_cut(run: Run, file: str) -> None:
+    """A hundred people have flu as well as asthma: the margin is largest after the first."""
+    for asked in ([], ["--method", "margin"]):
+        result = run("top", file, "-k", "1:2", *LISTED, *asked, "--person", "patient")
+        assert result.out.splitlines()[:2] == ["asthma, severe", "the 1 to 2 values that most people have"]
+        assert len(result.out.splitlines()) == 3
+
+
+def test_top_of_all_candidates_costs_nothing(run: Run, file: str, tmp_path: Path) -> None:
+    ledger = ["--ledger", str(tmp_path / "visits.ledger"), "--budget", "0.001"]
+    result = run("top", file, "-k", "3", *LISTED, *ledger)
+    assert result.out.splitlines() == [
+        *("flu", "asthma, severe", "cold"),
+        "the 3 values that most rows have",
+        "these are all candidates: nothing was drawn, and nothing is charged",
+    ]
+    assert Ledger(tmp_path / "visits.ledger").entries() == []
+
+
+def test_top_in_groups_with_a_limit_on_values(run: Run, file: str, tmp_path: Path) -> None:
+    """Of the values of a person, one counts; a ledger records what was asked, and the method."""
+    path = tmp_path / "visits.ledger"
+    groups = ["--group-by", "county", "--groups", "north,south", "--person", "patient", "--max-values", "1"]
+    result = run("top", file, "-k", "2", *LISTED, *groups, "--ledger", str(path), "--budget", "4")
+    assert result.out.splitlines()[:3] == [
+        "north: flu, asthma, severe",
+        "south: flu, asthma, severe",
+        "in the order of --candidates, which says nothing about the counts",
+    ]
+    [entry] = Ledger(path).entries()
+    asked = {name: entry.what[name] for name in ("k", "method", "ordered", "max_values", "max_groups")}
+    assert asked == {"k": 2, "method": "peel", "ordered": False, "max_values": 1, "max_groups": 1}
 
 
 @pytest.mark.parametrize(
@@ -169,8 +228,19 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
         ("mode FILE --column ward --candidates 1 --epsilon 1 --neighbours none", "neighbours must be"),
         ("mode FILE --column ward --candidates 1 --epsilon 1 --engine excel", "engine must be"),
         ("top FILE -k 3 --column ward --candidates 1,2 --epsilon 1", "k must be from 1 to the number of candidates"),
+        (f"{TOP} -k 0", "k must be > 0"),
+        (f"{TOP} -k 2:1", "k must be a pair (lo, hi) with 1 <= lo <= hi <= 2"),
+        (f"{TOP} -k 1:3", "k must be a pair (lo, hi) with 1 <= lo <= hi <= 2"),
+        (f"{TOP} -k 1:2:3", "k must be a number or an interval LO:HI, got '1:2:3'"),
+        (f"{TOP} -k 1:x", "'x': write it as"),
+        (f"{TOP} -k 1:2 --method set --max-values 1", "k may be a pair only with method margin"),
+        (f"{TOP} -k 2 --method set --ordered", "method set has no order to return"),
+        (f"{TOP} -k 2 --method set --person patient", "method set needs max_values"),
+        (f"{TOP} -k 2 --max-values 0", "max_values must be > 0"),
+        (f"{TOP} -k 2 --max-values some", "'some': write it as"),
+        (f"{TOP} -k 2 --method best", "method must be one of auto, set, margin, one-shot, peel, noisy-counts"),
         ("median FILE --column cost --lower 5 --upper 1 --epsilon 1", "lower must be <= upper"),
-        ("median FILE --column cost --lower five --upper 6 --epsilon 1", "--lower: 'five'"),
+        ("median FILE --column cost --lower five --upper 6 --epsilon 1", "lower: 'five'"),
         ("median FILE --column day --lower 2020-01-01 --upper 2021-01-01 --step 0 --epsilon 1", "step must be > 0"),
         ("mode FILE --column ward --candidates 1,2 --epsilon 1 --budget 1", "name its file with --ledger"),
         ("mode FILE --column ward --candidates 1,2 --epsilon 1 --dataset x", "--dataset needs a ledger"),

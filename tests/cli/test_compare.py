@@ -296,6 +296,6 @@ def test_a_terminal_gets_a_progress_bar_on_standard_error(file: Path) -> None:
 def test_help_has_examples(run: Run) -> None:
     result = run("compare", "--help")
     assert result.code == 0
-    assert words(result.out).count("Example: dpselect compare public.csv --epsilon") == 2
+    assert words(result.out).count("Example: dpselect compare public.csv --epsilon") == 3
     assert "are private too" in words(result.out)
     assert "Default: 25" in words(result.out.replace("│", " "))

@@ -1,4 +1,4 @@
-"""`dpselect plan mode`, `top`, `median`, `quantile` and `select`: what they print is what `analysis.plan` returns."""
+"""`dpselect plan` with the name of a question: what it prints is what `analysis.plan` returns."""
 
 import json
 import re
@@ -15,7 +15,10 @@ from tests.cli.plans import is_rounded_up, number, plan, tables, words
 
 QUESTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "mode": (("--candidates", "30"), {"question": "mode", "candidates": 30}),
-    "top": (("-k", "3", "--candidates", "a,b,c,d"), {"question": "top_k", "k": 3, "candidates": 4}),
+    "top": (
+        ("-k", "2", "--candidates", "a,b,c,d", "--method", "peel"),
+        {"question": "top_k", "k": 2, "candidates": 4, "method": "peel"},
+    ),
     "median": (
         ("--lower", "2020-01-01", "--upper", "2020-12-31", "--step", "7"),
         {"question": "median", "lower": "2020-01-01", "upper": "2020-12-31", "step": 7},
@@ -23,6 +26,10 @@ QUESTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "quantile": (
         ("--level", "0.9", "--lower", "0", "--upper", "12.5", "--step", "0.5"),
         {"question": "quantile", "level": "9/10", "lower": 0, "upper": "12.5", "step": "0.5"},
+    ),
+    "quantiles": (
+        ("--levels", "0.1, 1/2,0.9", "--range", "log", "--max-rows", "3"),
+        {"question": "quantiles", "levels": ["0.1", "1/2", "0.9"], "range": "log", "max_rows": 3},
     ),
     "select": (
         ("--candidates", "30", "--monotonic"),
@@ -55,7 +62,7 @@ def test_text_and_json_are_those_of_the_analysis(run: Run, name: str, price: dic
     result = run("plan", *command)
     assert (result.code, result.err) == (0, "")
     text = words(result.out)
-    for sentence in [planned.question.title, *planned.sentences, *planned.advice]:
+    for sentence in [planned.question.title, *planned.sentences, *planned.about_methods, *planned.advice]:
         assert words(sentence) in text
     [table] = tables(result.out)
     assert list(table) == list(planned.promises)
@@ -63,7 +70,7 @@ def test_text_and_json_are_those_of_the_analysis(run: Run, name: str, price: dic
         accuracy, cost = planned.accuracy[mechanism], planned.costs[mechanism]
         assert number(cells[0]) == pytest.approx(float(cost.charge.each), rel=1e-5)
         bounds = [accuracy.average, accuracy.within_95, accuracy.within_99]
-        bounds += [accuracy.all_within_95] if name == "top" else []
+        bounds += [accuracy.all_within_95] if planned.way.rounds > 1 else []
         assert all(is_rounded_up(cell, bound) for cell, bound in zip(cells[1:], bounds, strict=False))
         costs = [cost.one.words, *([cost.total.words] if planned.questions > 1 else [])]
         costs += [] if cost.allowed is None else [f"{cost.allowed:,}"]
@@ -140,6 +147,9 @@ BAD = {
         ("quantile", "--level", "1.5", "--lower", "0", "--upper", "9", "--epsilon", "1"),
         "level must be between 0 and 1",
     ),
+    "levels": (("quantiles", "--levels", "0.1,2", "--epsilon", "1"), "level must be between 0 and 1"),
+    "named levels": (("quantiles", "--levels", "thirds", "--epsilon", "1"), "levels must be a list of numbers"),
+    "no rows": (("median", "--max-rows", "0", "--epsilon", "1"), "max_rows must be > 0"),
     "groups": (("mode", "--candidates", "9", "--max-groups", "2", "--epsilon", "1"), "max_groups needs groups"),
     "neighbours": (("mode", "--candidates", "9", "--neighbours", "x", "--epsilon", "1"), "neighbours must be"),
     "mechanism": (("mode", "--candidates", "9", "--mechanism", "noisy-max", "--epsilon", "1"), "mechanism must be one"),

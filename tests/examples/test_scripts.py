@@ -1,5 +1,6 @@
 """The scripts of `examples/`: they run, and what they say is so."""
 
+import re
 import sys
 
 import numpy as np
@@ -19,12 +20,16 @@ def test_scripts_run(name, monkeypatch, capsys):
 
 
 def test_only_the_public_interface_is_used():
-    """Whoever copies an example stands on names that do not move."""
+    """Examples use public names, or names that the reference documents: neither moves."""
+    reference = "".join(page.read_text(encoding="utf-8") for page in (EXAMPLES.parent / "docs/reference").glob("*.md"))
+    documented = set(re.findall(r"^::: (dpselect\.\S+)$", reference, re.MULTILINE))
     for path in EXAMPLES.glob("*.py"):
         for line in path.read_text(encoding="utf-8").splitlines():
             if line.startswith(("import dpselect", "from dpselect")):
-                room = line.split()[1].removeprefix("dpselect").removeprefix(".")
-                assert not room or room in dpselect.__all__, (path.name, line)
+                _, home, *names = re.findall(r"[\w.]+", line)
+                room = home.removeprefix("dpselect").removeprefix(".")
+                public = not room or room in dpselect.__all__
+                assert public or {f"{home}.{name}" for name in names[1:]} <= documented, (path.name, line)
 
 
 def test_the_most_common_item(tmp_path):

@@ -384,6 +384,7 @@ def test_either_law_is_told_from_the_other(kind):
     assert_rejected([best, draws - best], [wrong, 1 - wrong], truth=[right, 1 - right])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAWS)
 def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
     counts, lengths, draws = [0, 5, 3], [2, 1, 2], 800
@@ -410,6 +411,7 @@ def test_extreme_rates(kind):
         assert_rejected(list(found.values()), wrong, truth=[1 / 2] * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAWS)
 def test_large_questions_end(kind):
     """20,000 candidates, a clear cut at 50: floats exclude nearly all of a million runs."""

@@ -388,6 +388,7 @@ def law_of_one_among_many(kind, length, gap):
     return [first, second, 1 - first - second]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Arrival, Tick])
 @pytest.mark.parametrize(
     ("length", "gap"),
@@ -407,6 +408,7 @@ def test_a_long_run_has_the_law_of_its_candidates(kind, length, gap):
     assert_rejected(counts, wrong, truth=right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
     scores, lengths, k = [2, 0, 1], [1, 2, 2], 2

@@ -174,6 +174,7 @@ def test_tries_are_counted_over_batches(monkeypatch):
     balances = iter([[0, 1], [-2, 3, -2, -2], [0] * 8, [1] * 15 + [-2]])
     empty = np.empty(0, np.int64)
     monkeypatch.setattr(tries, "_first_batch", lambda: 2)
+    monkeypatch.setattr(sets, "_PATIENCE", 1)  # each batch is twice as large as the one before
     monkeypatch.setattr(
         tries,
         "_hot_upsets",
@@ -340,6 +341,7 @@ RATES = st.fractions("1/100", 100, max_denominator=100) | st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(runs=RUNS, rate=RATES, where=st.floats(0, 1, exclude_max=True))
 def test_the_rate_encloses_the_truth_for_any_scores(runs, rate, where):
@@ -542,6 +544,7 @@ def test_either_law_is_told_from_the_other(kind):
     assert_rejected(counts, wrong, truth=right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAWS)
 def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
     scores, lengths, k = [3, 0, 2], [2, 3, 1], 3

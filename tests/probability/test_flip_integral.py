@@ -9,7 +9,7 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from dpselect import PermuteAndFlip
-from dpselect.probability.flip_integral import permute_and_flip_probabilities
+from dpselect.probability.flip_integral import permute_and_flip_by_level, permute_and_flip_probabilities
 from tests import reference
 
 TOLERANCE = 1e-12
@@ -102,6 +102,40 @@ def test_millions_of_candidates_are_accurate(case):
     for extreme in (np.min, np.max):
         found = [extreme(ours[exponents == level]) for level in levels]
         assert reference.relative_error(found, truth) <= TOLERANCE
+
+
+LEVELS = CROWDS | {
+    "one": ([1], [0.0]),
+    "two": ([1, 1], [0.0, 1.0]),
+    "nearly a tie": ([1, 1, 3], [0.0, 1e-12, 1e-9]),
+    "both sides of the cut": ([45, 1, 1], [0.0, 1.0, 30.0]),
+    "many far away": ([1, 10**14], [0.0, 32.0]),
+    "more far away": ([1, 10**14, 3], [0.0, 30.0, 1.0]),
+    "a repeated level": ([2, 5, 5], [0.0, 1.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("case", LEVELS)
+def test_levels_with_counts_are_accurate(case):
+    counts, levels = LEVELS[case]
+    ours = permute_and_flip_by_level(np.array(levels), np.log(counts)) / counts
+    assert reference.relative_error(ours, reference.flip_pmf_by_level(counts, levels)) <= TOLERANCE
+
+
+@pytest.mark.parametrize("case", ["uniform", "powers", "steps", "ties on many levels", "mixture"])
+@pytest.mark.parametrize("rate", [1e-3, 0.5, 100.0])
+def test_levels_of_one_candidate_are_candidates(case, rate):
+    exponents = rate * np.array(LOSSES[case])
+    ours = permute_and_flip_by_level(exponents, np.zeros(exponents.size))
+    assert ours == pytest.approx(permute_and_flip_probabilities(exponents), rel=1e-13, abs=1e-300)
+
+
+def test_levels_may_have_more_candidates_than_floats_can_count():
+    """With e**2000 candidates, no coin is flipped twice: permute-and-flip is the exponential mechanism."""
+    exponents, logs = np.array([0.0, 2000.0, 2001.0, 5.0]), np.array([3.0, 4000.0, 4001.5, 1990.0])
+    weights = np.exp(logs - exponents - 2000.5)
+    assert permute_and_flip_by_level(exponents, logs) == pytest.approx(weights / weights.sum(), rel=1e-12)
+    assert permute_and_flip_by_level(np.array([0.0, 3000.0]), np.array([0.0, 2000.0])).tolist() == [1.0, 0.0]
 
 
 def test_a_million_distinct_candidates_sum_to_one():

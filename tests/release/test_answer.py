@@ -39,19 +39,22 @@ def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
     for answer in (
         table.mode("x", candidates=candidates, epsilon="0.1"),
         table.top_k("x", k, candidates=candidates, epsilon=1),
+        table.top_k("x", k, candidates=candidates, epsilon=1, ordered=True),
         groups.mode("x", candidates=candidates, epsilon=Fraction(1, 3)),
         groups.top_k("x", k, candidates=candidates, epsilon=1),
+        groups.top_k("x", k, candidates=candidates, epsilon=1, ordered=True),
     ):
         assert len(repr(answer).splitlines()) == 1
         dumped = json.loads(json.dumps(answer.to_dict()))
         assert dumped == answer.to_dict()
-        public = {"mechanism", "guarantee", "epsilon", "ledger_id", "receipt", "charged", "repeated"}
+        public = {"estimate", "mechanism", "guarantee", "epsilon", "ledger_id", "receipt", "charged", "repeated"}
         assert set(dumped) == {"value", *public}
         assert Fraction(dumped["epsilon"]) == answer.epsilon
         assert dumped["ledger_id"] is dumped["receipt"] is None
     assert table.mode("x", candidates=candidates, epsilon=1).to_dict()["value"] in plain
-    top = table.top_k("x", k, candidates=candidates, epsilon=1).to_dict()["value"]
-    assert sorted(map(str, top)) == sorted(map(str, plain))
+    for ordered in (False, True):
+        top = table.top_k("x", k, candidates=candidates, epsilon=1, ordered=ordered).to_dict()["value"]
+        assert sorted(map(str, top)) == sorted(map(str, plain))
     pairs = groups.mode("x", candidates=candidates, epsilon=1).to_dict()["value"]
     assert [pair["group"] for pair in pairs] == plain
     assert all(pair["value"] in plain for pair in pairs)
@@ -69,9 +72,11 @@ def test_an_answer_holds_what_is_public_and_the_choice():
         "receipt",
         "charged",
         "repeated",
+        "estimate",
     ]
     assert repr(answer) == (
-        "Answer(value='a', mechanism='permute-and-flip', guarantee='0.1-DP (pure), 0.00476098-zCDP',"
+        "Answer(value='a', estimate='the value that most rows have', mechanism='permute-and-flip',"
+        " guarantee='0.1-DP (pure), 0.00476098-zCDP',"
         " epsilon='0.1', ledger_id=None)"
     )
     assert "731" not in repr(table) + repr(table.group_by("x", groups=["a"])) + repr(vars(answer))
@@ -80,8 +85,8 @@ def test_an_answer_holds_what_is_public_and_the_choice():
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_the_guarantee_of_top_k_adds_up(k):
-    answer = opened({"x": [1]}).top_k("x", k, candidates=range(5), epsilon="0.3")
+def test_the_guarantee_of_a_peeled_top_k_adds_up(k):
+    answer = opened({"x": [1]}).top_k("x", k, candidates=range(5), epsilon="0.3", method="peel")
     each = dpselect.PermuteAndFlip(Fraction(3, 10 * k), monotonic=True).guarantee
     assert answer.guarantee == each.times(k)
     assert answer.guarantee.epsilon == answer.epsilon == Fraction(3, 10)

@@ -42,7 +42,7 @@ def questions(table):
     grouped = table.group_by("county", groups=["n", "s"], max_groups=2)
     return {
         "mode": lambda **ask: table.mode("code", candidates=CODES, **ask),
-        "top_k": lambda **ask: table.top_k("code", 2, candidates=CODES, **ask),
+        "top_k": lambda **ask: table.top_k("code", 2, candidates=CODES, method="peel", **ask),
         "median": lambda **ask: table.median("cost", **money, **ask),
         "quantile": lambda **ask: table.quantile("day", "0.9", **days, **ask),
         "groups": lambda **ask: grouped.mode("code", candidates=CODES, **ask),

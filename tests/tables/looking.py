@@ -3,14 +3,16 @@
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 
 import dpselect
-from dpselect.tables import questions
-from dpselect.tables.candidates import public_grid, public_values
+from dpselect.tables import quantiles, questions
+from dpselect.tables.candidates import public_values
+from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Kind
 
 
@@ -31,31 +33,37 @@ def in_writing(table):
 def answering(kind):
     """Questions are answered by this kind of mechanism, with the parameters that the table derives."""
     with ExitStack() as stack:
-        for question in (questions.TopK, questions.Quantile):
+        for question in (questions.TopK, quantiles.Quantile):
             stack.enter_context(patch.object(question, "answer", _answered_by(kind, question.answer)))
         yield
 
 
 def _answered_by(kind, answer):
     def answered(question, engine, individuals, mechanism):
-        other = kind(mechanism.epsilon, mechanism.sensitivity, mechanism.monotonic)
-        return answer(question, engine, individuals, other)
+        return answer(question, engine, individuals, of_kind(kind, mechanism))
 
     return answered
 
 
-def counts(table, column, candidates):
+def of_kind(kind, mechanism):
+    """A mechanism of this kind with the same parameters. Laplace noise on all counts has no other kind."""
+    if isinstance(mechanism, dpselect.ReportNoisyMax):
+        return mechanism
+    return kind(mechanism.epsilon, **mechanism.claim.arguments())
+
+
+def counts(table, column, candidates, max_values=None):
     """How many individuals have each candidate: one list, or a list for each group."""
     found = table.columns[column]
-    lists = counted(table._engine, found, public_values(candidates, found), table._individuals)
+    lists = counted(table._engine, found, public_values(candidates, found), table._individuals, max_values)
     return lists[0] if table._individuals.groups is None else lists
 
 
-def counted(engine, column, candidates, who):
+def counted(engine, column, candidates, who, max_values=None):
     """A list of counts for each group, or one for all."""
     if not hasattr(engine, "scores"):
-        return [vector.tolist() for vector in engine.counts(column, candidates, who)]
-    found = engine.scores(column, candidates, who).toArrow().to_pydict()
+        return [vector.tolist() for vector in engine.counts(column, candidates, who, max_values)]
+    found = engine.scores(column, candidates, who, max_values).toArrow().to_pydict()
     lists = [[None] * len(candidates) for _ in range(1 if who.groups is None else len(who.groups.values))]
     for group, place, number in zip(found["grp"], found["label"], found["individuals"], strict=True):
         assert lists[group][place] is None
@@ -63,10 +71,10 @@ def counted(engine, column, candidates, who):
     return lists
 
 
-def places(table, column, lower, upper, step=1):
+def places(table, column, lower, upper, step=1, *, range="full", max_rows=None):
     """(candidate, whether behind it, individuals) for each different place: one list, or a list for each group."""
     found = table.columns[column]
-    data = table._engine.places(found, public_grid(lower, upper, step, found), table._individuals)
+    data = table._engine.places(found, public_grid(lower, upper, step, found, range), table._individuals, max_rows)
     lists = [list(zip(d.places.tolist(), d.between.tolist(), d.individuals.tolist(), strict=True)) for d in data]
     return lists[0] if table._individuals.groups is None else lists
 
@@ -78,6 +86,17 @@ def quantile_scores(table, column, level, *, lower, upper, step=1):
     data = table._engine.places(found, grid, table._individuals)
     lists = [expanded(*questions.quantile_score_runs(d, grid.size, Fraction(level))) for d in data]
     return lists[0] if table._individuals.groups is None else lists
+
+
+def middles(values):
+    """The one or two middle values of a person, at one of which they count; nothing for a person without values."""
+    known = sorted(value for value in values if value is not None)
+    return sorted({known[(len(known) - 1) // 2], known[len(known) // 2]}) if known else []
+
+
+def standings(people):
+    """Every way in which people, each with their own values, can stand at their middle values."""
+    return [list(chosen) for chosen in product(*(own for own in map(middles, people) if own))]
 
 
 def expanded(scores, lengths):

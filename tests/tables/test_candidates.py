@@ -296,10 +296,11 @@ def test_candidates_and_epsilon_are_required(table):
         table.group_by("text")
 
 
-def test_top_k_is_in_order_of_selection_without_repetition():
+def test_an_ordered_top_k_is_in_order_of_selection_without_repetition():
     table = opened({"x": ["a"] * 300 + ["b"] * 200 + ["c"] * 100})
-    assert table.top_k("x", 3, candidates=["d", "c", "b", "a"], epsilon=100).value == ["a", "b", "c"]
-    every = table.top_k("x", 4, candidates=["d", "c", "b", "a"], epsilon="1e-6").value
+    asked = {"candidates": ["d", "c", "b", "a"], "ordered": True}
+    assert table.top_k("x", 3, **asked, epsilon=100).value == ["a", "b", "c"]
+    every = table.top_k("x", 4, **asked, epsilon="1e-6").value
     assert sorted(every) == ["a", "b", "c", "d"]
 
 
@@ -316,8 +317,9 @@ def test_top_k_peels_with_an_equal_share_of_epsilon():
         return probabilities
 
     table = repeated({"x": ["a", "a", "b"]}, 2_000)
+    asked = {"candidates": list("abc"), "epsilon": 2, "method": "peel"}
     keys = [f"{a}{b}" for a in "abc" for b in "abc" if a != b]
-    drawn = ["".join(order) for order in table.top_k("x", 2, candidates=list("abc"), epsilon=2).value.values()]
+    drawn = ["".join(order) for order in table.top_k("x", 2, **asked).value.values()]
     found = [drawn.count(key) for key in keys]
     assert_fits(found, orders(2))
     assert_rejected(found, orders(4), truth=orders(2))

@@ -14,17 +14,44 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.tables.questions import Neighbours, Quantile, TopK, of_quantile
+from dpselect.mechanisms.parameters import Neighbours, of_quantile
+from dpselect.tables.quantiles import Quantile
+from dpselect.tables.questions import TopK
+from tests.tables.looking import of_kind
 from tests.tables.test_sensitivity import ABSENT, CANDIDATES, count_scores, grouped, kept_data, level_scores, opened
+from tests.top_k.exact import margin, sets, total
 
 EPSILON = Fraction(3, 2)
 ORDERS = np.array([1.01, 2.0, 5.0, 30.0])
 SLACK = 1e-9
 OTHERS = [(), ((0,), (0,), (1,), (2,)), ((0,),) * 12, ((2,),) * 12, ((1,),) * 30]
 COUNTED, STANDING = [(0,), (2,), (0, 2)], [(0,), (1,), (2,)]
+
+
+def scores_of_sets(score, people):
+    """The scores of all sets of two candidates."""
+    return tuple(score(count_scores(people), chosen) for chosen in sets(3, 2))
+
+
+def top_two(table, **choices):
+    return table.top_k("x", 2, candidates=CANDIDATES, epsilon=EPSILON, **choices)
+
+
 QUESTIONS = {
     "mode": (1, count_scores, COUNTED, lambda table: table.mode("x", candidates=CANDIDATES, epsilon=EPSILON)),
-    "top two": (2, count_scores, COUNTED, lambda table: table.top_k("x", 2, candidates=CANDIDATES, epsilon=EPSILON)),
+    "top two": (2, count_scores, COUNTED, lambda table: top_two(table, method="peel")),
+    "set of two": (
+        1,
+        lambda people: scores_of_sets(total, people),
+        COUNTED,
+        lambda table: top_two(table, method="set", max_values=2),
+    ),
+    "margin": (
+        1,
+        lambda people: scores_of_sets(margin, people),
+        COUNTED,
+        lambda table: top_two(table, method="margin"),
+    ),
     "median": (
         1,
         lambda people: level_scores(people, Fraction(1, 2)),
@@ -49,8 +76,7 @@ def share_of(monkeypatch):
 
     def get(ask, table, kind):
         ask(table)
-        drawn = seen.pop()
-        return kind(drawn.epsilon, drawn.sensitivity, drawn.monotonic)
+        return of_kind(kind, seen.pop())
 
     return get
 

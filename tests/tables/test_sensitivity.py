@@ -12,8 +12,12 @@ from itertools import combinations, combinations_with_replacement, product
 
 import pytest
 
-from dpselect.tables.questions import Neighbours, Quantile, TopK, of_counts, of_quantile
-from tests.tables.looking import counts, opened, quantile_scores
+from dpselect.mechanisms.parameters import Neighbours, change_by_addition, of_counts, of_cuts, of_quantile
+from dpselect.tables.quantiles import Quantile
+from dpselect.tables.questions import TopK
+from dpselect.top_k import Margin, NoisyCounts, OneShot, Peel, Set
+from tests.tables.looking import counts, middles, opened, quantile_scores, standings
+from tests.top_k.exact import joined, margin, pairs_of_people, sets, total
 
 CANDIDATES = (0, 1, 2)
 VALUES = (0, 1, 2, None, -4, 7)  # missing, and what is no candidate: outside of the range of a quantile
@@ -29,15 +33,21 @@ def count_scores(individuals):
     return tuple(sum(any(value == c for value in rows) for rows in individuals) for c in CANDIDATES)
 
 
+def clamped(rows):
+    return [min(max(value, CANDIDATES[0]), CANDIDATES[-1]) for value in rows if value is not None]
+
+
 def standing(rows):
-    """Where an individual stands: at the lower median of the clamped values."""
-    known = sorted(min(max(value, CANDIDATES[0]), CANDIDATES[-1]) for value in rows if value is not None)
-    return known[(len(known) - 1) // 2] if known else None
+    """Where an individual stands: at a median of the clamped values, of two middle ones at the lower one."""
+    return middles(clamped(rows))[:1]
 
 
-def level_scores(individuals, level):
+def level_scores(individuals, level, standing=standing):
+    return scores_of_places([place for rows in individuals for place in standing(rows)], level)
+
+
+def scores_of_places(places, level):
     a, b = level.numerator, level.denominator
-    places = [place for rows in individuals if (place := standing(rows)) is not None]
     scores = []
     for candidate in CANDIDATES:
         below, at = sum(p < candidate for p in places), sum(p == candidate for p in places)
@@ -65,7 +75,8 @@ def test_the_model_has_the_scores_of_the_engine(person):
         found = opened(columns, person=person, types={"x": "int64", "who": "int64"})
         assert tuple(counts(found, "x", CANDIDATES)) == count_scores(table)
         for level in LEVELS:
-            assert tuple(quantile_scores(found, "x", level, lower=0, upper=2)) == level_scores(table, level)
+            possible = [scores_of_places(places, level) for places in standings(map(clamped, table))]
+            assert tuple(quantile_scores(found, "x", level, lower=0, upper=2)) in possible
 
 
 # One individual is changed in every way.
@@ -105,6 +116,54 @@ def test_counts_move_as_derived(neighbours, most_rows):
     assert one_direction == bound.monotonic
 
 
+# What a top-k scores: sums and margins of sets, and all counts at once. A person is a vector of zeros and ones.
+
+OTHER_COUNTS = [(0, 0, 0, 0), (1, 0, 2, 0), (9, 9, 0, 0), (9, 4, 4, 0), (0, 1, 2, 3), (30, 20, 20, 0)]
+
+
+def moves_of_sets(score, sizes, most_values, neighbours):
+    """For each pair of neighbours, how far the score of each set moves."""
+    candidates = sets(4, *sizes)
+    for one, other in pairs_of_people(4, most_values, replace=neighbours is Neighbours.REPLACE):
+        for others in OTHER_COUNTS:
+            yield [score(joined(others, one), c) - score(joined(others, other), c) for c in candidates]
+
+
+@pytest.mark.parametrize("most_values", [1, 2, 3, None])
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_sums_of_sets_move_as_derived(neighbours, k, most_values):
+    claim = Set(k, 4, most_values).claim(neighbours is Neighbours.ADD_REMOVE)
+    moved = list(moves_of_sets(total, (k, k), most_values or 4, neighbours))
+    assert max(max(vector) - min(vector) for vector in moved) == claim.score_range
+
+
+@pytest.mark.parametrize("most_values", [1, 2, 4])
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 2), (1, 3), (2, 3)], ids=str)
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_margins_move_as_derived(neighbours, sizes, most_values):
+    claim = Margin(sizes[1], 4, least=sizes[0]).claim(neighbours is Neighbours.ADD_REMOVE)
+    moved = list(moves_of_sets(margin, sizes, most_values, neighbours))
+    assert max(max(vector) - min(vector) for vector in moved) == claim.score_range
+
+
+@pytest.mark.parametrize("most_values", [1, 2, 3, None])
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_all_counts_together_move_as_derived(neighbours, most_values):
+    """Laplace noise needs the sum of all changes, one shot and peeling the largest one."""
+    added = neighbours is Neighbours.ADD_REMOVE
+    pairs = pairs_of_people(4, most_values or 4, replace=not added)
+    moves = [[a - b for a, b in zip(*pair, strict=True)] for pair in pairs]
+    together = max(sum(map(abs, vector)) for vector in moves)
+    claimed = NoisyCounts(2, 4, most_values).claim(added).score_range
+    # If two people have more values than there are candidates, they share some of them.
+    assert together == (claimed if added or 2 * (most_values or 4) <= 4 else 4)
+    for kind in (OneShot, Peel):
+        claim = kind(2, 4, most_values).claim(added)
+        assert max(max(vector) - min(vector) for vector in moves if any(vector)) <= claim.score_range
+        assert (claim.sensitivity, claim.monotonic) == (1, added)
+
+
 @pytest.mark.parametrize("most_rows", [1, 2], ids=["rows", "people"])
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize("level", LEVELS, ids=str)
@@ -115,6 +174,26 @@ def test_quantiles_move_as_derived(level, neighbours, most_rows):
     one_direction = all(min(vector) >= 0 or max(vector) <= 0 for vector in moved)
     assert not one_direction
     assert not bound.monotonic
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+def test_quantiles_of_rows_move_as_derived(level, neighbours):
+    """People who count with two rows each."""
+    bound = of_quantile(level, neighbours, in_groups=False, rows=2)
+    moved = list(differences(lambda table: level_scores(table, level, clamped), neighbours, 2))
+    assert max(abs(d) for vector in moved for d in vector) == bound.largest_change
+    assert not bound.monotonic
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+def test_the_unit_of_cuts_makes_them_as_sensitive_as_quantiles_in_groups(level, neighbours, rows):
+    together = of_cuts(neighbours, rows=rows)
+    single = of_quantile(level, neighbours, in_groups=True, rows=rows)
+    assert together.largest_change * change_by_addition(level) == single.largest_change
+    assert together.monotonic == single.monotonic
 
 
 # Groups: what all of them together tell about one person.
@@ -193,6 +272,58 @@ def test_groups_together_cost_epsilon_for_counts(neighbours, most, mechanism_of)
     assert max(exact for exact, _ in found) <= epsilon + 1e-9
     assert max(bound for _, bound in found) == epsilon  # no epsilon is left unused
     assert max(exact for exact, _ in found) > 0.5 * epsilon
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("method", ["set", "margin"])
+def test_groups_together_cost_epsilon_for_sets(method, neighbours, most, mechanism_of):
+    """Sets of two of the three candidates, each a candidate of the mechanism."""
+    table, epsilon = grouped(neighbours, most), Fraction(3, 2)
+    asked = {"candidates": CANDIDATES, "method": method, "max_values": 2, "epsilon": epsilon}
+    mechanism = mechanism_of(lambda: table.top_k("x", 2, **asked))
+    own = total if method == "set" else margin
+
+    def score(individuals):
+        return tuple(own(count_scores(individuals), chosen) for chosen in sets(3, 2))
+
+    found = [
+        worst_loss(score, mechanism, neighbours, [(0,), (2,), (0, 2), (1, 2)], most=most, others=others)
+        for others in OTHERS
+    ]
+    assert max(exact for exact, _ in found) <= epsilon + 1e-9
+    assert max(exact for exact, _ in found) > 0.5 * epsilon
+    assert max(bound for _, bound in found) == epsilon
+
+
+@pytest.mark.parametrize(("most", "max_values"), [(1, 1), (1, 2), (3, 2)])
+def test_the_values_of_a_person_are_their_own_matter(most, max_values, monkeypatch):
+    """With one salt, taking a person out changes only what is kept of this person's own rows, in each group."""
+    generator = random.Random(10 * most + max_values)
+    people = [
+        [(generator.choice(GROUPS), generator.choice(CANDIDATES)) for _ in range(generator.randrange(1, 9))]
+        for _ in range(10)
+    ]
+    monkeypatch.setattr("os.urandom", lambda count: b"\x07" * count)
+
+    def scores(present):
+        rows = [(who, group, value) for who in present for group, value in people[who]]
+        generator.shuffle(rows)
+        who, group, value = map(list, zip(*rows, strict=True))
+        table = opened({"who": who, "g": group, "x": value}, person="who")
+        return counts(table.group_by("g", groups=GROUPS, max_groups=most), "x", CANDIDATES, max_values)
+
+    everybody = scores(range(10))
+    for gone in range(10):
+        left = scores([who for who in range(10) if who != gone])
+        change = [[a - b for a, b in zip(old, new, strict=True)] for old, new in zip(everybody, left, strict=True)]
+        kept = {group: vector for group, vector in zip(GROUPS, change, strict=True) if any(vector)}
+        assert len(kept) == min(most, len({group for group, _ in people[gone]}))
+        for group, vector in kept.items():
+            had = [int((group, c) in people[gone]) for c in CANDIDATES]
+            assert all(0 <= counted <= own for counted, own in zip(vector, had, strict=True))
+            assert sum(vector) == min(max_values, sum(had))
+        assert change == scores([gone])
 
 
 @pytest.mark.parametrize("most", [1, 2])

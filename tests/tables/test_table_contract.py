@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.schema import Kind
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated
+from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated, standings
 
 MECHANISMS = [PermuteAndFlip, ExponentialMechanism]
 ENGINES = ["duckdb", pytest.param("spark", marks=spark.MARKS)]
@@ -106,9 +106,10 @@ def test_what_cannot_be_asked_is_refused(every_kind):
         every_kind.mode("list", candidates=[1], epsilon=1)
     with pytest.raises(InvalidValue, match="which has 'who', 'text'"):
         every_kind.mode("lists", candidates=[1], epsilon=1)
-    for name in ("text", "flag"):
-        with pytest.raises(InvalidType, match="lower and upper"):
-            every_kind.median(name, lower="a", upper="b", epsilon=1)
+    with pytest.raises(InvalidValue, match="lower: 'a' is neither a number nor a date"):
+        every_kind.median("text", lower="a", upper="b", epsilon=1)
+    with pytest.raises(InvalidType, match="holds true or false, which have no quantiles"):
+        every_kind.median("flag", lower="a", upper="b", epsilon=1)
 
 
 def test_people_count_once_and_missing_people_never(engine):
@@ -147,7 +148,8 @@ def test_clear_questions_have_clear_answers(engine):
     for person in (None, "who"):
         table = opened(rows, engine, person=person)
         assert table.mode("x", candidates=[5, 7, 9], epsilon=5).value == 7
-        assert table.top_k("x", 2, candidates=[5, 7, 9], epsilon=10).value == [7, 9]
+        assert table.top_k("x", 2, candidates=[9, 5, 7], epsilon=10).value == [9, 7]
+        assert table.top_k("x", 2, candidates=[9, 5, 7], epsilon=10, ordered=True).value == [7, 9]
         assert table.median("x", lower=0, upper=10**12, epsilon=5).value == 7
         assert table.quantile("x", "0.9", lower=0, upper=100, epsilon=20).value == 9
         groups = table.group_by("g", groups=["p", "q"])
@@ -170,7 +172,7 @@ def test_drawn_pairs_fit_the_exact_probabilities(engine, mechanism):
     """Also the candidates that nobody has, and those with equal counts, are as likely as they should be."""
     table = repeated({"x": ["a", "b", "a", "z", "c"]}, 3_000, engine=engine)
     candidates, scores = ["c", "d", "a", "e", "b"], [1, 0, 2, 0, 1]
-    answers = table.top_k("x", 2, candidates=candidates, epsilon=4).value
+    answers = table.top_k("x", 2, candidates=candidates, epsilon=4, method="peel").value
     right, wrong = (pairs_of_top_two(scores, mechanism(epsilon, monotonic=True)) for epsilon in (2, "1.5"))
     found = dict.fromkeys(right, 0)
     for pair in answers.values():
@@ -190,25 +192,28 @@ def test_drawn_medians_fit_the_exact_probabilities(engine, mechanism):
     assert_rejected(found, wrong, truth=right)
 
 
-def test_mechanisms_without_runs_are_refused(engine):
-    table = opened({"x": [1, 2]}, engine)
-    with answering(ReportNoisyMax):
-        for ask in (
-            lambda: table.mode("x", candidates=[1, 2], epsilon=1),
-            lambda: table.median("x", lower=0, upper=9, epsilon=1),
-        ):
-            with pytest.raises(InvalidType, match="noisy-max cannot answer questions about tables"):
-                ask()
+def test_mechanisms_without_runs_are_refused(engine, tmp_path):
+    """Before anything is charged; also where the candidates that are left out would be selected."""
+    rows, asked = {"who": [1, 2], "x": [1, 2]}, {"epsilon": 1, "mechanism": "noisy-max"}
+    table = opened(rows, engine, person="who", ledger=tmp_path / "ledger", budget=9)
+    for ask in (
+        lambda: table.mode("x", candidates=[1, 2], **asked),
+        lambda: table.median("x", lower=0, upper=9, **asked),
+        lambda: table.top_k("x", 2, candidates=[1, 2, 3], **asked),
+        lambda: table.top_k("x", 2, candidates=[1, 2, 3], method="peel", **asked),
+        lambda: table.top_k("x", 2, candidates=[1, 2, 3], method="one-shot", **asked),
+    ):
+        with pytest.raises(InvalidType, match="noisy-max cannot answer questions about tables"):
+            ask()
+    for method in ("set", "margin"):
+        with pytest.raises(InvalidType, match=f"noisy-max cannot draw with method {method}: use permute-and-flip"):
+            table.top_k("x", 2, candidates=[1, 2, 3], method=method, max_values=1, **asked)
+    assert table._ledger.spent == 0
 
 
 # A random table against a plain model of all that is counted.
 
 ROW = st.tuples(st.none() | st.integers(0, 3), st.none() | st.sampled_from("pqr"), st.none() | st.integers(-3, 12))
-
-
-def standing(values, lower, upper):
-    known = sorted(min(max(value, lower), upper) for value in values if value is not None)
-    return known[(len(known) - 1) // 2 : (len(known) + 1) // 2] if known else []
 
 
 def test_random_tables_are_counted_like_the_model(engine):
@@ -230,21 +235,48 @@ def check_the_counts_of_a_table(name, rows, step, level):
         [sum((g, x) == (own, c) for _, g, x in in_groups) for c in candidates] for own in groups
     ]
     everybody = {who for who, _, _ in rows if who is not None}
-    stood = [s for own in everybody for s in standing([x for who, _, x in rows if who == own], 0, 10)]
-    assert sorted(places(people, "x", 0, 10, step)) == sorted(
-        (place, behind, number) for (place, behind), number in Counter((s // step, s % step > 0) for s in stood).items()
-    )
+    own = [[min(max(x, 0), 10) for who, _, x in rows if who == one and x is not None] for one in everybody]
+    possible = standings(own)
+    assert placed(places(people, "x", 0, 10, step)) in [counted_places(stood, step) for stood in possible]
+    found = quantile_scores(people, "x", level, lower=0, upper=10, step=step)
+    assert found in [model_scores(stood, range(0, 11, step), level) for stood in possible]
+    # All rows of everybody are at most as many as there are rows.
+    every_row = [x for values in own for x in values]
+    assert placed(places(people, "x", 0, 10, step, max_rows=14)) == counted_places(every_row, step)
+
+
+def placed(found):
+    return {(place, behind): number for place, behind, number in found}
+
+
+def counted_places(stood, step):
+    return Counter((s // step, s % step > 0) for s in stood)
+
+
+def model_scores(stood, candidates, level):
     a, b = level.numerator, level.denominator
     scores = []
-    for c in range(0, 11, step):
+    for c in candidates:
         below, at = sum(s < c for s in stood), sum(s == c for s in stood)
         above = len(stood) - below - at
         scores.append(-max(0, (b - a) * below - a * (at + above), a * above - (b - a) * (below + at)))
-    assert quantile_scores(people, "x", level, lower=0, upper=10, step=step) == scores
+    return scores
 
 
 # Random valid questions: the answer is a candidate, and costs what was asked.
 
+TOPS = [
+    {},
+    {"ordered": True},
+    {"max_values": 2},
+    {"max_values": 1, "ordered": True},
+    {"method": "set", "max_values": 1},
+    {"method": "set", "max_values": 3},
+    {"method": "margin"},
+    {"method": "one-shot"},
+    {"method": "peel", "max_values": 1},
+    {"method": "noisy-counts", "max_values": 2},
+]
 EPSILONS = st.fractions("1/1000", 50) | st.floats(1e-300, 1e300) | st.sampled_from(["0.1", "1e-9", Decimal("0.5"), 3])
 
 
@@ -265,17 +297,20 @@ def check_a_random_question(name, data, epsilon, relation):
         table = table.group_by("g", groups=data.draw(st.permutations(["p", "q", "r"])), max_groups=most)
     values = data.draw(st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=6, unique=True))
     k = data.draw(st.integers(1, len(values)))
+    top = data.draw(st.sampled_from(TOPS))
     lower, span, step = data.draw(st.tuples(st.integers(-(2**63), 0), st.integers(0, 2**63), st.integers(1, 2**40)))
     level = data.draw(st.fractions("1/1000", "999/1000", max_denominator=1000))
     domain = range(lower, lower + span + 1, step)
     with answering(data.draw(st.sampled_from(MECHANISMS))):
         answers = {
             "mode": table.mode("x", candidates=values, epsilon=epsilon),
-            "top": table.top_k("x", k, candidates=values, epsilon=epsilon),
+            "top": table.top_k("x", k, candidates=values, epsilon=epsilon, **top),
             "quantile": table.quantile("x", level, lower=lower, upper=lower + span, step=step, epsilon=epsilon),
         }
+    is_free = k == len(values) and not top.get("ordered") and top.get("method") in (None, "set", "margin")
     for kind, answer in answers.items():
-        assert answer.epsilon == answer.guarantee.epsilon == Fraction(epsilon)
+        paid = 0 if kind == "top" and is_free else Fraction(epsilon)
+        assert answer.epsilon == answer.guarantee.epsilon == paid
         for value in answer.value.values() if isinstance(answer.value, dict) else [answer.value]:
             if kind == "top":
                 assert len(set(value)) == k

@@ -68,6 +68,9 @@ PURE = "pure"
 ZCDP = "zcdp"
 ONE_SHOT = "one-shot"
 
+# The question that is answered part by part. Ledgers keep the name for years.
+QUANTILES = "quantiles"
+
 # A charge is recorded exactly if its cost is a multiple of 1/GRID: every float from 1e-70 on, every decimal of at
 # most 50 digits after the point, every 1/n with n <= 400, and every sum of these. Any other cost is rounded up to a
 # multiple of 1/ROUND. So sums have at most 294 digits of the grid in addition to those of the budget, which has at
@@ -269,9 +272,16 @@ class Charge:
 
     @property
     def in_halves(self) -> bool:
-        """Return whether a release may stand for two of half its epsilon: for a person who changes their group."""
+        """Return whether a release may stand for several of smaller epsilons, which add up to its own.
+
+        A person who is replaced may leave one group, or one part of several quantiles, and enter another, at half a
+        share each. A person who counts with several rows may have them in several parts of several quantiles.
+        """
         asked = self.what if isinstance(self.what, Mapping) else {}
-        return "group_by" in asked and asked.get("neighbours") == Neighbours.REPLACE
+        is_split = asked.get("question") == QUANTILES
+        if asked.get("neighbours") == Neighbours.REPLACE and ("group_by" in asked or is_split):
+            return True
+        return is_split and asked.get("max_rows", 1) != 1
 
     def check_rho(self) -> None:
         """Refuse a stated rho below that of the mechanism.

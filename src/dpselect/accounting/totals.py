@@ -173,7 +173,7 @@ def _pure_sum(releases: Releases) -> Fraction | None:
 def approximate(releases: Releases, delta: float, *, joined: bool = True) -> Approximate:
     """The smallest epsilon that is known for this delta: by any `Method`.
 
-    The recursion needs releases that are `joined`: none stands for two of half its epsilon that do not join.
+    The recursion needs releases that are `joined`: none stands for several of smaller epsilons that do not join.
     """
     exact = _pure_sum(releases)
     pure = math.inf if exact is None else float_above(exact)

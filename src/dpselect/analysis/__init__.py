@@ -6,11 +6,13 @@ yourself. Nothing here touches a ledger or releases an answer.
 
 from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.compare import Comparison, compare
+from dpselect.analysis.compare_top_k import TopKComparison, compare_top_k
 from dpselect.analysis.error import error_quantile, error_tail, expected_error
 from dpselect.analysis.evaluations import expected_evaluations
-from dpselect.analysis.planning import Accuracy, Plan, plan
+from dpselect.analysis.planning import Accuracy, Plan, PlannedMethod, plan
 from dpselect.analysis.privacy import check_privacy, search_neighbours
 from dpselect.analysis.promises import Promise
+from dpselect.analysis.top_k_error import TopKError, top_k_error
 from dpselect.analysis.unequal import UnequalErrors, unequal_errors
 from dpselect.analysis.worst_case import Bounds, WorstCase, error_bounds, worst_case_error
 
@@ -19,11 +21,15 @@ __all__ = [
     "Bounds",
     "Comparison",
     "Plan",
+    "PlannedMethod",
     "Promise",
+    "TopKComparison",
+    "TopKError",
     "UnequalErrors",
     "WorstCase",
     "check_privacy",
     "compare",
+    "compare_top_k",
     "epsilon_for",
     "error_bounds",
     "error_quantile",
@@ -32,6 +38,7 @@ __all__ = [
     "expected_evaluations",
     "plan",
     "search_neighbours",
+    "top_k_error",
     "unequal_errors",
     "worst_case_error",
 ]

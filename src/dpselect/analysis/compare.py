@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from importlib import import_module
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dpselect import _validate
 from dpselect._numbers import float_near
@@ -18,26 +19,38 @@ from dpselect.mechanisms.parameters import stated
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 
 _ENDINGS = (".png", ".svg", ".pdf")
+_NEGLIGIBLE = 1e-6  # of the largest error: a figure does not show less
 # The colours of Okabe & Ito suit all kinds of colour vision. Dashes distinguish the lines in greyscale.
-_STYLES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"), ("#CC79A7", "-."))
+_STYLES = (
+    ("#0072B2", "-"),
+    ("#D55E00", "--"),
+    ("#009E73", ":"),
+    ("#CC79A7", "-."),
+    ("#000000", (0, (3, 1, 1, 1, 1, 1))),
+)
 
 
-def comparison_figure(records: Sequence["Record"]) -> Any:
-    """Expected error against epsilon, one line per mechanism, on logarithmic axes."""
-    figure = _matplotlib_figure(figsize=(6, 4), layout="constrained")
+def comparison_figure(records: Sequence[Any], series: str, unit: str) -> Any:
+    """Expected error against epsilon, one line for each value of the field `series`, on logarithmic axes."""
+    figure = matplotlib_figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    for (colour, dashes), name in zip(cycle(_STYLES), dict.fromkeys(r.mechanism for r in records), strict=False):
-        points = sorted((r.epsilon, r.expected_error) for r in records if r.mechanism == name and r.expected_error > 0)
+    names = dict.fromkeys(getattr(record, series) for record in records)
+    for (colour, dashes), name in zip(cycle(_STYLES), names, strict=False):
+        own = [record for record in records if getattr(record, series) == name]
+        points = sorted((record.epsilon, record.expected_error) for record in own if record.expected_error > 0)
         if points:
             axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, marker=".", label=name)
-    axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="expected error (units of the scores)")
+    axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel=f"expected error ({unit})")
     axes.grid(visible=True, which="both", alpha=0.2)
     if axes.lines:
+        largest = max(record.expected_error for record in records)
+        axes.set_ylim(bottom=max(axes.get_ylim()[0], _NEGLIGIBLE * largest))
         axes.legend(frameon=False)
     return figure
 
 
-def _matplotlib_figure(**options: Any) -> Any:
+def matplotlib_figure(**options: Any) -> Any:
+    """An empty figure that no window shows."""
     try:
         return import_module("matplotlib.figure").Figure(**options)
     except ModuleNotFoundError:
@@ -63,20 +76,20 @@ class Record:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
-    """The result of `compare`. It is as private as the scores.
+class Records:
+    """Records that can be turned into tables and a figure. They are as private as the scores.
 
     Attributes:
-        records: one record per mechanism and epsilon.
-
-    >>> compare([3, 1], [0.1, 1])
-    Comparison(6 records)
+        records: the records, each a frozen dataclass with an `epsilon` and an `expected_error`.
     """
 
-    records: tuple[Record, ...]
+    _series: ClassVar[str]  # the field of a record that distinguishes the lines of a figure
+    _unit: ClassVar[str]  # of the errors
+
+    records: tuple[Any, ...]
 
     def __repr__(self) -> str:
-        return f"Comparison({len(self.records)} records)"
+        return f"{type(self).__name__}({len(self.records)} records)"
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the records as dictionaries.
@@ -134,10 +147,27 @@ class Comparison:
         >>> len(figure.axes[0].lines)
         3
         """
-        figure = comparison_figure(self.records)
+        figure = comparison_figure(self.records, self._series, self._unit)
         if path is not None:
             save_figure(figure, path)
         return figure
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Records):
+    """The result of `compare`. It is as private as the scores.
+
+    Attributes:
+        records: one record per mechanism and epsilon.
+
+    >>> compare([3, 1], [0.1, 1])
+    Comparison(6 records)
+    """
+
+    _series: ClassVar[str] = "mechanism"
+    _unit: ClassVar[str] = "units of the scores"
+
+    records: tuple[Record, ...]
 
 
 def _data_frame(library: str, rows: list[dict[str, Any]]) -> Any:
@@ -145,6 +175,16 @@ def _data_frame(library: str, rows: list[dict[str, Any]]) -> Any:
         return import_module(library).DataFrame(rows)
     except ModuleNotFoundError:
         raise MissingExtra(f"to_{library} needs {library}: pip install {library}") from None
+
+
+def checked_epsilons(epsilons: Any) -> list[Fraction]:
+    """The exact values of one or more positive numbers."""
+    if isinstance(epsilons, (str, bytes)) or not isinstance(epsilons, Iterable):
+        raise InvalidType("epsilons must be a sequence of numbers: give for example [0.1, 1]")
+    exact = [_validate.exact_positive(epsilon=epsilon) for epsilon in epsilons]
+    if not exact:
+        raise InvalidValue("epsilons must have at least one number")
+    return exact
 
 
 def compare(
@@ -179,11 +219,7 @@ def compare(
     exponential 0.584 1.473
     noisy-max 0.592 1.492
     """
-    if isinstance(epsilons, (str, bytes)) or not isinstance(epsilons, Iterable):
-        raise InvalidType("epsilons must be a sequence of numbers: give for example [0.1, 1]")
-    exact = [_validate.exact_positive(epsilon=epsilon) for epsilon in epsilons]
-    if not exact:
-        raise InvalidValue("epsilons must have at least one number")
+    exact = checked_epsilons(epsilons)
     claim, vector = stated(sensitivity, monotonic, score_range).arguments(), as_vector(scores)
     records: list[Record] = []
     for epsilon in exact:

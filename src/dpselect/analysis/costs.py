@@ -6,15 +6,13 @@ A ledger records a charge at its exact cost if that is on a grid, and otherwise 
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
-from dpselect.accounting.budget import Budget, ConcentratedBudget, Price, PureBudget
+from dpselect.accounting.budget import Amount, Budget, ConcentratedBudget, PureBudget
 from dpselect.accounting.charge import ROUND, Charge
-from dpselect.analysis.questions import Question, moderate
+from dpselect.analysis.questions import moderate
+from dpselect.analysis.ways import WHAT, Way
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.base import MechanismBase
-
-WHAT = "a planned question"
 
 
 @dataclass(frozen=True)
@@ -22,14 +20,15 @@ class Cost:
     """What a question costs by one mechanism, in the currency of the budget.
 
     Attributes:
-        charge: what a ledger is asked to record for one question: the number of draws, and the epsilon of each.
+        charge: what a ledger is asked to record for one question: the number of draws, and the epsilon of each; None if
+            it costs nothing.
         one: the cost of one question.
         total: the cost of all questions.
         allowed: how many such questions the budget pays for; None without a budget.
         refusal: why the budget allows none, if it is for another reason than its size.
     """
 
-    charge: Charge
+    charge: Charge | None
     one: Budget
     total: Budget
     allowed: int | None
@@ -44,11 +43,11 @@ class Cost:
         """
         charge = self.charge
         return {
-            "mechanism": charge.mechanism,
-            "draws": charge.count,
-            "epsilon_each": float(charge.each),
-            "epsilon": float(charge.each * charge.count),
-            "rho": float(charge.rho),
+            "mechanism": None if charge is None else charge.mechanism,
+            "draws": 0 if charge is None else charge.count,
+            "epsilon_each": 0.0 if charge is None else float(charge.each),
+            "epsilon": 0.0 if charge is None else float(charge.each * charge.count),
+            "rho": 0.0 if charge is None else float(charge.rho),
             "one": self.one.to_dict(),
             "total": self.total.to_dict(),
             "questions_allowed": self.allowed,
@@ -56,24 +55,17 @@ class Cost:
         }
 
 
-def drawn(
-    question: Question, name: str, *, epsilon: Fraction | None = None, rho: Fraction | None = None
-) -> MechanismBase:
-    """The mechanism of each draw for a question of this price, as tables choose it."""
-    found = Price(epsilon, rho, name).drawn_by(None, question.draws, **question.claim.arguments())
-    return cast("MechanismBase", found)
-
-
-def charge_for(question: Question, mechanism: MechanismBase, rho: Fraction | None = None) -> Charge:
-    """The charge of a question: as many draws as one person can influence."""
-    return Charge(WHAT, mechanism.epsilon, mechanism.name, question.draws, rho=rho)
-
-
 def currency_of(budget: Budget | None, rho: Fraction | None) -> Budget:
     """The budget; without one, any budget of the currency of the price."""
     if budget is not None:
         return budget
     return PureBudget(Fraction(1)) if rho is None else ConcentratedBudget(Fraction(1), Fraction(0))
+
+
+def free(currency: Budget) -> Cost:
+    """What an answer costs that follows from public numbers alone."""
+    nothing = currency.shown(Amount(Fraction(0)))
+    return Cost(None, nothing, nothing, None, None)
 
 
 def cost(charge: Charge, questions: int, budget: Budget | None, currency: Budget) -> Cost:
@@ -107,20 +99,21 @@ def times_allowed(budget: Budget, charge: Charge) -> int:
     return int(times) + (times * recorded + exact == limit)
 
 
-def share_of(budget: Budget, question: Question, questions: int) -> dict[str, Fraction]:
+def share_of(budget: Budget, way: Way, questions: int) -> dict[str, Fraction]:
     """The largest price of each question, within 10**-50, at which a budget pays for this many: epsilon or rho.
 
     A cap on the epsilon of a single draw may leave a part of the budget unspent.
 
     >>> from dpselect.analysis.questions import Mode
-    >>> share_of(PureBudget(Fraction(1)), Mode(candidates=30), 4)
+    >>> from dpselect.analysis.ways import BySelection
+    >>> share_of(PureBudget(Fraction(1)), BySelection(Mode(candidates=30)), 4)
     {'epsilon': Fraction(1, 4)}
     """
     currency = "epsilon" if budget.rho is None else "rho"
     cap = getattr(budget, "cap", None)
     share = budget.limit.value / questions
     if cap is not None:
-        share = min(share, cap * question.draws)
+        share = min(share, cap * way.draws)
     price = {currency: moderate(**{currency: share})}
     charge = Charge(WHAT, share) if currency == "epsilon" else Charge(WHAT, rho=share)
     if times_allowed(budget, charge) < questions:  # its cost is not on the grid

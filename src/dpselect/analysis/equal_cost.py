@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpselect.accounting.totals import Approximate, approximate
-from dpselect.analysis.promises import Promise, promise, smallest
+from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, smallest
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 
@@ -51,11 +51,12 @@ class EqualCost:
         return min(self.permute_and_flip, self.exponential, key=lambda promised: promised.average)
 
 
-def equal_cost(exponential: MechanismBase, n: int) -> EqualCost:
+def equal_cost(exponential: MechanismBase, errors_of: ErrorsOf) -> EqualCost:
     """Permute-and-flip at the largest epsilon that costs no more zCDP than this exponential mechanism.
 
     >>> from dpselect import ExponentialMechanism
-    >>> equal = equal_cost(ExponentialMechanism(epsilon=0.5), 1000)
+    >>> from dpselect.analysis.promises import among
+    >>> equal = equal_cost(ExponentialMechanism(epsilon=0.5), among(1000))
     >>> round(float(equal.permute_and_flip.mechanism.epsilon), 3), equal.better.mechanism.name
     (0.266, 'exponential')
     """
@@ -63,7 +64,7 @@ def equal_cost(exponential: MechanismBase, n: int) -> EqualCost:
     beyond = smallest(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho)
     affordable = Fraction(beyond) * (1 - _ROUNDINGS)
     other = PermuteAndFlip(affordable, **exponential.claim.arguments())
-    return EqualCost(rho, promise(exponential, n), promise(other, n))
+    return EqualCost(rho, promised_by(exponential, errors_of), promised_by(other, errors_of))
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,12 @@ class EqualRounds:
         return min(self.equal_budget, self.exponential, key=lambda rounds: rounds.each.average)
 
 
-def equal_rounds(exponential: MechanismBase, n: int, count: int, delta: float) -> EqualRounds:
-    """Compare `count` selections among n candidates.
+def equal_rounds(exponential: MechanismBase, errors_of: ErrorsOf, count: int, delta: float) -> EqualRounds:
+    """Compare `count` selections.
 
     >>> from dpselect import ExponentialMechanism
-    >>> compared = equal_rounds(ExponentialMechanism("0.5"), n=1000, count=20, delta=1e-6)
+    >>> from dpselect.analysis.promises import among
+    >>> compared = equal_rounds(ExponentialMechanism("0.5"), among(1000), count=20, delta=1e-6)
     >>> round(compared.exponential.total.epsilon, 1), round(compared.equal_error.total.epsilon, 1)
     (5.4, 9.3)
     >>> compared.better.each.mechanism.name
@@ -100,14 +102,16 @@ def equal_rounds(exponential: MechanismBase, n: int, count: int, delta: float) -
     """
 
     def rounds(mechanism: MechanismBase) -> Rounds:
-        return Rounds(promise(mechanism, n), approximate({(mechanism.name, mechanism.epsilon): count}, delta))
+        return Rounds(
+            promised_by(mechanism, errors_of), approximate({(mechanism.name, mechanism.epsilon): count}, delta)
+        )
 
     def flip(epsilon: Fraction) -> PermuteAndFlip:
         return PermuteAndFlip(epsilon, **exponential.claim.arguments())
 
     theirs = rounds(exponential)
     # Worst cases are proportional to 1/epsilon.
-    ratio = Fraction(promise(flip(exponential.epsilon), n).average) / Fraction(theirs.each.average)
+    ratio = Fraction(promised_by(flip(exponential.epsilon), errors_of).average) / Fraction(theirs.each.average)
     budget = theirs.total.epsilon
     affordable = affordable_epsilon(PermuteAndFlip.name, count, budget, delta, exponential.epsilon)
     return EqualRounds(theirs, rounds(flip(exponential.epsilon * ratio)), rounds(flip(affordable)))

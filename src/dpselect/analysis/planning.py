@@ -5,10 +5,11 @@
 compared at equal cost (`equal_cost`).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from dpselect import _validate
 from dpselect._numbers import exact_text, shortest_text, shown
@@ -16,17 +17,20 @@ from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
 from dpselect.accounting.budget import AUTO, Budget, Price, PureBudget, as_budget
 from dpselect.analysis.calibrate import epsilon_for
-from dpselect.analysis.costs import Cost, charge_for, cost, currency_of, drawn, share_of
+from dpselect.analysis.costs import Cost, cost, currency_of, free, share_of
 from dpselect.analysis.equal_cost import EqualCost, EqualRounds, Rounds, equal_cost, equal_rounds
 from dpselect.analysis.error import error_quantile, expected_error
-from dpselect.analysis.promises import Promise, epsilon_promising, promise, rarely_exceeded
-from dpselect.analysis.questions import Question, Select, moderate, question_of, whole_number
+from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_exceeded
+from dpselect.analysis.questions import Question, Select, TopK, moderate, question_of, whole_number
+from dpselect.analysis.top_k_bounds import errors_of
+from dpselect.analysis.top_k_words import taken_for
+from dpselect.analysis.ways import ByMethod, Way, way_of
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.mechanisms.privacy import Guarantee
 
 _MOST_QUESTIONS = 10**9
 
@@ -63,6 +67,26 @@ class Accuracy:
     unit: str
 
 
+@dataclass(frozen=True)
+class PlannedMethod:
+    """A method for the top k at the price of the plan: bounds on its error that hold for all data, in people.
+
+    Attributes:
+        method: the name of the method.
+        mechanism: the name of the mechanism that draws.
+        average: the mean count of the chosen candidates is on average at most this far below that of the k largest.
+        within_95: a bound for 95 of 100 cases. What it is about depends on the method (docs/plan.md).
+
+    >>> plan(1000, question="top_k", k=10, max_values=1, epsilon="0.1").methods["set"].mechanism
+    'permute-and-flip'
+    """
+
+    method: str
+    mechanism: str
+    average: float
+    within_95: float
+
+
 @dataclass(frozen=True, repr=False)
 class Plan:
     """What to expect from each mechanism, by name, and what the questions cost together.
@@ -79,6 +103,8 @@ class Plan:
         questions: the number of questions that share the budget.
         delta: the delta of the (epsilon, delta) comparison, if it was given.
         used: the mechanism that draws, as a table with this budget chooses it.
+        way: how the question is answered: who draws, how often, and what is charged.
+        methods: for "top_k", the methods that can answer, at the price that the plan has for `used`.
         promises: the bounds of one selection by each mechanism, in units of the scores.
         costs: what each mechanism costs.
         equally_dear: the bounds of each mechanism at the price that `used` costs, in the currency of the budget.
@@ -100,6 +126,8 @@ class Plan:
     questions: int
     delta: float | None
     used: str
+    way: Way
+    methods: Mapping[str, PlannedMethod]
     promises: Mapping[str, Promise]
     costs: Mapping[str, Cost]
     equally_dear: Mapping[str, Promise]
@@ -122,7 +150,12 @@ class Plan:
     @property
     def claim(self) -> Claim:
         """Return how far apart neighbours are."""
-        return self.question.claim
+        return self.way.claim
+
+    @property
+    def method(self) -> str | None:
+        """Return the name of the method for the top k; None for other questions."""
+        return self.way.method.name if isinstance(self.way, ByMethod) else None
 
     @property
     def selections(self) -> int:
@@ -135,8 +168,21 @@ class Plan:
         return min(self.equally_dear.values(), key=lambda promised: promised.average).mechanism.name
 
     @property
+    def people_needed(self) -> int | None:
+        """Return about how many people a quantile needs with the mechanism `used`; None for other questions.
+
+        With fewer, more than 5 of 100 answers may be far from all people.
+
+        >>> plan(question="median", epsilon=1).people_needed
+        95
+        """
+        return self.question.people_needed(self.promises[self.used].mechanism)
+
+    @property
     def suffices(self) -> bool | None:
         """Return whether the budget pays for all questions by the mechanism `used`; None without a budget."""
+        if self.way.is_free:
+            return None if self.budget is None else True
         allowed = self.costs[self.used].allowed
         return None if allowed is None else allowed >= self.questions
 
@@ -164,12 +210,12 @@ class Plan:
         >>> planned.accuracy_of(promised).average == promised.average / 2  # the median's scores are half people
         True
         """
-        asked = self.question
+        asked, mechanism = self.question, promised.mechanism
         return Accuracy(
             promised.average / asked.unit,
             promised.within_95 / asked.unit,
             promised.within_99 / asked.unit,
-            rarely_exceeded(promised.mechanism, asked.size, 0.05 / asked.rounds) / asked.unit,
+            self.way.all_within(mechanism, 0.05) / asked.unit,
             asked.per_person,
         )
 
@@ -181,23 +227,34 @@ class Plan:
         'On average, the chosen value has at most 15.7 fewer people than the most'
         """
         expected = self.accuracy[self.used]
-        told = self.question.meaning(*map(shown, (expected.average, expected.within_95, expected.within_99)))
+        told = self.way.meaning(*map(shown, (expected.average, expected.within_95, expected.within_99)))
         return [*filter(None, [f"{told} This holds for any data.", *self._about_draws(expected), *self._about_costs()])]
 
     def _about_draws(self, expected: Accuracy) -> list[str]:
-        asked, mechanism = self.question, self.promises[self.used].mechanism
-        all_of_them, growth = "", ""
-        if asked.rounds > 1:
+        asked, mechanism, rounds = self.question, self.promises[self.used].mechanism, self.way.rounds
+        all_of_them, growth, people = "", "", self.people_needed
+        if rounds > 1:
             bound = shown(expected.all_within_95)
-            all_of_them = f"In 95 of 100 cases, all {asked.rounds:,} differences are less than {bound} (a union bound)."
+            all_of_them = f"In 95 of 100 cases, all {rounds:,} differences are less than {bound} (a union bound)."
         if asked.has_range and asked.size > 1:
             more = rarely_exceeded(mechanism, 10 * asked.size, 0.05) / asked.unit - expected.within_95
             growth = (
                 f"The bounds grow with the logarithm of the number of candidates: ten times as many add {shown(more)}."
             )
-        return [all_of_them, growth, asked.shares]
+        usual = asked.usual_error(mechanism)
+        dense = "" if usual is None else f"If values lie densely, expect about {shown(usual)} {asked.per_person}."
+        needed = ""
+        if people is not None:
+            where = " in each group" if asked.is_grouped else ""
+            needed = (
+                f"It needs about {people:,} {asked.per_person}{where}: with fewer, more than 5 of 100 answers may lie"
+                " outside all values of the data."
+            )
+        return [self.way.remark(expected.within_95), all_of_them, dense, needed, growth, self.way.shares]
 
     def _about_costs(self) -> list[str]:
+        if self.way.is_free:
+            return ["It costs nothing."]
         cost, budget, count = self.costs[self.used], self.budget, f"{self.questions:,}"
         price = f"One question costs {cost.one.words}"
         price += "." if self.questions == 1 else f", and {count} of them {cost.total.words}."
@@ -219,18 +276,43 @@ class Plan:
         >>> plan(30, question="mode", budget="zcdp:0.5", questions=20).advice[0][:71]
         'Take exponential: at the same cost, rho 0.025 for a question, its avera'
         """
+        if self.way.is_free:
+            return []
         better, unit = self.better, self.question.per_person
         bounds = {name: shown(self.accuracy_of(each).average) for name, each in self.equally_dear.items()}
         others = " and ".join(f"that of {name} {bound}" for name, bound in bounds.items() if name != better)
         same = f"at the same cost, {self.costs[self.used].one.words} for a question"
         told = [f"Take {better}: {same}, its average error is at most {bounds[better]} {unit}, and {others}."]
+        if not others:
+            told = [f"Only {better} draws with this method."]
         if better != self.used:
             told.append(f"The numbers above are those of {self.used}: to use {better}, give mechanism={better!r}.")
         if self.pure is not None and self.pure.average < self.equally_dear[better].average:
-            pure, name = shown(self.accuracy_of(self.pure).average), self.pure.mechanism.name
+            pure, name = shown(self.pure.average / self.question.unit), self.pure.mechanism.name
             told.append(
                 f"A pure budget of the same epsilon is better for this number of questions: divided evenly, the average"
                 f" error of {name} is at most {pure} {unit}."
+            )
+        return told
+
+    @property
+    def about_methods(self) -> list[str]:
+        """Return which method answers and why, and the methods at the same price; nothing except for "top_k".
+
+        >>> plan(1000, question="top_k", k=10, max_values=1, epsilon="0.1").about_methods[0][:55]
+        'The method is set, because a person counts for at most '
+        """
+        if not (isinstance(self.way, ByMethod) and isinstance(self.question, TopK)):
+            return []
+        currency = currency_of(self.budget, self.rho)
+        told = [taken_for(self.way.method, currency.rho is not None, self.question.method)]
+        ranked = sorted(self.methods.values(), key=lambda method: method.average)
+        if len(ranked) > 1:
+            bounds = "; ".join(f"{one.method} {shown(one.average)}" for one in ranked)
+            told.append(
+                f"At the same price, the mean count is on average at most this many people too low: {bounds}. These"
+                " bounds hold for any data, and some are less tight than others. dpselect compare -k shows the errors"
+                " on public data that are like yours."
             )
         return told
 
@@ -258,8 +340,10 @@ class Plan:
             "costs": [each.to_dict() for each in self.costs.values()],
             "used": self.used,
             "better": self.better,
+            "people_needed": self.people_needed,
             "suffices": self.suffices,
-            "sentences": [*self.sentences, *self.advice],
+            "sentences": [*self.sentences, *self.about_methods, *self.advice],
+            **self._methods(),
             "better_for_one": PermuteAndFlip.name,
             "better_for_many": None if self.equal_cost is None else self._at_equal_cost(self.equal_cost),
             "approximate": None if self.equal_rounds is None else self._approximate(self.equal_rounds),
@@ -267,9 +351,11 @@ class Plan:
         }
 
     def _promised(self, name: str) -> dict[str, Any]:
-        promised, accuracy, count = self.promises[name], self.accuracy[name], self.question.draws * self.questions
-        guarantee = promised.mechanism.guarantee
-        together = {"all_95": accuracy.all_within_95} if self.question.rounds > 1 else {}
+        promised, accuracy, count = self.promises[name], self.accuracy[name], self.way.draws * self.questions
+        guarantee = self.way.part(promised.mechanism).guarantee
+        together = {"all_95": accuracy.all_within_95} if self.way.rounds > 1 else {}
+        if self.way.is_free:
+            guarantee, count = Guarantee(Fraction(0), 0.0), 0
         return {
             "mechanism": name,
             "epsilon": float(guarantee.epsilon),
@@ -282,11 +368,17 @@ class Plan:
             "total_zcdp": guarantee.zcdp * count,
         }
 
+    def _methods(self) -> dict[str, Any]:
+        """The method that is taken and those that it is compared with, if there are any."""
+        if self.method is None:
+            return {}
+        return {"method_taken": self.method, "methods": [asdict(each) for each in self.methods.values()]}
+
     def _at_equal_cost(self, equal: EqualCost) -> dict[str, Any]:
         return {
             "pure": PermuteAndFlip.name,
             "zcdp": equal.better.mechanism.name,
-            "at_total_zcdp": equal.rho * self.question.draws * self.questions,
+            "at_total_zcdp": equal.rho * self.way.draws * self.questions,
             **{one.mechanism.name: self._one(one) for one in (equal.exponential, equal.permute_and_flip)},
         }
 
@@ -325,11 +417,17 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     budget: Number | Budget | None = None,
     questions: int | None = None,
     mechanism: str = AUTO,
-    k: int | None = None,
+    k: int | tuple[int, int] | None = None,
+    method: str | None = None,
+    max_values: int | None = None,
+    ordered: bool = False,
     level: Number | None = None,
+    levels: Any = None,
     lower: Any = None,
     upper: Any = None,
     step: Any = None,
+    range: str | None = None,
+    max_rows: int | None = None,
     groups: int | None = None,
     max_groups: int | None = None,
     neighbours: str | None = None,
@@ -347,20 +445,29 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     synthetic, the plan also has exact results on these scores.
 
     Args:
-        candidates: the number of candidates of "mode", "top_k" and "select"; the length of `scores` if omitted.
-        question: "mode", "top_k", "median", "quantile", or "select" for scores of your own, which is the default; or a
-            record of `analysis.questions`.
+        candidates: the number of candidates of "mode", "top_k" and "select", or of a quantile instead of a range. For
+            "select" it is the length of `scores` if omitted.
+        question: "mode", "top_k", "median", "quantile", "quantiles", or "select" for scores of your own, which is the
+            default; or a record of `analysis.questions`.
         epsilon: the epsilon of each question; the plan then has its error.
         rho: the rho of zCDP of each question, instead of epsilon.
         error: the acceptable average error, in people or in units of the scores; the plan then has the epsilon.
         budget: what pays for all questions: a number, text such as "zcdp:0.5" or "1,1e-6", or a `Budget`.
         questions: the number of such questions that share one budget; 1 if omitted.
         mechanism: "auto" for the one that a table with this budget uses, or the name of one.
-        k: the number of candidates that "top_k" returns.
+        k: the number of candidates that "top_k" returns, or a pair for the method "margin".
+        method: the method of "top_k", such as "set"; "auto" if omitted.
+        max_values: for how many candidates of "top_k" one person counts at most; any number if omitted. It is 1 if rows
+            are counted.
+        ordered: whether the answer of "top_k" is in order, best first.
         level: the level of "quantile", such as 0.9.
-        lower: the smallest candidate of "median" and "quantile".
+        levels: the levels of "quantiles", such as [0.1, 0.5, 0.9] or "deciles".
+        lower: the smallest candidate of "median", "quantile" and "quantiles". Without both ends, the plan takes 2**64
+            candidates, the most that a column's type can have.
         upper: the largest one.
         step: the step between candidates; 1 if omitted.
+        range: "log" for the candidates of `range="log"` of a table, about 5,000, instead of a range.
+        max_rows: with how many rows a person counts, for `per_person="rows"`; once if omitted.
         groups: the number of groups of a grouped table.
         max_groups: in how many groups a person may count; 1 if omitted.
         neighbours: "add-remove", which is the default, or "replace".
@@ -404,10 +511,16 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     given = {
         "candidates": candidates,
         "k": k,
+        "method": method,
+        "max_values": max_values,
+        "ordered": None if ordered is False else ordered,
         "level": level,
+        "levels": levels,
         "lower": lower,
         "upper": upper,
         "step": step,
+        "range": range,
+        "max_rows": max_rows,
         "groups": groups,
         "max_groups": max_groups,
         "neighbours": neighbours,
@@ -416,10 +529,14 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         "score_range": score_range,
     }
     asked = question_of(Select.name if question is None else question, given)
-    used = Price(1, None, mechanism).drawn_by(paid, 1).name
-    if used not in asked.mechanisms:
-        raise InvalidValue(f"mechanism must be one of {', '.join([AUTO, *asked.mechanisms])} for {asked.name}")
-    return _planned(asked, price, paid, count, doubt, used, vector)
+    if doubt is not None and asked.is_split:
+        raise InvalidValue("delta is for questions of one selection: leave it out, and give an (epsilon, delta) budget")
+    unit = Price(rho=1, mechanism=mechanism) if "rho" in price else Price(1, mechanism=mechanism)
+    way = way_of(asked, unit, paid)
+    used = way.used(unit, paid)
+    if used not in way.mechanisms:
+        raise InvalidValue(f"mechanism must be one of {', '.join([AUTO, *way.mechanisms])} for {asked.name}")
+    return _planned(way, used, price, paid, count, doubt, mechanism, vector)
 
 
 def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
@@ -447,22 +564,24 @@ def _size(candidates: int | None, vector: Vector | None) -> int | None:
 
 
 def _planned(  # noqa: PLR0913, PLR0917 - what `plan` has checked
-    asked: Question,
+    way: Way,
+    used: str,
     price: Mapping[str, Fraction],
     budget: Budget | None,
     count: int,
     delta: float | None,
-    used: str,
+    mechanism: str,
     vector: Vector | None,
 ) -> Plan:
     error = price.get("error")
-    paid = price if price or budget is None else share_of(budget, asked, count)
+    paid = price if price or budget is None else share_of(budget, way, count)
     rho, currency = paid.get("rho"), currency_of(budget, paid.get("rho"))
-    drawing = {name: _mechanism(asked, name, paid) for name in asked.mechanisms}
-    costs = {name: cost(charge_for(asked, one, rho), count, budget, currency) for name, one in drawing.items()}
-    exponential = drawing[ExponentialMechanism.name]
+    drawing = {name: _mechanism(way, name, paid) for name in way.mechanisms}
+    costs = {name: _cost(way, one, rho, count, budget, currency) for name, one in drawing.items()}
+    same = _same_price(costs[used], currency)
+    exponential = None if way.is_free else drawing.get(ExponentialMechanism.name)
     return Plan(
-        question=asked,
+        question=way.question,
         epsilon=price.get("epsilon"),
         rho=price.get("rho"),
         error=error,
@@ -470,37 +589,73 @@ def _planned(  # noqa: PLR0913, PLR0917 - what `plan` has checked
         questions=count,
         delta=delta,
         used=used,
-        promises={name: promise(one, asked.size) for name, one in drawing.items()},
+        way=way,
+        methods=_methods(way, Price(**same, mechanism=mechanism), budget),
+        promises={name: way.promise(one) for name, one in drawing.items()},
         costs=costs,
-        equally_dear=_equally_dear(asked, costs[used], currency),
-        pure=None if price or budget is None else _from_pure_budget(asked, budget, count),
+        equally_dear={name: way.promise(way.drawn(name, **same)) for name in way.mechanisms},
+        pure=None if price or budget is None else _from_pure_budget(way, budget, count),
         on_scores={} if vector is None else {name: _on_scores(one, vector, error) for name, one in drawing.items()},
-        equal_cost=None if count == 1 else equal_cost(exponential, asked.size),
-        equal_rounds=None if delta is None else equal_rounds(exponential, asked.size, count * asked.draws, delta),
+        equal_cost=None if count == 1 else _compared(way, exponential, equal_cost),
+        equal_rounds=None
+        if delta is None
+        else _compared(way, exponential, partial(equal_rounds, count=count * way.draws, delta=delta)),
     )
 
 
-def _mechanism(asked: Question, name: str, price: Mapping[str, Fraction]) -> MechanismBase:
-    """The mechanism of each draw at this price of the question, or the one with this error."""
-    if "error" not in price:
-        return drawn(asked, name, **price)
-    claim, kind = asked.claim.arguments(), MECHANISMS[name]
-    return kind(epsilon_promising(kind, asked.size, error=price["error"] * asked.unit, **claim), **claim)
+_Compared = TypeVar("_Compared")
 
 
-def _equally_dear(asked: Question, paid: Cost, currency: Budget) -> dict[str, Promise]:
-    """The bounds of each mechanism at the same epsilon or rho of a question, by the currency."""
+def _compared(
+    way: Way, exponential: MechanismBase | None, compare: Callable[[MechanismBase, ErrorsOf], _Compared]
+) -> _Compared | None:
+    """The exponential mechanism compared with permute-and-flip, if both can draw, and their bounds are of one kind."""
+    if exponential is None or way.errors is None or PermuteAndFlip.name not in way.mechanisms:
+        return None
+    return compare(exponential, way.errors)
+
+
+def _mechanism(way: Way, name: str, price: Mapping[str, Fraction]) -> MechanismBase:
+    """The mechanism that draws at this price of the question, or the one with this error."""
+    if way.is_free:
+        return way.drawn(name, epsilon=Fraction(1))
+    return way.with_error(name, price["error"]) if "error" in price else way.drawn(name, **price)
+
+
+def _cost(  # noqa: PLR0913, PLR0917 - what `_planned` has found
+    way: Way, mechanism: MechanismBase, rho: Fraction | None, count: int, budget: Budget | None, currency: Budget
+) -> Cost:
+    return free(currency) if way.is_free else cost(way.charge(mechanism, rho), count, budget, currency)
+
+
+def _same_price(paid: Cost, currency: Budget) -> dict[str, Fraction]:
+    """The epsilon or rho of a question, by the currency; any epsilon if it costs nothing."""
     charge = paid.charge
-    price = {"epsilon": charge.each * charge.count} if currency.rho is None else {"rho": charge.rho}
-    return {name: promise(drawn(asked, name, **price), asked.size) for name in asked.mechanisms}
+    if charge is None:
+        return {"epsilon": Fraction(1)}
+    return {"epsilon": charge.each * charge.count} if currency.rho is None else {"rho": charge.rho}
 
 
-def _from_pure_budget(asked: Question, budget: Budget, count: int) -> Promise | None:
+def _methods(way: Way, price: Price, budget: Budget | None) -> dict[str, PlannedMethod]:
+    """The methods for the top k that can answer at this price; nothing for other questions."""
+    if not isinstance(way, ByMethod):
+        return {}
+    found = {**way.choice.applicable(price, budget), way.method.name: way.choice.drawn(way.method, price, budget)}
+    planned = {}
+    for name, (method, mechanism) in found.items():
+        promised = promised_by(mechanism, partial(errors_of, method))
+        planned[name] = PlannedMethod(name, mechanism.name, promised.average, promised.within_95)
+    return planned
+
+
+def _from_pure_budget(way: Way, budget: Budget, count: int) -> Promise | None:
     """Pure epsilon implies (epsilon, delta), and for a few questions it may leave more for each of them."""
-    if budget.epsilon is None or budget.rho is None:
+    if budget.epsilon is None or budget.rho is None or way.is_free:
         return None
     pure = PureBudget(budget.epsilon)
-    return promise(drawn(asked, pure.mechanism, **share_of(pure, asked, count)), asked.size)
+    unit = Price(1)
+    other = way_of(way.question, unit, pure)
+    return other.promise(other.drawn(other.used(unit, pure), **share_of(pure, other, count)))
 
 
 def _on_scores(mechanism: MechanismBase, scores: Vector, error: Fraction | None) -> OnScores:

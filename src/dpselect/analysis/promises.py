@@ -4,20 +4,43 @@ With the rate c = epsilon / score_range every error is that of rate one divided 
 each mechanism and number of candidates.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 from dpselect import _validate
 from dpselect._numbers import rounded_up_text
 from dpselect._types import Number
-from dpselect.analysis.worst_case import worst_exponent
+from dpselect.analysis.worst_case import checked_count, worst_exponent
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import stated
 
 _BISECTIONS = 60
+
+
+@dataclass(frozen=True)
+class UnitErrors:
+    """Bounds on an error that hold for all data, at rate one.
+
+    Attributes:
+        average: the expected error is at most this.
+        attained: on some data, the expected error is at least this.
+        tail: a function of x that falls: the probability of an error of x or more is at most this.
+    """
+
+    average: float
+    attained: float
+    tail: Callable[[float], float]
+
+    def rarely_exceeded(self, probability: float) -> float:
+        """Return an error that is reached with at most this probability."""
+        return 0.0 if self.tail(0.0) <= probability else smallest(lambda x: self.tail(x) <= probability)
+
+
+ErrorsOf = Callable[[type[MechanismBase]], UnitErrors]  # of a mechanism, at rate one
 
 
 @dataclass(frozen=True)
@@ -54,8 +77,14 @@ def promise(mechanism: MechanismBase, n: int) -> Promise:
     >>> round(promised.average, 2), round(promised.within_95, 2)
     (8.53, 19.81)
     """
-    rate = float(mechanism.rate)
-    return Promise(mechanism, *(error / rate for error in _at_rate_one(type(mechanism), _checked(n))))
+    return promised_by(mechanism, among(n))
+
+
+def promised_by(mechanism: MechanismBase, errors_of: ErrorsOf) -> Promise:
+    """The bounds of a mechanism at its rate."""
+    rate, errors = float(mechanism.rate), errors_of(type(mechanism))
+    tails = (errors.rarely_exceeded(probability) for probability in (0.05, 0.01))
+    return Promise(mechanism, *(error / rate for error in (errors.average, errors.attained, *tails)))
 
 
 def rarely_exceeded(mechanism: MechanismBase, n: int, probability: float) -> float:
@@ -65,31 +94,21 @@ def rarely_exceeded(mechanism: MechanismBase, n: int, probability: float) -> flo
     >>> rarely_exceeded(PermuteAndFlip(epsilon=1), 1000, 0.05) == promise(PermuteAndFlip(epsilon=1), 1000).within_95
     True
     """
-    return _tail_at_rate_one(type(mechanism), _checked(n), probability) / float(mechanism.rate)
+    return among(n)(type(mechanism)).rarely_exceeded(probability) / float(mechanism.rate)
 
 
-def _checked(n: int) -> int:
-    """The number of candidates. A range of a column may have 2**64 of them.
-
-    Beyond 2**53, a float of n has a relative error of 2**-53, which moves log n, and so every bound, by less than that.
-    """
-    size = _validate.count(n=n)
-    if size < 1:
-        raise InvalidValue("n must be >= 1: give at least one candidate")
-    return size
+def among(n: int) -> ErrorsOf:
+    """The errors of one selection among n candidates."""
+    return partial(selection_errors, log_n=math.log(checked_count(n)))
 
 
 @cache
-def _at_rate_one(kind: type[MechanismBase], n: int) -> tuple[float, float, float, float]:
+def selection_errors(kind: type[MechanismBase], log_n: float) -> UnitErrors:
+    """The errors of one selection among candidates of whose number only the logarithm is known."""
     worst = kind.worst
-    attained = worst_exponent(worst, n)[1]
-    average = attained if worst.is_exact or n == 1 else worst.averages(n)[1]
-    return average, attained, _tail_at_rate_one(kind, n, 0.05), _tail_at_rate_one(kind, n, 0.01)
-
-
-@cache
-def _tail_at_rate_one(kind: type[MechanismBase], n: int, probability: float) -> float:
-    return 0.0 if n == 1 else smallest(lambda x: kind.worst.tail(x, n) <= probability)
+    attained = worst_exponent(worst, log_n)[1]
+    average = attained if worst.is_exact or not log_n else worst.averages(log_n)[1]
+    return UnitErrors(average, attained, lambda x: worst.tail(x, log_n))
 
 
 def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
@@ -107,10 +126,15 @@ def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
     >>> epsilon_promising(PermuteAndFlip, 1000, error=5)
     Fraction(1707, 1000)
     """
-    if _checked(n) == 1:
-        raise InvalidValue("every epsilon meets the target: there is one candidate, so the error is zero")
-    unit = Fraction(promise(kind(1, **stated(sensitivity, monotonic, score_range).arguments()), n).average)
-    return Fraction(rounded_up_text(unit / _validate.exact_positive(error=error), digits=4))
+    unit = kind(1, **stated(sensitivity, monotonic, score_range).arguments())
+    return epsilon_for_average(promise(unit, n).average, error)
+
+
+def epsilon_for_average(average: float, error: Number) -> Fraction:
+    """The epsilon at which an average, given at epsilon one, is at most `error`; rounded up to four digits."""
+    if not average:
+        raise InvalidValue("every epsilon meets the target: there is no choice, so the error is zero")
+    return Fraction(rounded_up_text(Fraction(average) / _validate.exact_positive(error=error), digits=4))
 
 
 def smallest(holds: Callable[[float], bool]) -> float:

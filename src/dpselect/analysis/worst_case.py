@@ -17,7 +17,6 @@ from dpselect.mechanisms.base import MechanismBase, checked_mechanism
 from dpselect.mechanisms.worst import WorstErrors
 
 _GRID = 40
-_MOST_CANDIDATES = 2**53
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def worst_case_error(mechanism: MechanismBase, n: int) -> WorstCase:
 
     Raises:
         InvalidType: `mechanism` is not one of dpselect's, or `n` is not an integer.
-        InvalidValue: `n` is not between 1 and 2**53.
+        InvalidValue: `n` is not positive, or has more than 4,000 digits.
 
     >>> from dpselect import PermuteAndFlip
     >>> worst = worst_case_error(PermuteAndFlip(epsilon=1), 2)
@@ -60,22 +59,22 @@ def worst_case_error(mechanism: MechanismBase, n: int) -> WorstCase:
     (0.367879, 2.0)
     """
     worst, size = checked_mechanism(mechanism).worst, checked_count(n)
-    exponent, error = worst_exponent(worst, size)
+    exponent, error = worst_exponent(worst, math.log(size))
     unit = float_near(1 / mechanism.rate)
     return WorstCase(error * unit, exponent * unit)
 
 
-def worst_exponent(worst: WorstErrors, n: int) -> tuple[float, float]:
+def worst_exponent(worst: WorstErrors, log_n: float) -> tuple[float, float]:
     """The x at which x Pr[lose] is largest on scores (-x, ..., -x, 0) at rate one, and that product."""
-    if n == 1:
+    if not log_n:
         return 0.0, 0.0
 
     def negated(log_exponent: float) -> float:
         exponent = math.exp(log_exponent)
-        return -exponent * worst.loss_probability(exponent, n)
+        return -exponent * worst.loss_probability(exponent, log_n)
 
     # The product x * Pr[lose] rises from zero, has one maximum near x = log n, and falls like x n exp(-x).
-    grid = np.linspace(math.log(0.01), math.log(math.log(n) + 50), _GRID)
+    grid = np.linspace(math.log(0.01), math.log(log_n + 50), _GRID)
     top = int(np.argmin([negated(point) for point in grid]))
     bounds = grid[max(top - 1, 0)], grid[min(top + 1, _GRID - 1)]
     found = minimize_scalar(negated, bounds=bounds, method="bounded", options={"xatol": 1e-10})
@@ -83,12 +82,10 @@ def worst_exponent(worst: WorstErrors, n: int) -> tuple[float, float]:
 
 
 def checked_count(n: int) -> int:
-    """The number of candidates, at least one."""
+    """The number of candidates, at least one. It may be beyond all floats."""
     size = _validate.count(n=n)
     if size < 1:
         raise InvalidValue("n must be >= 1: give at least one candidate")
-    if size > _MOST_CANDIDATES:
-        raise InvalidValue("n must be at most 2**53: floats cannot count further")
     return size
 
 
@@ -135,7 +132,7 @@ class Bounds:
         >>> round(error_bounds(PermuteAndFlip(epsilon=1), 1000).tail(20), 4)
         0.0454
         """
-        return self.worst.tail(float_near(self.rate * _validate.exact_positive(error=error)), self.n)
+        return self.worst.tail(float_near(self.rate * _validate.exact_positive(error=error)), math.log(self.n))
 
 
 def error_bounds(mechanism: MechanismBase, n: int) -> Bounds:
@@ -155,7 +152,7 @@ def error_bounds(mechanism: MechanismBase, n: int) -> Bounds:
 
     Raises:
         InvalidType: `mechanism` is not one of dpselect's, or `n` is not an integer.
-        InvalidValue: `n` is not between 1 and 2**53.
+        InvalidValue: `n` is not positive, or has more than 4,000 digits.
 
     >>> from dpselect import PermuteAndFlip
     >>> error_bounds(PermuteAndFlip(epsilon=1), 1000).upper
@@ -163,5 +160,5 @@ def error_bounds(mechanism: MechanismBase, n: int) -> Bounds:
     """
     worst, size = checked_mechanism(mechanism).worst, checked_count(n)
     unit = float_near(1 / mechanism.rate)
-    lower, upper = worst.averages(size)
+    lower, upper = worst.averages(math.log(size))
     return Bounds(lower * unit, upper * unit, size, mechanism.rate, worst)

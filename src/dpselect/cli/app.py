@@ -16,7 +16,7 @@ from dpselect.cli.paper import paper
 from dpselect.cli.plan import plan
 from dpselect.cli.select import select
 from dpselect.cli.study import study
-from dpselect.cli.tables import median, mode, quantile, top
+from dpselect.cli.tables import maximum, median, minimum, mode, quantile, quantiles, top
 
 # A pretty traceback would print local variables, which include scores.
 app = typer.Typer(
@@ -29,6 +29,9 @@ app.command()(mode)
 app.command()(top)
 app.command()(median)
 app.command()(quantile)
+app.command()(quantiles)
+app.command()(minimum)
+app.command()(maximum)
 app.command()(select)
 app.add_typer(plan, name="plan")
 app.command()(compare)

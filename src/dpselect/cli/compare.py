@@ -1,15 +1,16 @@
-"""`dpselect compare`: compare the mechanisms on public scores, over a range of epsilons.
+"""`dpselect compare`: compare the mechanisms, or with -k the methods for the top k, on public scores.
 
 The file of a plot is checked before anything is computed.
 """
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,14 +18,31 @@ import dpselect
 from dpselect._numbers import NEAREST, finite, shown
 from dpselect._types import Vector
 from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table, progress_bar
-from dpselect.cli.options import Column, File, Json, Label, Monotonic, ScoreRange, Sensitivity, claimed, epsilons
+from dpselect.cli.options import (
+    Column,
+    File,
+    Json,
+    Label,
+    MaxValues,
+    Monotonic,
+    NeighboursName,
+    Ordered,
+    ScoreRange,
+    Sensitivity,
+    claimed,
+    epsilons,
+    limit,
+    sizes,
+    whole,
+)
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.mechanisms import MECHANISMS, PermuteAndFlip
-from dpselect.mechanisms.parameters import Claim
+from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of
 from dpselect.score_files import PRIVACY, read_public_scores
 
 if TYPE_CHECKING:
-    from dpselect.analysis import Comparison
+    from dpselect.analysis import Comparison, TopKComparison
+    from dpselect.analysis.compare_top_k import TopKRecord
 
 _ENDINGS = (".png", ".svg", ".pdf")
 
@@ -41,7 +59,7 @@ def check_plot(path: str) -> None:
         raise MissingExtra("--plot needs matplotlib: pip install 'dpselect[plot]'") from None
 
 
-def save_plot(comparison: "Comparison", path: str) -> None:
+def save_plot(comparison: "Comparison | TopKComparison", path: str) -> None:
     """Draw the comparison and write it to the file."""
     try:
         comparison.plot(path)
@@ -96,6 +114,10 @@ def print_text(comparison: "Comparison", candidates: int, plot: str | None) -> N
         "average is the expected error; 95 of 100 selections stay within the error under 95 %; ratio is the average"
         " relative to permute-and-flip's, between 1 and 2 for the exponential mechanism on any scores.",
     )
+    _print_end(plot)
+
+
+def _print_end(plot: str | None) -> None:
     if plot is not None:
         print_line(f"Plot: {plot}", "bold")
     print_paragraph("Privacy:", f"{PRIVACY}. Unless these scores are public or synthetic, do not share the results.")
@@ -112,6 +134,41 @@ def print_json(comparison: "Comparison", *, candidates: int, claim: Claim, plot:
     typer.echo(json.dumps(content, allow_nan=False))
 
 
+def print_top_k_text(compared: "TopKComparison", asked: dict[str, Any], plot: str | None) -> None:
+    """Print a table with one row per epsilon and one column per method, and how to read it."""
+    methods = list(dict.fromkeys(record.method for record in compared.records))
+    least, most = asked["k"] if isinstance(asked["k"], tuple) else (asked["k"], asked["k"])
+    chosen = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    what = "how many fewer people the chosen ones have than the most common ones, per item"
+    print_paragraph(f"{chosen} of {asked['candidates']:,} candidates:", what)
+    table = figure_table("epsilon", *methods)
+    for epsilon, records in groupby(compared.records, key=lambda record: record.epsilon):
+        table.add_row(shown(epsilon, NEAREST), *map(_cell, records))
+    print_table(table)
+    print_paragraph(
+        "How to read it:",
+        f"these are average errors. A number with ± is from {asked['runs']:,} simulated answers, with a 95 % interval;"
+        " < means that none of them was short; other numbers are exact.",
+    )
+    print_paragraph(f"The method auto takes {compared.automatic} here.", "This follows from public numbers alone.")
+    _print_end(plot)
+
+
+def _cell(record: "TopKRecord") -> str:
+    if record.exact:
+        return shown(record.expected_error, NEAREST)
+    if not record.expected_error:
+        return f"< {shown(record.high, digits=2)}"
+    width = shown(record.high - record.expected_error, digits=2)
+    return f"{shown(record.expected_error, NEAREST, digits=3)} ± {width}"
+
+
+def print_top_k_json(compared: "TopKComparison", asked: dict[str, Any], plot: str | None) -> None:
+    """Print one JSON object with unrounded results."""
+    content = {**asked, "automatic": compared.automatic, "plot": plot, "records": compared.to_dicts()}
+    typer.echo(json.dumps(content, allow_nan=False))
+
+
 _Epsilons = Annotated[
     str, typer.Option(metavar="A:B", help="A range such as 0.01:1, a list such as 0.1,0.5,1 or a single number.")
 ]
@@ -119,6 +176,16 @@ _Points = Annotated[str | None, typer.Option(metavar="P", help="Number of epsilo
 _Plot = Annotated[
     str | None, typer.Option(metavar="FILE", help="Also plot the errors to a file that ends in .png, .svg or .pdf.")
 ]
+
+
+_Size = Annotated[
+    str | None,
+    typer.Option("-k", metavar="K", help="Compare the methods for the K most common instead; LO:HI for the margin."),
+]
+_Runs = Annotated[
+    str | None, typer.Option(metavar="R", help="With -k: answers to simulate where no formula is cheap. Default: 200.")
+]
+_Seed = Annotated[str | None, typer.Option(metavar="S", help="With -k: the same seed gives the same numbers.")]
 
 
 def compare(  # noqa: PLR0913 - typer makes an option of each argument
@@ -129,6 +196,12 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
     sensitivity: Sensitivity = None,
     monotonic: Monotonic = False,
     score_range: ScoreRange = None,
+    k: _Size = None,
+    max_values: MaxValues = None,
+    ordered: Ordered = False,
+    neighbours: NeighboursName = "add-remove",
+    runs: _Runs = None,
+    seed: _Seed = None,
     column: Column = None,
     label: Label = None,
     plot: _Plot = None,
@@ -137,32 +210,84 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
     """Compare the errors of the mechanisms on public or synthetic scores.
 
     SCORES.csv has one column of scores, or two: label, score. A header is fine.
+    With -k, scores are counts of people, and the methods for the K most common candidates are compared.
     Results computed from private scores are private too: do not share them.
 
     Example: dpselect compare public.csv --epsilon 0.01:1
 
     Example: dpselect compare public.csv --epsilon 0.1,0.5,1 --monotonic --plot errors.svg
+
+    Example: dpselect compare public.csv --epsilon 0.01:1 -k 3 --max-values 1
     """
     with clean_errors():
         wanted = epsilons(epsilon, points)
-        claim = claimed(sensitivity, monotonic, score_range)
+        about_scores: dict[str, Any] = {"sensitivity": sensitivity, "monotonic": monotonic, "score_range": score_range}
+        about_counts = {"max_values": max_values, "ordered": ordered, "neighbours": neighbours}
+        simulated = {"runs": runs, "seed": seed}
+        _check_belonging(k, about_scores, {**about_counts, **simulated})
+        claim = claimed(**about_scores)
+        asked = None if k is None else {"k": sizes(k), **_counts(about_counts), **_simulation(simulated)}
         if plot is not None:
             check_plot(plot)
         scores = read_public_scores(file, column, label)
-        comparison = _comparison(scores, wanted, claim)
+        compared = _comparison(scores, wanted, claim, asked)
         if plot is not None:
-            save_plot(comparison, plot)
-    if as_json:
-        print_json(comparison, candidates=len(scores), claim=claim, plot=plot)
+            save_plot(compared, plot)
+    if asked is not None:
+        printed = print_top_k_json if as_json else print_top_k_text
+        printed(compared, {"candidates": len(scores), **asked}, plot)
+    elif as_json:
+        print_json(compared, candidates=len(scores), claim=claim, plot=plot)
     else:
-        print_text(comparison, candidates=len(scores), plot=plot)
+        print_text(compared, candidates=len(scores), plot=plot)
 
 
-def _comparison(scores: Vector, wanted: list[Fraction], claim: Claim) -> "Comparison":
-    """Compute the comparison, with a progress bar on a terminal."""
-    parts = []
+_DEFAULTS = (None, False, Neighbours.ADD_REMOVE.value)
+
+
+def _check_belonging(k: str | None, about_scores: dict[str, Any], about_counts: dict[str, Any]) -> None:
+    """Refuse options that would be ignored."""
+    ignored, why = (about_counts, "needs -k, the number of candidates to choose")
+    if k is not None:
+        ignored, why = (about_scores, "is not for -k: scores are then counts of people")
+    for name, value in ignored.items():
+        if value not in _DEFAULTS:
+            raise InvalidValue(f"--{name.replace('_', '-')} {why}")
+
+
+def _counts(given: dict[str, Any]) -> dict[str, Any]:
+    """What is known about the people who are counted."""
+    return {
+        "max_values": limit(given["max_values"]),
+        "ordered": given["ordered"],
+        "neighbours": neighbours_of(given["neighbours"]).value,
+    }
+
+
+def _simulation(given: dict[str, Any]) -> dict[str, Any]:
+    """How to simulate."""
+    runs, seed = given["runs"], given["seed"]
+    return {
+        "runs": whole(least=2, most=10**7, runs="200" if runs is None else runs),
+        "seed": None if seed is None else whole(least=1, most=10**9, seed=seed),
+    }
+
+
+def _comparison(scores: Vector, wanted: list[Fraction], claim: Claim, asked: dict[str, Any] | None) -> Any:
+    """Compute the comparison of mechanisms, or of methods, with a progress bar on a terminal."""
+    parts: list[Any] = []
     with progress_bar("Comparing ...") as watch:
         for done, epsilon in enumerate(wanted, start=1):
-            parts.append(dpselect.analysis.compare(scores, [epsilon], **claim.arguments()))
+            if asked is None:
+                parts.append(dpselect.analysis.compare(scores, [epsilon], **claim.arguments()))
+            else:
+                parts.append(_methods_compared(scores, epsilon, **asked))
             watch(done / len(wanted))
-    return dpselect.analysis.Comparison(tuple(record for part in parts for record in part.records))
+    return replace(parts[0], records=tuple(record for part in parts for record in part.records))
+
+
+def _methods_compared(
+    scores: Vector, epsilon: Fraction, *, k: int | tuple[int, int], neighbours: str, **asked: Any
+) -> "TopKComparison":
+    is_added = neighbours == Neighbours.ADD_REMOVE
+    return dpselect.analysis.compare_top_k(scores, k, [epsilon], monotonic=is_added, **asked)

@@ -24,6 +24,7 @@ from dpselect.errors import (
     RequestConflict,
     UnitMismatch,
 )
+from dpselect.release import Answer
 
 BAD_INPUT, BUDGET_EXCEEDED, LEDGER_UNUSABLE, EXTRA_MISSING, ENGINE_FAILED = 2, 3, 4, 5, 6
 # The exit code of an error is that of its nearest base class listed here.
@@ -61,6 +62,21 @@ def print_table(table: Table) -> None:
     Markup in a cell stays text.
     """
     Console(width=_WIDE, markup=False).print(table)
+
+
+def has_several(value: Any) -> bool:
+    """Whether an answer, or that of a group, lists several candidates."""
+    answers = value.values() if isinstance(value, dict) else [value]
+    return any(isinstance(answer, list) and len(answer) > 1 for answer in answers)
+
+
+def print_terms(answer: Answer, claim: str = "") -> None:
+    """Print what drew an answer, what it guarantees, and which entry of a ledger paid for it."""
+    if not answer.epsilon:
+        print_line("these are all candidates: nothing was drawn, and nothing is charged", "dim")
+        return
+    entry = f"; {answer.entry}" if answer.entry else ""
+    print_line(f"chosen by {answer.mechanism}{claim}; guarantee: {answer.guarantee}{entry}", "dim")
 
 
 @contextmanager

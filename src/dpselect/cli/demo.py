@@ -52,6 +52,7 @@ _NEXT = """
 [bold]Try next:[/bold] save this table and ask it questions on the command line, or select by your own scores.
 {command} demo --save visits.csv
 {command} mode visits.csv --column diagnosis --candidates I10,E11,M54,J06 --person patient --epsilon 0.1
+{command} top visits.csv -k 3 --column diagnosis --candidates I10,E11,M54,J06 --person patient --epsilon 0.1
 {command} median visits.csv --column cost --lower 0 --upper 100000 --person patient --epsilon 0.1
 {command} select --help
 """

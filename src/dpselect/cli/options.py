@@ -14,11 +14,13 @@ import numpy as np
 import typer
 
 from dpselect import _validate
+from dpselect._levels import read_levels
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.top_k import METHODS
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -44,6 +46,16 @@ def imported(text: str, option: str) -> Any:
         raise InvalidValue(f"{shown} cannot be imported ({reason}): check its name, and that it can be imported")
     missing = InvalidValue(f"{shown} has no {name[:40]!r}: check the name")
     return withheld(lambda: reduce(getattr, name.split("."), found), missing, AttributeError)
+
+
+def listed_levels(text: str) -> tuple[Fraction, ...]:
+    """The levels of a list such as 0.1,0.5,0.9, or of a name.
+
+    >>> listed_levels("0.1, 1/2") == (Fraction(1, 10), Fraction(1, 2))
+    True
+    """
+    is_name = text.strip().isalpha()
+    return read_levels(text.strip() if is_name else [level.strip() for level in text.split(",")])
 
 
 def check_ledger_options(ledger: str | None, **others: str | None) -> None:
@@ -103,6 +115,26 @@ def whole(*, least: int, most: int, **option: str) -> int:
     return int(number)
 
 
+_MOST_CHOSEN = 10**9
+
+
+def sizes(k: str) -> int | tuple[int, int]:
+    """How many candidates to return: a number K, or an interval LO:HI.
+
+    >>> sizes("3"), sizes("5:20")
+    (3, (5, 20))
+    """
+    parts = [whole(least=1, most=_MOST_CHOSEN, k=part.strip()) for part in k.split(":")]
+    if len(parts) > 2:
+        raise InvalidValue(f"k must be a number or an interval LO:HI, got {k[:40]!r}: give for example 3 or 5:20")
+    return parts[0] if len(parts) == 1 else (parts[0], parts[1])
+
+
+def limit(max_values: str | None) -> int | None:
+    """For how many candidates one person counts; None if that is not limited."""
+    return None if max_values is None else whole(least=1, most=_MOST_CHOSEN, max_values=max_values)
+
+
 def epsilons(text: str, points: str | None) -> list[Fraction]:
     """The epsilons of a range A:B, of a list A,B,C or of a single number.
 
@@ -156,6 +188,13 @@ MechanismName = Annotated[
     str,
     typer.Option(metavar="M", help="permute-and-flip or exponential. auto: by the kind of budget."),
 ]
+MaxValues = Annotated[
+    str | None,
+    typer.Option("--max-values", metavar="M", help="For how many candidates one person counts at most. Default: any."),
+]
+NeighboursName = Annotated[
+    str, typer.Option("--neighbours", metavar="N", help="add-remove (hides who is in the table) or replace.")
+]
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print a JSON object.")]
 LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="L", help="Ledger file to charge before the answer is drawn.")
@@ -173,6 +212,13 @@ RequestId = Annotated[
     str | None,
     typer.Option(metavar="ID", help="Store the answer; the same id on the same data repeats it and costs nothing."),
 ]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="M", help=f"One of {', '.join(METHODS)}. auto: by K, --max-values, --ordered and the kind of budget."
+    ),
+]
+Ordered = Annotated[bool, typer.Option("--ordered", metavar="", help="Print the best first. This needs more noise.")]
 Folder = Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write to; created if missing.")]
 Benchmark = Annotated[
     str | None,

@@ -20,13 +20,20 @@ from dpselect.cli.options import (
     Column,
     Json,
     Label,
+    MaxValues,
     MechanismName,
+    Method,
     Monotonic,
+    NeighboursName,
+    Ordered,
     Rho,
     ScoreRange,
     Sensitivity,
     claimed,
+    limit,
+    listed_levels,
     positive,
+    sizes,
     whole,
 )
 from dpselect.errors import InvalidValue
@@ -55,11 +62,14 @@ def print_question(planned: "Plan") -> None:
     print_paragraph(f"{planned.question.title}:", about)
     print_table(_question_table(planned))
     print_paragraph("In words:", " ".join(planned.sentences))
-    print_paragraph("Which mechanism:", " ".join(planned.advice))
+    if planned.about_methods:
+        print_paragraph("Which method:", " ".join(planned.about_methods))
+    if planned.advice:
+        print_paragraph("Which mechanism:", " ".join(planned.advice))
 
 
 def _question_table(planned: "Plan") -> "Table":
-    rounds, count = planned.question.rounds, planned.questions
+    rounds, count = planned.way.rounds, planned.questions
     columns = ["epsilon of\na draw", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow"]
     columns += [f"all {rounds:,}, 95 of\n100 below"] if rounds > 1 else []
     columns += ["one question\ncosts"]
@@ -69,11 +79,13 @@ def _question_table(planned: "Plan") -> "Table":
     for name, accuracy in planned.accuracy.items():
         cost = planned.costs[name]
         bounds = [accuracy.average, accuracy.within_95, accuracy.within_99]
-        cells = [_epsilon(planned.promises[name]), *map(shown, bounds)]
+        each = 0 if cost.charge is None else cost.charge.each
+        cells = [shown(float(each), digits=6), *map(shown, bounds)]
         cells += [shown(accuracy.all_within_95)] if rounds > 1 else []
         cells += [cost.one.words]
         cells += [cost.total.words] if count > 1 else []
-        cells += [] if cost.allowed is None else [f"{cost.allowed:,}"]
+        if planned.budget is not None:
+            cells += ["any number" if cost.allowed is None else f"{cost.allowed:,}"]
         table.add_row(name, *cells)
     return table
 
@@ -238,7 +250,7 @@ def compare_selections(  # noqa: PLR0913 - typer makes an option of each argumen
 ) -> None:
     """Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.
 
-    Name a question about a table (mode, top, median, quantile), or select for scores of your own.
+    Name a question about a table (mode, top, median, quantile, quantiles), or select for scores of your own.
     Without a name, the options below compare the mechanisms for scores of your own.
 
     The guarantees need only public numbers and hold for any data.
@@ -334,11 +346,21 @@ _Groups = Annotated[
     str | None, typer.Option(metavar="N|LIST|FILE", help="One answer for each group: their number, A,B,C or a file.")
 ]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
-_Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (hides who is in the table) or replace.")]
-_Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
-_Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
+_Lower = Annotated[
+    str | None,
+    typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp. Default: 2^64 candidates."),
+]
+_Upper = Annotated[str | None, typer.Option(metavar="B", help="Largest candidate.")]
 _Step = Annotated[
-    str, typer.Option(metavar="S", help="Step between candidates (days for dates, seconds for timestamps).")
+    str | None,
+    typer.Option(metavar="S", help="Step between candidates (days for dates, seconds for timestamps). Default: 1."),
+]
+_Range = Annotated[
+    str, typer.Option("--range", metavar="R", help="full, or log for about 5,000 candidates of two digits.")
+]
+_MaxRows = Annotated[
+    str | None,
+    typer.Option(metavar="M", help="A person counts with at most M rows. Default: once, at their median."),
 ]
 
 
@@ -354,7 +376,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: MechanismName = "auto",
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    neighbours: _Neighbours = "add-remove",
+    neighbours: NeighboursName = "add-remove",
     as_json: Json = False,
 ) -> None:
     """Plan `dpselect mode`: how many fewer people the chosen value can have than the most common one.
@@ -378,8 +400,11 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
 @plan.command()
 def top(  # noqa: PLR0913 - typer makes an option of each argument
     *,
-    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return.")],
+    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return; LO:HI for the margin.")],
     candidates: _ListedCandidates,
+    method: Method = "auto",
+    max_values: MaxValues = None,
+    ordered: Ordered = False,
     epsilon: _Price = None,
     rho: Rho = None,
     error: _PeopleError = None,
@@ -388,31 +413,36 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: MechanismName = "auto",
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    neighbours: _Neighbours = "add-remove",
+    neighbours: NeighboursName = "add-remove",
     as_json: Json = False,
 ) -> None:
-    """Plan `dpselect top`: how many fewer people the i-th choice can have than the i-th most common value.
+    """Plan `dpselect top`: how many fewer people the K chosen values can have than the K most common ones.
 
-    The price is for the whole answer. Each of the K selections gets an equal share.
+    The price is for the whole answer. The plan says which method auto takes, and compares the methods at this price.
+    If your table has no person column, give --max-values 1: a row has one value.
 
     Example: dpselect plan top -k 3 --candidates 30 --epsilon 1
+
+    Example: dpselect plan top -k 10 --candidates codes.txt --max-values 1 --epsilon 0.1
 
     Example: dpselect plan top -k 10 --candidates codes.txt --budget zcdp:0.5 --questions 20
     """
     with clean_errors():
-        number, wanted = _number(candidates=candidates), whole(least=1, most=_MOST_CANDIDATES, k=k)
+        chosen = {"candidates": _number(candidates=candidates), "k": sizes(k), "method": method, "ordered": ordered}
         price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
         people = _people(questions, groups, max_groups, neighbours)
-        planned = _planned(question="top_k", k=wanted, candidates=number, **price, **people)
+        planned = _planned(question="top_k", **chosen, max_values=limit(max_values), **price, **people)
     _print(planned, as_json)
 
 
 @plan.command()
 def median(  # noqa: PLR0913 - typer makes an option of each argument
     *,
-    lower: _Lower,
-    upper: _Upper,
-    step: _Step = "1",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    max_rows: _MaxRows = None,
     epsilon: _Price = None,
     rho: Rho = None,
     error: _PeopleError = None,
@@ -421,7 +451,7 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: MechanismName = "auto",
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    neighbours: _Neighbours = "add-remove",
+    neighbours: NeighboursName = "add-remove",
     as_json: Json = False,
 ) -> None:
     """Plan `dpselect median`: how many people the answer can be away from the median.
@@ -431,7 +461,7 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan median --lower 2020-01-01 --upper 2025-12-31 --budget zcdp:0.5 --questions 20
     """
     with clean_errors():
-        grid = {"lower": lower, "upper": upper, "step": step}
+        grid = _grid(lower, upper, step, range_, max_rows)
         price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
         planned = _planned(question="median", **grid, **price, **_people(questions, groups, max_groups, neighbours))
     _print(planned, as_json)
@@ -441,9 +471,11 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
 def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     *,
     level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")],
-    lower: _Lower,
-    upper: _Upper,
-    step: _Step = "1",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    max_rows: _MaxRows = None,
     epsilon: _Price = None,
     rho: Rho = None,
     error: _PeopleError = None,
@@ -452,7 +484,7 @@ def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     mechanism: MechanismName = "auto",
     groups: _Groups = None,
     max_groups: _MaxGroups = "1",
-    neighbours: _Neighbours = "add-remove",
+    neighbours: NeighboursName = "add-remove",
     as_json: Json = False,
 ) -> None:
     """Plan `dpselect quantile`: how many people the answer can be away from the quantile.
@@ -462,9 +494,42 @@ def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan quantile --level 0.9 --lower 0 --upper 50000 --error 20 --budget zcdp:0.5
     """
     with clean_errors():
-        grid = {"level": level, "lower": lower, "upper": upper, "step": step}
+        grid = {"level": level, **_grid(lower, upper, step, range_, max_rows)}
         price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
         planned = _planned(question="quantile", **grid, **price, **_people(questions, groups, max_groups, neighbours))
+    _print(planned, as_json)
+
+
+@plan.command()
+def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    levels: Annotated[str, typer.Option(metavar="LEVELS", help="0.1,0.5,0.9, or quartiles, deciles or percentiles.")],
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    max_rows: _MaxRows = None,
+    epsilon: _Price = None,
+    rho: Rho = None,
+    error: _PeopleError = None,
+    budget: _Budget = None,
+    questions: _Questions = "1",
+    mechanism: MechanismName = "auto",
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    neighbours: NeighboursName = "add-remove",
+    as_json: Json = False,
+) -> None:
+    """Plan `dpselect quantiles`: how many people each answer can be away from its level.
+
+    Example: dpselect plan quantiles --levels deciles --lower 0 --upper 50000 --epsilon 1
+
+    Example: dpselect plan quantiles --levels 0.1,0.5,0.9 --range log --budget zcdp:0.5 --questions 20
+    """
+    with clean_errors():
+        grid = {"levels": listed_levels(levels), **_grid(lower, upper, step, range_, max_rows)}
+        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
+        planned = _planned(question="quantiles", **grid, **price, **_people(questions, groups, max_groups, neighbours))
     _print(planned, as_json)
 
 
@@ -506,6 +571,12 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
             questions=whole(least=1, most=_MOST_QUESTIONS, questions=questions),
         )
     _print(planned, as_json, scores, size)
+
+
+def _grid(lower: str | None, upper: str | None, step: str | None, range_: str, max_rows: str | None) -> dict[str, Any]:
+    """The candidates of a quantile, and with how many rows a person counts."""
+    rows = None if max_rows is None else whole(least=1, most=_MOST_QUESTIONS, max_rows=max_rows)
+    return {"lower": lower, "upper": upper, "step": step, "range": range_, "max_rows": rows}
 
 
 def _people(questions: str, groups: str | None, max_groups: str, neighbours: str) -> dict[str, Any]:

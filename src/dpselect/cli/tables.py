@@ -1,38 +1,45 @@
-"""`dpselect mode`, `top`, `median` and `quantile`: private questions about a CSV or Parquet file.
+"""`dpselect mode`, `top`, `median`, `quantile`, `quantiles`, `minimum` and `maximum`: private questions about a file.
 
 Lists of candidates and groups, and the ends of a range, are public values from the command line.
 """
 
 import csv
-import datetime
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dpselect._numbers import NotExact, number_from_text
-from dpselect.cli.console import clean_errors, print_line
+from dpselect._numbers import exact_text
+from dpselect.cli.compare import check_plot
+from dpselect.cli.console import clean_errors, has_several, print_line, print_terms
 from dpselect.cli.options import (
     Budget,
     Dataset,
     Json,
     LedgerFile,
     MechanismName,
+    Method,
     OptionalEpsilon,
+    Ordered,
     RequestId,
     Rho,
     check_ledger_options,
+    limit,
+    listed_levels,
+    sizes,
     whole,
 )
 from dpselect.errors import InvalidValue
-from dpselect.tables import Answer, Table, open_table
-from dpselect.tables.schema import Column, Kind, value_from_text
+from dpselect.tables import Answer, Table, open_table, plot_quantiles
+from dpselect.tables.schema import Column, value_from_text
 from dpselect.tables.table import known_column
+from dpselect.top_k import is_in_order
 
 _TABLE_ENDINGS = (".csv", ".gz", ".parquet", ".zst")
-_SECONDS = (Kind.TIMESTAMP, Kind.ZONED)
 
 
 def public_list(text: str, column: Column, option: str, table: str) -> list[Any]:
@@ -82,36 +89,6 @@ def _file_lines(path: Path) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def range_end(text: str, column: Column, option: str) -> Any:
-    """An end of the range of a quantile, in the type of the column; for a CSV file, in the type of its text."""
-    return _written(text, option) if column.untyped else value_from_text(text, column.kind, option)
-
-
-def range_step(text: str, column: Column) -> Any:
-    """The step between two candidates: a number, in days for dates and in seconds for timestamps."""
-    if column.kind is Kind.DATE:
-        return value_from_text(text, Kind.INTEGER, "--step")
-    kind = Kind.DECIMAL if column.kind in _SECONDS else column.kind
-    return _written(text, "--step") if column.untyped else value_from_text(text, kind, "--step")
-
-
-def _written(text: str, option: str) -> Any:
-    """A whole number, a decimal number, a date or a timestamp, as it is written."""
-    readers: tuple[Callable[[str], Any], ...] = (
-        number_from_text,
-        datetime.date.fromisoformat,
-        datetime.datetime.fromisoformat,
-    )
-    for reader in readers:
-        try:
-            return reader(text.strip())
-        except (NotExact, ValueError):
-            continue
-    raise InvalidValue(
-        f"{option}: {text[:40]!r} is neither a number nor a date: write for example 12, 0.5 or 2026-01-31"
-    )
-
-
 _File = Annotated[str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a folder of them, or a pattern.")]
 _Column = Annotated[str, typer.Option("--column", metavar="C", help="The column that the question is about.")]
 _Candidates = Annotated[
@@ -125,11 +102,53 @@ _Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (hides w
 _GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for each group of this column.")]
 _Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
+_MaxValues = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
+    ),
+]
 _Engine = Annotated[str, typer.Option(metavar="duckdb|spark", help="Where to count: on this machine or in Spark.")]
-_Lower = Annotated[str, typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp.")]
-_Upper = Annotated[str, typer.Option(metavar="B", help="Largest candidate.")]
+_Plot = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Also draw the private distribution function: FILE.png, .svg or .pdf."),
+]
+_People = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="For --plot, the public number of people; draws the accuracy of each level."),
+]
+_Lower = Annotated[
+    str | None,
+    typer.Option(metavar="A", help="Smallest candidate: a number, date or timestamp. Default: that of the type."),
+]
+_Upper = Annotated[str | None, typer.Option(metavar="B", help="Largest candidate. Default: that of the type.")]
 _Step = Annotated[
-    str, typer.Option(metavar="S", help="Step between candidates (days for dates, seconds for timestamps).")
+    str | None,
+    typer.Option(
+        metavar="S",
+        help="Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
+        " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
+    ),
+]
+_Range = Annotated[
+    str,
+    typer.Option(
+        "--range", metavar="full|log", help="log: values rounded to two digits, for few people or an unknown scale."
+    ),
+]
+_PerPerson = Annotated[
+    str,
+    typer.Option(
+        metavar="median|rows",
+        help="A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
+    ),
+]
+_MaxRows = Annotated[
+    str | None, typer.Option(metavar="M", help="With how many rows a person counts, for --per-person rows.")
+]
+_Levels = Annotated[
+    str, typer.Option(metavar="LIST", help="Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.")
 ]
 
 _MOST = 10**9
@@ -174,11 +193,19 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
 def top(  # noqa: PLR0913 - typer makes an option of each argument
     file: _File,
     *,
-    k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return.")],
+    k: Annotated[
+        str,
+        typer.Option(
+            "-k", metavar="K|LO:HI", help="How many candidates to return, or an interval in which to find a clear cut."
+        ),
+    ],
     column: _Column,
     candidates: _Candidates,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
+    method: Method = "auto",
+    max_values: _MaxValues = None,
+    ordered: Ordered = False,
     mechanism: MechanismName = "auto",
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
@@ -192,29 +219,41 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     engine: _Engine = "duckdb",
     as_json: Json = False,
 ) -> None:
-    """Return the K candidates that most people have, privately, best first.
+    """Return the K candidates that most people have, privately.
 
-    Epsilon is the total for the whole answer.
+    They are printed as --candidates lists them, which says nothing about their counts. With --ordered, the best is
+    first. Epsilon is the total for the whole answer. If K is the number of candidates, nothing is counted or charged.
+    With an interval LO:HI, the number of candidates is chosen too, by the margin to those that are left out.
+    A person counts for all candidates that they have. With --max-values 1, a person with several counts for one of
+    them, and answers are more accurate.
 
     Example: dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1
+
+    Example: dpselect top sales.csv -k 20 --column item --candidates items.txt --person buyer --max-values 5 --epsilon 1
+
+    Example: dpselect top sales.csv -k 10:30 --column item --candidates items.txt --person buyer --epsilon 1
     """
     with clean_errors():
-        number = whole(least=1, most=_MOST, k=k)
+        wanted, kept = sizes(k), limit(max_values)
+        choices: dict[str, Any] = {"method": method, "max_values": kept, "ordered": ordered, "mechanism": mechanism}
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
         answer = _grouped(table, file, group_by, groups, max_groups).top_k(
-            column, number, candidates=listed, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
+            column, wanted, candidates=listed, epsilon=epsilon, rho=rho, **choices, request_id=request_id
         )
-    _print(answer, as_json)
+    _print(answer, as_json, ordered=is_in_order(method, ordered))
 
 
 def median(  # noqa: PLR0913 - typer makes an option of each argument
     file: _File,
     *,
     column: _Column,
-    lower: _Lower,
-    upper: _Upper,
-    step: _Step = "1",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    per_person: _PerPerson = "median",
+    max_rows: _MaxRows = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     mechanism: MechanismName = "auto",
@@ -233,16 +272,17 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
     """Return a value with about half of the people below it, privately.
 
     The candidates are lower, lower + step, ..., upper. Values outside this range count as its nearest end.
-    A person with several rows counts once, at the lower median of their values.
+    A person with several rows counts once, at the median of their values, unless --per-person is rows.
 
     Example: dpselect median visits.csv --column cost --lower 0 --upper 1000000 --person patient --epsilon 0.5
+
+    Example: dpselect median visits.csv --column cost --step 1 --person patient --epsilon 0.5
     """
     with clean_errors():
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
-        grid = _range(table, column, lower, upper, step)
-        answer = _grouped(table, file, group_by, groups, max_groups).median(
-            column, **grid, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
-        )
+        asked = _asked(lower, upper, step, range_, per_person, max_rows)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
+        answer = _grouped(table, file, group_by, groups, max_groups).median(column, **asked, **price)
     _print(answer, as_json)
 
 
@@ -251,9 +291,12 @@ def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     *,
     level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")],
     column: _Column,
-    lower: _Lower,
-    upper: _Upper,
-    step: _Step = "1",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    per_person: _PerPerson = "median",
+    max_rows: _MaxRows = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     mechanism: MechanismName = "auto",
@@ -271,14 +314,151 @@ def quantile(  # noqa: PLR0913 - typer makes an option of each argument
 ) -> None:
     """Return a value with about a share Q of the people below it, privately.
 
+    A person with several rows counts once, at the median of their values. So this is a quantile of people, not of rows:
+    with --per-person rows --max-rows 10, up to ten rows of each person count instead.
+
     Example: dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
     with clean_errors():
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
-        grid = _range(table, column, lower, upper, step)
-        answer = _grouped(table, file, group_by, groups, max_groups).quantile(
-            column, level, **grid, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
-        )
+        asked = _asked(lower, upper, step, range_, per_person, max_rows)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
+        answer = _grouped(table, file, group_by, groups, max_groups).quantile(column, level, **asked, **price)
+    _print(answer, as_json)
+
+
+def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
+    file: _File,
+    *,
+    levels: _Levels,
+    column: _Column,
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    per_person: _PerPerson = "median",
+    max_rows: _MaxRows = None,
+    epsilon: OptionalEpsilon = None,
+    rho: Rho = None,
+    mechanism: MechanismName = "auto",
+    person: _Person = None,
+    neighbours: _Neighbours = "add-remove",
+    group_by: _GroupBy = None,
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    ledger: LedgerFile = None,
+    budget: Budget = None,
+    dataset: Dataset = None,
+    request_id: RequestId = None,
+    engine: _Engine = "duckdb",
+    plot: _Plot = None,
+    people: _People = None,
+    as_json: Json = False,
+) -> None:
+    """Return a value for each of several shares of the people, privately, in one question.
+
+    Epsilon is the total for the whole answer. Larger shares never get smaller values. Each line has a share and its
+    value, in the order of --levels. --plot draws them as a distribution function, with --people also their accuracy.
+
+    Example: dpselect quantiles visits.csv --levels deciles --column cost --step 1 --person patient --epsilon 1
+
+    Example: dpselect quantiles visits.parquet --levels 0.1,0.5,0.9 --column cost --person patient --epsilon 1
+    """
+    with clean_errors():
+        wanted, number = listed_levels(levels), _people_drawn(plot, people)
+        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        asked = _asked(lower, upper, step, range_, per_person, max_rows)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
+        answer = _grouped(table, file, group_by, groups, max_groups).quantiles(column, wanted, **asked, **price)
+    _print_levels(answer, wanted, as_json)
+    if plot is not None:
+        del asked["per_person"]
+        grouped = {"groups": len(answer.value), "max_groups": int(max_groups)} if isinstance(answer.value, dict) else {}
+        with clean_errors():
+            _draw(answer, wanted, plot, people=number, neighbours=neighbours, **asked, **grouped)
+        if not as_json:
+            print_line(f"Plot: {plot}", "bold")
+
+
+def minimum(  # noqa: PLR0913 - typer makes an option of each argument
+    file: _File,
+    *,
+    column: _Column,
+    level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it.")] = "0.01",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    per_person: _PerPerson = "median",
+    max_rows: _MaxRows = None,
+    epsilon: OptionalEpsilon = None,
+    rho: Rho = None,
+    mechanism: MechanismName = "auto",
+    person: _Person = None,
+    neighbours: _Neighbours = "add-remove",
+    group_by: _GroupBy = None,
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    ledger: LedgerFile = None,
+    budget: Budget = None,
+    dataset: Dataset = None,
+    request_id: RequestId = None,
+    engine: _Engine = "duckdb",
+    as_json: Json = False,
+) -> None:
+    """Return a value with only few people below it, privately, in place of the minimum.
+
+    The smallest value is that of one person, and no private answer is always near it. So this is the quantile of
+    --level, whose error is a few people. Without --lower and --upper, it needs many people.
+
+    Example: dpselect minimum visits.csv --column cost --lower 0 --upper 50000 --person patient --epsilon 1
+    """
+    with clean_errors():
+        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        asked = _asked(lower, upper, step, range_, per_person, max_rows)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
+        answer = _grouped(table, file, group_by, groups, max_groups).minimum(column, level=level, **asked, **price)
+    _print(answer, as_json)
+
+
+def maximum(  # noqa: PLR0913 - typer makes an option of each argument
+    file: _File,
+    *,
+    column: _Column,
+    level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it.")] = "0.99",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    step: _Step = None,
+    range_: _Range = "full",
+    per_person: _PerPerson = "median",
+    max_rows: _MaxRows = None,
+    epsilon: OptionalEpsilon = None,
+    rho: Rho = None,
+    mechanism: MechanismName = "auto",
+    person: _Person = None,
+    neighbours: _Neighbours = "add-remove",
+    group_by: _GroupBy = None,
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    ledger: LedgerFile = None,
+    budget: Budget = None,
+    dataset: Dataset = None,
+    request_id: RequestId = None,
+    engine: _Engine = "duckdb",
+    as_json: Json = False,
+) -> None:
+    """Return a value with only few people above it, privately, in place of the maximum.
+
+    The largest value is that of one person, and no private answer is always near it. So this is the quantile of
+    --level, whose error is a few people. Without --lower and --upper, it needs many people.
+
+    Example: dpselect maximum visits.csv --column cost --lower 0 --upper 50000 --person patient --epsilon 1
+    """
+    with clean_errors():
+        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        asked = _asked(lower, upper, step, range_, per_person, max_rows)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
+        answer = _grouped(table, file, group_by, groups, max_groups).maximum(column, level=level, **asked, **price)
     _print(answer, as_json)
 
 
@@ -299,20 +479,59 @@ def _grouped(table: Table, file: str, column: str | None, groups: str | None, ma
     return table.group_by(column, groups=listed, max_groups=most)
 
 
-def _range(table: Table, name: str, lower: str, upper: str, step: str) -> dict[str, Any]:
-    column = known_column(table, name, "column")
-    ends = {option: range_end(text, column, f"--{option}") for option, text in (("lower", lower), ("upper", upper))}
-    return {**ends, "step": range_step(step, column)}
+def _asked(  # noqa: PLR0913, PLR0917 - the options of all quantiles
+    lower: str | None, upper: str | None, step: str | None, range_: str, per_person: str, max_rows: str | None
+) -> dict[str, Any]:
+    """The arguments that say which values a quantile may have, and with what a person counts."""
+    rows = None if max_rows is None else whole(least=1, most=_MOST, max_rows=max_rows)
+    ends = {"lower": lower, "upper": upper, "step": step, "range": range_}
+    return {**ends, "per_person": per_person, "max_rows": rows}
 
 
-def _print(answer: Answer, as_json: bool) -> None:
+def _print(answer: Answer, as_json: bool, ordered: bool | None = None) -> None:
+    """Print an answer, and whether its candidates are in order if it may have several."""
     if as_json:
-        typer.echo(json.dumps(answer.to_dict()))
+        typer.echo(json.dumps({**answer.to_dict(), **({} if ordered is None else {"ordered": ordered})}))
         return
     for line in _lines(answer.value):
         print_line(line, "bold green")
-    entry = f"; {answer.entry}" if answer.entry else ""
-    print_line(f"chosen by {answer.mechanism}; guarantee: {answer.guarantee}{entry}", "dim")
+    if ordered is False and answer.epsilon and has_several(answer.value):
+        print_line("in the order of --candidates, which says nothing about the counts", "dim")
+    print_line(answer.estimate, "dim")
+    print_terms(answer)
+
+
+def _people_drawn(plot: str | None, people: str | None) -> int | None:
+    """The public number of people of a plot. The file is checked before anything is charged."""
+    if plot is None:
+        if people is not None:
+            raise InvalidValue("--people is for the bars of a plot: name its file with --plot")
+        return None
+    check_plot(plot)
+    return None if people is None else whole(least=1, most=10**18, people=people)
+
+
+def _draw(answer: Answer, levels: Sequence[Fraction], path: str, **asked: Any) -> None:
+    try:
+        plot_quantiles(answer, levels, path=path, **asked)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidValue(f"--plot {path!r}: the file cannot be written ({reason})") from None
+
+
+def _print_levels(answer: Answer, levels: Sequence[Fraction], as_json: bool) -> None:
+    """Print an answer with a line for each level, after the name of its group if there are groups."""
+    texts = [exact_text(level) for level in levels]
+    if as_json:
+        typer.echo(json.dumps({"levels": texts, **answer.to_dict()}))
+        return
+    by_group = [(f"{group}  ", own) for group, own in answer.value.items()] if isinstance(answer.value, dict) else []
+    lines = [
+        f"{group}{text}  {value}"
+        for group, own in by_group or [("", answer.value)]
+        for text, value in zip(texts, own, strict=True)
+    ]
+    _print(replace(answer, value=lines), as_json)
 
 
 def _lines(value: Any, shown: Callable[[Any], str] = str) -> list[str]:

@@ -82,7 +82,7 @@ class MechanismBase(Parameters):
     has_runs: ClassVar[bool] = False  # `select_runs`
     has_steady: ClassVar[bool] = False  # `select(..., steady=True)`
     has_summary: ClassVar[bool] = False  # `summary`
-    has_sets: ClassVar[bool] = False  # `select_set` and `select_margin`
+    has_sets: ClassVar[bool] = False  # `select_set`, `select_margin` and `select_bounded`
     has_one_shot: ClassVar[bool] = False  # whether `select_order` is anything but one selection after another
 
     def select(self, scores: Any, *, steady: bool = False) -> int:

@@ -24,8 +24,8 @@ from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.runs import choose_by_tickets, without_empty
 from dpselect.mechanisms.sets import Members, choose_set
-from dpselect.mechanisms.several import SelectsSeveral
-from dpselect.mechanisms.worst import WorstErrors, logarithmic_averages, logarithmic_tail
+from dpselect.mechanisms.several import Events, SelectsSeveral
+from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, log_rivals, logarithmic_averages, logarithmic_tail
 from dpselect.probability.softmax import softmax
 from dpselect.sampling.arrival import Arrival, Tick
 from dpselect.sampling.draws import Draws
@@ -35,10 +35,9 @@ _MOST_TRIES = 64
 _LEAST_PATIENCE = 1 << 20
 
 
-def _loss_probability(exponent: float, n: int) -> float:
-    """The probability that one of the n - 1 rivals wins against the best candidate."""
-    others = (n - 1) * math.exp(-exponent)
-    return others / (1 + others)
+def _loss_probability(exponent: float, log_n: float) -> float:
+    """The probability that one of the n - 1 rivals, of weight exp(-exponent) each, wins against the best candidate."""
+    return 1 / (1 + math.exp(min(exponent - log_rivals(log_n), LARGEST_EXPONENT)))
 
 
 class ExponentialMechanism(SelectsSeveral):
@@ -70,6 +69,7 @@ class ExponentialMechanism(SelectsSeveral):
     loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
     has_runs: ClassVar[bool] = True
+    waits: ClassVar[bool] = False
     arrival: ClassVar[type[Arrival]] = Tick
 
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
@@ -148,6 +148,9 @@ class ExponentialMechanism(SelectsSeveral):
 
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_in_rows(gaps, draws)
+
+    def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:  # noqa: ARG002 - no waiting
+        return next(events)[2]
 
     def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
         return choose_set(gaps, lengths, k, draws)

@@ -10,6 +10,7 @@ gives a non-negative exponent or raises `ScoresChanged`, and no loop waits for a
 
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -167,10 +168,12 @@ class Gaps:
         return rational(self.maximum.item()) * self.rate.exact / rate
 
     def best_first(self, count: int) -> Positions:
-        """Return the positions of the `count` best candidates in order, and then those of all others."""
-        rest = np.argpartition(self.values, -count) if count < self.size else np.arange(self.size)
-        best = rest[self.size - min(count, self.size) :]
-        return np.concatenate([best[np.argsort(self.values[best], kind="stable")[::-1]], rest[: self.size - best.size]])
+        """Return the positions of the `count` best candidates in order."""
+        few = min(count, self.size)
+        last = np.partition(self.values, self.size - few)[self.size - few]  # faster than their positions
+        better = np.flatnonzero(self.values > last)
+        equal = np.flatnonzero(self.values == last)[: few - better.size]
+        return np.concatenate([better[np.argsort(self.values[better], kind="stable")[::-1]], equal])
 
     def floor(self, zeros: int) -> Any:
         """Return a score below which a coin is heads only if its first `zeros` bits are zero."""
@@ -218,6 +221,13 @@ class Gaps:
         """Return the exact exponent of one candidate."""
         return self._below(self.maximum, position)
 
+    def total(self, counts: Mapping[int, int]) -> Fraction:
+        """Return the exact sum of exponents of candidates, each as often as it counts."""
+        if not self._whole:
+            return sum((times * self.exact(position) for position, times in counts.items()), Fraction(0))
+        gaps: list[int] = self.at(np.array(list(counts), np.int64)).tolist()
+        return self.rate.exact * sum(times * gap for times, gap in zip(counts.values(), gaps, strict=True))
+
     def _below(self, maximum: Array, position: int) -> Fraction:
         best, score = maximum.item(), self.values[position].item()
         if not -math.inf < score <= best:
@@ -260,9 +270,9 @@ class RationalGaps(Gaps):
         differences = [exponent - self._exact[position] for exponent in self._exact]
         return np.array([_positive_float(each) if each > 0 else -_positive_float(-each) for each in differences])
 
-    def best_first(self, count: int) -> Positions:  # noqa: ARG002 - sorts them all
-        """Return the positions of the candidates in order, best first."""
-        return np.array(sorted(range(self.size), key=self._exact.__getitem__), np.int64)
+    def best_first(self, count: int) -> Positions:
+        """Return the positions of the `count` best candidates in order."""
+        return np.array(sorted(range(self.size), key=self._exact.__getitem__)[:count], np.int64)
 
     def copied(self) -> "RationalGaps":
         """Return the gaps themselves: they were computed here, and nobody else can change them."""

@@ -18,7 +18,7 @@ from dpselect._types import Floats, Positions, Selections
 from dpselect.mechanisms.gaps import Gaps, RowGaps
 from dpselect.mechanisms.privacy import LAPLACE, PrivacyLoss
 from dpselect.mechanisms.several import SelectsInOrder
-from dpselect.mechanisms.worst import WorstErrors
+from dpselect.mechanisms.worst import WorstErrors, harmonic, log_rivals
 from dpselect.probability.noise_integral import noisy_max_by_level, noisy_max_probabilities
 from dpselect.sampling.arrival import Arrival, TwoSided
 from dpselect.sampling.draws import Draws
@@ -37,46 +37,57 @@ from dpselect.sampling.noise import (
 _RUN = 16 * 1024
 # The computed exponent is within a relative 2**-51; this factor turns it into a lower bound.
 _BELOW = 1 - 2.0**-50
+_LOG_MANY = 53 * math.log(2)
 
 
-def _loss_probability(exponent: float, n: int) -> float:
-    others = noisy_max_by_level(np.array([-exponent, 0.0]), np.array([n - 1.0, 1.0]))[0]
-    return (n - 1) * float(others)
+def _loss_probability(exponent: float, log_n: float) -> float:
+    """The probability that the best one loses to n - 1 rivals.
+
+    The largest of very many noises is at the same distance from log n, whatever n is, so those beyond 2**53 candidates
+    are counted as 2**53 that are higher: the difference is below 2**-53.
+    """
+    n = round(math.exp(min(log_n, _LOG_MANY)))
+    near = max(exponent - max(log_n - _LOG_MANY, 0.0), 0.0)
+    others = noisy_max_by_level(np.array([-near, 0.0]), np.array([n - 1.0, 1.0]))[0]
+    return min((n - 1) * float(others), 1.0)
 
 
-def _averages(n: int) -> tuple[float, float]:
+def _averages(log_n: float) -> tuple[float, float]:
     """Bounds: the error on (-x, ..., -x, 0) with x = log n, and the mean of the largest of n noises.
 
     The error is at most the largest noise minus that of the best candidate, whose mean is zero.
     """
-    exponent = math.log(n)
-    return exponent * _loss_probability(exponent, n) if n > 1 else 0.0, _largest_laplace(n)
+    return log_n * _loss_probability(log_n, log_n) if log_n else 0.0, _largest_laplace(log_n)
 
 
-def _tail(x: float, n: int) -> float:
-    """A union bound: a rival that is x worse wins only if the difference of two Laplace noises is at least x.
+def _tail(x: float, log_n: float) -> float:
+    """A union bound: a rival that is x worse wins only if the difference of two Laplace noises is at least x."""
+    return math.exp(min(log_rivals(log_n) + log_inversion(x), 0.0)) if log_n else 0.0
 
-    That has probability (1/2 + x / 4) exp(-x). Beyond x = 10**6 it is zero in floats; the cap avoids 0 * inf.
+
+def log_inversion(x: float) -> float:
+    """The logarithm of the probability that one Laplace noise of scale one exceeds another one by x or more.
+
+    The difference of the two has the density (1 + y) exp(-y) / 4 at y > 0, whose integral from x on is
+    (1/2 + x / 4) exp(-x). The cap avoids inf - inf.
+
+    >>> math.exp(log_inversion(0.0))
+    0.5
     """
-    return min(1.0, (n - 1) * (0.5 + min(x, 1e6) / 4) * math.exp(-x))
+    far = min(x, 1e300)
+    return math.log(0.5 + far / 4) - far
 
 
-def _largest_laplace(n: int) -> float:
+def _largest_laplace(log_n: float) -> float:
     """An upper bound of the mean of the largest of n Laplace variables of scale one, tight to 1e-15.
 
     It is the integral of 1 - F**n over x > 0 minus that of F**n over x < 0; with u = F(x) the first is the integral of
     (1 - u**n) / (1 - u) over [1/2, 1], which is the sum of (1 - 2**-k) / k for k = 1..n, and the second is 2**-n / n.
     """
-    if n <= 60:
+    if log_n <= math.log(60):
+        n = round(math.exp(log_n))
         return math.fsum((1 - 2.0**-k) / k for k in range(1, n + 1)) - 2.0**-n / n
-    return _harmonic(n) - math.fsum(2.0**-k / k for k in range(1, 61))
-
-
-def _harmonic(n: int) -> float:
-    """An upper bound of 1 + 1/2 + ... + 1/n: the sum itself for small n, log n + gamma + 1/(2n) beyond."""
-    if n <= 1000:
-        return math.fsum(1 / k for k in range(1, n + 1))
-    return math.log(n) + 0.5772156649015329 + 1 / (2 * n)
+    return harmonic(log_n) - math.fsum(2.0**-k / k for k in range(1, 61))
 
 
 class ReportNoisyMax(SelectsInOrder):

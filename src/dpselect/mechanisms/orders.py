@@ -1,4 +1,4 @@
-"""The k candidates with the largest noisy scores, in order, from one draw of noise (theorem 14 of docs/theory.md).
+"""The k candidates with the largest noisy scores, in order, from one draw of noise (theorem 15 of docs/theory.md).
 
 In the form of Ding et al. (2021) permute-and-flip is the candidate with the largest q_i + E_i. Here all of the first k
 are returned (one shot). With e_i = c (q* - q_i) and E_i = -ln(U_i) / c, they are the k smallest T_i = U_i exp(e_i): the
@@ -67,7 +67,7 @@ def _contenders(excess: Floats, sizes: Positions, k: int, draws: Draws) -> tuple
         parts += [(np.full(group[0], run), group) for group in _thinned(int(sizes[run]), k, draws)]
     cold = np.flatnonzero(~is_hot & ~is_long)
     if cold.size:
-        tier = Tier(_ZEROS, cold, np.cumsum(sizes[cold]))
+        tier = Tier.of(_ZEROS, cold, sizes)
         survivors = tier.located(draws.survivors(tier.size, _ZEROS))[0]
         parts.append((survivors, (survivors.size, 0, _ZEROS)))
     many = [group[0] for _, group in parts]

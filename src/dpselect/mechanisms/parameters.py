@@ -39,6 +39,23 @@ groups change by one removal or one addition each. That must cost half a share. 
 changes score differences by at most one, and the non-monotonic mechanism allows for two. For quantiles it
 does with the sensitivity 2 max(a, b - a) >= b, twice the one for additions, and with no smaller one: an addition
 changes a difference of two scores by up to 2 max(a, b - a).
+
+**Rows of people.** A quantile may count people with at most m of their rows instead of once. Adding a person then adds
+at most m rows, one after another: the sensitivity is m max(a, b - a). Replacing a person exchanges i of their rows for
+k others, i and k at most m. That is min(i, k) replacements, each of which moves a score by at most b, and at most
+m - min(i, k) additions or removals, each of which moves it by at most max(a, b - a) <= b: the sensitivity is m b.
+
+**Several quantiles** (`tables.splitting`). The level a/b of a part with n individuals is answered by a cut, below which
+j of them lie, with the score -|b j - a n|; the last level of a part by a value, with the score -u above. All cuts of a
+depth are drawn given those of the depths before, as if those had been published. Then the parts of a depth are a
+public partition of the places, and an individual has one place. Who is added is in one part of each depth. There they
+move b j - a n by b - a or -a, so the sensitivity is max(a, b - a), a depth costs as much as a single question, and the
+depths add up. Who is replaced leaves one part and enters another, which costs half a share each with the sensitivity
+2 max(a, b - a), as for groups; or stays in one part, where b j - a n moves by at most b <= 2 max(a, b - a). A person
+with at most m rows may have them in several parts. In a part that i of them enter, scores move by i max(a, b - a),
+which is i/m of what the sensitivity m max(a, b - a) allows for, and so costs at most i/m of a share. These parts of a
+share add up to one; under replace, with twice the sensitivity, to a half for the rows that leave and a half for those
+that enter. Levels differ from cut to cut. In units of its own max(a, b - a), each cut has the same sensitivity.
 """
 
 import re
@@ -47,7 +64,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from dpselect import _validate
 from dpselect._numbers import exact_text, shortest_text
@@ -85,12 +102,29 @@ def of_counts(neighbours: Neighbours) -> Sensitivity:
     return Sensitivity(1, monotonic=neighbours is Neighbours.ADD_REMOVE)
 
 
-def of_quantile(level: Fraction, neighbours: Neighbours, *, in_groups: bool) -> Sensitivity:
-    """The sensitivity of the scores u above, which are multiples of the level's denominator."""
-    single = max(level.numerator, level.denominator - level.numerator)
+def of_quantile(level: Fraction, neighbours: Neighbours, *, in_groups: bool, rows: int = 1) -> Sensitivity:
+    """The sensitivity of the scores u above, which are multiples of the level's denominator.
+
+    `rows` is how many rows of a person count.
+    """
+    single = change_by_addition(level)
     if neighbours is Neighbours.ADD_REMOVE:
-        return Sensitivity(single, monotonic=False)
-    return Sensitivity(2 * single if in_groups else level.denominator, monotonic=False)
+        return Sensitivity(rows * single, monotonic=False)
+    return Sensitivity(rows * (2 * single if in_groups else level.denominator), monotonic=False)
+
+
+def of_cuts(neighbours: Neighbours, *, rows: int = 1) -> Sensitivity:
+    """The sensitivity of the cuts of several quantiles, each in units of its own `change_by_addition`."""
+    return Sensitivity(rows * (1 if neighbours is Neighbours.ADD_REMOVE else 2), monotonic=False)
+
+
+def change_by_addition(level: Fraction) -> int:
+    """The largest change of a quantile's score by one row that is added or removed: max(a, b - a).
+
+    >>> change_by_addition(Fraction(9, 10))
+    9
+    """
+    return max(level.numerator, level.denominator - level.numerator)
 
 
 @dataclass(frozen=True)
@@ -276,6 +310,24 @@ class Parameters(ABC):
     def guarantee(self) -> Guarantee:
         """Return what one selection guarantees: pure epsilon, and the zCDP of the mechanism's privacy loss."""
         return Guarantee(self.epsilon, self.loss.zcdp(self.epsilon))
+
+    def with_sensitivity(self, sensitivity: Number) -> Self:
+        """Return the same mechanism at the same epsilon, for scores of another sensitivity.
+
+        Args:
+            sensitivity: the largest change of any single score when one person changes.
+
+        Returns:
+            A mechanism that states this sensitivity, and is monotonic if this one is.
+
+        Raises:
+            InvalidValue, InvalidType: the sensitivity is not a positive finite number.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> PermuteAndFlip("0.5").with_sensitivity(3)
+        PermuteAndFlip(epsilon=0.5, sensitivity=3, monotonic=False)
+        """
+        return type(self)(self.epsilon, sensitivity, self.monotonic)
 
     def terms(self) -> dict[str, Any]:
         """Return what a ledger entry states in addition to name and epsilon.

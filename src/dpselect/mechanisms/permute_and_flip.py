@@ -10,6 +10,7 @@ Laplace noise (theorem 2 of docs/theory.md), and its worst case is known exactly
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,9 +25,10 @@ from dpselect.mechanisms.lazy import Score, Watch, flip_lazily, lazy_scores
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
 from dpselect.mechanisms.sets import Members, choose_set_by_waiting
-from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.mechanisms.steady import choose_in_rows_steadily, choose_steadily
-from dpselect.mechanisms.worst import WorstErrors, logarithmic_averages, logarithmic_tail
+from dpselect.mechanisms.waiting import log_rate_of, wait_for
+from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, logarithmic_averages, logarithmic_tail
 from dpselect.probability.flip_integral import expected_visits, permute_and_flip_probabilities
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.bits import random_order
@@ -34,16 +36,22 @@ from dpselect.sampling.draws import Draws
 from dpselect.streaming.summary import Summary
 
 _EARLY_STEPS = 64
+_TINY = 1e-300
 
 
-def _loss_probability(exponent: float, n: int) -> float:
-    """1 - (1 - (1 - p)**n) / (n p), which cancels where n p is small: there by its series in p."""
-    heads = math.exp(-exponent)
-    if n * heads < 1e-2:
-        return math.fsum(-math.comb(n, k + 1) * (-heads) ** k / n for k in range(1, min(n, 8)))
+def _loss_probability(exponent: float, log_n: float) -> float:
+    """1 - (1 - (1 - p)**n) / (n p), which cancels where n p is small: there by its series in p.
+
+    Its k-th term is (n - 1) ... (n - k) p**k / (k + 1)!, with alternating signs. n is known by n p only.
+    """
+    heads, expected = math.exp(-exponent), math.exp(min(log_n - exponent, LARGEST_EXPONENT))
+    if expected < 1e-2:
+        terms = itertools.accumulate((heads * k - expected for k in range(1, 8)), lambda term, factor: term * factor)
+        return -math.fsum(term / math.factorial(k) for k, term in enumerate(terms, start=2))
     if heads == 1:
-        return 1 - 1 / n
-    return 1 + math.expm1(n * math.log1p(-heads)) / (n * heads)
+        return -math.expm1(-log_n)
+    slope = math.log1p(-heads) / heads if heads > _TINY else -1.0
+    return 1 + math.expm1(expected * slope) / expected
 
 
 class PermuteAndFlip(SelectsSeveral):
@@ -79,6 +87,7 @@ class PermuteAndFlip(SelectsSeveral):
     has_steady: ClassVar[bool] = True
     has_summary: ClassVar[bool] = True
     has_one_shot: ClassVar[bool] = True
+    waits: ClassVar[bool] = True
     arrival: ClassVar[type[Arrival]] = Arrival
 
     def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
@@ -220,6 +229,9 @@ class PermuteAndFlip(SelectsSeveral):
 
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_head_in_rows(gaps, draws)
+
+    def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:
+        return wait_for(events, log_rate_of(mass), draws)
 
     def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
         return choose_set_by_waiting(gaps, lengths, k, draws)

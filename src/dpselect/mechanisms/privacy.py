@@ -106,8 +106,9 @@ class PrivacyLoss(Protocol):
     """Upper bounds on the privacy loss of one selection.
 
     `is_pure` says whether the parameter is a pure epsilon. If not, there is no pure epsilon at all. `joins_halves` says
-    whether two selections with half the parameter are a post-processing of pairs of the family with all of it. It is
-    needed for people who move from one group to another.
+    whether selections with parts of the parameter, such as two halves, are a post-processing of pairs of the family
+    with all of it. It is needed for people who move from one group to another, and for those with rows in several parts
+    of several quantiles.
     """
 
     is_pure: bool

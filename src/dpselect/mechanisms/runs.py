@@ -18,7 +18,8 @@ any scores and lengths.
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -97,32 +98,71 @@ def choose_by_tickets(gaps: Gaps, lengths: Array, draws: Draws) -> int:
 
     The lengths are positive, and 64-bit or Python's integers. Nobody may change the scores meanwhile.
     """
-    total = _total(lengths)
-    if total >= 2**64:  # then 64 bits do not hold all sums below
-        lengths = lengths.astype(object)
-    last = total.bit_length() + _ZEROS
-    levels = _levels(gaps, last)
-    order = np.argsort(levels, kind="stable")
-    ends = np.cumsum(lengths[order])  # of the runs, with the highest level last
-    found, firsts = np.unique(levels[order], return_index=True)
-    starts = [0, *(int(ends[first - 1]) for first in firsts[1:].tolist()), total]
-    shifts: list[int] = (last - found).tolist()
-    sizes = [stop - start for start, stop in pairwise(starts)]
-    tickets = list(accumulate((size << shift for size, shift in zip(sizes, shifts, strict=True)), initial=0))
-    while True:
-        ticket = draws.index(tickets[-1])
-        level = bisect_right(tickets, ticket) - 1
-        rank = starts[level] + (ticket - tickets[level] >> shifts[level])
-        place = bisect_right(ends, rank, key=int)
-        run = int(order[place])
-        if draws.flip(gaps.exact(run), zeros=int(found[level])):
-            within = rank - int(ends[place]) + int(lengths[run])
-            return int(lengths[:run].sum()) + within
+    last = _total(lengths).bit_length() + _ZEROS
+    tickets = Tickets(_levels(gaps, last), lengths, last)
+    _, _, (run, rank) = next(tickets.accepted(lambda run, _: gaps.exact(run), draws))
+    return int(lengths[:run].sum() if lengths.dtype == object else _total(lengths[:run])) + rank
+
+
+class Tickets:
+    """Proposals of candidates from runs, each with probability proportional to 2**-level of its run. Secret.
+
+    An exponent is at least ln 2 times the level. So a proposal is accepted with probability 2**level exp(-exponent),
+    which needs the exact exponent of this candidate only: a run may hold candidates of different scores.
+    """
+
+    def __init__(self, levels: Positions, lengths: Array, last: int) -> None:
+        """Runs with a level from zero to `last`. The lengths are positive, and 64-bit or Python's integers."""
+        total = _total(lengths)
+        if total >= 2**64:  # then 64 bits do not hold all sums below
+            lengths = lengths.astype(object)
+        self._order = np.argsort(levels, kind="stable")
+        self._lengths = lengths
+        self._ends = np.cumsum(lengths[self._order])  # of the runs, with the highest level last
+        found, firsts = np.unique(levels[self._order], return_index=True)
+        self._levels: list[int] = found.tolist()
+        self._starts = [0, *(int(self._ends[first - 1]) for first in firsts[1:].tolist()), total]
+        self._shifts = [last - level for level in self._levels]
+        sizes = [stop - start for start, stop in pairwise(self._starts)]
+        self._tickets = list(
+            accumulate((size << shift for size, shift in zip(sizes, self._shifts, strict=True)), initial=0)
+        )
+        self.mass = Fraction(self._tickets[-1], 1 << last)  # the sum of 2**-level over all candidates
+
+    def accepted(
+        self, exponent: Callable[[int, int], Fraction], draws: Draws
+    ) -> Iterator[tuple[int, Fraction, tuple[int, int]]]:
+        """Draw candidates with probability proportional to exp(-exponent), one after another.
+
+        `exponent` returns the exact exponent of a candidate, given its run and rank. For each candidate that is drawn,
+        return the number of proposals since the last one, its exponent, and its run and rank.
+        """
+        passed = 0
+        while True:
+            passed += 1
+            level, run, rank = self._propose(draws)
+            exact = exponent(run, rank)
+            if draws.flip(exact, zeros=level):
+                yield passed, exact, (run, rank)
+                passed = 0
+
+    def _propose(self, draws: Draws) -> tuple[int, int, int]:
+        """The level, the run and the rank of a candidate."""
+        ticket = draws.index(self._tickets[-1])
+        place = bisect_right(self._tickets, ticket) - 1
+        rank = self._starts[place] + (ticket - self._tickets[place] >> self._shifts[place])
+        within = bisect_right(self._ends, rank, key=int)
+        run = int(self._order[within])
+        return self._levels[place], run, rank - int(self._ends[within]) + int(self._lengths[run])
 
 
 def _levels(gaps: Gaps, last: int) -> Positions:
     """A whole number j <= exponent / ln 2 for each run, at most `last`: the largest one, or hardly ever one less."""
-    exponents = gaps.approximate(gaps.at(slice(None)))
+    return levels_of(gaps.approximate(gaps.at(slice(None))), last)
+
+
+def levels_of(exponents: Floats, last: int) -> Positions:
+    """The same for exponents in floats, each within a relative 2**-50.9."""
     with np.errstate(over="ignore", under="ignore"):  # at the ends of the floats: a warning would reveal it
         levels: Positions = np.minimum(np.floor(exponents * _BITS_PER_UNIT), last).astype(np.int64)
     return levels

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
@@ -37,10 +38,12 @@ from dpselect.sampling.odds import WORD_BITS, word_bounds
 # Upsets of candidates beyond so many times ln 2 start with so many zeros, and are skipped otherwise. More than sixteen
 # are of use if there are as many candidates: long skips take longer to draw.
 _TIERS, _LONG_TIERS = (8, 16), range(24, 53, 4)
-# The most coins and survivors of one batch of tries, and the most members in all of them, whose number 64 bits hold.
-_MOST_COINS, _MOST_TRIALS = 1 << 20, 1 << 61
+# Coins and survivors of one batch of tries: as many as there are runs, so that they take less memory than the scores,
+# within these bounds; and the most members in all tries of a batch, whose number 64 bits hold.
+_FEWEST_COINS, _MOST_COINS, _MOST_TRIALS = 1 << 15, 1 << 20, 1 << 61
 _ZOOM = 60.0  # farther from theta a coin is decided, as far as the choice of theta is concerned
 _STEPS = 60
+_PATIENCE = 4  # batches before they grow
 _TINY = 2.0**-1000
 
 # A set as (run, rank) pairs: the members of each run are numbered from zero.
@@ -67,18 +70,38 @@ class Tier:
 
     zeros: int
     runs: Positions
-    ends: Positions  # of the runs, in members
+    ends: Positions | None = None  # of the runs, in members; None if each has one
+
+    @classmethod
+    def of(cls, zeros: int, runs: Positions, lengths: Positions) -> "Tier":
+        """Return the members of some runs of these lengths."""
+        return cls(zeros, runs) if lengths.strides == (0,) else cls(zeros, runs, np.cumsum(lengths[runs]))
 
     @property
     def size(self) -> int:
         """Return the number of members."""
+        if self.ends is None:
+            return self.runs.size
         return int(self.ends[-1]) if self.ends.size else 0
+
+    def members(self) -> tuple[Positions, Positions]:
+        """Return the run of every member, and its rank there."""
+        if self.ends is None:
+            return self.runs, np.broadcast_to(np.int64(0), self.runs.shape)
+        return self.located(np.arange(self.size))
 
     def located(self, members: Positions) -> tuple[Positions, Positions]:
         """Return the run of each member, and its rank there."""
+        if self.ends is None:
+            return self.runs[members], np.zeros(members.size, np.int64)
         place = np.searchsorted(self.ends, members, side="right")
         starts = np.concatenate([[0], self.ends[:-1]])
         return self.runs[place], members - starts[place]
+
+
+def single(count: int) -> Positions:
+    """Lengths of so many runs of one candidate each, in no memory. `Tier.of` knows them by their stride."""
+    return np.broadcast_to(np.int64(1), (count,))
 
 
 class Tries:
@@ -106,22 +129,21 @@ class Tries:
         self._favourites = int(sizes.sum())
         self._tiers = self._tiers_of(self._distance - self._doubt)
         hot, self._skipped = self._tiers[0], self._tiers[1:]
-        self._hot_runs, self._hot_ranks = hot.located(np.arange(hot.size))
-        self._low, self._high = word_bounds(self._distance[self._hot_runs], self._doubt[self._hot_runs])
-        order = np.argsort(~self._favourite[self._hot_runs], kind="stable")  # favourites first
-        self._hot_runs, self._hot_ranks = self._hot_runs[order], self._hot_ranks[order]
-        self._low, self._high = self._low[order], self._high[order]
+        self._hot_runs, self._hot_ranks = hot.members()
         self._hot_favourites = int(np.count_nonzero(self._favourite[self._hot_runs]))
+        self._low, self._high = word_bounds(self._distance[self._hot_runs], self._doubt[self._hot_runs])
 
     def _tiers_of(self, certain: Floats) -> list[Tier]:
         """The runs by the number of leading zeros of their upsets: an upset of gap g has probability below exp(-g)."""
         bits = int(self._lengths.sum()).bit_length()
         tiers = [*_TIERS, *(zeros for zeros in _LONG_TIERS if zeros <= bits)]
-        level = np.zeros(certain.size, np.int64)
+        level = np.zeros(certain.size, np.int8)
         for zeros in tiers:
             level += certain > zeros * (math.log(2) * (1 + 2.0**-50))
-        runs = [np.flatnonzero(level == each) for each in range(len(tiers) + 1)]
-        return [Tier(z, own, np.cumsum(self._lengths[own])) for z, own in zip((0, *tiers), runs, strict=True)]
+        hot = level == 0  # those with favourites come first
+        runs = [np.concatenate([np.flatnonzero(hot & self._favourite), np.flatnonzero(hot & ~self._favourite)])]
+        runs += [np.flatnonzero(level == each) for each in range(1, len(tiers) + 1)]
+        return [Tier.of(zeros, own, self._lengths) for zeros, own in zip((0, *tiers), runs, strict=True)]
 
     @cached_property
     def _theta(self) -> Fraction:
@@ -134,7 +156,7 @@ class Tries:
     def draw(self, draws: Draws) -> Iterator[tuple[int, Members]]:
         """Flip all coins again and again: the number of tries since the last one with k heads, and its upsets."""
         batch, passed = self._first_batch(), 0
-        while True:
+        for turn in count(1):
             heads, balance = self._hot_upsets(batch, draws)
             tries, runs, ranks = self._skipped_upsets(batch, draws)
             np.add.at(balance, tries, np.where(self._favourite[runs], -1, 1))
@@ -146,18 +168,20 @@ class Tries:
                 yield passed + hit - last, [*hot, *skipped]
                 passed, last = 0, hit
             passed += batch - 1 - last
-            batch = min(2 * batch, self._largest_batch)
+            if turn % _PATIENCE == 0:
+                batch = min(2 * batch, self._largest_batch)
 
     @property
     def _largest_batch(self) -> int:
         read = sum(tier.size >> tier.zeros for tier in self._tiers)
-        return max(1, min(_MOST_COINS // max(read, 1), _MOST_TRIALS // sum(tier.size for tier in self._tiers)))
+        coins = min(max(self._distance.size, _FEWEST_COINS), _MOST_COINS)
+        return max(1, min(coins // max(read, 1), _MOST_TRIALS // sum(tier.size for tier in self._tiers)))
 
     def _first_batch(self) -> int:
-        """About as many tries as one set needs: the number of heads is k with probability near 1/sqrt(2 pi v)."""
+        """Half as many tries as one set needs: the number of heads is k with probability near 1/sqrt(2 pi v)."""
         spread = np.exp(-self._distance)
         variance = float((self._lengths * spread / (1 + spread) ** 2).sum())
-        return min(math.ceil(math.sqrt(2 * math.pi * variance + 1)), self._largest_batch)
+        return min(math.ceil(math.sqrt(2 * math.pi * variance + 1) / 2), self._largest_batch)
 
     def _hot_upsets(self, batch: int, draws: Draws) -> tuple[Flags, Positions]:
         """Which hot coins are upset in each try, and how many heads that gives more than the favourites."""
@@ -200,7 +224,7 @@ class Tries:
             taken[run] += -1 if self._favourite[run] else 1
         for run, more in self._more_than_best:
             taken[run] += more
-        return sum((count * self._gaps.exact(run) for run, count in taken.items() if count), Fraction(0))
+        return self._gaps.total({run: count for run, count in taken.items() if count})
 
     @cached_property
     def _more_than_best(self) -> list[tuple[int, int]]:

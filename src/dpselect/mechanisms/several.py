@@ -5,12 +5,15 @@ Each is one draw of the mechanism, at its own rate. How the score range depends 
 """
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dpselect import _validate
+from dpselect._numbers import float_near
 from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Array, Integers, Positions, Vector
 from dpselect.errors import InvalidType, InvalidValue
@@ -18,13 +21,17 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.gaps import Gaps, gaps_of
 from dpselect.mechanisms.margins import choose_margin
 from dpselect.mechanisms.orders import choose_in_order
-from dpselect.mechanisms.runs import without_empty
-from dpselect.mechanisms.sets import Members, Tier
+from dpselect.mechanisms.runs import Tickets, levels_of, without_empty
+from dpselect.mechanisms.sets import Members, Tier, single
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.draws import Draws
 
 _MOST_MEMBERS = 2**60
 _LARGEST_COUNT = 2**61
+_LARGEST_EXPONENT = 2.0**1000
+
+# The number of proposals since the last one, the exact exponent, and the run and rank, of each candidate.
+Events = Iterator[tuple[int, Fraction, tuple[int, int]]]
 
 
 class SelectsInOrder(MechanismBase):
@@ -68,6 +75,7 @@ class SelectsSeveral(SelectsInOrder):
     """A mechanism that can also select a whole set of candidates at once."""
 
     has_sets: ClassVar[bool] = True
+    waits: ClassVar[bool]  # permute-and-flip is the exponential mechanism that waits (theorem 11 of docs/theory.md)
 
     def select_set(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
         """Return k candidates, chosen at once among all sets of k by the sum of their scores.
@@ -139,6 +147,53 @@ class SelectsSeveral(SelectsInOrder):
         found = zip(*ranked.located(np.array(chosen)), strict=True)
         return sorted(runs.position(int(run), int(rank)) for run, rank in found)
 
+    def select_bounded(
+        self, bounds: Sequence[int], lengths: Sequence[int], distance: Callable[[int, int], int]
+    ) -> tuple[int, int]:
+        """Return one candidate of runs whose scores are only bounded, until one of them is proposed.
+
+        The candidate has exactly the law of `select` on all candidates.
+
+        Args:
+            bounds: for each run, a whole number that the distance of its candidates below the best score is never
+                smaller than. Any such bounds give the same law; large ones are fast. Secret.
+            lengths: the number of candidates of each run, positive. Secret.
+            distance: returns how far a candidate is below the best score, exactly, given its run and its rank there.
+                The best candidate has distance zero.
+
+        Returns:
+            The run of the candidate, and its rank in the run.
+
+        Raises:
+            InvalidValue: a distance is below the bound of its run, so that the law would be wrong.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> PermuteAndFlip(epsilon=1).select_bounded([0, 90], [1, 10**6], lambda run, rank: run * (90 + rank))
+        (0, 0)
+        """
+        sizes = np.array([int(length) for length in lengths], dtype=object)
+        last = sum(sizes.tolist()).bit_length() + 8
+        rate, draws = self._rate.exact, Draws()
+        least = [max(bound, 0) for bound in bounds]
+
+        def exponent(run: int, rank: int) -> Fraction:
+            exact = distance(run, rank)
+            if exact < least[run]:
+                raise InvalidValue("distance must not be below the bound of its run")
+            return rate * exact
+
+        with np.errstate(all="ignore"):
+            exponents = np.array([min(float_near(rate * bound), _LARGEST_EXPONENT) for bound in least])
+            tickets = Tickets(levels_of(exponents, last), sizes, last)
+        return self._first_event(tickets.accepted(exponent, draws), tickets.mass, draws)
+
+    @abstractmethod
+    def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:
+        """Choose one of the candidates that the exponential mechanism draws one after another.
+
+        `mass` is the rate of proposals, if a candidate of exponent zero has rate one.
+        """
+
     @abstractmethod
     def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
         """Choose k members of runs by the sum of their scores; fewer than all."""
@@ -166,7 +221,7 @@ class _Runs:
 
     scores: Vector
     lengths: Positions
-    starts: Positions
+    starts: Positions | None  # None if each run has one candidate
 
     @classmethod
     def read(cls, scores: Any, lengths: Any) -> "_Runs":
@@ -174,7 +229,7 @@ class _Runs:
         vector = as_vector(scores)
         if lengths is None:
             count = len(vector)
-            return cls(copied(vector), np.ones(count, np.int64), np.arange(count))
+            return cls(copied(vector), single(count), None)
         counts = as_lengths(lengths, len(vector))
         if sum(counts.tolist()) > _MOST_MEMBERS:
             raise InvalidValue("lengths must have a sum of at most 2**60: there are too many candidates")
@@ -194,7 +249,7 @@ class _Runs:
 
     def position(self, run: int, rank: int) -> int:
         """Return the position of a member of a run."""
-        return int(self.starts[run]) + rank
+        return run if self.starts is None else int(self.starts[run]) + rank
 
 
 def checked_counts(scores: Vector) -> Integers:

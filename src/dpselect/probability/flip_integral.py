@@ -71,6 +71,35 @@ def expected_visits(exponents: Floats) -> float:
         return float(series + integrals.counts @ integrals.near)
 
 
+def permute_and_flip_by_level(exponents: Floats, log_counts: Floats) -> Floats:
+    """The probability of each level, from its exponent and the logarithm of the number of candidates that share it.
+
+    Exponents are x = c (q* - q) >= 0, of which one is zero. There may be far more candidates than floats can count.
+    The integral is cut at T = min(1, REACH / S), which leaves out less than e**-44 of it. With q = p T and u = t / T, a
+    level of N candidates has the probability N q * integral over [0, 1] of F(u) / (1 - q u) du, where N q <= REACH.
+    Levels with q <= 1/16 are far, as above. The others have N <= 16 REACH and are summed directly. The relative error
+    is below 1e-12 plus that of the counts.
+    """
+    with np.errstate(under="ignore"):
+        log_reach = min(0.0, math.log(REACH) - float(np.logaddexp.reduce(log_counts - exponents)))
+        scaled = np.exp(log_reach - exponents)  # q
+        expected = np.exp(log_counts + (log_reach - exponents))  # N q
+        far, near = scaled <= _FAR, (scaled > _FAR).nonzero()[0]
+        nodes, weights = unit_grid(_NODES)
+        powers = _powers(nodes, math.ceil(math.log(1e-17 / REACH) / math.log(_FAR)) + 1)
+        # 1 - q u = (1 - q) + q (1 - u)
+        tails = -np.expm1(log_reach - exponents[near])[:, np.newaxis] + np.outer(scaled[near], 1 - nodes)
+        log_survival = np.exp(log_counts[near]) @ np.log(tails)
+        term = expected * far
+        for j, power in enumerate(powers, start=1):
+            log_survival -= term.sum() / j * power
+            term *= scaled
+        weighted = np.exp(log_survival) * weights
+        probabilities = _series(scaled * far, np.append(weighted.sum(), powers[:-1] @ weighted))
+        probabilities[near] = (weighted / tails).sum(axis=1)
+        return expected * probabilities
+
+
 class _Integrals(NamedTuple):
     """The parts of which the integrals of all candidates are composed."""
 
@@ -106,11 +135,16 @@ def _integrals(far: Floats, near_exponents: Floats, reach: float) -> _Integrals:
 
 def _apply_series(block: Floats, moments: Floats) -> None:
     """Replace each p by p * sum_j p**j M_j in place, element by element, so that equal candidates stay equal."""
-    total = np.full_like(block, moments[-1])
+    block *= _series(block, moments)
+
+
+def _series(values: Floats, moments: Floats) -> Floats:
+    """The sum over j of p**j M_j, for each p."""
+    total = np.full_like(values, moments[-1])
     for moment in moments[-2::-1]:
-        total *= block
+        total *= values
         total += moment
-    block *= total
+    return total
 
 
 def _distinct(near_exponents: Floats) -> tuple[Floats, npt.NDArray[np.intp] | slice, Floats]:

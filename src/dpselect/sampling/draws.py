@@ -94,6 +94,12 @@ class Draws:
         """Return up to `tries` uniform integers below one bound."""
         return bits.indices_below(bound, tries, self.source)
 
+    def fair_heads(self, count: int) -> int:
+        """Return how many of so many fair coins are heads."""
+        words, rest = divmod(count, 64)
+        whole = int(np.bitwise_count(self.source.words(words, 64)).sum())
+        return whole + self.source.bits(rest).bit_count()
+
     def noise_words(self, count: int, signed: bool) -> FirstWords:
         """Return the first sixteen bits of each candidate's noise."""
         return draw_first_words(count, signed, self.source)

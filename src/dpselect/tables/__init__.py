@@ -1,7 +1,8 @@
 """Private questions about tables: mode, top-k, median and quantiles, for all people or for each public group."""
 
 from dpselect.release import Answer
+from dpselect.tables.plots import plot_quantiles
 from dpselect.tables.schema import Column
 from dpselect.tables.table import GroupedTable, Table, open_table
 
-__all__ = ["Answer", "Column", "GroupedTable", "Table", "open_table"]
+__all__ = ["Answer", "Column", "GroupedTable", "Table", "open_table", "plot_quantiles"]

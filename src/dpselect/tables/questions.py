@@ -1,7 +1,7 @@
 """The questions as frozen records: what to count, how to score it, how much one individual matters, how to choose.
 
 The sensitivity of every question is derived in `mechanisms.parameters`, because plans need it too. `Engine` is what a
-question needs from DuckDB or Spark, and says who draws.
+question needs from DuckDB or Spark, and says who draws. The question for quantiles is in `quantiles`.
 
 **Groups.** A person is kept in at most m groups, and each group gets a share of 1/m of the price.
 
@@ -22,6 +22,11 @@ the candidates taken before, the selections of a round in the two groups are ind
 selection each, and their ranges for a replaced person are twice those for an added one. One shot costs what any release
 of its pure epsilon costs, and two of half of it compose to that. Laplace noise on m counts is m shares.
 
+**Parts.** The same holds for several quantiles, where the parts of a depth are like groups. A person who counts with
+several rows may be in more than two of them, at parts of a share that add up to it. Ranges add up for any such parts.
+For permute-and-flip, rho is convex and zero at zero, so it is not smaller than the sum over the parts. And Laplace
+noise at e dominates that at e_1 and e_2 together if e_1 + e_2 = e (checked numerically, too), hence that at any parts.
+
 Between two values of the data, all candidates of a quantile have the same score, so a table with d different values has
 at most 2 d + 1 runs of equal scores, and `quantile_score_runs` returns those instead of the scores.
 """
@@ -29,19 +34,21 @@ at most 2 d + 1 runs of equal scores, and `quantile_score_runs` returns those in
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._types import Integers, Lengths
+from dpselect._types import Array, Integers, Lengths
 from dpselect._validate import withheld
 from dpselect.accounting.budget import Budget, Price
 from dpselect.errors import EngineFailure, InvalidType
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.parameters import Neighbours, Parameters, of_quantile
+from dpselect.mechanisms.parameters import Neighbours, Parameters
 from dpselect.release import Priced
-from dpselect.tables.candidates import Grid, Values
+from dpselect.tables.candidates import Values
+from dpselect.tables.grids import Grid
 from dpselect.tables.schema import Column
 from dpselect.top_k import Method
 
@@ -58,17 +65,43 @@ class Places:
     individuals: Integers
 
 
-def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Integers, Lengths]:
-    """The score of each run of candidates, and the number of candidates in it, of `size` in total."""
+def places_of_groups(data: Places, ends: Sequence[int], grid: Grid) -> list[Places]:
+    """The positions among the candidates in each group, given those on the units of a grid, and where groups end."""
+    parts = [
+        Places(data.places[start:stop], data.between[start:stop], data.individuals[start:stop])
+        for start, stop in pairwise([0, *ends])
+    ]
+    return [_rounded(part, grid) for part in parts] if grid.marks else parts
+
+
+def _rounded(data: Places, grid: Grid) -> Places:
+    """The positions among the marks of a grid."""
+    if not data.places.size:
+        return data
+    places, starts = np.unique(grid.located(data.places), return_index=True)
+    return Places(places, np.zeros(places.size, np.bool_), np.add.reduceat(data.individuals, starts))
+
+
+_LARGEST_SCORE = 2**63 - 1
+
+
+def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Array, Lengths]:
+    """The score of each run of candidates, and the number of candidates in it, of `size` in total.
+
+    The scores are 64-bit integers, or Python's integers if these could be too short.
+    """
     if not data.places.size:  # the length of one run of 2**64 candidates would not fit
         return np.zeros(2, np.int64), np.array([size // 2, size - size // 2], np.uint64)
     # With n individuals, (b - a) L - a (E + G) = b L - a n, and a G - (b - a) (L + E) = a n - b (L + E). At a value of
     # the data L and L + E are the running totals before and after it; between two values both are the same.
     a, b = level.numerator, level.denominator
-    totals = np.zeros(data.places.size + 1, np.int64)
+    totals: Array = np.zeros(data.places.size + 1, np.int64)
     np.cumsum(data.individuals, out=totals[1:])
-    excess = b * totals - a * int(totals[-1])
-    scores = np.empty(2 * data.places.size + 1, np.int64)
+    n = int(totals[-1])
+    if b * n > _LARGEST_SCORE:  # no number below is larger; the denominators of several levels may be long together
+        totals = totals.astype(object)
+    excess = b * totals - a * n
+    scores = np.empty(2 * data.places.size + 1, totals.dtype)
     scores[0::2] = -np.abs(excess)
     scores[1::2] = np.minimum(np.minimum(-excess[:-1], excess[1:]), 0)
     return scores, _lengths(data, size)
@@ -111,6 +144,16 @@ class Individuals:
     groups: Groups | None = None
 
     @property
+    def noun(self) -> str:
+        """Return the word for those who are counted."""
+        return "rows" if self.person is None else "people"
+
+    @property
+    def in_each_group(self) -> str:
+        """Return the end of a phrase: that it holds for each group, if there are groups."""
+        return "" if self.groups is None else f", in each group of {self.groups.column.name!r}"
+
+    @property
     def columns(self) -> list[Column]:
         """Return the columns that determine who is counted and in which group."""
         return [*filter(None, [self.person, None if self.groups is None else self.groups.column])]
@@ -126,9 +169,9 @@ class Individuals:
             return only
         return dict(zip(self.groups.values.items, answers, strict=True))
 
-    def for_each_group(self, answer: Any) -> Any:
-        """Return this answer, or the same one for each group."""
-        return answer if self.groups is None else self.by_group([answer] * len(self.groups.values))
+    def for_each_group(self, answer: list[Any]) -> Any:
+        """Return this list, or a copy of it for each group."""
+        return answer if self.groups is None else self.by_group([list(answer) for _ in range(len(self.groups.values))])
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
@@ -196,10 +239,14 @@ class Engine(Protocol):
         """
         ...
 
-    def places(self, column: Column, grid: Grid, individuals: Individuals) -> Sequence[Places]:
+    def places(
+        self, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None
+    ) -> Sequence[Places]:
         """Return the positions of the individuals' values on the grid: for each group, or for all.
 
-        A person with several values counts once, at their lower median.
+        A person counts once, at the median of their own rows: of two middle values, at one of both, by a random bit of
+        that person. With `max_rows`, a person counts with at most that many rows instead, chosen at random, in each
+        group. What is chosen of a person depends on their own rows only.
         """
         ...
 
@@ -227,6 +274,15 @@ class Question(Protocol):
         """Return the public parameters, as JSON can hold them."""
         ...
 
+    @property
+    def states_estimate(self) -> bool:
+        """Return whether ledgers record what is estimated. Then requests are compared by these words, too."""
+        ...
+
+    def estimate(self, individuals: Individuals) -> str:
+        """Return what is estimated, in words."""
+        ...
+
     def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return one value, or a dict with a value for each group."""
         ...
@@ -245,7 +301,7 @@ class TopK:
         """Return the mechanism that draws at this price, and what is charged for it."""
         shares = 1 if groups is None else groups
         drawn = self.method.drawn_by(price, budget, shares, neighbours is Neighbours.ADD_REMOVE)
-        if self.method.selections is not None:
+        if self.method.needs_runs:
             checked_for_tables(drawn)
         part, count = self.method.cost(drawn)
         return Drawing(drawn, part, count * shares)
@@ -256,44 +312,19 @@ class TopK:
         named = {"column": self.column.name, "candidates": len(self.candidates)}
         return {**question, **named, "candidates_sha256": self.candidates.sha256}
 
+    @property
+    def states_estimate(self) -> bool:
+        """Return False: ledgers of version 0.4 have these questions without it, and their requests must be found."""
+        return False
+
+    def estimate(self, individuals: Individuals) -> str:
+        """Return what is estimated, in words."""
+        k = self.method.parameters()["k"]
+        number = f"{k[0]} to {k[1]}" if isinstance(k, list) else f"{k:,}"
+        what = "the value" if self.single or k == 1 else f"the {number} values"
+        return f"{what} that most {individuals.noun} have{individuals.in_each_group}"
+
     def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a candidate or several of them, or a dict with that for each group."""
         chosen = engine.chosen(self.column, self.candidates, individuals, self.method, mechanism)
         return individuals.by_group([candidates[0] for candidates in chosen] if self.single else chosen)
-
-
-@dataclass(frozen=True)
-class Quantile:
-    """A value of the grid below which about a share `level` of the individuals lie."""
-
-    column: Column
-    grid: Grid
-    level: Fraction
-
-    def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:
-        """Return the mechanism that draws at this price, and what is charged for it."""
-        bound = of_quantile(self.level, neighbours, in_groups=groups is not None)
-        count = 1 if groups is None else groups
-        claim = {"sensitivity": bound.largest_change, "monotonic": bound.monotonic}
-        drawn = checked_for_tables(price.drawn_by(budget, count, **claim))
-        return Drawing(drawn, drawn, count)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the public parameters, as JSON can hold them."""
-        return {
-            "question": "quantile",
-            "column": self.column.name,
-            "level": str(self.level),
-            "lower": str(self.grid.value(0)),
-            "upper": str(self.grid.value(self.grid.size - 1)),
-            "candidates": self.grid.size,
-        }
-
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
-        """Count and select: return a value of the grid, or a dict with one for each group."""
-        found: Sequence[Places] = engine.places(self.column, self.grid, individuals)
-        values = [
-            self.grid.value(mechanism.select_runs(*quantile_score_runs(data, self.grid.size, self.level)))
-            for data in found
-        ]
-        return individuals.by_group(values)

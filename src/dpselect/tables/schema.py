@@ -52,6 +52,7 @@ class Column:
         kind: the kind of its values.
         digits: the number of digits after the decimal point, for decimals.
         untyped: whether its source has no types.
+        precision: the number of all digits, for decimals.
 
     >>> Column("cost", "BIGINT", Kind.INTEGER).kind.value
     'whole numbers'
@@ -62,6 +63,7 @@ class Column:
     kind: Kind
     digits: int = 0
     untyped: bool = False
+    precision: int = 0
 
     @property
     def comparable(self) -> frozenset[Kind]:
@@ -98,7 +100,7 @@ _READERS: dict[Kind, Callable[[str], Any]] = {
 
 
 def value_from_text(text: str, kind: Kind, name: str) -> Any:
-    """A public value of this kind, parsed from the text on a command line."""
+    """A public value of this kind, parsed from text. Messages use the name."""
     try:
         return _READERS[kind](text)
     except (ValueError, ArithmeticError, KeyError, NotExact, NotFinite):

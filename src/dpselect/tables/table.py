@@ -5,21 +5,24 @@ A question is checked against the public schema, becomes a frozen record (`quest
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from dpselect import _validate
 from dpselect._column_names import shown_names
+from dpselect._levels import read_levels
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
-from dpselect.tables.candidates import Values, public_grid
-from dpselect.tables.questions import Engine, Groups, Individuals, Quantile, Question, TopK
+from dpselect.tables.candidates import Values
+from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
+from dpselect.tables.questions import Engine, Groups, Individuals, Question, TopK
+from dpselect.tables.ranges import FULL, public_grid
 from dpselect.tables.schema import Column, Kind
 from dpselect.top_k import Peel, checked_limit, free_answer, method_for
 
@@ -181,20 +184,26 @@ class Table:
         """
         price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates)
         budget = None if self._ledger is None else self._ledger.budget
-        limit = checked_limit(max_values) if self._individuals.person is not None else 1  # a row has one value
+        limit = checked_limit(max_values)
+        if self._individuals.person is None:
+            limit = 1  # a row has one value
         choices: dict[str, Any] = {"method": method, "max_values": limit, "ordered": ordered}
         chooser = method_for(k, len(values), **choices, price=price, budget=budget)
         if chooser.is_free:
-            return free_answer(self._individuals.for_each_group(values.listed))
+            answer = free_answer(self._individuals.for_each_group(values.listed), self._ledger, request_id)
+            return replace(answer, estimate=TopK(found, values, chooser).estimate(self._individuals))
         return self._ask(TopK(found, values, chooser), price, request_id)
 
-    def median(  # noqa: PLR0913 - the public contract
+    def median(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
         *,
-        lower: Any,
-        upper: Any,
-        step: Any = 1,
+        lower: Any = None,
+        upper: Any = None,
+        step: Any = None,
+        range: str = FULL,
+        per_person: str = MEDIAN,
+        max_rows: int | None = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         mechanism: str = AUTO,
@@ -204,9 +213,17 @@ class Table:
 
         Args:
             column: the column that the question is about: numbers, dates or timestamps.
-            lower: the smallest candidate, public. Smaller values of the data count as `lower`.
-            upper: the largest candidate, public. Larger values of the data count as `upper`.
-            step: the step between candidates: days for dates, seconds or a timedelta for timestamps.
+            lower: the smallest candidate, public: a number, date or timestamp, also as text. Smaller values of the data
+                count as `lower`. If omitted, it is the smallest value of the column's type.
+            upper: the largest candidate, public. Larger values of the data count as `upper`. If omitted, it is the
+                largest value of the column's type.
+            step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
+                1 with both ends, and otherwise as fine as the column's type.
+            range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
+                all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
+            per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
+                most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
+            max_rows: with how many rows a person counts, for per_person="rows".
             epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
             mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
@@ -214,8 +231,9 @@ class Table:
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
-            The answer; its value is one of lower, lower + step, ..., upper, in the type of the column. A person with
-            several rows counts once, at the lower median of their values.
+            The answer; its value is a candidate, in the type of the column. `estimate` says over whom. A person with
+            several rows counts once, at the median of their values (of two middle values, at one of both, chosen at
+            random), unless per_person is "rows". Without a person column, each row counts.
 
         Raises:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
@@ -230,19 +248,24 @@ class Table:
         >>> table = dpselect.open_table(pyarrow.table({"cost": [40] * 500}))
         >>> table.median("cost", lower=0, upper=1000, epsilon=1).value
         40
+        >>> table.median("cost", epsilon=1).estimate
+        'median over rows'
         """
-        half, ends = Fraction(1, 2), {"lower": lower, "upper": upper, "step": step}
-        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism}
-        return self.quantile(column, half, **ends, **price, request_id=request_id)
+        ends, people = (lower, upper, step, range), (per_person, max_rows)
+        question = self._quantile("quantile", column, (Fraction(1, 2),), ends, people)
+        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
     def quantile(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
         level: Number,
         *,
-        lower: Any,
-        upper: Any,
-        step: Any = 1,
+        lower: Any = None,
+        upper: Any = None,
+        step: Any = None,
+        range: str = FULL,
+        per_person: str = MEDIAN,
+        max_rows: int | None = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         mechanism: str = AUTO,
@@ -253,9 +276,17 @@ class Table:
         Args:
             column: the column that the question is about: numbers, dates or timestamps.
             level: the share, between 0 and 1, taken exactly: 0.9 is nine tenths.
-            lower: the smallest candidate, public. Smaller values of the data count as `lower`.
-            upper: the largest candidate, public. Larger values of the data count as `upper`.
-            step: the step between candidates: days for dates, seconds or a timedelta for timestamps.
+            lower: the smallest candidate, public: a number, date or timestamp, also as text. Smaller values of the data
+                count as `lower`. If omitted, it is the smallest value of the column's type.
+            upper: the largest candidate, public. Larger values of the data count as `upper`. If omitted, it is the
+                largest value of the column's type.
+            step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
+                1 with both ends, and otherwise as fine as the column's type.
+            range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
+                all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
+            per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
+                most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
+            max_rows: with how many rows a person counts, for per_person="rows".
             epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
             mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
@@ -263,8 +294,9 @@ class Table:
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
-            The answer; its value is one of lower, lower + step, ..., upper, in the type of the column. A person with
-            several rows counts once, at the lower median of their values.
+            The answer; its value is a candidate, in the type of the column. `estimate` says over whom. A person with
+            several rows counts once, at the median of their values, unless per_person is "rows". So with a person
+            column, the 90 % quantile is one of people and their usual values, not one of all rows.
 
         Raises:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
@@ -280,9 +312,203 @@ class Table:
         >>> table.quantile("cost", 0.9, lower=0, upper=1000, epsilon=1).value
         900
         """
-        found = self._column(column)
-        grid = public_grid(lower, upper, step, found)
-        return self._ask(Quantile(found, grid, _validate.level(level)), Price(epsilon, rho, mechanism), request_id)
+        ends, people = (lower, upper, step, range), (per_person, max_rows)
+        question = self._quantile("quantile", column, (_validate.level(level),), ends, people)
+        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+
+    def quantiles(  # noqa: PLR0913 - one parameter for each public choice
+        self,
+        column: str,
+        levels: Sequence[Number] | str,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        step: Any = None,
+        range: str = FULL,
+        per_person: str = MEDIAN,
+        max_rows: int | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        mechanism: str = AUTO,
+        request_id: str | None = None,
+    ) -> Answer:
+        """Return a value for each level, with about that share of the people below it.
+
+        Args:
+            column: the column that the question is about: numbers, dates or timestamps.
+            levels: the shares, between 0 and 1, or "quartiles", "deciles" or "percentiles". At most 999, all different,
+                and multiples of 1/n for one n of at most a million.
+            lower: the smallest candidate, public: a number, date or timestamp, also as text. Smaller values of the data
+                count as `lower`. If omitted, it is the smallest value of the column's type.
+            upper: the largest candidate, public. Larger values of the data count as `upper`. If omitted, it is the
+                largest value of the column's type.
+            step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
+                1 with both ends, and otherwise as fine as the column's type.
+            range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
+                all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
+            per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
+                most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
+            max_rows: with how many rows a person counts, for per_person="rows".
+            epsilon: the privacy loss of the whole answer: a number, or a string such as "0.1", which is taken exactly.
+            rho: the privacy loss in zCDP; give either epsilon or rho.
+            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
+                (epsilon, delta)), "permute-and-flip" or "exponential".
+            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+
+        Returns:
+            The answer; its value is a list with a candidate for each level, in the order of `levels`. Larger levels
+            never get smaller values. m levels are found in ceil(log2(m + 1)) steps, which share epsilon equally: nine
+            deciles in four. The rows are read once. `estimate` says over whom, as for `quantile`.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            BudgetExceeded: the ledger's budget is too small; nothing was counted.
+            RequestConflict: the request id was used for another question, or on other data.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
+            LedgerError: the ledger cannot be used; nothing was counted.
+            EngineFailure: the rows could not be counted; the charge stays.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"cost": [20] * 2000 + [40] * 2000 + [90] * 1000}))
+        >>> table.quantiles("cost", [0.1, 0.5, 0.9], lower=0, upper=1000, epsilon=2).value
+        [20, 40, 90]
+        """
+        ends, people = (lower, upper, step, range), (per_person, max_rows)
+        question = self._quantile("quantiles", column, read_levels(levels), ends, people)
+        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+
+    def minimum(  # noqa: PLR0913 - one parameter for each public choice
+        self,
+        column: str,
+        *,
+        level: Number = "0.01",
+        lower: Any = None,
+        upper: Any = None,
+        step: Any = None,
+        range: str = FULL,
+        per_person: str = MEDIAN,
+        max_rows: int | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        mechanism: str = AUTO,
+        request_id: str | None = None,
+    ) -> Answer:
+        """Return a value with only few people below it, in place of the minimum.
+
+        A true minimum is the value of one person. An answer that is near it for all data would reveal that person, so
+        no private answer has an error that can be bounded. A quantile can be answered with an error of a few people.
+        So this answers the quantile of a level near 0, and `estimate` says which.
+
+        Args:
+            column: the column that the question is about: numbers, dates or timestamps.
+            level: the level of the quantile, between 0 and 1. The error is about 2 ln(n) / epsilon people
+                for n candidates, so more people than that should be below the answer.
+            lower: the smallest candidate, public: a number, date or timestamp, also as text. Smaller values of the data
+                count as `lower`. If omitted, it is the smallest value of the column's type.
+            upper: the largest candidate, public. Larger values of the data count as `upper`. If omitted, it is the
+                largest value of the column's type.
+            step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
+                1 with both ends, and otherwise as fine as the column's type.
+            range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
+                all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
+            per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
+                most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
+            max_rows: with how many rows a person counts, for per_person="rows".
+            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
+            rho: the privacy loss in zCDP; give either epsilon or rho.
+            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
+                (epsilon, delta)), "permute-and-flip" or "exponential".
+            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+
+        Returns:
+            The answer; its value is a candidate, in the type of the column. `estimate` says which quantile it is, and
+            over whom, as for `quantile`.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            BudgetExceeded: the ledger's budget is too small; nothing was counted.
+            RequestConflict: the request id was used for another question, or on other data.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
+            LedgerError: the ledger cannot be used; nothing was counted.
+            EngineFailure: the rows could not be counted; the charge stays.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"cost": [20] * 2000 + [90] * 2000}))
+        >>> answer = table.minimum("cost", lower=0, upper=1000, epsilon=2)
+        >>> answer.value, answer.estimate
+        (20, '1 % quantile over rows (in place of the minimum)')
+        """
+        ends, people = (lower, upper, step, range), (per_person, max_rows)
+        question = self._quantile("minimum", column, (_validate.level(level),), ends, people)
+        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+
+    def maximum(  # noqa: PLR0913 - one parameter for each public choice
+        self,
+        column: str,
+        *,
+        level: Number = "0.99",
+        lower: Any = None,
+        upper: Any = None,
+        step: Any = None,
+        range: str = FULL,
+        per_person: str = MEDIAN,
+        max_rows: int | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        mechanism: str = AUTO,
+        request_id: str | None = None,
+    ) -> Answer:
+        """Return a value with only few people above it, in place of the maximum.
+
+        A true maximum is the value of one person. An answer that is near it for all data would reveal that person, so
+        no private answer has an error that can be bounded. A quantile can be answered with an error of a few people.
+        So this answers the quantile of a level near 1, and `estimate` says which.
+
+        Args:
+            column: the column that the question is about: numbers, dates or timestamps.
+            level: the level of the quantile, between 0 and 1. The error is about 2 ln(n) / epsilon people
+                for n candidates, so more people than that should be above the answer.
+            lower: the smallest candidate, public: a number, date or timestamp, also as text. Smaller values of the data
+                count as `lower`. If omitted, it is the smallest value of the column's type.
+            upper: the largest candidate, public. Larger values of the data count as `upper`. If omitted, it is the
+                largest value of the column's type.
+            step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
+                1 with both ends, and otherwise as fine as the column's type.
+            range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
+                all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
+            per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
+                most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
+            max_rows: with how many rows a person counts, for per_person="rows".
+            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
+            rho: the privacy loss in zCDP; give either epsilon or rho.
+            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
+                (epsilon, delta)), "permute-and-flip" or "exponential".
+            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+
+        Returns:
+            The answer; its value is a candidate, in the type of the column. `estimate` says which quantile it is, and
+            over whom, as for `quantile`.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            BudgetExceeded: the ledger's budget is too small; nothing was counted.
+            RequestConflict: the request id was used for another question, or on other data.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
+            LedgerError: the ledger cannot be used; nothing was counted.
+            EngineFailure: the rows could not be counted; the charge stays.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"cost": [20] * 2000 + [90] * 2000}))
+        >>> answer = table.maximum("cost", lower=0, upper=1000, epsilon=2)
+        >>> answer.value, answer.estimate
+        (90, '99 % quantile over rows (in place of the maximum)')
+        """
+        ends, people = (lower, upper, step, range), (per_person, max_rows)
+        question = self._quantile("maximum", column, (_validate.level(level),), ends, people)
+        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
     def group_by(
         self, column: str, *, groups: Any = None, max_groups: int = 1, candidates: Any = None
@@ -325,6 +551,14 @@ class Table:
         individuals = replace(self._individuals, groups=Groups(found, values, min(most, len(values))))
         return _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
 
+    def _quantile(
+        self, name: str, column: str, levels: tuple[Fraction, ...], ends: tuple[Any, ...], people: tuple[Any, Any]
+    ) -> Quantile:
+        """The question, checked. `ends` are lower, upper, step and range; `people` are per_person and max_rows."""
+        found, (lower, upper, step, range_) = self._column(column), ends
+        rows = read_max_rows(*people, self._individuals)
+        return Quantile(found, public_grid(lower, upper, step, found, range_), levels, name, rows)
+
     def _listed(self, column: str, candidates: Any) -> tuple[Column, Values]:
         found = self._column(column)
         return found, self._engine.candidates(candidates, found)
@@ -343,7 +577,10 @@ class Table:
             if ledger is None
             else {**question.parameters(), **individuals.parameters(), "neighbours": neighbours.value}
         )
-        return Release(asked, drawing.part, drawing.count, price.rho).draw(
+        estimate = question.estimate(individuals)
+        if asked and question.states_estimate:
+            asked["estimate"] = estimate
+        return Release(asked, drawing.part, drawing.count, price.rho, estimate).draw(
             lambda: question.answer(engine, individuals, drawing.mechanism),
             ledger=ledger,
             request_id=request_id,

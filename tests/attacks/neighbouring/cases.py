@@ -44,11 +44,22 @@ class Question:
     others: dict[str, Any] = field(default_factory=dict)
     groups: Groups | None = None
 
-    def ask(self, table: Table) -> Any:
-        """Return the answer."""
+    def ask(self, table: Table, mechanism: str) -> Any:
+        """Return the answer by this mechanism; Laplace noise on counts has its own."""
         asked = table if self.groups is None else self.groups.of(table)
         lists = {"candidates": list(self.listed)} if self.listed else {}
-        return getattr(asked, self.method)(self.column, **lists, **self.others, epsilon=self.epsilon)
+        drawn_by = {} if self.others.get("method") == "noisy-counts" else {"mechanism": mechanism}
+        return getattr(asked, self.method)(self.column, **lists, **self.others, epsilon=self.epsilon, **drawn_by)
+
+    def with_list(self, listed: tuple[Any, ...]) -> "Question":
+        """Return the question with another list, and a k that it has."""
+        k = self.others.get("k")
+        if isinstance(k, tuple):
+            most = max(1, min(k[1], len(listed) - 1))
+            k = (min(k[0], most), most)
+        elif k is not None:
+            k = min(k, len(listed))
+        return replace(self, listed=listed, others=self.others if k is None else {**self.others, "k": k})
 
     def __str__(self) -> str:
         by = "" if self.groups is None else f".group_by({self.groups.column!r}, groups={list(self.groups.listed)}"
@@ -84,6 +95,7 @@ class Wanted:
 
     sources: Sequence[Source] = tuple(SOURCES)
     grouped_by: Sequence[Type] = (*TYPED, *WRITTEN)
+    asked: Sequence[Type] | None = None  # the types of the column that is asked about; by default mostly plain
     persons: Sequence[str | None] = (WHO, None)
     neighbours: Sequence[str] = ("add-remove", "add-remove", "replace")
     methods: Sequence[str] = ("mode", "top_k", "median", "quantile")
@@ -97,7 +109,8 @@ def random_case(rng: Random, wanted: Wanted) -> Case:
     types = [type_ for type_ in (*TYPED, *WRITTEN) if source.has(type_)]
     [plain] = [type_ for type_ in PLAIN_TYPES if (type_.arrow is not None) == source.is_typed]
     grouping = rng.choice([type_ for type_ in wanted.grouped_by if source.has(type_)])
-    used = [rng.choice(types), grouping, rng.choice([plain, plain, rng.choice(types)])]
+    about = [plain, plain, rng.choice(types)] if wanted.asked is None else wanted.asked
+    used = [rng.choice(types), grouping, rng.choice(about)]
     lines = source.has_files and not source.is_typed
     odd = [(), *[rng.sample(source.odd, min(len(source.odd), 1)) for _ in range(2)]]
     named = zip((WHO, GROUP, VALUE), used, odd, strict=True)
@@ -157,9 +170,7 @@ def redrawn(question: Question, case: Case, rng: Random) -> Question:
     """A question of the same kind instead of one that was refused: with shorter lists, or another one."""
     if rng.random() < 0.25:
         groups = question.groups and replace(question.groups, listed=_half(question.groups.listed))
-        listed = _half(question.listed)
-        k = {"k": min(question.others["k"], len(listed))} if "k" in question.others else {}
-        return replace(question, listed=listed, others={**question.others, **k}, groups=groups)
+        return replace(question.with_list(_half(question.listed)), groups=groups)
     in_groups = question.groups is not None
     return _random_question(case.columns, case.person, rng, question.method, in_groups=in_groups) or question
 
@@ -175,7 +186,7 @@ def _random_question(
     epsilon = rng.choice(["0.1", "1", "2.5"])
     if method in ("mode", "top_k"):
         listed = _random_list(column, rng)
-        others = {"k": rng.randint(1, min(3, len(listed)))} if method == "top_k" else {}
+        others = _random_top(len(listed), rng) if method == "top_k" else {}
         return Question(method, column.name, epsilon, listed, others, groups)
     range_of = column.type.family.range_of
     if range_of is None:
@@ -183,6 +194,20 @@ def _random_question(
     others = range_of(rng.choice(column.cluster), rng)
     level = {"level": rng.choice(LEVELS)} if method == "quantile" else {}
     return Question(method, column.name, epsilon, (), {**level, **others}, groups)
+
+
+def _random_top(size: int, rng: Random) -> dict[str, Any]:
+    """How several of so many candidates are chosen: any method with any number of candidates."""
+    k = rng.choice([rng.randint(1, min(3, size)), rng.randint(1, size)])
+    method = rng.choice([None, None, "set", "margin", "interval", "one-shot", "peel", "noisy-counts"])
+    limit = rng.choice([1, 1, 2, 3]) if method in ("set", "noisy-counts") else rng.choice([None, None, 1, 2])
+    limited = {} if limit is None else {"max_values": limit}
+    if method is None:
+        return {"k": k, **limited, **rng.choice([{}, {"ordered": True}])}
+    if method == "interval":
+        least, most = sorted(rng.randint(1, max(1, size - 1)) for _ in range(2))
+        return {"k": (least, most), "method": "margin", **limited}
+    return {"k": k, "method": method, **limited}
 
 
 def _random_list(column: Column, rng: Random) -> tuple[Any, ...]:

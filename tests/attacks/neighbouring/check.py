@@ -1,17 +1,22 @@
 """The privacy loss of two recordings, the faults that a case has, and the smallest table that still has one.
 
 Let a question make selections from the scores q_1, q_2, ... on one table and q'_1, q'_2, ... on its neighbour, with the
-outcomes frozen. A selection at rate c has a privacy loss of at most c (max d - min d), where d = q' - q (see
+outcomes frozen. A selection at rate c has a privacy loss of at most c times the range of the changes d = q' - q (see
 `mechanisms.parameters`), and the losses of all selections of an answer add up: those of the groups, which are drawn
 independently, and those of the rounds of a top-k, each given the outcomes before it. The sum must be at most the
 epsilon that was charged. That bound is exact arithmetic; where candidates are few, the exact loss is computed too.
 
-A ledger in zCDP counts n selections, each with its share of epsilon. So no c (max d - min d), which for the exponential
-mechanism is the range of the log-ratios, may exceed the share, and their rhos may not add up to more than n times that
-of the share.
+  one candidate    the range of the changes is max d - min d
+  a set of k       the sum of the k largest d minus the sum of the k smallest
+  a margin         at most 2 (max d - min d): the smallest count inside and the largest outside move by min d to max d
+  k in order       k (max d - min d) with exponential or Gumbel noise; with Laplace noise the sum of all |d|
 
-The random choice of a person's groups is fixed by the salt, and the same on both tables. If the inequality holds for
-each salt, then it holds for a random one.
+A ledger in zCDP counts parts, each with its share of epsilon. So no loss, which for one candidate, a set or a margin by
+the exponential mechanism is the range of the log-ratios, may exceed the share of its selection, and the rhos of all
+selections may not add up to more than the answer guarantees.
+
+The random choice of a person's groups and values is fixed by the salt, and the same on both tables. If the inequality
+holds for each salt, then it holds for a random one.
 """
 
 import itertools
@@ -28,13 +33,17 @@ from typing import Any
 import numpy as np
 
 import dpselect
-from dpselect import ExponentialMechanism
+from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.errors import DPSelectError
+from dpselect.mechanisms.privacy import LAPLACE, PURE_LOSS
 from tests.attacks.neighbouring.cases import Case, Question, Wanted, random_case, redrawn
 from tests.attacks.neighbouring.neighbours import Rows, individuals, neighbours_of, without
-from tests.attacks.neighbouring.recorder import Recorder, Selection, recording
+from tests.attacks.neighbouring.recorder import MARGIN, ONE, ORDER, SET, Recorder, Selection, recording
+from tests.top_k.exact import margin, sets, total
+from tests.top_k.laws import exponential_orders, laplace_orders, peeled_orders
 
 _FEW = 20  # selections and candidates of which probabilities are computed
+_FEW_ITEMS = 5  # candidates of which the probabilities of all sets or orders are computed
 _SLACK = 1e-9
 _STRANGERS = "one person moves the counts of another"
 _TRIES = 20  # of a question that is refused
@@ -47,7 +56,8 @@ class Outcome:
     shown: str  # the answer or the refusal
     epsilon: Fraction | None  # what was charged; None if it was refused
     selections: tuple[Selection, ...] = ()
-    chosen: tuple[int, ...] = ()
+    chosen: tuple[tuple[int, ...], ...] = ()
+    rho: float | None = None  # what the answer guarantees
     trouble: str | None = None
 
 
@@ -86,7 +96,7 @@ class Tally:
         if first.epsilon is not None:
             loss = loss_bound(first.selections, second.selections)
             self.felt += loss > 0
-            self.worst = max(self.worst, loss / first.epsilon)
+            self.worst = max(self.worst, loss / first.epsilon if loss else Fraction(0))
 
     def __str__(self) -> str:
         shares = f"{self.felt} felt, {self.refused} refused, largest loss {float(self.worst):g} epsilon"
@@ -97,14 +107,42 @@ class Tally:
 
 
 def loss_bound(before: Sequence[Selection], after: Sequence[Selection]) -> Fraction:
-    """The sum of c (max d - min d) over the selections."""
-    return sum((a.mechanism.rate * _range(a, b) for a, b in zip(before, after, strict=True)), Fraction(0))
+    """The sum of c times the range of the changes over the selections."""
+    return sum((_loss(a, b) for a, b in zip(before, after, strict=True)), Fraction(0))
 
 
-def _range(before: Selection, after: Selection) -> Fraction:
-    """The range of the changes of the scores, candidate by candidate."""
-    changes = [Fraction(new) - Fraction(old) for old, new in _aligned(before, after)]
-    return max(changes) - min(changes)
+def _loss(before: Selection, after: Selection) -> Fraction:
+    """A bound on the loss of one selection: the rate times what is stated above."""
+    changes = sorted(Fraction(new) - Fraction(old) for old, new in _aligned(before, after))
+    spread, most = changes[-1] - changes[0], before.sizes[1]
+    if before.what == SET:
+        assert len(changes) == before.size  # one by one
+        moved = sum(changes[-most:]) - sum(changes[:most])
+    elif before.what == MARGIN:
+        moved = 2 * spread
+    elif before.what == ORDER:
+        moved = sum(map(abs, changes)) if isinstance(before.mechanism, ReportNoisyMax) else most * spread
+    else:
+        moved = spread
+    return before.mechanism.rate * moved
+
+
+def _share(selection: Selection) -> Fraction:
+    """The part of epsilon that pays for a selection."""
+    one_shot = selection.what == ORDER and not isinstance(selection.mechanism, ReportNoisyMax)
+    return selection.mechanism.epsilon * (selection.sizes[1] if one_shot else 1)
+
+
+def _rho(before: Selection, after: Selection) -> float:
+    """The rho of a selection: of its loss, or of Laplace noise on each count."""
+    if before.what != ORDER:
+        loss = _loss(before, after)
+        return before.mechanism.loss.zcdp(loss) if loss else 0.0
+    if isinstance(before.mechanism, ReportNoisyMax):
+        moves = [before.mechanism.rate * abs(Fraction(new) - Fraction(old)) for old, new in _aligned(before, after)]
+        return sum(LAPLACE.zcdp(move) for move in moves if move)
+    loss = _loss(before, after)
+    return PURE_LOSS.zcdp(loss) if loss else 0.0
 
 
 def _aligned(before: Selection, after: Selection) -> Iterator[tuple[Any, Any]]:
@@ -122,7 +160,7 @@ def _aligned(before: Selection, after: Selection) -> Iterator[tuple[Any, Any]]:
 
 def exact_loss(before: Sequence[Selection], after: Sequence[Selection]) -> float | None:
     """The largest logarithm of the ratio of the probabilities of an answer; None if there are too many of them."""
-    if len(before) > _FEW or any(selection.size > _FEW for selection in before):
+    if len(before) > _FEW or not all(map(_is_small, before)):
         return None
     ratios = [_log_ratios(a, b) for a, b in zip(before, after, strict=True)]
     return max(sum(float(r.max()) for r in ratios), sum(float(-r.min()) for r in ratios))
@@ -130,9 +168,35 @@ def exact_loss(before: Sequence[Selection], after: Sequence[Selection]) -> float
 
 def _log_ratios(before: Selection, after: Selection) -> Any:
     """The logarithms of the ratios of the probabilities, where floats can hold both."""
-    [p, q] = [one.mechanism.pmf(np.repeat(one.scores, one.lengths)) for one in (before, after)]
+    [p, q] = [_probabilities(one) for one in (before, after)]
     seen = (p > 0) & (q > 0)
     return np.log(p[seen]) - np.log(q[seen])
+
+
+def _is_small(selection: Selection) -> bool:
+    if selection.what == ONE:
+        return selection.size <= _FEW
+    return selection.size <= _FEW_ITEMS and (selection.what != ORDER or selection.sizes[1] <= 2)
+
+
+def _probabilities(selection: Selection) -> Any:
+    """The probability of every outcome."""
+    mechanism, scores = selection.mechanism, selection.scores
+    if selection.what == ONE:
+        return mechanism.pmf(np.repeat(scores, selection.lengths))
+    if selection.what == ORDER:
+        return np.array(list(_orders(mechanism, scores, selection.sizes[1]).values()))
+    outcomes, score = sets(selection.size, *selection.sizes), total if selection.what == SET else margin
+    if len(outcomes[0]) == selection.size:  # the set of all has no outside, and no rival
+        return np.ones(1)
+    return mechanism.pmf([score(scores, chosen) for chosen in outcomes])
+
+
+def _orders(mechanism: Any, scores: Sequence[int], k: int) -> Any:
+    if isinstance(mechanism, ExponentialMechanism):
+        return peeled_orders(scores, mechanism, k)
+    orders = laplace_orders if isinstance(mechanism, ReportNoisyMax) else exponential_orders
+    return orders(scores, float(mechanism.rate), k)
 
 
 # One case.
@@ -219,16 +283,18 @@ def opened(case: Case, rows: Rows) -> Iterator[Callable[[Question, Recorder, int
 def _outcome(table: Any, question: Question, recorder: Recorder, salt: int, case: Case, ledger: Any) -> Outcome:
     spent = None if ledger is None else ledger.spent
     try:
-        with recording(recorder, salt, case.engine, case.mechanism):
-            answer = question.ask(table)
+        with recording(recorder, salt, case.engine):
+            answer = question.ask(table, case.mechanism.name)
     except DPSelectError as error:
         trouble = recorder.trouble[0] if recorder.trouble else None
         return Outcome(_shown(error), None, trouble=trouble)
     except Exception as error:  # what is raised is ours, that is promised
         return Outcome("", None, trouble=(*recorder.trouble, f"{type(error).__name__}: {error}")[0])
     charged = answer.epsilon if ledger is None else min(answer.epsilon, ledger.spent - spent)
-    trouble = None if recorder.selections else "an answer came out, and no selection was recorded"
-    return Outcome(repr(answer.value), charged, tuple(recorder.selections), tuple(recorder.chosen), trouble)
+    missing = answer.epsilon and not recorder.selections  # what costs nothing needs none
+    trouble = "an answer came out, and no selection was recorded" if missing else None
+    drawn = tuple(recorder.selections), tuple(recorder.chosen)
+    return Outcome(repr(answer.value), charged, *drawn, answer.guarantee.zcdp, trouble)
 
 
 def _shown(error: DPSelectError) -> str:
@@ -251,7 +317,7 @@ def _seen_past_mechanism(first: Outcome, second: Outcome) -> str | None:
         return "the same selections give different answers: a row reaches the answer past the mechanism"
     if first.epsilon != second.epsilon:
         return "a row decides what is charged"
-    public = [[(s.mechanism, s.size) for s in outcome.selections] for outcome in (first, second)]
+    public = [[s.public for s in outcome.selections] for outcome in (first, second)]
     return None if public[0] == public[1] else "a row decides which selections are made"
 
 
@@ -263,27 +329,29 @@ def _excess(first: Outcome, second: Outcome, epsilon: Fraction) -> str | None:
     exact = exact_loss(first.selections, second.selections)
     if exact is not None and exact > epsilon + _SLACK:
         return f"the probabilities have a loss of {exact:g}, and {float(epsilon):g} is charged"
-    return _excess_of_ranges(first.selections, second.selections, epsilon)
+    return _excess_of_shares(first, second)
 
 
-def _excess_of_ranges(before: Sequence[Selection], after: Sequence[Selection], epsilon: Fraction) -> str | None:
-    """By how much one selection exceeds its share, or all of them the rho that is counted."""
-    mechanism = before[0].mechanism
-    share = mechanism.epsilon
-    ranges = [mechanism.rate * _range(a, b) for a, b in zip(before, after, strict=True)]
-    if max(ranges) > share:
-        return f"the scores allow a range of {float(max(ranges)):g} in a share of {float(share):g}"
-    spans = [exact_span(a, b) for a, b in zip(before, after, strict=True)]
-    if isinstance(mechanism, ExponentialMechanism) and any(s is not None and s > share + _SLACK for s in spans):
-        return f"the log-ratios of a selection span more than the share of {float(share):g}"
-    rho = sum(mechanism.loss.zcdp(own) for own in ranges if own)
-    charged = epsilon / share * Fraction(mechanism.loss.zcdp(share))
-    return f"a rho of {rho:g}, and {float(charged):g} is charged" if rho > float(charged) * (1 + _SLACK) else None
+def _excess_of_shares(first: Outcome, second: Outcome) -> str | None:
+    """By how much one selection exceeds its share, or all of them the rho that is guaranteed."""
+    pairs = list(zip(first.selections, second.selections, strict=True))
+    for before, after in pairs:
+        loss, share = _loss(before, after), _share(before)
+        if loss > share:
+            return f"the scores allow a range of {float(loss):g} in a share of {float(share):g}"
+        span = exact_span(before, after)
+        is_bounded = isinstance(before.mechanism, ExponentialMechanism) and before.what != ORDER
+        if is_bounded and span is not None and span > share + _SLACK:
+            return f"the log-ratios of a selection span more than the share of {float(share):g}"
+    rho, charged = sum(_rho(*pair) for pair in pairs), first.rho
+    if charged is None or rho <= charged * (1 + _SLACK):
+        return None
+    return f"a rho of {rho:g}, and {charged:g} is guaranteed"
 
 
 def exact_span(before: Selection, after: Selection) -> float | None:
     """The range of the logarithms of the ratios of the probabilities of a selection; None if it has too many."""
-    if before.size > _FEW:
+    if not _is_small(before):
         return None
     ratios = _log_ratios(before, after)
     return float(ratios.max() - ratios.min())
@@ -333,8 +401,7 @@ def _smaller(fault: Fault) -> Iterator[tuple[Case, Rows, Rows, Question]]:
     for row in (row for row in dict.fromkeys(before) if row in after):
         yield case, _without(before, row), _without(after, row), question
     for listed in _shorter(question.listed):
-        k = {"k": min(question.others["k"], len(listed))} if "k" in question.others else {}
-        yield case, before, after, replace(question, listed=listed, others={**question.others, **k})
+        yield case, before, after, question.with_list(listed)
     if question.groups is not None:
         for listed in _shorter(question.groups.listed):
             yield case, before, after, replace(question, groups=replace(question.groups, listed=listed))

@@ -6,7 +6,7 @@ as they are sent there. A way around them would need random bits, and reading th
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,10 +17,10 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from dpselect import PermuteAndFlip
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.sampling.bits import SystemEntropy
-from tests.tables.looking import answering
+
+ONE, SET, MARGIN, ORDER = "one", "set", "margin", "order"
 
 
 class NotRecorded(AssertionError):
@@ -29,16 +29,36 @@ class NotRecorded(AssertionError):
 
 @dataclass(frozen=True)
 class Selection:
-    """What one selection was made from: runs of equal scores, of length one where they were given one by one."""
+    """What one selection was made from: runs of equal scores, of length one where they were given one by one.
+
+    It selects one candidate, a set of them by its sum or by its margin, or several in order. `sizes` are the smallest
+    and the largest number of candidates.
+    """
 
     mechanism: MechanismBase
     scores: tuple[Any, ...]
     lengths: tuple[int, ...]
+    what: str = ONE
+    sizes: tuple[int, int] = (1, 1)
 
     @property
     def size(self) -> int:
         """Return the number of candidates."""
         return sum(self.lengths)
+
+    @property
+    def public(self) -> tuple[Any, ...]:
+        """Return what neighbours must share."""
+        return self.mechanism, self.size, self.what, self.sizes
+
+    def drawn(self, rng: Random) -> tuple[int, ...]:
+        """Return an outcome, any of which is possible."""
+        chosen = rng.sample(range(self.size), rng.randint(*self.sizes))
+        return tuple(chosen) if self.what == ORDER else tuple(sorted(chosen))
+
+    def allows(self, outcome: tuple[int, ...]) -> bool:
+        """Return whether this outcome is possible."""
+        return self.sizes[0] <= len(outcome) <= self.sizes[1] and all(position < self.size for position in outcome)
 
 
 @dataclass
@@ -46,26 +66,33 @@ class Recorder:
     """Fixes the outcomes on the first table, and repeats them on the second."""
 
     rng: Random = field(default_factory=Random)
-    outcomes: list[int] | None = None
+    outcomes: list[tuple[int, ...]] | None = None
     selections: list[Selection] = field(default_factory=list)
-    chosen: list[int] = field(default_factory=list)
+    chosen: list[tuple[int, ...]] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
     makes_summary: bool = False
 
     def choose(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> int:
         """Write down the scores, and return the position that is chosen."""
+        return self.choose_several(mechanism, scores, lengths)[0]
+
+    def choose_several(
+        self, mechanism: MechanismBase, scores: Any, lengths: Any, what: str = ONE, k: int | Sequence[int] = 1
+    ) -> list[int]:
+        """Write down the scores, and return the positions that are chosen."""
         vector = tuple(np.asarray(scores).tolist()) if hasattr(scores, "dtype") else tuple(scores)
         runs = (1,) * len(vector) if lengths is None else tuple(int(length) for length in lengths)
-        selection = Selection(mechanism, vector, runs)
+        least, most = (k, k) if isinstance(k, int) else k
+        selection = Selection(mechanism, vector, runs, what, (least, most))
         self.selections.append(selection)
         place = len(self.chosen)
         if self.outcomes is None:
-            self.chosen.append(self.rng.randrange(selection.size))
-        elif place < len(self.outcomes) and self.outcomes[place] < selection.size:
+            self.chosen.append(selection.drawn(self.rng))
+        elif place < len(self.outcomes) and selection.allows(self.outcomes[place]):
             self.chosen.append(self.outcomes[place])
         else:
             self.fail("a neighbour makes more selections, or among fewer candidates")
-        return self.chosen[-1]
+        return list(self.chosen[-1])
 
     def fail(self, why: str) -> None:
         """Keep the reason, as an engine may withhold what is raised inside of it, and raise."""
@@ -74,8 +101,8 @@ class Recorder:
 
 
 @contextmanager
-def recording(recorder: Recorder, salt: int, engine: str, kind: type[MechanismBase] = PermuteAndFlip) -> Iterator[None]:
-    """Record all selections of questions that a kind of mechanism answers.
+def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
+    """Record all selections.
 
     The bytes of the operating system are a function of the salt and of their number.
     """
@@ -97,8 +124,7 @@ def recording(recorder: Recorder, salt: int, engine: str, kind: type[MechanismBa
 
             sent = _sent_to_workers(DataFrame.mapInArrow, recorder)
             stack.enter_context(patch.object(DataFrame, "mapInArrow", sent))
-            stack.enter_context(patch.object(spark_engine, "_peeled_by_level", _peeled_by_level(recorder)))
-        stack.enter_context(answering(kind))
+            stack.enter_context(patch.object(spark_engine, "_chosen_by_level", _chosen_from_counts))
         stack.enter_context(patch("os.urandom", system_bytes))
         yield
 
@@ -119,11 +145,27 @@ def _select_rows(recorder: Recorder, name: str) -> Callable[..., Any]:
     return lambda mechanism, scores, **options: np.array([recorder.choose(mechanism, row) for row in scores], np.int64)
 
 
+def _several(what: str) -> Callable[..., Any]:
+    """Replaces a method that selects several candidates."""
+
+    def replacement(recorder: Recorder, name: str) -> Callable[..., list[int]]:
+        return lambda mechanism, scores, k, lengths=None: recorder.choose_several(mechanism, scores, lengths, what, k)
+
+    return replacement
+
+
 def _unknown(recorder: Recorder, name: str) -> Callable[..., Any]:
     return lambda *arguments, **options: recorder.fail(f"the recorder does not know the method {name}: teach it")
 
 
-_METHODS = {"select": _select, "select_runs": _select_runs, "select_rows": _select_rows}
+_METHODS = {
+    "select": _select,
+    "select_runs": _select_runs,
+    "select_rows": _select_rows,
+    "select_set": _several(SET),
+    "select_margin": _several(MARGIN),
+    "select_order": _several(ORDER),
+}
 
 
 def _guarded(read: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
@@ -164,20 +206,16 @@ def _summary_of_group(counted: list[dict[str, Any]], chooser: Any, recorder: Rec
     return {"grp": group, **summary.to_arrow().to_pylist()[0]}
 
 
-def _peeled_by_level(recorder: Recorder) -> Callable[..., Any]:
-    """Records the counts of all candidates, of which the mechanism would get how many have each count.
+def _chosen_from_counts(scores: Any, method: Any, mechanism: MechanismBase) -> list[list[Any]]:
+    """Chooses from the counts of all candidates; the mechanism would get how many have each count.
 
     Runs in the order of their scores are no vector in which neighbours could be compared, candidate by candidate.
     """
-
-    def peeled(scores: Any, k: int, mechanism: MechanismBase) -> list[list[Any]]:
-        chosen = []
-        for left in _counted_groups(scores):
-            positions = (recorder.choose(mechanism, [row["individuals"] for row in left]) for _ in range(k))
-            chosen.append([left.pop(position)["label"] for position in positions])
-        return chosen
-
-    return peeled
+    found = []
+    for own in _counted_groups(scores):
+        positions = method.chosen(mechanism, [row["individuals"] for row in own])
+        found.append([own[position]["label"] for position in positions])
+    return found
 
 
 def _counted_groups(frame: Any) -> list[list[dict[str, Any]]]:

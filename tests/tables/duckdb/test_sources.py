@@ -110,6 +110,9 @@ SOURCES = {
 }
 
 
+MIDDLES = [[(10, False, 2), (30, False, 1)], [(10, False, 1), (20, False, 1), (30, False, 1)]]
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_every_source_counts_the_same(name, tmp_path):
     source = SOURCES[name](tmp_path)
@@ -122,7 +125,8 @@ def test_every_source_counts_the_same(name, tmp_path):
         assert days == [(0, False, 1), (0, True, 2), (1, False, 1), (15, False, 1)]
     people = dpselect.open_table(source, person="who")
     assert counts(people, "code", ["I10", "J45"]) == [2, 0]
-    assert places(people, "cost", 0, 30) == [(10, False, 2), (30, False, 1)]
+    # Who has two middle values stands at one of both, at random.
+    assert places(people, "cost", 0, 30) in MIDDLES
     grouped = people.group_by("code", groups=["I10", 'said "no"', "Z00"])
     assert counts(grouped, "who", [1, 2, 3]) == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
 

@@ -1,5 +1,6 @@
 """Selections by level on Spark: how many candidates have each count, and the candidate of a rank among those."""
 
+import math
 import os
 from collections import Counter
 from dataclasses import dataclass
@@ -13,9 +14,9 @@ from pyspark import TaskContext
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import EngineFailure
-from dpselect.tables.questions import peeled_in_runs
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries
+from dpselect.top_k import Peel, peeled_in_runs
 from tests import spark
 from tests.tables.looking import answering, opened
 
@@ -68,7 +69,7 @@ def test_peeling_in_runs_is_peeling_of_candidates():
     seen = set()
     for positions in product(range(5), range(4), range(3)):
         mechanism = Chosen(positions)
-        chosen = peeled_in_runs(scores, lengths, 3, mechanism)
+        chosen = [members[position] for position in peeled_in_runs(scores, lengths, 3, mechanism)]
         left = list(members)
         assert chosen == [left.pop(position) for position in positions]
         assert [sum(own) for own in mechanism.lengths] == [5, 4, 3]
@@ -98,7 +99,8 @@ def test_both_queries_use_the_same_counts(session, tmp_path):
     for candidates in (list(range(40)), session.range(40)):
         for note in tmp_path.iterdir():
             note.unlink()
-        [chosen] = table.chosen(column, table.candidates(candidates, column), who, ExponentialMechanism(10), 5)
+        public = table.candidates(candidates, column)
+        [chosen] = table.chosen(column, public, who, Peel(5, 40, ordered=True), ExponentialMechanism(10))
         assert len(set(chosen)) == 5
         assert set(chosen) <= set(range(40))
         assert Counter(note.name.split("-")[0] for note in tmp_path.iterdir()) == {"0": 1, "1": 1}
@@ -120,6 +122,7 @@ def test_candidates_of_a_frame_are_selected_by_level(session):
     table = opened(rows, "spark", person="who")
     with answering(ExponentialMechanism):
         assert table.top_k("x", 3, candidates=session.range(0, 1000), epsilon=100).value == [1, 2, 3]
+        assert table.top_k("x", 3, candidates=session.range(0, 1000), epsilon=100, ordered=True).value == [1, 2, 3]
         groups = table.group_by("g", groups=["q", "p"])
         assert groups.mode("x", candidates=session.range(0, 1000), epsilon=100).value == {"q": 1, "p": 1}
 
@@ -127,7 +130,86 @@ def test_candidates_of_a_frame_are_selected_by_level(session):
 @pytest.mark.slow
 def test_each_mechanism_has_its_way(monkeypatch):
     table = opened({"x": [1] * 100}, "spark")
-    for kind, other in {PermuteAndFlip: "_peeled_by_level", ExponentialMechanism: "_selected"}.items():
+    for kind, other in {PermuteAndFlip: "_chosen_by_level", ExponentialMechanism: "_selected"}.items():
         with monkeypatch.context() as context, answering(kind):
             context.delattr(spark_engine, other)
             assert table.mode("x", candidates=[1, 2], epsilon=10).value == 1
+
+
+# How much comes to the driver.
+
+
+@pytest.fixture
+def collected(monkeypatch):
+    """The number of rows of each frame that comes to the driver."""
+    from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415 - the class that the session uses
+
+    right, sizes = DataFrame.toArrow, []
+
+    def to_arrow(frame):
+        found = right(frame)
+        sizes.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(DataFrame, "toArrow", to_arrow)
+    return sizes
+
+
+def most_levels(total):
+    """How many different counts can add up to a total: L (L - 1) / 2 is the least sum of L of them."""
+    return (1 + math.isqrt(1 + 8 * total)) // 2
+
+
+METHODS = {
+    "set": {"method": "set", "max_values": 1},
+    "margin": {"method": "margin"},
+    "one-shot": {"method": "one-shot"},
+    "noisy-counts": {"method": "noisy-counts", "max_values": 1},
+    "peel": {"method": "peel", "mechanism": "exponential"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHODS)
+def test_only_different_counts_and_the_answer_come_to_the_driver(name, collected):
+    """The worst case: all counts from 0 to 30 occur. 2,000 candidates have none or one of them."""
+    rows = {"x": [x for x in range(31) for _ in range(x)] + list(range(1_000, 1_200))}
+    table = opened(rows, "spark")
+    answer = table.top_k("x", 3, candidates=range(2_000), epsilon=100, **METHODS[name])
+    assert len(answer.value) == 3
+    levels, labels = collected
+    assert (levels, labels) == (31, 3)
+    assert levels <= most_levels(len(rows["x"]))
+    assert most_levels(sum(range(31))) == 31  # no fewer are possible: without the 200 candidates, this is all
+
+
+@pytest.mark.slow
+def test_the_counts_of_each_group_are_bounded_by_its_own_sum(collected):
+    rows = {"x": [x for x in range(20) for _ in range(x)] * 2, "g": ["p"] * 190 + ["q"] * 190}
+    table = opened(rows, "spark").group_by("g", groups=["p", "q", "nobody"])
+    answer = table.top_k("x", 2, candidates=range(500), epsilon=100, method="set")
+    assert list(map(len, answer.value.values())) == [2, 2, 2]
+    levels, labels = collected
+    assert levels == 2 * most_levels(190) + most_levels(0) == 41
+    assert labels == 6
+
+
+@pytest.mark.slow
+def test_people_who_count_once_bound_the_counts(session, collected):
+    """Everybody has 50 values, of which one counts: the counts add up to the number of people."""
+    rows = {"who": [who for who in range(60) for _ in range(50)], "x": [x for _ in range(60) for x in range(50)]}
+    table = opened(rows, "spark", person="who")
+    frame = session.range(0, 300)
+    table.top_k("x", 4, candidates=frame, epsilon=1, method="margin", max_values=1)
+    levels, labels = collected[-2:]
+    assert levels <= most_levels(60) == 11
+    assert labels == 4
+
+
+@pytest.mark.slow
+def test_peeling_by_summaries_sends_no_counts(collected):
+    """One row for each partition and selection."""
+    table = opened({"x": [x for x in range(31) for _ in range(x)]}, "spark")
+    table.top_k("x", 3, candidates=range(2_000), epsilon=100, method="peel")
+    assert len(collected) == 3
+    assert max(collected) <= 4

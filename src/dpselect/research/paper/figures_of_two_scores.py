@@ -67,7 +67,7 @@ def ratio(p: float, n: int) -> float:
     1.333333
     """
     exponential, flip = (
-        kind.worst.loss_probability(-math.log(p), n) for kind in (ExponentialMechanism, PermuteAndFlip)
+        kind.worst.loss_probability(-math.log(p), math.log(n)) for kind in (ExponentialMechanism, PermuteAndFlip)
     )
     return exponential / flip
 

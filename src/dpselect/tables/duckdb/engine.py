@@ -10,21 +10,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.tables.candidates import Grid, Values
-from dpselect.tables.duckdb import expressions
+from dpselect.tables.candidates import Values
+from dpselect.tables.duckdb import expressions, places
 from dpselect.tables.duckdb.content import of_source
 from dpselect.tables.duckdb.lists import arrow_list, different_values, listed
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
-from dpselect.tables.questions import Groups, Individuals, Places, counted
+from dpselect.tables.grids import Grid
+from dpselect.tables.questions import Groups, Individuals, Places, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.top_k import Method
 
@@ -112,19 +111,41 @@ def _counting_of_all(source: str, column: Column, candidates: Values, individual
     return f"SELECT place, individuals FROM ({counted}) JOIN ({public}) AS candidate ON item = candidate.value"
 
 
-def placing(source: str, column: Column, grid: Grid, individuals: Individuals) -> str:
+def placing(source: str, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None) -> str:
     """Individuals for each place of the grid (in each group), in ascending order."""
-    facts = _facts(source, expressions.place(column, grid), individuals, item="item", join="")
-    standing = "facts"
+    facts = _facts(source, places.item(column, grid), individuals, item="item", join="")
+    small, standing = places.is_small(column, grid), "facts"
     if individuals.person is not None:
         kept = _kept_name(individuals)
-        standing = f"(SELECT grp, quantile_disc(item, 0.5) AS item FROM {kept} GROUP BY grp, person)"
+        standing = f"({_medians(kept, small) if max_rows is None else _kept_rows(kept, max_rows)})"
     counted = f"SELECT grp, item, count(*) AS individuals FROM {standing} GROUP BY grp, item"
     group = "" if individuals.groups is None else "grp, "
     # Arrow has no 128-bit integers, so they are split here.
     split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
-    shown = "item" if expressions.is_small(column, grid) else split
+    shown = "item" if small else split
     return f"WITH {facts}{_kept(individuals)} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
+
+
+def _medians(kept: str, small: bool) -> str:
+    """The median of each person's items, in each group. Of two middle ones, it is one of both.
+
+    A hash of a random salt and the person decides which, so that neither side is favoured and the choice depends on
+    nobody else. Negating all bits reverses the order of items, and with it which of two middle ones is the lower.
+    """
+    flip = f"-CAST(hash(xor(hash(person), hash($salt))) & 1 AS {'BIGINT' if small else 'HUGEINT'})"
+    return f"SELECT grp, xor(quantile_disc(xor(item, {flip}), 0.5), {flip}) AS item FROM {kept} GROUP BY grp, person"
+
+
+def _kept_rows(kept: str, max_rows: int) -> str:
+    """At most `max_rows` rows of each person, in each group.
+
+    They are sorted by a hash of a random salt, the person, the item and, for equal items of a person, their running
+    number. So which of them are kept is random, and depends only on this person's own rows.
+    """
+    numbered = f"SELECT grp, person, item, row_number() OVER (PARTITION BY grp, person, item) AS copy FROM {kept}"
+    order = "hash(xor(hash(person, grp, item, copy), hash($salt))), item, copy"
+    limit = f"row_number() OVER (PARTITION BY grp, person ORDER BY {order}) <= {max_rows}"
+    return f"SELECT grp, item FROM ({numbered}) QUALIFY {limit}"
 
 
 def _facts(source: str, expression: str, individuals: Individuals, *, item: str, join: str) -> str:
@@ -224,14 +245,25 @@ class DuckDBEngine:
         scores[group, found["place"].to_numpy()] = found["individuals"].to_numpy()
         return list(scores)
 
-    def places(self, column: Column, grid: Grid, individuals: Individuals) -> Sequence[Places]:
+    def places(
+        self, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None
+    ) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""
-        found = self._found(lambda rows: placing(rows, column, grid, individuals), column, {}, individuals)
-        place, between = _split(found)
-        numbers = found["individuals"].to_numpy()
-        groups = [] if individuals.groups is None else found["grp"].to_numpy()
-        ends = [*np.searchsorted(groups, np.arange(_number_of_groups(individuals))).tolist(), place.size]
-        return [Places(place[start:stop], between[start:stop], numbers[start:stop]) for start, stop in pairwise(ends)]
+        found = self._found(
+            lambda rows: placing(rows, column, grid, individuals, max_rows),
+            column,
+            {},
+            individuals,
+            salted=individuals.person is not None,
+        )
+        if "item" in found.column_names:
+            place, between = places.located(found["item"].to_numpy(), column, grid)
+        else:
+            place, between = found["place"].to_numpy(), found["behind"].to_numpy() != 0
+        data = Places(place, between, found["individuals"].to_numpy())
+        groups = np.empty(0, np.int64) if individuals.groups is None else found["grp"].to_numpy()
+        starts = np.searchsorted(groups, np.arange(1, _number_of_groups(individuals))).tolist()
+        return places_of_groups(data, [*starts, place.size], grid)
 
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
@@ -261,14 +293,6 @@ class DuckDBEngine:
                 return connection.sql(statement(source.query), params=bound).to_arrow_table()
 
         return counted(lambda: read(self._source, individuals.names(column), count))
-
-
-def _split(found: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """The number of the candidate at or before each value, and whether the value lies after it."""
-    if "item" not in found.column_names:
-        return found["place"].to_numpy(), found["behind"].to_numpy() != 0
-    item = found["item"].to_numpy()
-    return (item >> 1).view(np.uint64), (item & 1).astype(bool)
 
 
 def _number_of_groups(individuals: Individuals) -> int:

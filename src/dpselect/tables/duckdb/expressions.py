@@ -23,13 +23,11 @@ from pathlib import Path
 
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
-from dpselect.tables.candidates import Grid
 from dpselect.tables.files import shown
 from dpselect.tables.schema import Column, Kind
 
 # The number of digits kept after the decimal point of a number written as text.
-_TEXT_DIGITS = 9
-_SMALL = 2**62
+TEXT_DIGITS = 9
 
 
 def identifier(name: str) -> str:
@@ -54,9 +52,9 @@ _KINDS = {
 
 def column(name: str, type_: str, untyped: bool = False) -> Column:
     """The column that DuckDB describes; text is untyped if its source has no types."""
-    decimal = re.fullmatch(r"DECIMAL\([0-9]+,([0-9]+)\)", type_)
+    decimal = re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", type_)
     if decimal is not None:
-        return Column(name, type_, Kind.DECIMAL, int(decimal[1]))
+        return Column(name, type_, Kind.DECIMAL, int(decimal[2]), precision=int(decimal[1]))
     if type_.startswith("ENUM(") and type_.endswith(")"):  # but not a list of enums
         return Column(name, "ENUM", Kind.TEXT)
     kind = _KINDS.get(type_, Kind.OTHER)
@@ -79,7 +77,7 @@ def compared(column: Column, kind: Kind) -> str:
     """The column in the form that is compared with values of a kind; NULL for values that do not fit."""
     x = identifier(column.name)
     if column.kind is Kind.TEXT:
-        return _from_text(column, kind)
+        return from_text(column, kind)
     if column.kind is Kind.INTEGER:
         return f"TRY_CAST({x} AS HUGEINT)" if is_wide(column) else f"CAST({x} AS BIGINT)"
     if column.kind is Kind.ZONED:
@@ -87,13 +85,13 @@ def compared(column: Column, kind: Kind) -> str:
     return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
 
 
-def _from_text(column: Column, kind: Kind) -> str:
+def from_text(column: Column, kind: Kind) -> str:
     x = identifier(column.name) if column.type == "VARCHAR" else f"CAST({identifier(column.name)} AS VARCHAR)"
     if kind is Kind.TEXT:
         return x
     if kind is Kind.INTEGER:  # DuckDB would read 12.5 as 13
         return rf"CASE WHEN regexp_full_match({x}, '\s*[-+]?[0-9]+\s*') THEN TRY_CAST({x} AS HUGEINT) END"
-    types = {Kind.BOOLEAN: "BOOLEAN", Kind.DECIMAL: f"DECIMAL(38,{2 * _TEXT_DIGITS})", Kind.FLOAT: "DOUBLE"}
+    types = {Kind.BOOLEAN: "BOOLEAN", Kind.DECIMAL: f"DECIMAL(38,{2 * TEXT_DIGITS})", Kind.FLOAT: "DOUBLE"}
     return f"TRY_CAST({x} AS {types.get(kind, kind.name)})"
 
 
@@ -102,119 +100,11 @@ def type_of_candidates(column: Column, kind: Kind) -> str:
     if kind is Kind.INTEGER and column.kind is not Kind.DECIMAL:
         return "HUGEINT" if column.kind is Kind.TEXT or is_wide(column) else "BIGINT"
     if Kind.DECIMAL in (kind, column.kind):
-        return column.type if column.kind is Kind.DECIMAL else f"DECIMAL(38,{2 * _TEXT_DIGITS})"
+        return column.type if column.kind is Kind.DECIMAL else f"DECIMAL(38,{2 * TEXT_DIGITS})"
     # In a column of 32-bit floats, the candidate 0.1 is the 32-bit float nearest to 0.1.
     floats = column.type if column.kind is Kind.FLOAT else "DOUBLE"
     names = {Kind.FLOAT: floats, Kind.TEXT: "VARCHAR", Kind.ZONED: "TIMESTAMPTZ"}
     return names.get(kind, kind.name)
-
-
-def place(column: Column, grid: Grid) -> str:
-    """Twice the number of the candidate at or before a value, plus one if the value lies after it; else NULL."""
-    if grid.kind is Kind.FLOAT:
-        return _place_of_float(column, grid)
-    first, last, step = _in_units(column, grid)
-    integer = "BIGINT" if is_small(column, grid) else "HUGEINT"
-    offset = f"(CAST({_units(column, grid, first, last)} AS {integer}) - {_literal(first)})"
-    if step == 1:
-        return f"2 * {offset}"
-    return f"2 * ({offset} // {step}) + CAST({offset} % {step} <> 0 AS {integer})"
-
-
-def is_small(column: Column, grid: Grid) -> bool:
-    """Whether 64 bits are enough for the positions on the grid."""
-    first, last, _ = _in_units(column, grid)
-    return grid.kind is Kind.FLOAT or max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL
-
-
-def _in_units(column: Column, grid: Grid) -> tuple[int, int, int]:
-    """First, last and step of the grid in the units in which values of the column are compared."""
-    finer = 10 ** (_digits(column, grid) - grid.digits)
-    return grid.first * finer, grid.last * finer, grid.step * finer
-
-
-def _digits(column: Column, grid: Grid) -> int:
-    """The number of digits after the decimal point in the units in which values and candidates are compared."""
-    if column.kind is Kind.TEXT and grid.kind in (Kind.INTEGER, Kind.DECIMAL):
-        return max(_TEXT_DIGITS, grid.digits)
-    return grid.digits
-
-
-def _literal(units: int) -> str:
-    return f"(CAST('{units}' AS HUGEINT))" if abs(units) >= _SMALL else f"({units})"
-
-
-def _clamped(x: str, low: str, high: str) -> str:
-    """The value between two bounds; NULL stays NULL, which least and greatest would drop."""
-    return f"CASE WHEN {x} IS NOT NULL THEN least(greatest({x}, {low}), {high}) END"
-
-
-def _units(column: Column, grid: Grid, first: int, last: int) -> str:
-    """The value in units, clamped before anything could overflow."""
-    if grid.kind is Kind.DATE:
-        x = identifier(column.name) if column.kind is Kind.DATE else _from_text(column, Kind.DATE)
-        low, high = (f"(DATE '1970-01-01' + ({days}))" for days in (first, last))
-        return f"({_clamped(x, low, high)} - DATE '1970-01-01')"
-    if grid.kind in (Kind.TIMESTAMP, Kind.ZONED):
-        x = _from_text(column, Kind.TIMESTAMP) if column.kind is Kind.TEXT else compared(column, grid.kind)
-        type_ = "TIMESTAMPTZ" if grid.kind is Kind.ZONED else "TIMESTAMP"
-        infinite = f"CASE WHEN {x} = CAST('infinity' AS {type_}) THEN {last} WHEN {x} IS NOT NULL THEN {first} END"
-        return f"CASE WHEN isfinite({x}) THEN {_clamped(f'epoch_us({x})', str(first), str(last))} ELSE {infinite} END"
-    if column.kind is Kind.INTEGER:
-        return _clamped(compared(column, Kind.INTEGER), _literal(first), _literal(last))
-    return _units_of_decimal(column, grid, first, last)
-
-
-def _units_of_decimal(column: Column, grid: Grid, first: int, last: int) -> str:
-    """A decimal, or a text that is parsed as one. A text with too many digits is clamped by its float value.
-
-    DuckDB cannot parse 1e40 (too large) or 1e-999999999 (exponent too large) as decimals; the latter is a zero.
-    """
-    digits = _digits(column, grid)
-    low, high = (f"CAST('{_decimal_text(units, digits)}' AS DECIMAL(38,{digits}))" for units in (first, last))
-    if column.kind is Kind.DECIMAL:
-        return f"{_clamped(identifier(column.name), low, high)} * {10**digits}"
-    decimal = f"TRY_CAST({identifier(column.name)} AS DECIMAL(38,{digits}))"
-    double = f"TRY_CAST({identifier(column.name)} AS DOUBLE)"
-    zero = f"least(greatest(CAST(0 AS DECIMAL(38,{digits})), {low}), {high})"
-    finite = f"CASE WHEN {double} >= 1 THEN {high} WHEN {double} <= -1 THEN {low} ELSE {zero} END"
-    beyond = _if_a_number(double, finite=finite, low=low, high=high)
-    return f"coalesce({_clamped(decimal, low, high)}, {beyond}) * {10**digits}"
-
-
-def _decimal_text(units: int, digits: int) -> str:
-    return f"{units}e-{digits}" if digits else str(units)
-
-
-def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
-    """The result for a finite float, the bounds for infinities, and NULL for NaN.
-
-    isnan is not used: DuckDB answers it from the statistics of a Parquet file, which ignore NaN.
-    """
-    infinities = f"WHEN {x} = CAST('inf' AS DOUBLE) THEN {high} WHEN {x} = CAST('-inf' AS DOUBLE) THEN {low}"
-    return f"CASE WHEN {x} * 0 = 0 THEN {finite} {infinities} END"
-
-
-def _place_of_float(column: Column, grid: Grid) -> str:
-    """Compare a float with the candidate nearest to it.
-
-    Candidates are c_i = (first + i step) / 10**digits, one rounding of a quotient of two integers that floats hold
-    exactly. Let t = (x - c_0) / d for the true x and d = step / 10**digits. The computed quotient errs by the roundings
-    of c_0, of x - c_0, of d and of the quotient: at most four times 2**-53 times |units| / step <= 2**48, so by less
-    than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between c_(i-1) and c_(i+1), and
-    comparing it with c_i settles where.
-    """
-    x = (
-        _from_text(column, Kind.FLOAT)
-        if column.kind is Kind.TEXT
-        else f"CAST({compared(column, Kind.FLOAT)} AS DOUBLE)"
-    )
-    low, high = (repr(units / 10**grid.digits) for units in (grid.first, grid.last))
-    low, high = (f"CAST({bound} AS DOUBLE)" for bound in (low, high))
-    clamped = f"{_if_a_number(x, finite=_clamped(x, low, high), low=low, high=high)}"
-    index = f"CAST(round(({clamped} - {low}) / CAST({grid.step / 10**grid.digits!r} AS DOUBLE)) AS BIGINT)"
-    nearest = f"(CAST(({grid.first}) + {index} * {grid.step} AS DOUBLE) / CAST({10**grid.digits} AS DOUBLE))"
-    return f"2 * {index} + CASE WHEN {clamped} > {nearest} THEN 1 WHEN {clamped} < {nearest} THEN -1 ELSE 0 END"
 
 
 _DELIMITERS = ",;\t|"

@@ -166,7 +166,8 @@ class PolarsColumns:
         """Return a part of the frame, or an Arrow table where a column must be converted."""
         from polars import selectors  # noqa: PLC0415 - imported when used
 
-        part = self._frame.select(selectors.by_name(*names))
+        # By position: since polars 1.36, names such as "*" are patterns in selectors, too.
+        part = self._frame.select(selectors.by_index(*(self.names.index(name) for name in names)))
         if not any(self.is_untyped(name) or _is_zoned(self._types[name]) for name in names):
             return part
         whole = part.collect() if hasattr(part, "collect") else part

@@ -8,28 +8,35 @@ Scores stay in Spark. There are two ways to select, and both are exact.
   gets scores and ranks among the candidates that have them. A second query finds the candidates of these ranks, in an
   order that depends on the labels only. By symmetry it does not matter which order. All methods of `dpselect.top_k`
   take this way, except peeling with summaries.
+
+In the second way, two numbers come here for each different count of a group, and then the labels of the answer. L
+different counts add up to at least 0 + 1 + ... + (L - 1). So if all counts of a group add up to N, then
+L <= (1 + sqrt(1 + 8 N)) / 2, about sqrt(2 N), and L is at most the number of candidates. N is the number of rows with a
+candidate or, with people, the sum of how many candidates each of them counts for.
 """
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from dpselect._types import Flags, Lengths
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import read_cells
-from dpselect.tables.candidates import Grid, Values
+from dpselect.tables.candidates import Values
+from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.questions import Individuals, Places, counted
+from dpselect.tables.grids import Grid
+from dpselect.tables.questions import Individuals, Places, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
 from dpselect.tables.spark.candidates import FrameValues, frame_values
@@ -94,19 +101,21 @@ class SparkEngine:
         )
         return queries.scores(found, public, individuals, max_values if limited else None)
 
-    def places(self, column: Column, grid: Grid, individuals: Individuals) -> Sequence[Places]:
+    def places(
+        self, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None
+    ) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""
 
         def count() -> pa.Table:
             found = queries.facts(self._rows, queries.Reading.as_place(column, grid), column, individuals)
-            return queries.standing(found, individuals).toArrow()
+            return queries.standing(found, individuals, max_rows).toArrow()
 
         found = counted(count).sort_by([("grp", "ascending"), ("item", "ascending")])
-        place, between = _split(found["item"])
-        numbers = found["individuals"].to_numpy()
+        place, between = _located(found["item"], column, grid)
+        data = Places(place, between, found["individuals"].to_numpy())
         groups = 1 if individuals.groups is None else len(individuals.groups.values)
-        ends = [*np.searchsorted(found["grp"].to_numpy(), np.arange(groups)).tolist(), place.size]
-        return [Places(place[start:stop], between[start:stop], numbers[start:stop]) for start, stop in pairwise(ends)]
+        starts = np.searchsorted(found["grp"].to_numpy(), np.arange(1, groups)).tolist()
+        return places_of_groups(data, [*starts, place.size], grid)
 
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
@@ -133,10 +142,7 @@ def _peeled(scores: DataFrame, k: int, mechanism: Summarizing) -> list[list[Any]
 
 
 def _chosen_by_level(scores: DataFrame, method: Method, mechanism: MechanismBase) -> list[list[Any]]:
-    """Choose from the different scores and how many candidates have each, here; then look up the candidates.
-
-    The number of different scores is at most about the square root of twice the sum of all counts.
-    """
+    """Choose from the different scores and how many candidates have each, here; then look up the candidates."""
     found = queries.levels(scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
     levels = groupby(zip(*found.to_pydict().values(), strict=True), key=itemgetter(0))
     wanted: list[tuple[int, ...]] = []
@@ -159,10 +165,9 @@ def _in_list_order(candidates: Values) -> Any:
     return candidates.value if isinstance(candidates, FrameValues) else int
 
 
-def _split(items: pa.ChunkedArray) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+def _located(items: pa.ChunkedArray, column: Column, grid: Grid) -> tuple[Lengths, Flags]:
     """The number of the candidate at or before each value, and whether the value lies after it."""
     if pa.types.is_int64(items.type):
-        item = items.to_numpy()
-        return (item >> 1).astype(np.uint64), (item & 1).astype(bool)
+        return places.located(items.to_numpy(), column, grid)
     wide = [int(item) for item in items.to_pylist() if isinstance(item, Decimal)]
     return np.array([item >> 1 for item in wide], np.uint64), np.array([item & 1 for item in wide], bool)

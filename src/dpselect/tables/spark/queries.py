@@ -13,10 +13,11 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from dpselect.tables.candidates import Grid, Values
-from dpselect.tables.duckdb import expressions
+from dpselect.tables.candidates import Values
+from dpselect.tables.duckdb import expressions, places
 from dpselect.tables.duckdb.lists import key, keys_of
 from dpselect.tables.duckdb.source import connect
+from dpselect.tables.grids import Grid
 from dpselect.tables.questions import Groups, Individuals
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.source import Rows
@@ -46,8 +47,8 @@ class Reading:
     def as_place(column: Column, grid: Grid) -> "Reading":
         """Find the position on a grid. A position of more than 64 bits is a decimal."""
         local = called(column, "item")
-        small = expressions.is_small(local, grid)
-        place = f"CAST({expressions.place(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
+        small = places.is_small(local, grid)
+        place = f"CAST({places.item(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
         return Reading(local, place, "bigint" if small else "decimal(38,0)")
 
 
@@ -177,17 +178,39 @@ def of_ranks(scores: DataFrame, wanted: Sequence[tuple[int, ...]]) -> DataFrame:
     return ranked.join(F.broadcast(asked), [*level, "rank"]).select("grp", "turn", "label")
 
 
-def standing(found: DataFrame, individuals: Individuals) -> DataFrame:
-    """The number of individuals at every position: grp, item, individuals. A person counts at their lower median."""
+def standing(found: DataFrame, individuals: Individuals, max_rows: int | None = None) -> DataFrame:
+    """The number of individuals at every position: grp, item, individuals. A person counts as `Engine.places` says."""
     if individuals.person is None:
         return found.groupBy("grp", "item").agg(F.sum("individuals").alias("individuals"))
     kept = found if individuals.groups is None else kept_facts(found, individuals.groups)
+    own = medians(kept) if max_rows is None else kept_rows(kept, max_rows)
+    return own.groupBy("grp", "item").agg(F.count(F.lit(1)).alias("individuals"))
+
+
+def medians(kept: DataFrame) -> DataFrame:
+    """The median item of each person, in each group. Which of two middle ones it is, a bit of the person decides."""
     own = Window.partitionBy("grp", "person")
+    bit = F.pmod(F.xxhash64(F.lit(os.urandom(16).hex()), "person"), F.lit(2))
     ranked = kept.select(
-        "grp", "item", F.row_number().over(own.orderBy("item")).alias("rank"), F.count(F.lit(1)).over(own).alias("size")
+        "grp",
+        "item",
+        bit.alias("bit"),
+        F.row_number().over(own.orderBy("item")).alias("rank"),
+        F.count(F.lit(1)).over(own).alias("size"),
     )
-    middle = ranked.where("2 * rank = size OR 2 * rank = size + 1")
-    return middle.groupBy("grp", "item").agg(F.count(F.lit(1)).alias("individuals"))
+    return ranked.where("rank = (size + 1 + bit) div 2")
+
+
+def kept_rows(kept: DataFrame, max_rows: int) -> DataFrame:
+    """At most `max_rows` rows of each person, in each group, chosen like the groups of `kept_facts`.
+
+    Equal items of a person are told apart by their running number, which no other row can change.
+    """
+    copy = F.row_number().over(Window.partitionBy("grp", "person", "item").orderBy("item"))
+    numbered = kept.select("grp", "person", "item", copy.alias("copy"))
+    hashed = F.xxhash64(F.lit(os.urandom(16).hex()), "person", "grp", "item", "copy")
+    order = Window.partitionBy("grp", "person").orderBy(hashed, "item", "copy")
+    return numbered.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= max_rows)
 
 
 def kept_facts(found: DataFrame, groups: Groups) -> DataFrame:

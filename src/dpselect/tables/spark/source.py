@@ -278,8 +278,7 @@ def _sent(column: Column) -> str:
 def _spark_type(column: Column) -> spark.DataType:
     """The type of `_sent` in Spark."""
     if column.kind is Kind.DECIMAL or (column.kind is Kind.INTEGER and expressions.is_wide(column)):
-        precision = int(column.type.partition("(")[2].partition(",")[0]) if column.kind is Kind.DECIMAL else 38
-        return spark.DecimalType(precision, column.digits)
+        return spark.DecimalType(column.precision or 38, column.digits)
     if column.kind is Kind.FLOAT:
         return spark.FloatType() if column.type == "FLOAT" else spark.DoubleType()
     return _TYPES[column.kind]

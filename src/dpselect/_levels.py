@@ -1,0 +1,63 @@
+"""The levels of several quantiles, as users write them: numbers, or a name such as "deciles"."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpselect import _validate
+from dpselect._numbers import exact_text
+from dpselect.errors import InvalidType, InvalidValue
+
+NAMED = {
+    name: tuple(Fraction(i, parts) for i in range(1, parts))
+    for name, parts in (("quartiles", 4), ("deciles", 10), ("percentiles", 100))
+}
+_MOST_LEVELS = 999
+_FINEST = 10**6
+_LISTING = ("to_pylist", "tolist", "to_list")  # of Arrow, NumPy and pandas, polars
+
+
+def read_levels(levels: Any) -> tuple[Fraction, ...]:
+    """The exact levels of several quantiles, in the order in which they were given.
+
+    >>> read_levels("quartiles") == read_levels(["0.25", 0.5, "3/4"])
+    True
+    """
+    if isinstance(levels, str):
+        return _named_levels(levels)
+    listed = next((getattr(levels, name)() for name in _LISTING if hasattr(levels, name)), levels)
+    if isinstance(listed, (bytes, bytearray)) or not isinstance(listed, Sequence):
+        raise InvalidType(
+            f"levels must be a list of numbers such as [0.1, 0.5, 0.9], or {_names()}, got {type(levels).__name__}: for"
+            " one level use quantile"
+        )
+    return _checked(tuple(_validate.level(level) for level in listed[: _MOST_LEVELS + 1]))
+
+
+def _named_levels(name: str) -> tuple[Fraction, ...]:
+    if name not in NAMED:
+        raise InvalidValue(
+            f"levels must be a list of numbers such as [0.1, 0.5, 0.9], or {_names()}, got {name[:40]!r}"
+        )
+    return NAMED[name]
+
+
+def _names() -> str:
+    *others, last = (repr(name) for name in NAMED)
+    return f"{', '.join(others)} or {last}"
+
+
+def _checked(levels: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    if not levels:
+        raise InvalidValue("levels must have at least one level: give for example [0.1, 0.5, 0.9]")
+    if len(levels) > _MOST_LEVELS:
+        raise InvalidValue(f"levels must be at most {_MOST_LEVELS}: give fewer")
+    if len(set(levels)) < len(levels):
+        twice = next(level for i, level in enumerate(levels) if level in levels[:i])
+        raise InvalidValue(f"levels must be different, but {exact_text(twice)} occurs twice: drop the duplicates")
+    if math.lcm(*(level.denominator for level in levels)) > _FINEST:
+        raise InvalidValue(
+            f"levels must be multiples of 1/n for one n <= {_FINEST:,}: give fewer digits, or a smaller denominator"
+        )
+    return levels

@@ -1,0 +1,284 @@
+"""How many people short a top-k answer is on given counts: exactly where a formula is cheap, else by simulation.
+
+The shortfall of an answer is (sum of the k largest counts - sum of the chosen counts) / k: people short per item. The
+method and its mechanism are those that `dpselect.top_k` would use and charge for, so the rate of the noise is the same.
+The formulas are in `probability.top_k_error`, the simulations in `probability.top_k`.
+
+If no run of a simulation is short, its mean is zero, and so is its spread. Then the upper end of the interval is a
+bound that does not need the spread. Every chosen candidate outside the top k replaces one of the top k that is not
+chosen, so the shortfall is at most the sum, over all pairs of these, of the difference of their counts. A pair with the
+difference g is *inverted* with probability at most
+
+  exp(-c g) / 2                 in one shot, where one exponential noise must exceed another by g;
+  (1/2 + c g / 4) exp(-c g)     with Laplace noise;
+  exp(-c g)                     in one selection after another by permute-and-flip or the exponential mechanism, which
+                                select the worse one with at most exp(-c g) times the probability of the better one;
+  exp(-c g)                     for sets, because a set with the worse one is at most exp(-c g) times as likely as the
+                                set that has the better one in its place.
+
+So the mean is at most the sum of g times that over all pairs. Another bound is the largest possible shortfall times the
+probability of any that N runs without one leave possible, 1 - 0.025**(1/N).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from dpselect import _validate
+from dpselect._scores import as_vector, losses
+from dpselect._types import Floats, Number, Positions, Vector
+from dpselect.accounting.budget import AUTO, Price
+from dpselect.analysis.intervals import LEVEL, half_width
+from dpselect.errors import InvalidValue
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.probability.top_k import (
+    shortfalls,
+    simulate_margins,
+    simulate_noisy_counts,
+    simulate_one_shot,
+    simulate_peeling,
+    simulate_rounds,
+    simulate_sets,
+)
+from dpselect.probability.top_k_error import (
+    expected_shortfall_of_margins,
+    expected_shortfall_of_one_shot,
+    expected_shortfall_of_peeling,
+    expected_shortfall_of_sets,
+)
+from dpselect.top_k import Margin, Method, NoisyCounts, OneShot, Peel, Set, method_for
+
+_FEWEST_RUNS, _MOST_RUNS = 2, 10**7
+_MOST_PAIRS = 10**7
+
+
+@dataclass(frozen=True)
+class TopKError:
+    """The mean shortfall of a top-k answer, per item. It is as private as the counts.
+
+    `float(error)` is the mean.
+
+    Attributes:
+        mean: the expected shortfall: how many people fewer the chosen candidates have than the k largest, divided by k.
+        low: the lower end of a 95 % confidence interval of the mean; the mean itself if it is exact.
+        high: the upper end.
+        exact: whether the mean follows from a formula, with a relative error below 1e-9.
+        runs: the number of simulated answers; 0 if the mean is exact.
+        method: the name of the method that was used.
+        unit: the unit of the numbers: people.
+
+    >>> error = top_k_error([500, 400, 300, 2, 1], 3, epsilon="0.01", max_values=1)
+    >>> error.method, error.exact, round(float(error), 2)
+    ('set', True, 8.47)
+    """
+
+    mean: float
+    low: float
+    high: float
+    exact: bool
+    runs: int
+    method: str
+    unit: str = "people"
+
+    def __float__(self) -> float:
+        return self.mean
+
+
+def top_k_error(  # noqa: PLR0913 - one parameter for each public choice
+    scores: Any,
+    k: int | tuple[int, int],
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    method: str = AUTO,
+    max_values: int | None = None,
+    ordered: bool = False,
+    monotonic: bool = True,
+    mechanism: str = AUTO,
+    runs: int = 1000,
+    seed: int | None = None,
+) -> TopKError:
+    """How many people short of the true top k an answer of `select_top_k` is, on average and per item.
+
+    The result is as private as the scores: use public or synthetic ones, or keep it to yourself.
+
+    Args:
+        scores: the number of people per candidate, as for `select_top_k`.
+        k: how many candidates to choose. With method "margin" also a pair; then a set is compared with the true top of
+            its own size.
+        epsilon: the privacy loss of the whole answer, taken exactly.
+        rho: the privacy loss in zCDP; give either epsilon or rho.
+        method: "auto" or the name of a method, as for `select_top_k`.
+        max_values: for how many candidates one person counts at most.
+        ordered: whether the answer is in order, best first. The order itself does not count here.
+        monotonic: True if a person may be added or removed, and False if a person may be replaced by another one.
+        mechanism: "auto" or the name of a mechanism.
+        runs: how many answers to simulate where no formula is cheap.
+        seed: a non-negative integer that makes a simulation repeatable; None for a different one each time.
+
+    Returns:
+        The mean with a 95 % confidence interval, which is the mean itself if it is exact.
+
+    Raises:
+        InvalidType: an argument has the wrong type, or the scores cannot be read.
+        InvalidValue: an argument is out of range, or the method cannot take it.
+
+    >>> float(top_k_error([500, 400, 300, 200, 100], 2, epsilon=1, max_values=1)) < 1e-9
+    True
+    >>> error = top_k_error(range(1000), 20, epsilon="0.1", method="noisy-counts", max_values=1, runs=200, seed=1)
+    >>> error.exact, 3 < error.low < error.mean < error.high < 5
+    (False, True)
+    """
+    vector = as_vector(scores)
+    price = Price(epsilon, rho, mechanism)
+    chooser = method_for(k, len(vector), method=method, max_values=max_values, ordered=ordered, price=price)
+    chooser.check_scores(vector)
+    drawn = chooser.drawn_by(price, None, 1, _validate.boolean(monotonic=monotonic))
+    return error_of(vector, chooser, drawn, checked_runs(runs), seeded(seed))
+
+
+def checked_runs(runs: Any) -> int:
+    """The number of runs of a simulation."""
+    number = _validate.count(runs=runs)
+    if not _FEWEST_RUNS <= number <= _MOST_RUNS:
+        raise InvalidValue(f"runs must be from {_FEWEST_RUNS} to {_MOST_RUNS:,}, got {number}")
+    return number
+
+
+def seeded(seed: Any) -> np.random.Generator:
+    """A generator for simulations. It has no privacy guarantee."""
+    return np.random.default_rng(None if seed is None else _validate.count(seed=seed))
+
+
+def error_of(
+    vector: Vector, method: Method, mechanism: MechanismBase, runs: int, generator: np.random.Generator
+) -> TopKError:
+    """The error of this method and mechanism on these scores."""
+    if method.k == method.candidates:
+        return _exactly(0.0, method)
+    law, task = _LAWS[method.name], _task(method, mechanism, _floats(vector))
+    found = law.exact(task)
+    if found is not None:
+        return _exactly(task.share * found, method)
+    short = task.share * shortfalls(task.scores, law.simulated(task, runs, generator))
+    mean, width = float(short.mean()), half_width(short)
+    high = mean + width if mean else _rare(task, law.inversion(task), runs)
+    return TopKError(mean, max(mean - width, 0.0), high, False, runs, method.name)
+
+
+def _exactly(mean: float, method: Method) -> TopKError:
+    return TopKError(mean, mean, mean, True, 0, method.name)
+
+
+def _floats(vector: Vector) -> Floats:
+    """The scores relative to the best one, each rounded once."""
+    below = losses(vector)
+    if not np.isfinite(below).all():
+        raise InvalidValue("scores must differ by less than 1e308: give counts of people")
+    return -below
+
+
+class _Task(NamedTuple):
+    """What is chosen: `size` candidates with high scores, by a mechanism.
+
+    A method may choose the candidates that are left out, on negated scores. Their shortfall in total is that of the
+    answer, so per item of the answer it is `share` times as much.
+    """
+
+    scores: Floats
+    size: Any  # a number, or a pair for margins
+    mechanism: MechanismBase
+    share: float
+
+    @property
+    def rate(self) -> float:
+        """Return the rate c of the noise."""
+        return float(self.mechanism.rate)
+
+    @property
+    def waits(self) -> bool:
+        """Return whether the mechanism is permute-and-flip, or the exponential mechanism."""
+        return cast("SelectsSeveral", self.mechanism).waits
+
+
+def _task(method: Method, mechanism: MechanismBase, scores: Floats) -> _Task:
+    if isinstance(method, Margin) and method.least is not None:
+        return _Task(scores, method.sizes, mechanism, 1.0)
+    if isinstance(method, (OneShot, Peel)) and method.leaves_out:
+        return _Task(-scores, method.rounds, mechanism, method.rounds / method.k)
+    return _Task(scores, method.k, mechanism, 1.0)
+
+
+_Chance = Callable[[Floats], Floats]
+
+
+def _exponential(exponents: Floats) -> Floats:
+    chances: Floats = np.exp(-exponents)
+    return chances
+
+
+def _laplace(exponents: Floats) -> Floats:
+    chances: Floats = (0.5 + exponents / 4) * np.exp(-exponents)
+    return chances
+
+
+def _rare(task: _Task, inversion: _Chance | None, runs: int) -> float:
+    """An upper bound of the mean where no run was short."""
+    ordered: Floats = np.sort(task.scores)
+    size = int(max(task.size) if isinstance(task.size, tuple) else task.size)
+    possible = -math.expm1(math.log((1 - LEVEL) / 2) / runs)
+    largest = possible * task.share * float(ordered[-size:].sum() - ordered[:size].sum()) / size
+    if inversion is None or size * (ordered.size - size) > _MOST_PAIRS:
+        return largest
+    gaps = np.subtract.outer(ordered[-size:], ordered[:-size])
+    return min(largest, task.share * float((gaps * inversion(task.rate * gaps)).sum()) / size)
+
+
+class _Law(NamedTuple):
+    """What is known about a method: its mean where a formula is cheap, answers, and how likely a pair is inverted."""
+
+    exact: Callable[[_Task], float | None]
+    simulated: Callable[[_Task, int, np.random.Generator], Positions]
+    inversion: Callable[[_Task], _Chance | None]
+
+
+def _of_peeling(task: _Task) -> float | None:
+    if not task.mechanism.has_sets:
+        return None
+    return expected_shortfall_of_peeling(task.scores, task.size, task.rate, waits=task.waits)
+
+
+def _peeled(task: _Task, runs: int, generator: np.random.Generator) -> Positions:
+    if task.mechanism.has_sets:
+        return simulate_peeling(task.scores, task.size, task.rate, runs, generator, waits=task.waits)
+    noise = task.mechanism.noise
+    return simulate_rounds(task.scores, task.size, task.rate, runs, lambda shape: noise(generator, shape))
+
+
+_LAWS = {
+    Set.name: _Law(
+        lambda task: expected_shortfall_of_sets(task.scores, task.size, task.rate, waits=task.waits),
+        lambda task, *runs: simulate_sets(task.scores, task.size, task.rate, *runs, waits=task.waits),
+        lambda _: _exponential,
+    ),
+    Margin.name: _Law(
+        lambda task: expected_shortfall_of_margins(task.scores, task.size, task.rate, waits=task.waits),
+        lambda task, *runs: simulate_margins(task.scores, task.size, task.rate, *runs, waits=task.waits),
+        lambda _: None,
+    ),
+    OneShot.name: _Law(
+        lambda task: expected_shortfall_of_one_shot(task.scores, task.size, task.rate),
+        lambda task, *runs: simulate_one_shot(task.scores, task.size, task.rate, *runs),
+        lambda _: lambda exponents: _exponential(exponents) / 2,
+    ),
+    Peel.name: _Law(_of_peeling, _peeled, lambda task: _exponential if task.mechanism.has_sets else None),
+    NoisyCounts.name: _Law(
+        lambda _: None,
+        lambda task, *runs: simulate_noisy_counts(task.scores, task.size, task.rate, *runs),
+        lambda _: _laplace,
+    ),
+}

@@ -1,0 +1,303 @@
+"""Plans of top-k questions: the method that is taken, costs against real ledgers and tables, and what a plan says."""
+
+import json
+from fractions import Fraction
+from itertools import product
+
+import pyarrow as pa
+import pytest
+
+import dpselect
+from dpselect import release_top_k
+from dpselect.accounting.budget import Price, as_budget
+from dpselect.analysis import plan
+from dpselect.analysis.questions import TopK
+from dpselect.analysis.top_k_bounds import errors_of
+from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
+from dpselect.ledger import Ledger
+from dpselect.mechanisms import MECHANISMS
+from dpselect.top_k import method_for
+
+BUDGETS = ["1", "3,cap:1/7", "zcdp:0.5", "1,1e-6"]
+# The method, what is asked, and the names under which a ledger records it in pure epsilon and in zCDP.
+ASKED = {
+    "set": ({"method": "set", "max_values": 2}, ("permute-and-flip", "exponential")),
+    "margin": ({"method": "margin"}, ("permute-and-flip", "exponential")),
+    "several margins": ({"k": (2, 5)}, ("permute-and-flip", "exponential")),
+    "one-shot": ({"method": "one-shot"}, ("one-shot", "exponential")),
+    "peel": ({"method": "peel"}, ("permute-and-flip", "exponential")),
+    "noisy-counts": ({"method": "noisy-counts", "max_values": 2}, ("noisy-max", "noisy-max")),
+    "auto, one value": ({"max_values": 1, "k": 4}, ("permute-and-flip", "exponential")),
+    "auto, in order": ({"max_values": 1, "ordered": True}, ("noisy-max", "exponential")),
+    "auto, leaving out": ({"k": 9}, ("one-shot", "exponential")),
+}
+COUNTS = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0]
+
+
+def asked_for(case):
+    asked = {"k": 3, **ASKED[case][0]}
+    return asked.pop("k"), asked
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("case", ASKED)
+def test_a_ledger_charges_what_was_planned(tmp_path, case, budget):
+    """The budget alone is divided among three questions, which are then asked. A fourth one is refused."""
+    k, options = asked_for(case)
+    planned = plan(12, question="top_k", k=k, budget=budget, questions=3, **options)
+    cost = planned.costs[planned.used]
+    ledger = Ledger(tmp_path / "a.ledger", budget=budget)
+    price = {"epsilon": cost.charge.epsilon} if planned.budget.rho is None else {"rho": cost.charge.rho}
+    for _ in range(3):
+        answer = release_top_k(COUNTS, k, ledger=ledger, **price, **options)
+        assert answer.charged == cost.one
+        assert answer.epsilon == cost.charge.epsilon
+        rows = {row["mechanism"]: row for row in planned.to_dict()["mechanisms"]}
+        assert 3 * answer.guarantee.zcdp == pytest.approx(rows[planned.used]["total_zcdp"])
+    entry = ledger.entries()[-1]
+    assert (entry.mechanism, entry.charge.count, entry.charge.each) == (
+        cost.charge.mechanism,
+        cost.charge.count,
+        cost.charge.each,
+    )
+    assert entry.mechanism == ASKED[case][1][planned.budget.rho is not None]
+    assert entry.charge.what["method"] == planned.method
+    if "cap" not in budget:
+        assert cost.allowed == 3
+        with pytest.raises(BudgetExceeded):
+            release_top_k(COUNTS, k, ledger=ledger, **price, **options)
+    else:
+        assert cost.charge.each <= Fraction(1, 7)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("budget", ["1", "zcdp:0.5"])
+def test_a_table_charges_what_was_planned(tmp_path, budget, neighbours):
+    """Rows have one value each, people any number, and one person may be in two groups."""
+    rows = pa.table({"who": list(range(60)), "ward": ["a", "b", "c"] * 20, "code": list("vwxyz") * 12})
+    codes = [*"vwxyz", *"abcdefg"]
+    for person, limit, k, most in ((None, 1, 4, 1), ("who", None, 3, 2), ("who", 2, 5, 2)):
+        groups = {"groups": 3, "max_groups": most, "neighbours": neighbours}
+        planned = plan(12, question="top_k", k=k, max_values=limit, budget=budget, questions=2, **groups)
+        ledger = Ledger(tmp_path / f"{person}{limit}.ledger", budget=budget)
+        table = dpselect.open_table(rows, person=person, neighbours=neighbours, ledger=ledger)
+        table = table.group_by("ward", groups=["a", "b", "c"], max_groups=most)
+        share = planned.budget.limit.value / 2
+        price = {"epsilon": share} if planned.budget.rho is None else {"rho": share}
+        answer = table.top_k("code", k, candidates=codes, max_values=limit if person else None, **price)
+        cost, [entry] = planned.costs[planned.used], ledger.entries()
+        assert (answer.epsilon, answer.charged) == (cost.charge.epsilon, cost.one)
+        assert (entry.mechanism, entry.charge.count) == (cost.charge.mechanism, cost.charge.count)
+        assert entry.charge.what["method"] == planned.method
+
+
+@pytest.mark.parametrize("budget", [None, *BUDGETS])
+def test_the_method_is_the_one_that_answers(budget):
+    held = None if budget is None else as_budget(budget)
+    for k, d, limit, ordered in product((1, 2, 6, 11), (12, 30), (None, 1, 3), (False, True)):
+        planned = plan(
+            d, question="top_k", k=k, max_values=limit, ordered=ordered, epsilon=1, budget=budget, mechanism="auto"
+        )
+        method = method_for(k, d, max_values=limit, ordered=ordered, price=Price(1), budget=held)
+        assert (planned.method, planned.way.method) == (method.name, method)
+        assert planned.about_methods[0].startswith(f"The method is {method.name}, because ")
+        assert method.name in planned.methods
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_accuracies_are_bounds_at_the_rate_of_the_mechanism(case):
+    k, options = asked_for(case)
+    for price, groups in product(({"epsilon": "0.4"}, {"rho": "0.02"}), ({}, {"groups": 5, "max_groups": 2})):
+        planned = plan(12, question="top_k", k=k, **options, **price, **groups)
+        for name, accuracy in planned.accuracy.items():
+            mechanism = planned.promises[name].mechanism
+            errors = errors_of(planned.way.method, MECHANISMS[name])
+            assert accuracy.average == pytest.approx(errors.average / float(mechanism.rate), rel=1e-12)
+            assert accuracy.within_95 == pytest.approx(errors.rarely_exceeded(0.05) / float(mechanism.rate), rel=1e-12)
+            assert accuracy.unit == "people"
+        own = planned.methods[planned.method]
+        assert own.average == pytest.approx(planned.accuracy[planned.used].average, rel=1e-12)
+
+
+def test_rates_by_hand():
+    """The rates of a person's count at epsilon 0.6 for the whole answer, and what neighbours and groups divide."""
+    rates = {
+        "set": ({"max_values": 2}, 0.3),
+        "margin": ({}, 0.3),
+        "one-shot": ({}, 0.2),
+        "peel": ({}, 0.2),
+        "noisy-counts": ({"max_values": 2}, 0.3),
+    }
+    for method, (options, rate) in rates.items():
+        for neighbours, groups in product(("add-remove", "replace"), ({}, {"groups": 9, "max_groups": 4})):
+            planned = plan(
+                12, question="top_k", k=3, method=method, epsilon="0.6", neighbours=neighbours, **options, **groups
+            )
+            found = float(planned.promises[planned.used].mechanism.rate)
+            share = (2 if neighbours == "replace" else 1) * (4 if groups else 1)
+            assert found == pytest.approx(rate / share, rel=1e-12), method
+
+
+def test_an_error_gives_the_price_that_it_needs():
+    for case in ASKED:
+        k, options = asked_for(case)
+        planned = plan(12, question="top_k", k=k, error="2.5", **options)
+        charge = planned.costs[planned.used].charge
+        assert 2.5 / 1.002 < planned.accuracy[planned.used].average <= 2.5
+        again = plan(12, question="top_k", k=k, epsilon=charge.epsilon, **options)
+        assert again.accuracy[planned.used].average == pytest.approx(planned.accuracy[planned.used].average, rel=1e-12)
+
+
+def test_the_comparison_is_at_the_same_price():
+    planned = plan(1000, question="top_k", k=10, max_values=1, epsilon="0.1")
+    assert list(planned.methods) == ["set", "margin", "one-shot", "peel", "noisy-counts"]
+    for name, found in planned.methods.items():
+        alone = plan(1000, question="top_k", k=10, max_values=1, epsilon="0.1", method=name)
+        assert found.average == alone.accuracy[alone.used].average
+        assert found.within_95 == alone.accuracy[alone.used].within_95
+        assert found.mechanism == alone.used
+    told = planned.about_methods[1]
+    assert "too low: set 49.02; noisy-counts 49.13; one-shot" in told
+    by_error = plan(1000, question="top_k", k=10, max_values=1, error=50)
+    dear = by_error.costs[by_error.used].charge.epsilon
+    assert by_error.methods == plan(1000, question="top_k", k=10, max_values=1, epsilon=dear).methods
+    in_zcdp = plan(1000, question="top_k", k=10, max_values=1, epsilon="0.1", budget="zcdp:0.5")
+    assert in_zcdp.methods["peel"].mechanism == "exponential"
+    assert "one-shot" not in in_zcdp.methods
+
+
+def test_a_choice_of_all_is_free():
+    for budget in (None, "1", "zcdp:0.5", "1,1e-6"):
+        planned = plan(30, question="top_k", k=30, epsilon=1, budget=budget, questions=5)
+        assert planned.method == "all"
+        for name, cost in planned.costs.items():
+            assert (cost.charge, cost.allowed) == (None, None)
+            assert (cost.one.epsilon or cost.one.rho or 0) == 0
+            assert planned.accuracy[name].average == planned.accuracy[name].all_within_95 == 0
+        assert planned.suffices == (None if budget is None else True)
+        assert "It costs nothing." in planned.sentences
+        assert planned.advice == []
+        assert planned.equal_cost is None
+        content = json.loads(json.dumps(planned.to_dict()))
+        assert [row["total_epsilon"] for row in content["mechanisms"]] == [0.0] * len(planned.promises)
+        assert [row["epsilon"] for row in content["costs"]] == [0.0] * len(planned.promises)
+    alone = plan(30, question="top_k", k=30, budget="1")
+    assert alone.method == "all"
+    with_order = plan(30, question="top_k", k=30, epsilon=1, ordered=True)
+    assert with_order.method == "one-shot"
+    assert with_order.accuracy["permute-and-flip"].average == 0
+    assert with_order.accuracy["permute-and-flip"].within_95 > 0
+
+
+def test_numbers_of_sets_beyond_all_floats():
+    averages = [
+        plan(d, question="top_k", k=10**5, max_values=1, epsilon=1).accuracy["permute-and-flip"].average
+        for d in (10**6, 10**9, 2**53)
+    ]
+    assert averages == sorted(averages)
+    assert averages[0] > 1
+    assert averages[-1] < 40
+
+
+SAID = [
+    ({"k": 1}, "because one candidate is chosen, so one selection is enough."),
+    ({"k": 29}, "because one candidate is left out, so one selection is enough."),
+    ({"k": 10}, "because a person changes the margin of a set by at most one, however many"),
+    ({"k": 3}, "because a person may count for any number of candidates, so a set needs as much noise"),
+    ({"max_values": 1}, "because a person counts for at most one candidate, so one choice of a whole set needs less"),
+    ({"max_values": 2, "ordered": True}, "because a person counts for at most 2 candidates, so noise on all counts"),
+    ({"ordered": True}, "for an answer in order, noise that is added to each count once has no larger bounds than 10"),
+    ({"rho": "0.1", "epsilon": None}, "in zCDP 10 selections need less noise than the other methods."),
+    ({"rho": "0.1", "epsilon": None, "max_values": 1}, "so in zCDP one choice of a whole set needs less noise than 10"),
+    ({"k": 30}, "because all candidates are chosen"),
+    ({"method": "peel"}, "The method is peel, as asked."),
+    ({"method": "one-shot", "mechanism": "exponential"}, "peel: with this mechanism, one shot has the law of one"),
+]
+
+
+@pytest.mark.parametrize(("asked", "words"), SAID, ids=str)
+def test_a_plan_says_which_method_and_why(asked, words):
+    planned = plan(30, question="top_k", **{"k": 10, "epsilon": 1, **asked})
+    assert words in planned.about_methods[0]
+    assert planned.about_methods[0] in planned.to_dict()["sentences"]
+
+
+MEANT = [
+    (
+        {"method": "set", "max_values": 1},
+        ["the mean count of the 10 chosen values is at most", "the difference is less"],
+    ),
+    ({"method": "margin"}, ["every value that is left out has less than", "If the k-th most common value leads"]),
+    ({"k": (5, 15)}, ["below that of the same number of most common ones", "every value that is left out"]),
+    ({"method": "one-shot"}, ["each i-th value has less than"]),
+    ({"k": 28}, ["the mean count of the 28 chosen values", "every value that is left out has less than"]),
+    ({"method": "noisy-counts", "max_values": 3}, ["each i-th value", "influence 3 counts, and each gets 1/3 of the"]),
+    ({"method": "peel"}, ["the i-th chosen value has at most", "all 10 differences are less than"]),
+    ({"k": 29}, ["the mean count of the 29 chosen values", "the difference is less than"]),
+]
+
+
+@pytest.mark.parametrize(("asked", "words"), MEANT, ids=lambda value: str(value)[:40])
+def test_a_plan_says_what_its_bounds_mean(asked, words):
+    planned = plan(30, question="top_k", **{"k": 10, "epsilon": 1, **asked})
+    text = " ".join(planned.sentences)
+    assert all(each in text for each in words), text
+    assert ("If the k-th" in text) == (planned.method == "margin" and not isinstance(planned.question.k, tuple))
+
+
+def test_titles_and_records():
+    question = TopK(candidates=30, k=[3, 8], method="margin", max_values=2)
+    assert question.k == (3, 8)
+    assert question.title == "The 3 to 8 most common of 30 candidates, with at most 2 values for each person"
+    assert TopK(candidates=30, k=3, max_values=1, ordered=True).title == (
+        "The 3 most common of 30 candidates, in order, with one value for each person"
+    )
+    assert question.parameters()["k"] == [3, 8]
+    assert plan(question=question, epsilon=1) == plan(
+        30, question="top_k", k=(3, 8), method="margin", max_values=2, epsilon=1
+    )
+
+
+@pytest.mark.parametrize("budget", [None, "1,1e-6"])
+@pytest.mark.parametrize("case", ASKED)
+def test_json_has_the_numbers_of_the_plan(case, budget):
+    k, options = asked_for(case)
+    planned = plan(12, question="top_k", k=k, epsilon="0.4", budget=budget, questions=3, delta=None, **options)
+    content = json.loads(json.dumps(planned.to_dict()))
+    assert content["method_taken"] == planned.method
+    assert content["k"] == (list(k) if isinstance(k, tuple) else k)
+    assert [row["method"] for row in content["methods"]] == list(planned.methods)
+    for row, cost in zip(content["mechanisms"], content["costs"], strict=True):
+        accuracy = planned.accuracy[row["mechanism"]]
+        assert (row["expected_error_at_most"], row["error_95"]) == (accuracy.average, accuracy.within_95)
+        assert 0 < row["expected_error_attained"] <= row["expected_error_at_most"] or isinstance(k, tuple)
+        assert row["total_epsilon"] == pytest.approx(3 * cost["epsilon"])
+        assert cost["draws"] == planned.way.draws
+
+
+BAD = [
+    ({"method": "best"}, InvalidValue, "method must be one of auto, set"),
+    ({"method": 1}, InvalidType, "method must be a name"),
+    ({"method": "set"}, InvalidValue, "method set needs max_values"),
+    ({"method": "noisy-counts"}, InvalidValue, "method noisy-counts needs max_values"),
+    ({"method": "margin", "ordered": True}, InvalidValue, "method margin has no order"),
+    ({"max_values": 0}, InvalidValue, "max_values must be >= 1"),
+    ({"max_values": "1"}, InvalidType, "max_values must be an integer"),
+    ({"ordered": "yes"}, InvalidType, "ordered must be True or False"),
+    ({"k": (3, 30)}, InvalidValue, "k must be a pair"),
+    ({"k": (2, 3), "method": "peel"}, InvalidValue, "k may be a pair only with method margin"),
+    ({"k": 2.5}, InvalidType, "k must be an integer"),
+    ({"mechanism": "noisy-max", "method": "peel"}, InvalidValue, "mechanism must be one of auto, permute-and-flip"),
+    ({"mechanism": "noisy-max", "method": "margin"}, InvalidType, "noisy-max cannot draw with method margin"),
+    ({"mechanism": "exponential", "method": "noisy-counts", "max_values": 1}, InvalidValue, "adds Laplace noise"),
+    ({"question": "mode", "k": None, "method": "set"}, InvalidValue, "method is not a parameter of mode"),
+    ({"question": "mode", "k": None, "max_values": 1}, InvalidValue, "max_values is not a parameter of mode"),
+    ({"question": "mode", "k": None, "ordered": True}, InvalidValue, "ordered is not a parameter of mode"),
+    ({"k": 30, "ordered": True, "epsilon": None, "error": 1}, InvalidValue, "every epsilon meets the target"),
+]
+
+
+@pytest.mark.parametrize(("asked", "error", "words"), BAD, ids=lambda value: str(value)[:60])
+def test_bad_questions_are_refused(asked, error, words):
+    with pytest.raises(error, match=words):
+        plan(30, **{"question": "top_k", "k": 10, "epsilon": 1, **asked})

@@ -1,0 +1,50 @@
+"""`dpselect quantiles --plot`: the file is checked before a charge, and drawn after the answer is printed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> tuple[str, ...]:
+    file = tmp_path / "people.csv"
+    file.write_text("who,x,ward\n" + "".join(f"{i},{i % 50},{'ab'[i % 2]}\n" for i in range(200)))
+    ledger = ("--ledger", str(tmp_path / "people.ledger"), "--budget", "10")
+    return ("quantiles", str(file), "--column", "x", "--step", "1", "--person", "who", "--epsilon", "1", *ledger)
+
+
+@pytest.mark.parametrize(
+    "more", [(), ("--people", "200"), ("--group-by", "ward", "--groups", "a,b", "--people", "1e2")]
+)
+def test_the_distribution_function_is_drawn(
+    run: Run, asked: tuple[str, ...], tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    path = tmp_path / "figure.svg"
+    result = run(*asked, "--levels", "quartiles", "--plot", path, *more)
+    assert (result.code, result.err) == (0, "")
+    assert "quartiles over people" in result.out
+    assert path.read_text(encoding="utf-8").startswith("<?xml")
+
+
+BAD = {
+    "ending": (("--plot", "figure.bmp"), "--plot must end in .png, .svg, .pdf"),
+    "folder": (("--plot", "no/such/figure.png"), "--plot 'no/such/figure.png': there is no such folder"),
+    "people alone": (("--people", "9"), "--people is for the bars of a plot"),
+    "nobody": (("--plot", "figure.png", "--people", "0"), "people must be > 0"),
+    "levels": (("--plot", "figure.png", "--levels", "0.5,2"), "level must be between 0 and 1"),
+}
+
+
+@pytest.mark.parametrize(("more", "message"), BAD.values(), ids=BAD)
+def test_what_is_wrong_is_found_before_a_charge(
+    run: Run, asked: tuple[str, ...], tmp_path: Path, more: tuple[str, ...], message: str
+) -> None:
+    levels = () if "--levels" in more else ("--levels", "quartiles")
+    result = run(*asked, *levels, *more)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"error: {message}")
+    assert not (tmp_path / "people.ledger").exists()

@@ -1,0 +1,336 @@
+"""Simulations of the ways to choose the top k, against the probabilities of all sets or sequences of small cases.
+
+Each test also shows its power: draws do not pass for those of the other mechanism, or of a rate that is a little wrong.
+"""
+
+import math
+from itertools import combinations, pairwise, permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpselect.errors import InvalidValue
+from dpselect.probability.top_k import (
+    margin_runs,
+    shortfalls,
+    simulate_margins,
+    simulate_noisy_counts,
+    simulate_one_shot,
+    simulate_peeling,
+    simulate_sets,
+)
+from dpselect.probability.top_k_error import (
+    expected_shortfall_of_margins,
+    expected_shortfall_of_one_shot,
+    expected_shortfall_of_peeling,
+    expected_shortfall_of_sets,
+)
+from tests import reference
+from tests.statistical.goodness import THRESHOLD, assert_fits, assert_rejected
+
+PMF = {True: reference.permute_and_flip_pmf, False: reference.exponential_pmf}
+CASES = {
+    "spread": ([4, 3, 1, 0, 2], 2),
+    "one": ([3, 1, 0, 2], 1),
+    "all but one": ([3, 1, 0, 2.5], 3),
+    "ties": ([2, 0, 2, 1, 1, 0], 3),
+    "one far above": ([900, 2, 1, 0, 2], 3),
+    "one far below": ([2, 1, 0, -900, 2], 2),
+}
+RATE = 0.7
+
+
+def generator():
+    return np.random.default_rng(20)
+
+
+def counts_of(drawn, outcomes):
+    """How often each outcome was drawn; every draw is one of them."""
+    index = {outcome: place for place, outcome in enumerate(outcomes)}
+    rows, numbers = np.unique(drawn, axis=0, return_counts=True)
+    counts = np.zeros(len(outcomes))
+    for row, number in zip(rows.tolist(), numbers, strict=True):
+        counts[index[tuple(i for i in row if i >= 0)]] = number
+    return counts
+
+
+def sums(scores, sets):
+    return [sum(scores[i] for i in chosen) for chosen in sets]
+
+
+def margins(scores, sets):
+    return [
+        min(scores[i] for i in chosen) - max(score for i, score in enumerate(scores) if i not in chosen)
+        for chosen in sets
+    ]
+
+
+def sets_of(scores, sizes):
+    return [chosen for k in sizes for chosen in combinations(range(len(scores)), k)]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("case", CASES)
+def test_sets_fit(case, waits):
+    scores, k = CASES[case]
+    sets = sets_of(scores, [k])
+    drawn = simulate_sets(np.array(scores), k, RATE, 50_000, generator(), waits=waits)
+    assert_fits(counts_of(drawn, sets), PMF[waits](sums(scores, sets), RATE))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_other_sets_are_rejected(waits):
+    scores, k = CASES["spread"]
+    sets = sets_of(scores, [k])
+    counts = counts_of(simulate_sets(np.array(scores), k, RATE, 300_000, generator(), waits=waits), sets)
+    truth = PMF[waits](sums(scores, sets), RATE)
+    assert_rejected(counts, PMF[not waits](sums(scores, sets), RATE), truth=truth)
+    assert_rejected(counts, PMF[waits](sums(scores, sets), 1.05 * RATE), truth=truth)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("case", CASES)
+def test_margins_fit(case, waits):
+    scores, k = CASES[case]
+    sets = sets_of(scores, [k])
+    drawn = simulate_margins(np.array(scores), k, RATE, 8_000, generator(), waits=waits)
+    assert_fits(counts_of(drawn, sets), PMF[waits](margins(scores, sets), RATE))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("sizes", [(1, 4), (2, 3)], ids=str)
+def test_margins_of_several_sizes_fit(sizes, waits):
+    scores, _ = CASES["spread"]
+    sets = sets_of(scores, range(sizes[0], sizes[1] + 1))
+    drawn = simulate_margins(np.array(scores), sizes, RATE / 2, 8_000, generator(), waits=waits)
+    assert_fits(counts_of(drawn, sets), PMF[waits](margins(scores, sets), RATE / 2))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_other_margins_are_rejected(waits):
+    scores, k = CASES["spread"]
+    sets = sets_of(scores, [k])
+    counts = counts_of(simulate_margins(np.array(scores), k, RATE, 40_000, generator(), waits=waits), sets)
+    truth = PMF[waits](margins(scores, sets), RATE)
+    assert_rejected(counts, PMF[not waits](margins(scores, sets), RATE), truth=truth)
+    assert_rejected(counts, PMF[waits](margins(scores, sets), 1.15 * RATE), truth=truth)
+
+
+def peeling_pmf(scores, sequences, rate, waits):
+    probabilities = []
+    for sequence in sequences:
+        left, probability = list(range(len(scores))), 1.0
+        for choice in sequence:
+            probability *= PMF[waits]([scores[i] for i in left], rate)[left.index(choice)]
+            left.remove(choice)
+        probabilities.append(probability)
+    return np.array(probabilities)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("case", CASES)
+def test_peeling_fits(case, waits):
+    scores, k = CASES[case]
+    sequences = list(permutations(range(len(scores)), k))
+    drawn = simulate_peeling(np.array(scores), k, RATE, 50_000, generator(), waits=waits)
+    assert_fits(counts_of(drawn, sequences), peeling_pmf(scores, sequences, RATE, waits))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_other_peelings_are_rejected(waits):
+    scores, k = CASES["spread"]
+    sequences = list(permutations(range(len(scores)), k))
+    counts = counts_of(simulate_peeling(np.array(scores), k, RATE, 300_000, generator(), waits=waits), sequences)
+    truth = peeling_pmf(scores, sequences, RATE, waits)
+    assert_rejected(counts, peeling_pmf(scores, sequences, RATE, not waits), truth=truth)
+    assert_rejected(counts, peeling_pmf(scores, sequences, 1.05 * RATE, waits), truth=truth)
+
+
+def one_shot_pmf(scores, sequences, rate):
+    """The probability of each sequence, by numerical integration over the noises, the last one outermost.
+
+    Candidate s has z uniform on [0, 1 / p_s]; the k smallest are chosen. On a fine grid, the probability that the first
+    ones of a sequence are in order and below z is a cumulative sum.
+    """
+    p = np.exp(rate * (np.array(scores) - max(scores)))
+    edges = np.unique(np.concatenate([[0.0], np.geomspace(1e-6, 1, 200), 1 / p[p > 1e-9]]))
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    fine = np.concatenate([np.linspace(a, b, 41)[:-1] for a, b in pairwise(edges)] + [edges[-1:]])
+    z = fine[:-1, None] + np.diff(fine)[:, None] * (nodes + 1) / 2
+    w = np.diff(fine)[:, None] * weights / 2
+    probabilities = []
+    for sequence in sequences:
+        density = np.ones_like(z)
+        for place, choice in enumerate(sequence):
+            density = density * p[choice] * (z * p[choice] < 1)
+            if place < len(sequence) - 1:
+                whole = np.cumsum((density * w).sum(axis=1))
+                # Inside a cell, the cumulative sum is interpolated by a straight line.
+                start = np.append(0.0, whole[:-1])[:, None]
+                density = start + (whole[:, None] - start) * (nodes + 1) / 2
+        rest = np.prod([1 - np.minimum(1, p[s] * z) for s in range(len(scores)) if s not in sequence], axis=0)
+        probabilities.append((density * rest * w).sum())
+    assert sum(probabilities) == pytest.approx(1, abs=1e-5)
+    return np.array(probabilities) / sum(probabilities)
+
+
+ONE_SHOT = {case: CASES[case] for case in CASES if "far" not in case}
+
+
+@pytest.mark.parametrize("case", ONE_SHOT)
+def test_one_shot_fits(case):
+    scores, k = ONE_SHOT[case]
+    sequences = list(permutations(range(len(scores)), k))
+    drawn = simulate_one_shot(np.array(scores), k, RATE, 50_000, generator())
+    assert_fits(counts_of(drawn, sequences), one_shot_pmf(scores, sequences, RATE))
+
+
+def test_other_one_shots_are_rejected():
+    scores, k = CASES["spread"]
+    sequences = list(permutations(range(len(scores)), k))
+    counts = counts_of(simulate_one_shot(np.array(scores), k, RATE, 300_000, generator()), sequences)
+    truth = one_shot_pmf(scores, sequences, RATE)
+    assert_rejected(counts, peeling_pmf(scores, sequences, RATE, True), truth=truth)
+    assert_rejected(counts, one_shot_pmf(scores, sequences, 1.05 * RATE), truth=truth)
+
+
+def test_far_candidates_of_one_shot():
+    """The candidates between the far ones have the law that they have alone."""
+    drawn = simulate_one_shot(np.array([0.0, 900.0, 1.0, 3.0, -900.0]), 2, RATE, 50_000, generator())
+    assert (drawn[:, 0] == 1).all()
+    assert_fits(np.bincount(drawn[:, 1], minlength=5)[[0, 2, 3]], PMF[True]([0, 1, 3], RATE))
+
+
+# Many candidates: the mean of the simulated shortfalls is the expected one.
+
+
+def assert_mean(simulated, expected):
+    error = simulated.std(ddof=1) / math.sqrt(simulated.size)
+    assert 0 < error < 0.05 * expected, "too few runs"
+    assert abs(simulated.mean() - expected) < stats.norm.isf(THRESHOLD / 2) * error
+
+
+COUNTS = np.random.default_rng(21).poisson(40, 120).astype(float)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("k", [3, 30, 100])
+def test_the_mean_of_sets(k, waits):
+    drawn = simulate_sets(COUNTS, k, 0.3, 20_000, generator(), waits=waits)
+    assert_mean(shortfalls(COUNTS, drawn), expected_shortfall_of_sets(COUNTS, k, 0.3, waits=waits))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("k", [3, 60, (2, 40)])
+def test_the_mean_of_margins(k, waits):
+    drawn = simulate_margins(COUNTS, k, 0.8, 2_000, generator(), waits=waits)
+    assert_mean(shortfalls(COUNTS, drawn), expected_shortfall_of_margins(COUNTS, k, 0.8, waits=waits))
+
+
+@pytest.mark.parametrize("k", [2, 20, 110])
+def test_the_mean_of_one_shots(k):
+    drawn = simulate_one_shot(COUNTS, k, 0.2, 10_000, generator())
+    assert_mean(shortfalls(COUNTS, drawn), expected_shortfall_of_one_shot(COUNTS, k, 0.2))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_mean_of_peeling(waits):
+    drawn = simulate_peeling(COUNTS, 3, 0.2, 10_000, generator(), waits=waits)
+    assert_mean(shortfalls(COUNTS, drawn), expected_shortfall_of_peeling(COUNTS, 3, 0.2, waits=waits))
+
+
+def test_runs_of_margins_count_every_set():
+    for sizes in [(1, 1), (3, 3), (7, 7), (1, 7), (2, 5)]:
+        found = margin_runs(np.arange(8.0)[::-1], *sizes)
+        total = sum(math.comb(8, k) for k in range(sizes[0], sizes[1] + 1))
+        assert np.exp(found.log_lengths).sum() == pytest.approx(total)
+    assert margin_runs(np.arange(8.0)[::-1], 3, 3).margins.size == 3 * 5 + 1
+
+
+def test_runs_of_margins_are_accurate_where_they_are_long():
+    """There are more sets than floats can count."""
+    found = margin_runs(np.arange(1_000.0)[::-1], 500, 500)
+    for place in range(0, found.margins.size, 9_973):
+        h, t = int(found.inside[place]), int(found.last[place])
+        number = math.comb(t - h - 2, 500 - h - 1) if h < 500 else 1
+        assert found.log_lengths[place] == pytest.approx(math.log(number), abs=1e-9)
+
+
+def one_shot(scores, k, rate, runs, generator, waits):
+    return simulate_one_shot(scores, k, rate, runs, generator)
+
+
+SIMULATIONS = {
+    "sets": simulate_sets,
+    "margins": simulate_margins,
+    "peeling": simulate_peeling,
+    "one shot": one_shot,
+}
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_a_seed_repeats_and_no_runs_are_none(name, waits):
+    simulate = SIMULATIONS[name]
+    first, second = (simulate(COUNTS, 4, 0.1, 50, generator(), waits=waits) for _ in range(2))
+    assert first.shape == (50, 4)
+    assert first.dtype == np.int64
+    assert first.tolist() == second.tolist()
+    assert all(len(set(row)) == 4 for row in first.tolist())
+    assert simulate(COUNTS, 4, 0.1, 0, generator(), waits=waits).shape == (0, 4)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_huge_differences_are_certain(name, waits):
+    scores = np.array([1e15, -1e15, 1.0, 2.0])
+    drawn = SIMULATIONS[name](scores, 2, 1e10, 20, generator(), waits=waits)
+    assert np.sort(drawn, axis=1).tolist() == [[0, 3]] * 20
+
+
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_k_must_be_in_range(name):
+    for k in (0, 4):
+        with pytest.raises(InvalidValue, match="between 1 and"):
+            SIMULATIONS[name](np.arange(3.0), k, 1.0, 1, generator(), waits=True)
+
+
+def test_all_candidates_can_be_put_in_order():
+    scores = np.array([0.0, 300.0, 100.0])
+    assert simulate_one_shot(scores, 3, 1.0, 1, generator()).tolist() == [[1, 2, 0]]
+    assert simulate_peeling(scores, 3, 1.0, 1, generator(), waits=True).tolist() == [[1, 2, 0]]
+    for refused in (simulate_sets, simulate_margins):
+        with pytest.raises(InvalidValue, match="between 1 and 2"):
+            refused(scores, 3, 1.0, 1, generator(), waits=True)
+
+
+def test_sizes_must_be_in_order():
+    with pytest.raises(InvalidValue, match="sizes"):
+        simulate_margins(np.arange(5.0), (3, 2), 1.0, 1, generator(), waits=True)
+
+
+@pytest.mark.parametrize("case", ["one", "ties"])
+def test_noisy_counts_of_one_are_report_noisy_max(case):
+    scores, _ = CASES[case]
+    drawn = simulate_noisy_counts(np.array(scores), 1, RATE, 50_000, generator())[:, 0]
+    counts = np.bincount(drawn, minlength=len(scores))
+    assert_fits(counts, reference.noisy_max_pmf(scores, RATE))
+    more = simulate_noisy_counts(np.array(scores), 1, RATE, 300_000, generator())[:, 0]
+    truth, wrong = (reference.noisy_max_pmf(scores, rate) for rate in (RATE, 1.1 * RATE))
+    assert_rejected(np.bincount(more, minlength=len(scores)), wrong, truth=truth)
+
+
+def test_noisy_counts_of_all_but_one_leave_out_the_smallest():
+    """The one that is left out has the largest negated score plus noise, which is symmetric."""
+    scores, k = CASES["all but one"]
+    drawn = simulate_noisy_counts(np.array(scores), k, RATE, 50_000, generator())
+    left_out = len(scores) * (len(scores) - 1) // 2 - drawn.sum(axis=1)
+    assert_fits(np.bincount(left_out, minlength=len(scores)), reference.noisy_max_pmf([-s for s in scores], RATE))
+
+
+def test_noisy_counts_are_in_order():
+    scores = np.array([0.0, 900.0, 1800.0, 2700.0])
+    assert simulate_noisy_counts(scores, 4, 1.0, 2, generator()).tolist() == [[3, 2, 1, 0]] * 2
+    with pytest.raises(InvalidValue, match="k must be between 1 and 4"):
+        simulate_noisy_counts(scores, 5, 1.0, 1, generator())
