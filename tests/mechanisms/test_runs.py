@@ -446,7 +446,7 @@ def test_the_kernel_picks_the_winner_of_every_cell_of_long_runs(scores, lengths,
     gaps = gaps_of(np.array(scores), Rate(RATE))
     for cell in product(range(2**bits), repeat=2):
         words = "".join(format(v, f"0{bits}b") + random_bits(64 - bits) for v in cell)
-        source = ScriptedBits(("" if steady else NOBODY * 2) + words + random_bits(4000))
+        source = ScriptedBits(("" if steady else NOBODY * 2) + words + random_bits(20_000))
         position = choose_in_runs(gaps, np.array(lengths, object), Draws(source), steady=steady)
         if decided[cell] >= 0:
             assert int(position >= lengths[0]) == decided[cell]
