@@ -2,10 +2,11 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpselect.research.datasets import VARIABLE
-from dpselect.research.studies import cases
+from dpselect.research.studies import cases, top_k
 from dpselect.research.studies import study as study_room
 from dpselect.research.studies.budgets import Currency
 from dpselect.research.studies.winners import winners
@@ -32,6 +33,8 @@ def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypa
     content = json.loads(run(*options, "--json").out)
     assert [one["currency"] for one in content["summaries"]] == ["pure epsilon", "(epsilon, delta)", "zCDP"]
     assert content["why_missing"].startswith("downloading the data needs pooch")
+    assert content["top_k"] == []
+    assert not (tmp_path / "out" / "top_k.csv").exists()
     assert (tmp_path / "out" / "study.csv").read_text() == first  # by the seed
     assert (tmp_path / "out" / "stepwise-features.png").is_file()
 
@@ -50,3 +53,19 @@ def test_bad_options_are_refused(run: Run, tmp_path: Path, options: tuple[str, .
     assert result.out == ""
     assert result.err.startswith(f"error: {message}")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_methods_for_the_top_k_are_printed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
+    monkeypatch.setattr(study_room, "histograms", lambda _: made_up)
+    monkeypatch.setattr(study_room, "cases", lambda *_: [])
+    monkeypatch.setattr(study_room, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
+    monkeypatch.setattr(top_k, "KS", (2, 5))
+    result = run("study", "--out", tmp_path / "out", "--runs", "5")
+    assert (result.code, result.err) == (0, "")
+    assert "one value a person" in result.out
+    assert "peel, zCDP" in result.out
+    assert f"All numbers: {tmp_path / 'out' / 'top_k.csv'}" in result.out
+    content = json.loads(run("study", "--out", tmp_path / "out", "--runs", "5", "--json").out)
+    assert len(content["top_k"]) == 2 * 2 * (5 + 3)
+    assert {"people", "data_set", "epsilon", "k", "method", "error", "low", "high", "exact"} == set(content["top_k"][0])

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from flint import arb, arb_poly, ctx
 from dpselect.errors import InvalidValue
 from dpselect.probability.flip_integral import permute_and_flip_by_level
 from dpselect.probability.top_k_error import (
+    _multisets,
     expected_shortfall_of_margins,
     expected_shortfall_of_one_shot,
     expected_shortfall_of_peeling,
@@ -276,3 +277,9 @@ def test_k_must_leave_a_choice(k):
             formula(scores, k, 1.0, waits=True)
     with pytest.raises(InvalidValue, match="between 1 and 2"):
         expected_shortfall_of_one_shot(scores, k, 1.0)
+
+
+@pytest.mark.parametrize(("sizes", "k"), [([1, 1, 1], 2), ([5, 1, 2], 3), ([3], 3), ([2, 2, 2, 2], 8)])
+def test_multisets_are_counted(sizes, k):
+    chosen = [taken for taken in product(*(range(size + 1) for size in sizes)) if 1 <= sum(taken) <= k]
+    assert _multisets(np.array(sizes), k) == len(chosen)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import expit
 
-from dpselect._types import Floats, Integers
+from dpselect._types import Array, Floats, Integers
 from dpselect.probability.flip_integral import permute_and_flip_by_level
 from dpselect.probability.quadrature import unit_grid
 from dpselect.probability.softmax import softmax
@@ -244,8 +244,9 @@ def expected_shortfall_of_peeling(scores: Floats, k: int, rate: float, *, waits:
     """
     ordered = _ordered(scores, k)
     values, sizes = (found[::-1] for found in np.unique(ordered, return_counts=True))
+    if _multisets(sizes, k) > _MOST_STATES:
+        return None
     states = {(0,) * values.size: 1.0}  # how many candidates of each score are chosen
-    visited = 0
     for _ in range(k):
         following: dict[tuple[int, ...], float] = defaultdict(float)
         for taken, probability in states.items():
@@ -254,11 +255,22 @@ def expected_shortfall_of_peeling(scores: Floats, k: int, rate: float, *, waits:
             log_counts = np.log((sizes - taken)[left])
             for level, own in zip(left, _level_probabilities(exponents, log_counts, waits=waits), strict=True):
                 following[*taken[:level], taken[level] + 1, *taken[level + 1 :]] += probability * float(own)
-            if visited + len(following) > _MOST_STATES:
-                return None
-        states, visited = following, visited + len(following)
+        states = following
     wrong = np.where(values > ordered[k - 1], sizes - np.array(list(states)), np.array(list(states)))
     return float(np.array(list(states.values())) @ wrong @ np.abs(values - ordered[k - 1])) / k
+
+
+def _multisets(sizes: Array, most: int) -> float:
+    """The number of multisets of 1 to `most` scores, of which each can be taken as often as it occurs.
+
+    Those of each size are the coefficients of a product of polynomials 1 + x + ... + x**size.
+    """
+    found = np.eye(1, most + 1)[0]
+    for size in np.minimum(sizes, most).tolist():
+        found = np.convolve(found, np.ones(size + 1))[: most + 1]
+        if found.sum() > _MOST_STATES + 1:
+            break
+    return float(found[1:].sum())
 
 
 def expected_shortfall_of_one_shot(scores: Floats, k: int, rate: float) -> float | None:

@@ -11,6 +11,7 @@ from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidValue
 from dpselect.research.datasets import VARIABLE, histograms
 from dpselect.research.studies import cases as cases_room
+from dpselect.research.studies import top_k as top_k_room
 from dpselect.research.studies.budgets import Currency
 from dpselect.research.studies.cases import cases
 from dpselect.research.studies.study import NO_DIFFERENCE, Mean, StudyComparison, better, mean_of, study, summaries
@@ -66,6 +67,7 @@ def test_the_study(tmp_path, monkeypatch):
     monkeypatch.setattr("dpselect.research.studies.study.histograms", lambda _: made_up)
     monkeypatch.setattr(cases_room, "BUDGETS", (0.1, 1.0))
     monkeypatch.setattr(cases_room, "TOPS", (3,))
+    monkeypatch.setattr(top_k_room, "KS", (2, 5, 64))
     monkeypatch.setattr("dpselect.research.studies.study.winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
     seen = []
 
@@ -74,18 +76,21 @@ def test_the_study(tmp_path, monkeypatch):
         return items
 
     made = study(tmp_path / "out", runs=3, watch=watch)
-    assert seen == [("Cases", 2 * 3 * 3)]
+    assert seen == [("Cases", 2 * 3 * 3), ("Top k", 2 * 2)]
     with (tmp_path / "out" / "study.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(made.comparisons) == 18
     assert {row["study"] for row in rows} == {"stepwise features", "top 3", "MWEM"}
     assert {row["data_set"] for row in rows} == {"synthetic", "made up"}
     names = {path.name for path in (tmp_path / "out").iterdir()}
+    figures = ("stepwise-features", "top-3", "mwem", "winners", "top_k")
     assert names == {
         "study.csv",
         "winners.csv",
-        *(f"{name}.{end}" for name in ("stepwise-features", "top-3", "mwem", "winners") for end in ("png", "pdf")),
+        "top_k.csv",
+        *(f"{name}.{end}" for name in figures for end in ("png", "pdf")),
     }
+    assert len(made.top_k) == 4 * (5 + 3)
 
 
 @needs_data

@@ -26,6 +26,7 @@ from dpselect.research.datasets import histograms
 from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
 from dpselect.research.plotting import NumberTable
 from dpselect.research.studies.cases import Case, cases
+from dpselect.research.studies.top_k import TopKCase, draw_top_k, top_k_cases, top_k_table
 from dpselect.research.studies.winners import draw_winners, winners
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -130,6 +131,7 @@ def _panel(axes: Any, comparisons: Sequence[StudyComparison]) -> None:
 _MEANS = ("permute_and_flip", "permute_and_flip_half_width", "exponential", "exponential_half_width")
 _COLUMNS = ("study", "data_set", "currency", "budget", "unit", *_MEANS, "ratio", "better")
 _FEWEST_RUNS = 2
+_RUNS_OF_TOP_K = 10  # for each run of a larger mechanism: answers are faster to simulate
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ class Study:
     runs: int
     comparisons: tuple[StudyComparison, ...]
     summaries: tuple[StudySummary, ...]
+    top_k: tuple[TopKCase, ...]
     why_missing: str
 
 
@@ -160,7 +163,8 @@ def study(
 ) -> Study:
     """Compare both mechanisms inside larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
 
-    `winners.csv` and its figure say which mechanism wins for how many selections, in the worst case.
+    `winners.csv` and its figure say which mechanism wins for how many selections, in the worst case. `top_k.csv` and
+    its figure compare the methods for the top k.
 
     `data` is the folder of the DPBench files. By default they are taken from the folder in DPSELECT_DPBENCH, or
     downloaded. Without any of these, only the studies that need no data are run.
@@ -183,7 +187,11 @@ def study(
         won = winners()
         write_file(folder / "winners.csv", won.to_csv())
         write_figure(folder, "winners", draw_winners(won))
-    return Study(folder, runs, comparisons, summaries(comparisons), why_missing)
+        top_k = top_k_cases(found, _RUNS_OF_TOP_K * runs, generator, watch)
+        if top_k:
+            write_file(folder / "top_k.csv", top_k_table(top_k).to_csv())
+            write_figure(folder, "top_k", draw_top_k(top_k))
+    return Study(folder, runs, comparisons, summaries(comparisons), top_k, why_missing)
 
 
 def summaries(comparisons: Iterable[StudyComparison]) -> tuple[StudySummary, ...]:
