@@ -51,7 +51,7 @@ def test_every_source_counts_the_same(name, session, tmp_path):
     table = dpselect.open_table(source, engine="spark", person="who")
     assert list(table.columns) == list(test_sources.ROWS)
     assert counts(table, "code", ["I10", "E11, type 2", 'said "no"', "i10"]) == [2, 1, 1, 0]
-    assert places(table, "cost", 0, 30) == [(10, False, 2), (30, False, 1)]
+    assert places(table, "cost", 0, 30) in test_sources.MIDDLES  # one of two middle values, at random
 
 
 @pytest.mark.parametrize("kind", ["missing", "not Parquet", "different headers", "different schemas"])
