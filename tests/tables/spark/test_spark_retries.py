@@ -81,7 +81,8 @@ def test_peeling_draws_once_a_round_from_the_same_scores(monkeypatch, tmp_path):
     monkeypatch.setattr(spark_engine, "SparkChooser", functools.partial(Failing, folder=str(tmp_path), fails=False))
     rows = {"x": ["a"] * 300 + ["b"] * 200 + ["c"] * 100, "y": [1] * 600}
     table = repeated(rows, 2, engine="spark")
-    assert table.top_k("x", 3, candidates=list("dcba"), epsilon=100, method="peel").value == {0: list("abc"), 1: list("abc")}
+    found = table.top_k("x", 3, candidates=list("dcba"), epsilon=100, method="peel").value
+    assert found == {0: list("abc"), 1: list("abc")}
     stages = {note.split("-")[0] for note in os.listdir(tmp_path)}
     assert len(stages) == 3
 
