@@ -13,6 +13,8 @@ import pytest
 
 import dpselect
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 

@@ -21,6 +21,8 @@ from tests import broken, reference
 from tests.statistical.detection import least_bound
 from tests.statistical.goodness import assert_fits
 
+pytestmark = pytest.mark.slow
+
 DOUBT = 1e-10  # of each audit here; there are some hundred
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 IN_BALLS = {

@@ -44,6 +44,8 @@ from tests.attacks.neighbouring.values import TYPES
 from tests.tables.looking import counts
 from tests.top_k.exact import margin, total
 
+pytestmark = pytest.mark.slow
+
 SLOW_ON_SPARK = [*spark.MARKS, pytest.mark.slow]
 CASES = 2  # of each source, one with each mechanism
 # Cases in which a mistake must be found. Most are found in the first five. The rarest is in one case of eleven, so that

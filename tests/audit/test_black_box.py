@@ -21,6 +21,8 @@ from tests.broken import (
 )
 from tests.statistical.detection import least_bound
 
+pytestmark = pytest.mark.slow
+
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 DOUBT = 1e-9  # of each audit here; there are some thirty
 RUNS = 20_000

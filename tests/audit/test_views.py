@@ -14,6 +14,8 @@ from dpselect.audit.learning import learned_views
 from dpselect.audit.outputs import outcome_of
 from dpselect.audit.views import WHOLE, Coarse, Contains, Likelihood, Part, Whole
 
+pytestmark = pytest.mark.slow
+
 GENERATOR = np.random.default_rng()
 DOUBT = 1e-9
 RUNS = 1_000

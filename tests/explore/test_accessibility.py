@@ -7,7 +7,7 @@ import pytest
 browsing = pytest.importorskip("tests.explore.browsing", exc_type=ImportError)
 Keys = browsing.Keys
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 # The roles that a screen reader's user moves between, each of which must have a name.
 NAMED = {"button", "checkbox", "combobox", "image", "img", "link", "radio", "region", "slider", "spinbutton"}

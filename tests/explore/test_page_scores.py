@@ -7,7 +7,7 @@ from tests.explore.shown import CLOSE_RACE, shows
 
 pytest.importorskip("tests.explore.browsing", exc_type=ImportError)
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 
 @pytest.fixture

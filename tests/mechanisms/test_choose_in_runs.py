@@ -42,6 +42,7 @@ def test_runs_of_fractions_fit():
     check_fit("two", list)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.int64, np.float64, FRACTIONS], ids=["int64", "float64", "Fractions"])
 @pytest.mark.parametrize("case", CASES)
 def test_runs_fit(case, kind):
@@ -60,6 +61,7 @@ def check_fit(case, kind):
     assert_fits(pooled(counts)[used], pooled(truth)[used])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["lengths", "a crowd of cold ones", "cold runs"])
 def test_a_wrong_rate_is_rejected(case):
     """The power check: a third more epsilon is told from the right one."""

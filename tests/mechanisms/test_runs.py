@@ -267,6 +267,7 @@ def cells(positions, lengths):
     return found, halves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", STATISTICS)
 def test_draws_fit_and_those_of_another_rate_do_not(case):
     scores, lengths, epsilon = STATISTICS[case]
@@ -409,6 +410,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steady", [False, True], ids=["", "steady"])
 @pytest.mark.parametrize("case", LONG)
 def test_runs_of_any_length_have_their_shares(case, steady):

@@ -48,6 +48,7 @@ def test_rows_are_exact(kind):
     assert outcomes == {(i, j): one[i] * two[j] for i in range(3) for j in range(3)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.float32, np.int16, np.uint64])
 @pytest.mark.parametrize("case", LONG)
 def test_long_vectors_fit(case, dtype):
@@ -65,6 +66,7 @@ def test_a_little_less_epsilon_is_noticed(case):
     assert_rejected(counts, grouped(reference.permute_and_flip_pmf(scores, RATE), scores, [])[1], truth=truth)
 
 
+@pytest.mark.slow
 def test_rows_runs_and_summaries_fit():
     scores = np.array([0, 3, 1, 3, 2, 0, 1])
     pmf = reference.permute_and_flip_pmf(scores, RATE)

@@ -243,6 +243,7 @@ def test_an_arrival_has_53_bits_at_first():
     assert draw_arrival(Fraction(3), 5, ScriptedBits("0" * 50 + "101")) == Arrival(Fraction(3), 5, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gap", "sizes"), [(1, (2, 3)), (3, (1, 40)), (0, (5, 1))], ids=str)
 def test_each_comes_first_with_its_chance(gap, sizes):
     """P(T < T') is an integral of polynomials up to the time 1 of the higher run; a wrong gap is not it."""

@@ -13,6 +13,8 @@ from tests import reference
 from tests.broken import BROKEN, PlainPermuteAndFlip
 from tests.statistical.goodness import THRESHOLD, assert_fits, assert_rejected, p_value
 
+pytestmark = pytest.mark.slow
+
 EPSILON = 1
 # The probabilities depend on differences only; the second vector is what the mechanisms get.
 CASES = {

@@ -9,6 +9,8 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from tests import reference
 from tests.statistical.goodness import assert_fits, assert_rejected
 
+pytestmark = pytest.mark.slow
+
 RATE = 0.5
 DRAWS = 3_000
 

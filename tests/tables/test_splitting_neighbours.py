@@ -28,6 +28,8 @@ from tests.tables.small_splits import (
 )
 from tests.top_k.exact import flip_pmf, softmax
 
+pytestmark = pytest.mark.slow
+
 ADD_REMOVE, REPLACE = Neighbours
 LAWS = pytest.mark.parametrize("law", [flip_pmf, softmax], ids=["permute-and-flip", "exponential"])
 UNEVEN = [Fraction(1, 10), Fraction(1, 4), Fraction(9, 10)]

@@ -23,6 +23,8 @@ from dpselect.tables.questions import Neighbours, TopK
 from tests.tables.looking import counts, opened
 from tests.top_k.laws import law_of
 
+pytestmark = pytest.mark.slow
+
 CANDIDATES = (0, 1, 2, 3)
 PEOPLE = (1, 2, 3)
 SALT = 7

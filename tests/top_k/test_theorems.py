@@ -23,6 +23,8 @@ from tests.top_k.exact import (
     truncated,
 )
 
+pytestmark = pytest.mark.slow
+
 HALF, QUARTER, NEARLY_ONE = Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)
 
 

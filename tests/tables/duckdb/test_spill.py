@@ -19,6 +19,8 @@ from dpselect.tables.duckdb import source as spill
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.spark.csv_lines import connect_in_worker
 
+pytestmark = pytest.mark.slow
+
 ROWS = "SELECT 'PATIENT-' || range || '-of-a-name-that-takes-memory' AS p FROM range(2000000)"
 WHERE = "SELECT current_setting('temp_directory')"
 LOCKED = pytest.mark.skipif(os.name != "posix", reason="Windows has no locks of folders")
