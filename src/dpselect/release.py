@@ -112,7 +112,7 @@ class Answer:
             a grouped table. It is the only private result; the rest is public.
         mechanism: the name of the mechanism that drew.
         guarantee: what the whole answer guarantees.
-        epsilon: the pure epsilon of the whole answer, exactly.
+        epsilon: the epsilon of the whole answer, exactly.
         ledger_id: the entry that paid for it; None without a ledger.
         receipt: proof of that entry; store it in a different place. None without a ledger.
         charged: what the ledger charged, in the currency of its budget; None without a ledger.
@@ -161,7 +161,11 @@ ledger_id=None)
             "value": _plain(self.value),
             "estimate": self.estimate,
             "mechanism": self.mechanism,
-            "guarantee": {"epsilon": exact_text(self.guarantee.epsilon), "zcdp": finite(self.guarantee.zcdp)},
+            "guarantee": {
+                "epsilon": exact_text(self.guarantee.epsilon),
+                "zcdp": finite(self.guarantee.zcdp),
+                **({"delta": exact_text(self.guarantee.delta)} if self.guarantee.delta else {}),
+            },
             "epsilon": exact_text(self.epsilon),
             "ledger_id": self.ledger_id,
             "receipt": None if self.receipt is None else self.receipt.to_dict(),
@@ -253,6 +257,7 @@ class Release:
         rho: the rho of zCDP that is charged for all draws together, if the question states one. If omitted, it follows
             from the mechanism.
         estimate: what the answer estimates, in words. A ledger does not record it unless it is part of `what`.
+        delta: the delta of all draws together, if they are (epsilon, delta)-differentially private.
 
     >>> from dpselect import PermuteAndFlip
     >>> release = Release("favourite colour", PermuteAndFlip("0.1"), count=3)
@@ -267,6 +272,7 @@ class Release:
     count: int = 1
     rho: Fraction | None = None
     estimate: str = ""
+    delta: Fraction = Fraction(0)
 
     @property
     def charge(self) -> Charge:
@@ -274,12 +280,12 @@ class Release:
         what, terms = self.what, self.mechanism.terms()
         if terms:
             what = {**({"question": what} if isinstance(what, str) else _mapping(what)), **terms}
-        return Charge(what, self.mechanism.epsilon, self.mechanism.name, self.count, rho=self.rho)
+        return Charge(what, self.mechanism.epsilon, self.mechanism.name, self.count, rho=self.rho, delta=self.delta)
 
     @property
     def guarantee(self) -> Guarantee:
         """Return what all draws together guarantee."""
-        return self.mechanism.guarantee.times(self.count)
+        return replace(self.mechanism.guarantee.times(self.count), delta=self.delta)
 
     def draw(
         self,

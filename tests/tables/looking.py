@@ -110,3 +110,14 @@ def repeated(rows, times, **options):
     return opened({**copies, "copy": np.repeat(np.arange(times), size)}, **options).group_by(
         "copy", groups=range(times)
     )
+
+
+def tallied(table, column, *, domain=None, max_values=None):
+    """How many individuals have each value that somebody has: a dict, or a dict for each group. DuckDB only."""
+    who = table._individuals
+    with table._engine.tally(table.columns[column], domain, who, max_values) as tally:
+        rows = tally._cursor.sql("SELECT grp, item, individuals FROM dpselect_tally").fetchall()
+    found = [{} for _ in range(1 if who.groups is None else len(who.groups.values))]
+    for group, item, individuals in rows:
+        found[group][item] = individuals
+    return found[0] if who.groups is None else found

@@ -688,9 +688,11 @@ class Price:
         epsilon: the epsilon, or None.
         rho: the rho of zCDP, or None.
         mechanism: "auto" for the most accurate mechanism of the budget, or the name of one.
+        delta: the delta of all draws together, for values that nobody listed; None for pure epsilon.
 
     Raises:
-        InvalidValue: both or none of epsilon and rho are given, or there is no such mechanism.
+        InvalidValue: both or none of epsilon and rho are given, there is no such mechanism, or delta is not above 0
+            and at most 1/2.
         InvalidType: an argument has the wrong type.
 
     >>> Price(rho="0.05").drawn_by(zcdp("0.5"), count=1).name
@@ -700,6 +702,7 @@ class Price:
     epsilon: Any = None
     rho: Any = None
     mechanism: Any = AUTO
+    delta: Any = None
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
@@ -713,6 +716,8 @@ class Price:
         for name in ("epsilon", "rho"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _validate.exact_positive(**{name: getattr(self, name)}))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", _found_delta(self.delta))
 
     def drawn_by(self, budget: Budget | None, count: int, **claim: Any) -> Parameters:
         """Return the mechanism for each of `count` draws.
@@ -762,6 +767,16 @@ class Price:
             True if the price or the budget is stated in rho, or in epsilon and delta.
         """
         return self.rho is not None if budget is None else budget.rho is not None
+
+
+def _found_delta(delta: Any) -> Fraction:
+    number = _validate.exact(delta=delta)
+    if not 0 < number <= Fraction(1, 2):
+        raise InvalidValue(
+            f"delta must be above 0 and at most 1/2, got {str(delta)[:40]}: use much less than one over the number of"
+            " people, such as 1e-9"
+        )
+    return number
 
 
 def _below_one(**parameter: Any) -> Fraction:

@@ -62,11 +62,15 @@ class PrivacyUnit:
         return {"person": self.person, "neighbours": self.neighbours.value}
 
 
-# The names of releases of which only the pure epsilon, or only the rho of zCDP, is known; and of several candidates in
-# order from one draw of exponential noise, of which only the pure epsilon is known, too.
+# The names of releases of which only the pure epsilon, or only the rho of zCDP, is known; of several candidates in
+# order from one draw of exponential noise, of which only the pure epsilon is known, too; of the exponential mechanism
+# among values that were found in the data, which it is except for an event of probability delta; and of found values.
 PURE = "pure"
 ZCDP = "zcdp"
 ONE_SHOT = "one-shot"
+EXPONENTIAL_FOUND = "exponential-found"
+PARTITION_SELECTION = "partition-selection"
+_EXPONENTIAL = "exponential"
 
 # The question that is answered part by part. Ledgers keep the name for years.
 QUANTILES = "quantiles"
@@ -88,7 +92,7 @@ def loss_of(mechanism: str) -> PrivacyLoss:
     """The privacy loss for the name in a charge; that of any pure release if it is not the name of a mechanism."""
     if mechanism == ZCDP:
         return CONCENTRATED
-    kind = MECHANISMS.get(mechanism)
+    kind = MECHANISMS.get(_EXPONENTIAL if mechanism == EXPONENTIAL_FOUND else mechanism)
     return PURE_LOSS if kind is None else kind.loss
 
 
@@ -305,6 +309,8 @@ class Charge:
     @property
     def composes_as(self) -> str:
         """Return the name whose privacy loss bounds that of each release; with a delta, that of any pure one."""
+        if self.mechanism == EXPONENTIAL_FOUND:
+            return _EXPONENTIAL
         return PURE if self.delta and loss_of(self.mechanism).is_pure else self.mechanism
 
     @property
@@ -463,7 +469,7 @@ def _plain(value: Any) -> Any:
 
 
 def _mechanism_name(name: Any, each: Fraction) -> str:
-    known = [*MECHANISMS, PURE, ONE_SHOT]
+    known = [*MECHANISMS, PURE, ONE_SHOT, EXPONENTIAL_FOUND, PARTITION_SELECTION]
     if isinstance(name, str) and name in known:
         return str(name)
     runs = repeated(name) if isinstance(name, str) else None

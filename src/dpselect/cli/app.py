@@ -16,7 +16,7 @@ from dpselect.cli.paper import paper
 from dpselect.cli.plan import plan
 from dpselect.cli.select import select
 from dpselect.cli.study import study
-from dpselect.cli.tables import maximum, median, minimum, mode, quantile, quantiles, top
+from dpselect.cli.tables import maximum, median, minimum, mode, quantile, quantiles, top, values
 
 # A pretty traceback would print local variables, which include scores.
 app = typer.Typer(
@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(mode)
 app.command()(top)
+app.command()(values)
 app.command()(median)
 app.command()(quantile)
 app.command()(quantiles)

@@ -1,4 +1,4 @@
-"""`dpselect mode`, `top`, `median`, `quantile`, `quantiles`, `minimum` and `maximum`: private questions about a file.
+"""`dpselect mode`, `top`, `values`, `median`, `quantile`, `quantiles`, `minimum` and `maximum`: private questions about a file.
 
 Lists of candidates and groups, and the ends of a range, are public values from the command line.
 """
@@ -35,6 +35,8 @@ from dpselect.cli.options import (
 )
 from dpselect.errors import InvalidValue
 from dpselect.tables import Answer, Table, open_table, plot_quantiles
+from dpselect.tables.domains import Domain
+from dpselect.tables.domains import every as domain_of
 from dpselect.tables.schema import Column, value_from_text
 from dpselect.tables.table import known_column
 from dpselect.top_k import is_in_order
@@ -92,7 +94,25 @@ def _file_lines(path: Path) -> list[str]:
 _File = Annotated[str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a folder of them, or a pattern.")]
 _Column = Annotated[str, typer.Option("--column", metavar="C", help="The column that the question is about.")]
 _Candidates = Annotated[
-    str, typer.Option(metavar="LIST|FILE", help="Possible answers: A,B,C, or a file with one per line. Must be public.")
+    str | None,
+    typer.Option(
+        metavar="LIST|FILE",
+        help="Possible answers: A,B,C, or a file with one per line. Must be public. Without it, give --every or --delta.",
+    ),
+]
+_Every = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="A rule instead of a list: int64, integer:0..999, text:8 (bytes), date, decimal:9:2, uuid, ...",
+    ),
+]
+_Delta = Annotated[
+    str | None,
+    typer.Option(
+        metavar="D",
+        help="Find the values in the data: the probability that a value of one person comes out, such as 1e-9.",
+    ),
 ]
 _Person = Annotated[
     str | None,
@@ -158,9 +178,12 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     file: _File,
     *,
     column: _Column,
-    candidates: _Candidates,
+    candidates: _Candidates = None,
+    every: _Every = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
+    delta: _Delta = None,
+    max_values: _MaxValues = None,
     mechanism: MechanismName = "auto",
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
@@ -178,14 +201,20 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
 
     Candidates must be public: a list taken from the data would leak.
     A candidate that nobody has can win. Values that are not listed do not count.
+    Without a list, give a rule with --every, or --delta to find the values in the data.
 
     Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
+
+    Example: dpselect mode visits.csv --column diagnosis --every text:3 --person patient --epsilon 0.5
+
+    Example: dpselect mode visits.csv --column diagnosis --delta 1e-9 --person patient --epsilon 0.5
     """
     with clean_errors():
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
-        listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
+        listed = _possible(table, file, column, candidates, every)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "max_values": limit(max_values)}
         answer = _grouped(table, file, group_by, groups, max_groups).mode(
-            column, candidates=listed, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
+            column, candidates=listed, **price, mechanism=mechanism, request_id=request_id
         )
     _print(answer, as_json)
 
@@ -200,9 +229,11 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
         ),
     ],
     column: _Column,
-    candidates: _Candidates,
+    candidates: _Candidates = None,
+    every: _Every = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
+    delta: _Delta = None,
     method: Method = "auto",
     max_values: _MaxValues = None,
     ordered: Ordered = False,
@@ -232,16 +263,53 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect top sales.csv -k 20 --column item --candidates items.txt --person buyer --max-values 5 --epsilon 1
 
     Example: dpselect top sales.csv -k 10:30 --column item --candidates items.txt --person buyer --epsilon 1
+
+    Example: dpselect top sales.csv -k 10 --column item --delta 1e-9 --person buyer --max-values 5 --epsilon 1
     """
     with clean_errors():
         wanted, kept = sizes(k), limit(max_values)
         choices: dict[str, Any] = {"method": method, "max_values": kept, "ordered": ordered, "mechanism": mechanism}
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
-        listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
+        listed = _possible(table, file, column, candidates, every)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
         answer = _grouped(table, file, group_by, groups, max_groups).top_k(
-            column, wanted, candidates=listed, epsilon=epsilon, rho=rho, **choices, request_id=request_id
+            column, wanted, candidates=listed, **price, **choices, request_id=request_id
         )
-    _print(answer, as_json, ordered=is_in_order(method, ordered))
+    _print(answer, as_json, ordered=listed is None or is_in_order(method, ordered))
+
+
+def values(  # noqa: PLR0913 - typer makes an option of each argument
+    file: _File,
+    *,
+    column: _Column,
+    epsilon: OptionalEpsilon = None,
+    rho: Rho = None,
+    delta: _Delta = None,
+    max_values: _MaxValues = "1",
+    person: _Person = None,
+    neighbours: _Neighbours = "add-remove",
+    group_by: _GroupBy = None,
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    ledger: LedgerFile = None,
+    budget: Budget = None,
+    dataset: Dataset = None,
+    request_id: RequestId = None,
+    engine: _Engine = "duckdb",
+    as_json: Json = False,
+) -> None:
+    """Return the values that enough people have, privately. They are public then.
+
+    Use them as candidates or groups of later questions. dpselect plan values says how many people a value needs.
+
+    Example: dpselect values visits.csv --column diagnosis --person patient --epsilon 1 --delta 1e-9
+    """
+    with clean_errors():
+        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "request_id": request_id}
+        kept: Any = limit(max_values)
+        answer = _grouped(table, file, group_by, groups, max_groups).values(column, max_values=kept, **price)
+    _print(answer, as_json)
 
 
 def median(  # noqa: PLR0913 - typer makes an option of each argument
@@ -477,6 +545,37 @@ def _grouped(table: Table, file: str, column: str | None, groups: str | None, ma
         return table
     listed = public_list(groups, known_column(table, column, "--group-by"), "--groups", file)
     return table.group_by(column, groups=listed, max_groups=most)
+
+
+def _possible(table: Table, file: str, column: str, candidates: str | None, every: str | None) -> Any:
+    """The possible answers: a list, a rule, or None."""
+    if candidates is not None and every is not None:
+        raise InvalidValue("--candidates and --every exclude each other: give a list or a rule")
+    if every is not None:
+        return rule(every)
+    if candidates is None:
+        return None
+    return public_list(candidates, known_column(table, column, "column"), "--candidates", file)
+
+
+# What follows the kind of a rule, and what is between two of them. Otherwise it is the ends of a range.
+_PARTS = {"text": (("max_bytes", "alphabet"), ":"), "decimal": (("precision", "digits"), ":")}
+_RANGE = (("lower", "upper"), "..")
+_WHOLE = ("max_bytes", "precision", "digits")
+
+
+def rule(text: str) -> Domain:
+    """The rule KIND, or one with parameters such as text:8, decimal:9:2 or integer:0..999.
+
+    >>> rule("text:8"), rule("integer:0..999")
+    (every('text', max_bytes=8), every('integer', lower=0, upper=999))
+    """
+    kind, colon, rest = text.partition(":")
+    names, between = _PARTS.get(kind, _RANGE)
+    parts = rest.split(between, 1) if colon else []
+    given: dict[str, Any] = {name: part for name, part in zip(names, parts, strict=False) if part}
+    read = {name: whole(least=0, most=_MOST, **{name: part}) for name, part in given.items() if name in _WHOLE}
+    return domain_of(kind, **{**given, **read})
 
 
 def _asked(  # noqa: PLR0913, PLR0917 - the options of all quantiles

@@ -69,6 +69,8 @@ class ExponentialMechanism(SelectsSeveral):
     loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
     has_runs: ClassVar[bool] = True
+    far_below: ClassVar[Fraction | None] = Fraction(1)
+    is_luce: ClassVar[bool] = True
     waits: ClassVar[bool] = False
     arrival: ClassVar[type[Arrival]] = Tick
 

@@ -204,7 +204,7 @@ MECHANISMS: dict[str, type["Parameters"]] = {}
 
 
 # "auto" lets the budget choose; the others are releases of which only the pure epsilon, or only rho, is known.
-_RESERVED = ("auto", "one-shot", "pure", "zcdp")
+_RESERVED = ("auto", "exponential-found", "one-shot", "partition-selection", "pure", "zcdp")
 
 
 def is_mechanism_name(name: Any) -> bool:
@@ -238,6 +238,11 @@ class Parameters(ABC):
     name: ClassVar[str]  # ledgers keep it for years, so its meaning never changes
     title: ClassVar[str]  # for readers of tables and figures
     loss: ClassVar[PrivacyLoss] = PURE_LOSS  # how its privacy composes
+    # A candidate whose exponent is larger by t than that of another one wins with probability at most this times
+    # exp(-t). None if it is not known: then the mechanism cannot choose among values that nobody listed.
+    far_below: ClassVar[Fraction | None] = None
+    # Whether the choice, given that it is one of some candidates, is that of the mechanism among these alone (Luce).
+    is_luce: ClassVar[bool] = False
 
     epsilon: Fraction
     claim: Claim
@@ -251,8 +256,9 @@ class Parameters(ABC):
             raise InvalidValue(
                 f"a mechanism's name must be lower-case letters, digits and hyphens, and none of {', '.join(_RESERVED)}"
             )
-        if "loss" not in vars(cls):  # it may draw in another way than its base
-            cls.loss = PURE_LOSS
+        for fact in ("loss", "far_below", "is_luce"):
+            if fact not in vars(cls):  # it may draw in another way than its base
+                setattr(cls, fact, getattr(Parameters, fact))
         known = MECHANISMS.get(cls.name)
         if known is not None and _home(known) != _home(cls):  # a notebook may define a class again
             raise InvalidValue(f"there is already a mechanism named {cls.name!r}: give another name")

@@ -84,6 +84,7 @@ class PermuteAndFlip(SelectsSeveral):
     loss: ClassVar[PrivacyLoss] = PERMUTE_AND_FLIP
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
     has_runs: ClassVar[bool] = True
+    far_below: ClassVar[Fraction | None] = Fraction(1, 2)
     has_steady: ClassVar[bool] = True
     has_summary: ClassVar[bool] = True
     has_one_shot: ClassVar[bool] = True

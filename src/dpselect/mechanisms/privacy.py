@@ -47,16 +47,23 @@ from dpselect.errors import InvalidValue
 class Guarantee:
     """Pure epsilon-differential privacy, and the zero-concentrated rho that it implies for this mechanism.
 
+    With a delta, it is (epsilon, delta)-differential privacy, and rho-zCDP except for an event of probability delta
+    (approximate zCDP, Bun & Steinke 2016).
+
     Attributes:
-        epsilon: the pure epsilon, exactly.
+        epsilon: the epsilon, exactly.
         zcdp: the rho of zero-concentrated differential privacy, rounded up.
+        delta: the delta, exactly; 0 for pure epsilon.
 
     >>> print(Guarantee(Fraction(1), zcdp=0.125))
     1-DP (pure), 0.125-zCDP
+    >>> print(Guarantee(Fraction(1), 0.125, Fraction("1e-9")))
+    (1, 1e-9)-DP, 0.125-zCDP with the same delta
     """
 
     epsilon: Fraction
     zcdp: float
+    delta: Fraction = Fraction(0)
 
     def times(self, count: int) -> "Guarantee":
         """Return what `count` selections guarantee together: both parts add up, rho rounded up.
@@ -76,13 +83,20 @@ class Guarantee:
         """
         _validate.count(count=count)
         rho = float_above(count * Fraction(self.zcdp)) if math.isfinite(self.zcdp) else math.inf
-        return Guarantee(count * self.epsilon, rho)
+        return Guarantee(count * self.epsilon, rho, count * self.delta)
 
     def __str__(self) -> str:
-        shortest = shortest_text(self.epsilon).strip("'")
-        epsilon = shortest if len(shortest) <= 12 else rounded_up_text(self.epsilon)
+        epsilon = _short(self.epsilon)
         rho = rounded_up_text(Fraction(self.zcdp)) if math.isfinite(self.zcdp) else "inf"
+        if self.delta:
+            return f"({epsilon}, {_short(self.delta)})-DP, {rho}-zCDP with the same delta"
         return f"{epsilon}-DP (pure), {rho}-zCDP"
+
+
+def _short(number: Fraction) -> str:
+    """The number as people write it, or rounded up."""
+    shortest = shortest_text(number).strip("'")
+    return shortest if len(shortest) <= 12 else rounded_up_text(number)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ import datetime
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Integral
@@ -19,6 +19,7 @@ import numpy as np
 from dpselect._numbers import LARGEST_EXPONENT, float_near, has_few_digits, rational
 from dpselect._validate import is_unicode
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.tables.grids import EPOCH, EPOCH_ZONED, MICROSECOND
 from dpselect.tables.schema import Column, Kind
 
 # In this order: a bool is an int, and a timestamp is a date.
@@ -39,6 +40,27 @@ def kind_of_value(value: Any) -> Kind | None:
     if kind is Kind.TIMESTAMP and value != value:  # noqa: PLR0124 - pandas' NaT is a datetime, and no time
         return None
     return Kind.ZONED if kind is Kind.TIMESTAMP and value.tzinfo is not None else kind
+
+
+def value_of_key(kind: Kind) -> Callable[[str], Any]:
+    """The function that reads a value of a kind from its key (`duckdb.lists`).
+
+    >>> value_of_key(Kind.DATE)("2024-02-29")
+    datetime.date(2024, 2, 29)
+    """
+    return _VALUES_OF_KEYS[kind]
+
+
+_VALUES_OF_KEYS: dict[Kind, Callable[[str], Any]] = {
+    Kind.TEXT: str,
+    Kind.INTEGER: int,
+    Kind.DECIMAL: Decimal,
+    Kind.FLOAT: float,
+    Kind.BOOLEAN: lambda label: label == "true",
+    Kind.DATE: datetime.date.fromisoformat,
+    Kind.TIMESTAMP: lambda label: EPOCH + int(label) * MICROSECOND,
+    Kind.ZONED: lambda label: EPOCH_ZONED + int(label) * MICROSECOND,
+}
 
 
 def digits_after_point(number: Decimal) -> int:

@@ -32,6 +32,7 @@ at most 2 d + 1 runs of equal scores, and `quantile_score_runs` returns those in
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -45,9 +46,11 @@ from dpselect._validate import withheld
 from dpselect.accounting.budget import Budget, Price
 from dpselect.errors import EngineFailure, InvalidType
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.finding import Finding
 from dpselect.mechanisms.parameters import Neighbours, Parameters
 from dpselect.release import Priced
 from dpselect.tables.candidates import Values
+from dpselect.tables.domains import Domain
 from dpselect.tables.grids import Grid
 from dpselect.tables.schema import Column
 from dpselect.top_k import Method
@@ -199,11 +202,43 @@ def checked_for_tables(mechanism: Parameters) -> MechanismBase:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The mechanism that draws, and what a ledger records for it: equal parts and their number."""
+    """The mechanism that draws, and what a ledger records for it: equal parts, their number, and the delta of all."""
 
-    mechanism: MechanismBase
+    mechanism: Any
     part: Priced
     count: int
+    delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, repr=False)
+class Levels:
+    """The different numbers of individuals of a group's values, ascending, and how many values have each. Secret."""
+
+    individuals: list[int]
+    values: list[int]
+
+
+class Tally(Protocol):
+    """The values that individuals have, and how many have each, in each group. Counted once. Secret."""
+
+    def levels(self) -> list[Levels]:
+        """Return the different counts of each group, and how many values have each."""
+        ...
+
+    def values(self, wanted: Sequence[tuple[int, int, int]]) -> list[Any]:
+        """Return the values of these groups, counts, and ranks among the values that have the count in the group.
+
+        They are ranked in an order that depends on the values only.
+        """
+        ...
+
+    def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
+        """Return which of these values nobody in the group has, in their order."""
+        ...
+
+    def found(self, finding: Finding) -> list[list[Any]]:
+        """Flip a coin for each value of each group, and return those with heads in ascending order."""
+        ...
 
 
 class Engine(Protocol):
@@ -250,6 +285,16 @@ class Engine(Protocol):
         """
         ...
 
+    def tally(
+        self, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None = None
+    ) -> AbstractContextManager[Tally]:
+        """Count the individuals of every value that somebody has: those of a rule, or all.
+
+        A person counts for at most `max_values` values, in each group, chosen at random. What is chosen depends on
+        their own rows only.
+        """
+        ...
+
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of the rows that a question about these columns reads; the order of rows does not matter."""
         ...
@@ -283,9 +328,29 @@ class Question(Protocol):
         """Return what is estimated, in words."""
         ...
 
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: Any) -> Any:
         """Count and select: return one value, or a dict with a value for each group."""
         ...
+
+
+def drawing_of(
+    method: Method, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None
+) -> Drawing:
+    """The mechanism by which a method chooses the most common candidates, and what is charged for it."""
+    shares = 1 if groups is None else groups
+    drawn = method.drawn_by(price, budget, shares, neighbours is Neighbours.ADD_REMOVE)
+    if method.needs_runs:
+        checked_for_tables(drawn)
+    part, count = method.cost(drawn)
+    return Drawing(drawn, part, count * shares)
+
+
+def most_words(method: Method, single: bool, individuals: Individuals) -> str:
+    """What the choice of the most common candidates estimates, in words."""
+    k = method.parameters()["k"]
+    number = f"{k[0]} to {k[1]}" if isinstance(k, list) else f"{k:,}"
+    what = "the value" if single or k == 1 else f"the {number} values"
+    return f"{what} that most {individuals.noun} have{individuals.in_each_group}"
 
 
 @dataclass(frozen=True)
@@ -299,12 +364,7 @@ class TopK:
 
     def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:
         """Return the mechanism that draws at this price, and what is charged for it."""
-        shares = 1 if groups is None else groups
-        drawn = self.method.drawn_by(price, budget, shares, neighbours is Neighbours.ADD_REMOVE)
-        if self.method.needs_runs:
-            checked_for_tables(drawn)
-        part, count = self.method.cost(drawn)
-        return Drawing(drawn, part, count * shares)
+        return drawing_of(self.method, price, budget, neighbours, groups)
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
@@ -319,10 +379,7 @@ class TopK:
 
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
-        k = self.method.parameters()["k"]
-        number = f"{k[0]} to {k[1]}" if isinstance(k, list) else f"{k:,}"
-        what = "the value" if self.single or k == 1 else f"the {number} values"
-        return f"{what} that most {individuals.noun} have{individuals.in_each_group}"
+        return most_words(self.method, self.single, individuals)
 
     def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a candidate or several of them, or a dict with that for each group."""

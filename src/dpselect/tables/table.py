@@ -19,10 +19,12 @@ from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
-from dpselect.tables.candidates import Values
+from dpselect.tables.domains import Domain
+from dpselect.tables.found import FoundTopK, FoundValues, checked_delta, found_size
 from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
 from dpselect.tables.questions import Engine, Groups, Individuals, Question, TopK
 from dpselect.tables.ranges import FULL, public_grid
+from dpselect.tables.rules import RuleTopK
 from dpselect.tables.schema import Column, Kind
 from dpselect.top_k import Peel, checked_limit, free_answer, method_for
 
@@ -87,9 +89,11 @@ class Table:
         self,
         column: str,
         *,
-        candidates: Any,
+        candidates: Any = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
+        delta: Number | None = None,
+        max_values: int | None = None,
         mechanism: str = AUTO,
         request_id: str | None = None,
     ) -> Answer:
@@ -99,15 +103,22 @@ class Table:
             column: the column that the question is about.
             candidates: the public list of possible answers, in the type of the column: a list, range, set, NumPy
                 array, Series or Arrow array. A candidate that nobody has can win. Values that are not listed, and
-                missing values, do not count.
+                missing values, do not count. Or a rule, such as `dpselect.every("int64")`. If omitted, the values are
+                found in the data, which needs a delta.
             epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
+            delta: without candidates, the probability with which a value that only one person has may come out. Use
+                much less than one over the number of people.
+            max_values: without candidates, for how many values a person counts: that many are chosen at random. If
+                omitted, a person counts for all of them, which needs more people. Without a person column, a row has
+                one value.
             mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
                 (epsilon, delta)), "permute-and-flip" or "exponential".
             request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
-            The answer; its value is a candidate. A person counts once for each candidate that they have.
+            The answer; its value is a candidate. A person counts once for each candidate that they have. Without
+            candidates, the value is None if nothing was common enough.
 
         Raises:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
@@ -123,8 +134,21 @@ class Table:
         >>> table = dpselect.open_table(visits, person="patient")
         >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
         'I10'
+        >>> table.mode("diagnosis", candidates=dpselect.every("text", max_bytes=3), epsilon=50).value
+        'I10'
+        >>> cities = dpselect.open_table(pyarrow.table({"city": ["Ulm"] * 99 + ["Bonn"]}))
+        >>> cities.mode("city", epsilon=1, delta=1e-9).value
+        'Ulm'
         """
-        price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates)
+        price, found = Price(epsilon, rho, mechanism, delta), self._column(column)
+        if candidates is None:
+            return self._ask(FoundTopK(found, 1, self._limit(max_values), single=True), price, request_id)
+        _check_listed(delta, max_values)
+        if isinstance(candidates, Domain):
+            candidates.check(found)
+            method = Peel(1, candidates.size, ordered=True)
+            return self._ask(RuleTopK(found, candidates, method, single=True), price, request_id)
+        values = self._engine.candidates(candidates, found)
         return self._ask(TopK(found, values, Peel(1, len(values), ordered=True), single=True), price, request_id)
 
     def top_k(  # noqa: PLR0913 - one parameter for each public choice
@@ -132,9 +156,10 @@ class Table:
         column: str,
         k: int | tuple[int, int],
         *,
-        candidates: Any,
+        candidates: Any = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
+        delta: Number | None = None,
         method: str = AUTO,
         max_values: int | None = None,
         ordered: bool = False,
@@ -147,9 +172,11 @@ class Table:
             column: the column that the question is about.
             k: the number of candidates to return. With method "margin" also a pair of the smallest and the largest
                 number, of which the method finds the one with a clear cut.
-            candidates: the public list of possible answers, as for `mode`.
+            candidates: the public list of possible answers or a rule, as for `mode`. If omitted, the values are found
+                in the data one after another, which needs a delta.
             epsilon: the privacy loss of the whole answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
+            delta: without candidates, the probability with which a value that only one person has may come out.
             method: "auto", or "set" (needs max_values), "margin", "one-shot", "peel" or "noisy-counts" (needs
                 max_values). docs/top-k.md says which one is taken, and what to expect from each.
             max_values: for how many candidates a person counts. Whether somebody has more is private, so for a person
@@ -164,7 +191,8 @@ class Table:
         Returns:
             The answer; its value is a list of k candidates. If they are not in order, they are listed as in
             `candidates`: never by count. If k is the number of candidates, all of them, without reading a row or
-            charging anything.
+            charging anything. Without candidates, at most k values in order, best first: fewer if no others were
+            common enough.
 
         Raises:
             InvalidValue, InvalidType: an argument is wrong; nothing was charged.
@@ -182,17 +210,74 @@ class Table:
         >>> table.top_k("colour", 2, candidates=["blue", "green", "red"], epsilon=1, ordered=True).value
         ['red', 'blue']
         """
-        price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates)
+        price, found, limit = Price(epsilon, rho, mechanism, delta), self._column(column), self._limit(max_values)
+        if candidates is None:
+            checked_delta(price)
+            return self._ask(FoundTopK(found, found_size(k, method), limit), price, request_id)
+        _check_listed(delta)
         budget = None if self._ledger is None else self._ledger.budget
-        limit = checked_limit(max_values)
-        if self._individuals.person is None:
-            limit = 1  # a row has one value
         choices: dict[str, Any] = {"method": method, "max_values": limit, "ordered": ordered}
+        if isinstance(candidates, Domain):
+            candidates.check(found)
+            chooser = method_for(k, candidates.size, **choices, price=price, budget=budget)
+            rule = RuleTopK(found, candidates, chooser)
+            return self._free(rule, rule.listed, request_id) if chooser.is_free else self._ask(rule, price, request_id)
+        values = self._engine.candidates(candidates, found)
         chooser = method_for(k, len(values), **choices, price=price, budget=budget)
-        if chooser.is_free:
-            answer = free_answer(self._individuals.for_each_group(values.listed), self._ledger, request_id)
-            return replace(answer, estimate=TopK(found, values, chooser).estimate(self._individuals))
-        return self._ask(TopK(found, values, chooser), price, request_id)
+        question = TopK(found, values, chooser)
+        return (
+            self._free(question, values.listed, request_id)
+            if chooser.is_free
+            else self._ask(question, price, request_id)
+        )
+
+    def values(  # noqa: PLR0913 - one parameter for each public choice
+        self,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        max_values: int = 1,
+        request_id: str | None = None,
+    ) -> Answer:
+        """Return the values that enough people have. They are public then, and can be candidates or groups.
+
+        Args:
+            column: the column that the question is about.
+            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
+            rho: the privacy loss in zCDP; give either epsilon or rho.
+            delta: the probability with which a value that only one person has may come out. Use much less than one over
+                the number of people.
+            max_values: for how many values a person counts. Whether somebody has more is private, so for a person with
+                more of them, this many are chosen at random.
+            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+
+        Returns:
+            The answer; its value is a list in ascending order. It may be empty. A value that n people have is in it
+            with the largest probability that epsilon and delta allow; `dpselect plan values` says which.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+            BudgetExceeded: the ledger's budget is too small; nothing was counted.
+            RequestConflict: the request id was used for another question, or on other data.
+            RequestUnanswered: the request was charged before, but its answer was not stored.
+            LedgerError: the ledger cannot be used; nothing was counted.
+            EngineFailure: the rows could not be counted; the charge stays.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"city": ["Ulm"] * 99 + ["Kiel"] * 88 + ["Bonn"]}))
+        >>> table.values("city", epsilon=1, delta=1e-9).value
+        ['Kiel', 'Ulm']
+        """
+        price, found = Price(epsilon, rho, delta=delta), self._column(column)
+        limit = checked_limit(max_values)
+        if limit is None:
+            raise InvalidValue("max_values must be given: for how many values a person counts")
+        if limit > 1 and self._individuals.person is None:
+            raise InvalidValue("max_values must be 1 without a person column: a row has one value")
+        return self._ask(FoundValues(found, limit), price, request_id)
 
     def median(  # noqa: PLR0913 - one parameter for each public choice
         self,
@@ -559,9 +644,15 @@ class Table:
         rows = read_max_rows(*people, self._individuals)
         return Quantile(found, public_grid(lower, upper, step, found, range_), levels, name, rows)
 
-    def _listed(self, column: str, candidates: Any) -> tuple[Column, Values]:
-        found = self._column(column)
-        return found, self._engine.candidates(candidates, found)
+    def _free(self, question: Question, every: list[Any], request_id: str | None) -> Answer:
+        """The answer that all candidates are chosen, which reads no row."""
+        answer = free_answer(self._individuals.for_each_group(every), self._ledger, request_id)
+        return replace(answer, estimate=question.estimate(self._individuals))
+
+    def _limit(self, max_values: int | None) -> int | None:
+        """For how many values one individual counts: a row has one."""
+        limit = checked_limit(max_values)
+        return 1 if self._individuals.person is None else limit
 
     def _column(self, name: str) -> Column:
         return known_column(self, name, "column")
@@ -580,7 +671,7 @@ class Table:
         estimate = question.estimate(individuals)
         if asked and question.states_estimate:
             asked["estimate"] = estimate
-        return Release(asked, drawing.part, drawing.count, price.rho, estimate).draw(
+        return Release(asked, drawing.part, drawing.count, price.rho, estimate, drawing.delta).draw(
             lambda: question.answer(engine, individuals, drawing.mechanism),
             ledger=ledger,
             request_id=request_id,
@@ -645,6 +736,13 @@ def known_column(schema: _Schema, name: Any, what: str) -> Column:
     if found.kind is Kind.OTHER:
         raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
     return found
+
+
+def _check_listed(delta: Any, max_values: Any = None) -> None:
+    """Refuse what only values that nobody listed need."""
+    for name, value in {"delta": delta, "max_values": max_values}.items():
+        if value is not None:
+            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
 
 
 _ENGINES = ("duckdb", "spark")

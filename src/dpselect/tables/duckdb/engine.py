@@ -12,18 +12,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.tables.candidates import Values
+from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import expressions, places
 from dpselect.tables.duckdb.content import of_source
 from dpselect.tables.duckdb.lists import arrow_list, different_values, listed
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
+from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_kind, item
 from dpselect.tables.grids import Grid
-from dpselect.tables.questions import Groups, Individuals, Places, counted, places_of_groups
+from dpselect.tables.questions import Groups, Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.top_k import Method
 
@@ -90,13 +93,13 @@ def counting(
     return f"WITH {facts}{_kept(individuals)} {result}"
 
 
-def _kept_values(different: str, max_values: int) -> str:
-    """At most `max_values` candidates of each person, in each group.
+def _kept_values(different: str, max_values: int, named: str = "item") -> str:
+    """At most `max_values` candidates of each person, in each group. An item has a name that can be written as text.
 
     They are sorted by a hash of a random salt, the candidate and the person, as groups are in `_kept_facts`: which of
     them are kept depends only on this person's own rows.
     """
-    order = "md5_number(concat($salt, ':value:', item, ':', hash(person)))"
+    order = f"md5_number(concat($salt, ':value:', {named}, ':', hash(person)))"
     limit = f"row_number() OVER (PARTITION BY grp, person ORDER BY {order}, item) <= {max_values}"
     return f"SELECT grp, item FROM ({different}) QUALIFY {limit}"
 
@@ -109,6 +112,26 @@ def _counting_of_all(source: str, column: Column, candidates: Values, individual
     counted = f"SELECT item, {number} AS individuals FROM ({values}) WHERE item IS NOT NULL GROUP BY item"
     public = listed(CANDIDATES, candidates, column)
     return f"SELECT place, individuals FROM ({counted}) JOIN ({public}) AS candidate ON item = candidate.value"
+
+
+def tallying(
+    source: str, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None
+) -> str:
+    """Individuals for each value that somebody has (in each group): grp, item, individuals."""
+    value = item(column, domain)
+    if individuals.groups is None and max_values is None:
+        person = "" if individuals.person is None else f", {expressions.identifier(individuals.person.name)} AS person"
+        number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
+        known = "item IS NOT NULL" if individuals.person is None else "item IS NOT NULL AND person IS NOT NULL"
+        values = f"SELECT {value} AS item{person} FROM ({source})"
+        return f"SELECT 0 AS grp, item, {number} AS individuals FROM ({values}) WHERE {known} GROUP BY item"
+    facts = _facts(source, value, individuals, item="item", join="")
+    standing = "facts"
+    if individuals.person is not None:
+        different = f"SELECT DISTINCT grp, person, item FROM {_kept_name(individuals)}"
+        standing = f"({different if max_values is None else _kept_values(different, max_values, 'hash(item)')})"
+    counted = f"SELECT grp, item, count(*) AS individuals FROM {standing} GROUP BY grp, item"
+    return f"WITH {facts}{_kept(individuals)} {counted}"
 
 
 def placing(source: str, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None) -> str:
@@ -265,11 +288,32 @@ class DuckDBEngine:
         starts = np.searchsorted(groups, np.arange(1, _number_of_groups(individuals))).tolist()
         return places_of_groups(data, [*starts, place.size], grid)
 
+    @contextmanager
+    def tally(
+        self, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None = None
+    ) -> Iterator[Tally]:
+        """Count the individuals of every value that somebody has, and keep the counts while the body runs."""
+        limit = None if individuals.person is None else max_values
+        cursor = self._connection.cursor()
+        statement = f"CREATE OR REPLACE TEMP TABLE {TALLY} AS "
+        try:
+            self._found(
+                lambda rows: statement + tallying(rows, column, domain, individuals, limit),
+                column,
+                {},
+                individuals,
+                salted=limit is not None,
+                cursor=cursor,
+            )
+            yield DuckDBTally(cursor, column, counted_kind(column, domain), _number_of_groups(individuals))
+        finally:
+            cursor.close()
+
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
         return counted(lambda: of_source(self._source, self._connection, columns))
 
-    def _found(
+    def _found(  # noqa: PLR0913 - what a statement needs
         self,
         statement: Callable[[str], str],
         column: Column,
@@ -277,19 +321,26 @@ class DuckDBEngine:
         individuals: Individuals,
         *,
         salted: bool = False,
+        cursor: duckdb.DuckDBPyConnection | None = None,
     ) -> pa.Table:
-        """Run a statement about rows, with a new salt if it needs one. Error messages of the engine are withheld."""
+        """Run a statement about rows, with a new salt if it needs one. Error messages of the engine are withheld.
+
+        With a cursor, what the statement makes stays there.
+        """
         parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if salted or is_limited(individuals) else {}
         if individuals.groups is not None:
             lists = {**lists, GROUPS: arrow_list(individuals.groups.values, individuals.groups.column)}
 
         def count(source: Source) -> pa.Table:
-            connection = self._connection.cursor()
+            connection = self._connection.cursor() if cursor is None else cursor
             for name, table in lists.items():
                 connection.register(name, table)
             source.attach(connection)
             with shown_progress(connection.query_progress):
                 bound = {**parameters, **source.parameters}
+                if cursor is not None:
+                    cursor.execute(statement(source.query), bound)
+                    return pa.table({})
                 return connection.sql(statement(source.query), params=bound).to_arrow_table()
 
         return counted(lambda: read(self._source, individuals.names(column), count))

@@ -6,9 +6,7 @@ an incremental hash of a set (Bellare & Micciancio 1997), which does not depend 
 
 import datetime
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -16,18 +14,17 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Values, value_of_key
 from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.lists import key, same_value
+from dpselect.tables.grids import EPOCH, MICROSECOND
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.queries import called, typed
 from dpselect.tables.spark.source import described_columns
 from dpselect.tables.spark.workers import Reader
 
 _PARTS = 4
-_EPOCH = datetime.datetime(1970, 1, 1)  # of columns without time zone
-_MICROSECOND = datetime.timedelta(microseconds=1)
-_MOMENTS = [(moment - _EPOCH) // _MICROSECOND for moment in (datetime.datetime.min, datetime.datetime.max)]
+_MOMENTS = [(moment - EPOCH) // MICROSECOND for moment in (datetime.datetime.min, datetime.datetime.max)]
 
 
 @dataclass(frozen=True)
@@ -54,19 +51,9 @@ class FrameValues(Values):
 
     def value(self, label: str) -> Any:
         """Return the candidate with this label."""
-        return _VALUES[self.kind](label)
+        return value_of_key(self.kind)(label)
 
 
-_VALUES: dict[Kind, Callable[[str], Any]] = {
-    Kind.TEXT: str,
-    Kind.INTEGER: int,
-    Kind.DECIMAL: Decimal,
-    Kind.FLOAT: float,
-    Kind.BOOLEAN: lambda label: label == "true",
-    Kind.DATE: datetime.date.fromisoformat,
-    Kind.TIMESTAMP: lambda label: _EPOCH + int(label) * _MICROSECOND,
-    Kind.ZONED: lambda label: (_EPOCH + int(label) * _MICROSECOND).replace(tzinfo=datetime.UTC),
-}
 # Labels that no candidate may have: NaN and infinities, and dates outside the range of Python's types.
 _UNFIT = {
     Kind.FLOAT: "label IN ('nan', '-nan', 'inf', '-inf')",
@@ -141,7 +128,7 @@ def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, str]
     if different < size:
         raise InvalidValue("candidates must be different values: drop the duplicates")
     if different_keys < keys:
-        first, second = map(_VALUES[kind], withheld(lambda: _equal_labels(labelled), _unreadable()))
+        first, second = map(value_of_key(kind), withheld(lambda: _equal_labels(labelled), _unreadable()))
         raise same_value(first, second, column)
     text = ":".join([str(size), *(str(int(part) % 2**64) for part in parts)])
     return int(size), hashlib.sha256(text.encode()).hexdigest()

@@ -16,7 +16,8 @@ candidate or, with people, the sum of how many candidates each of them counts fo
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -32,16 +33,19 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import read_cells
 from dpselect.tables.candidates import Values
+from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.tally import counted_kind
 from dpselect.tables.grids import Grid
-from dpselect.tables.questions import Individuals, Places, counted, places_of_groups
+from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
 from dpselect.tables.spark.candidates import FrameValues, frame_values
 from dpselect.tables.spark.session import check_workers
 from dpselect.tables.spark.source import rows_of
+from dpselect.tables.spark.tally import SparkTally
 from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, Summarizing
 from dpselect.top_k import Method
 
@@ -116,6 +120,20 @@ class SparkEngine:
         groups = 1 if individuals.groups is None else len(individuals.groups.values)
         starts = np.searchsorted(found["grp"].to_numpy(), np.arange(1, groups)).tolist()
         return places_of_groups(data, [*starts, place.size], grid)
+
+    @contextmanager
+    def tally(
+        self, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None = None
+    ) -> Iterator[Tally]:
+        """Count the individuals of every value that somebody has, and keep the counts while the body runs."""
+        limit = None if individuals.person is None else max_values
+        found = queries.facts(self._rows, queries.Reading.as_value(column, domain), column, individuals)
+        kept = queries.tallied(found, individuals, limit).persist()
+        groups = 1 if individuals.groups is None else len(individuals.groups.values)
+        try:
+            yield SparkTally(kept, column, counted_kind(column, domain), groups)
+        finally:
+            kept.unpersist()
 
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""

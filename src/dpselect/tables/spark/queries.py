@@ -14,9 +14,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from dpselect.tables.candidates import Values
+from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import expressions, places
 from dpselect.tables.duckdb.lists import key, keys_of
 from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.tally import counted_kind, item
 from dpselect.tables.grids import Grid
 from dpselect.tables.questions import Groups, Individuals
 from dpselect.tables.schema import Column, Kind
@@ -42,6 +44,16 @@ class Reading:
         local = called(column, name)
         natively = column.kind in _KEYS_OF_SPARK and kind is column.kind
         return Reading(local, key(expressions.compared(local, kind), kind), "string", natively)
+
+    @staticmethod
+    def as_value(column: Column, domain: Domain | None) -> "Reading":
+        """Take every value of the column's type, or those of a rule.
+
+        Text is read by DuckDB, which leaves out what is not UTF-8: no answer can hold it.
+        """
+        local, kind = called(column, "item"), counted_kind(column, domain)
+        natively = domain is None and column.kind in (Kind.INTEGER, Kind.BOOLEAN)
+        return Reading(local, key(item(local, domain), kind), "string", natively)
 
     @staticmethod
     def as_place(column: Column, grid: Grid) -> "Reading":
@@ -150,6 +162,13 @@ def kept_values(named: DataFrame, max_values: int) -> DataFrame:
     order = Window.partitionBy("grp", "person").orderBy(F.xxhash64(salt, "label", "person"), "label")
     ranked = named.select("grp", "person", "label").distinct().withColumn("rank", F.row_number().over(order))
     return ranked.where(F.col("rank") <= max_values).drop("rank")
+
+
+def tallied(found: DataFrame, individuals: Individuals, max_values: int | None) -> DataFrame:
+    """The number of individuals of every value that somebody has (in every group): grp, label, individuals."""
+    named = found.withColumnRenamed("item", "label")
+    counted = _counted_by_label(named, individuals, max_values)
+    return counted.select("grp", "label", F.col("individuals").cast("bigint").alias("individuals"))
 
 
 def levels(scores: DataFrame) -> DataFrame:

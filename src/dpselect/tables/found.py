@@ -1,0 +1,182 @@
+"""Values that nobody listed, found in the data with a delta: the most common ones, and all that enough people have.
+
+The most common ones are chosen above a threshold (`mechanisms.thresholds`). All that are common enough are found by
+coins (`mechanisms.finding`). Both are (epsilon, delta)-differentially private, and what they return is public. "Nothing
+was common enough" is an answer like any other, at the same cost.
+
+**Shares.** A top-k of found values is k selections one after another, each with 1/k of epsilon and of delta; so are
+groups. The coins of m values of a person have a share of 1/m each. A person who is replaced changes the counts of up to
+m values that they leave and of m that they get: 2 m coins.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpselect import _validate
+from dpselect.accounting.budget import AUTO, Budget, Price
+from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.finding import Finding
+from dpselect.mechanisms.parameters import Neighbours
+from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee
+from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
+from dpselect.tables.questions import Drawing, Engine, Individuals, checked_for_tables, counted
+from dpselect.tables.schema import Column
+from dpselect.top_k import Peel, Share
+
+
+@dataclass(frozen=True)
+class Above:
+    """A mechanism, and the threshold above which it chooses. Public."""
+
+    mechanism: MechanismBase
+    threshold: Threshold
+
+
+@dataclass(frozen=True)
+class FoundTopK:
+    """The values that most individuals have, if they are common enough.
+
+    Attributes:
+        column: the column that the question is about.
+        k: the largest number of values.
+        max_values: for how many values a person counts; None for any number.
+        single: whether the only value is the answer, or None.
+    """
+
+    column: Column
+    k: int
+    max_values: int | None
+    single: bool = False
+
+    def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:
+        """Return the mechanism and its threshold, and what is charged for it."""
+        delta = checked_delta(price)
+        kind = price.kind(budget)
+        count, is_luce = self.k * (groups or 1), getattr(kind, "is_luce", False)
+        loss = kind.loss if is_luce else PURE_LOSS
+        monotonic = neighbours is Neighbours.ADD_REMOVE
+        drawn = checked_for_tables(kind(price.each(loss, count), sensitivity=1, monotonic=monotonic))
+        if drawn.far_below is None:
+            raise InvalidType(f"mechanism {drawn.name} cannot choose among found values: use permute-and-flip")
+        factor = Factor(drawn.far_below, replaced=not monotonic, grouped=groups is not None)
+        above = Above(drawn, threshold(drawn.rate, delta / count, self.max_values, factor))
+        part = Share(EXPONENTIAL_FOUND if is_luce else drawn.name, drawn.epsilon, loss, drawn.claim)
+        return Drawing(above, part, count, delta)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the public parameters, as JSON can hold them."""
+        question = {"question": "mode"} if self.single else {"question": "top_k", "k": self.k}
+        limit = {} if self.max_values is None else {"max_values": self.max_values}
+        return {**question, "column": self.column.name, "candidates": "found in the data", **limit}
+
+    @property
+    def states_estimate(self) -> bool:
+        """Return True."""
+        return True
+
+    def estimate(self, individuals: Individuals) -> str:
+        """Return what is estimated, in words."""
+        what = "the value" if self.single or self.k == 1 else f"up to {self.k:,} values"
+        return f"{what} that most {individuals.noun} have, if enough have it{individuals.in_each_group}"
+
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: Above) -> Any:
+        """Count and select: return a value or None, or a list of at most k values, or a dict with that."""
+
+        def choose() -> list[list[Any]]:
+            with engine.tally(self.column, None, individuals, self.max_values) as tally:
+                levels = tally.levels()
+                chosen = [
+                    chosen_above(own.individuals, own.values, self.k, mechanism.threshold, mechanism.mechanism)
+                    for own in levels
+                ]
+                wanted = [(group, *place) for group, places in enumerate(chosen) for place in places]
+                values = iter(tally.values(wanted))
+                return [[next(values) for _ in places] for places in chosen]
+
+        found = counted(choose)
+        return individuals.by_group([own[0] if own else None for own in found] if self.single else found)
+
+
+@dataclass(frozen=True)
+class FoundShare:
+    """One coin of a value, in the form that a release needs."""
+
+    epsilon: Fraction
+    name: str = PARTITION_SELECTION
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what one coin guarantees, without its delta."""
+        return Guarantee(self.epsilon, PURE_LOSS.zcdp(self.epsilon))
+
+    def terms(self) -> dict[str, Any]:
+        """Return nothing: the question states all parameters."""
+        return {}
+
+
+@dataclass(frozen=True)
+class FoundValues:
+    """All values that enough individuals have.
+
+    Attributes:
+        column: the column that the question is about.
+        max_values: for how many values a person counts.
+    """
+
+    column: Column
+    max_values: int
+
+    def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:  # noqa: ARG002
+        """Return the coins, and what is charged for them."""
+        delta = checked_delta(price)
+        count = self.max_values * (groups or 1) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
+        each = price.each(PURE_LOSS, count)
+        return Drawing(Finding(each, delta / count), FoundShare(each), count, delta)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the public parameters, as JSON can hold them."""
+        return {"question": "values", "column": self.column.name, "max_values": self.max_values}
+
+    @property
+    def states_estimate(self) -> bool:
+        """Return True."""
+        return True
+
+    def estimate(self, individuals: Individuals) -> str:
+        """Return what is estimated, in words."""
+        return f"the values that enough {individuals.noun} have{individuals.in_each_group}"
+
+    def answer(self, engine: Engine, individuals: Individuals, mechanism: Finding) -> Any:
+        """Count and flip: return the values in ascending order, or a dict with that for each group."""
+
+        def find() -> list[list[Any]]:
+            with engine.tally(self.column, None, individuals, self.max_values) as tally:
+                return tally.found(mechanism)
+
+        return individuals.by_group(counted(find))
+
+
+def checked_delta(price: Price) -> Fraction:
+    """The delta of a question about values that nobody listed."""
+    if price.delta is None:
+        raise InvalidValue(
+            "give candidates, the public list of possible answers, or a rule such as dpselect.every('int64');"
+            " without them the question needs delta, such as 1e-9"
+        )
+    delta: Fraction = price.delta
+    return delta
+
+
+def found_size(k: Any, method: str) -> int:
+    """How many values a top-k without a list may have, checked."""
+    if method not in (AUTO, Peel.name):
+        raise InvalidValue(f"method must be auto or peel without a list of candidates, got {str(method)[:40]!r}")
+    if isinstance(k, (tuple, list)):
+        raise InvalidValue("k may be a pair only with a list of candidates: give one number")
+    number = _validate.count(k=k)
+    if not 1 <= number <= MOST:
+        raise InvalidValue(f"k must be from 1 to {MOST:,} without a list of candidates, got {number}")
+    return number
