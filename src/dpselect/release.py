@@ -150,7 +150,8 @@ ledger_id=None)
 
         Returns:
             A dict. Decimals, dates, timestamps and exact epsilons are strings. Answers of groups are a list of pairs,
-            because the name of a group need not be text. The guarantee and the receipt are objects.
+            because the name of a group need not be text; that of a group of several columns is a list. The guarantee
+            and the receipt are objects.
 
         >>> import dpselect
         >>> answer = dpselect.ExponentialMechanism("0.2").release([0, 10**6])
@@ -391,7 +392,7 @@ def _plain_floats(scores: Vector) -> Floats | None:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return [{"group": _plain(group), "value": _plain(answer)} for group, answer in value.items()]
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):  # a group of several columns is a tuple
         return [_plain(item) for item in value]
     if isinstance(value, datetime.date):  # timestamps are dates, too
         return value.isoformat()
@@ -429,6 +430,8 @@ def _written(value: Any) -> Any:
         return {"groups": [[_written(group), _written(answer)] for group, answer in value.items()]}
     if isinstance(value, list):
         return [_written(item) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [_written(item) for item in value]}
     if isinstance(value, Decimal):
         return {"decimal": str(value)}
     if isinstance(value, datetime.datetime):
@@ -444,4 +447,6 @@ def _read(value: Any) -> Any:
     [(kind, content)] = value.items()
     if kind == "groups":
         return {_read(group): _read(answer) for group, answer in content}
+    if kind == "tuple":
+        return tuple(_read(item) for item in content)
     return _READERS[kind](content)

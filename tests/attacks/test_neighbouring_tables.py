@@ -11,6 +11,7 @@ from random import Random
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, open_table, top_k
@@ -20,7 +21,7 @@ from dpselect.tables import files, quantiles
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb import source as duckdb_source
-from dpselect.tables.duckdb.lists import arrow_list, cast_list, key
+from dpselect.tables.duckdb.lists import arrow_list, cast_groups, cast_list, key
 from dpselect.tables.quantiles import Quantile
 from dpselect.tables.questions import TopK
 from dpselect.tables.spark import engine as spark_engine
@@ -92,12 +93,19 @@ def equal_groups_allowed(monkeypatch):
         cast = cast_list("every_item", values, column)
         return cursor.sql(f"SELECT place, {key('value', values.kind)} AS key FROM ({cast})").to_arrow_table()
 
+    def every_group(groups, connection):
+        keys = [every_key(own, column, connection) for own, column in zip(groups.members, groups.columns, strict=True)]
+        names = [f"member{i}" for i in range(len(keys))]
+        return pa.table([keys[0]["place"], *(own["key"] for own in keys)], ["grp", *names])
+
     for engine in (duckdb_engine, spark_engine):
         monkeypatch.setattr(
             engine, "different_values", lambda values, column, _, name: public_values(values, column, name)
         )
     monkeypatch.setattr(duckdb_engine, "listed", cast_list)
+    monkeypatch.setattr(duckdb_engine, "listed_groups", cast_groups)
     monkeypatch.setattr(spark_queries, "keys_of", every_key)
+    monkeypatch.setattr(spark_queries, "keys_of_groups", every_group)
 
 
 def people_counted_by_rows(monkeypatch):

@@ -170,6 +170,31 @@ def test_groups(run: Run, file: str) -> None:
     assert "--group-by and --groups belong together" in refused.err
 
 
+def test_groups_of_two_columns(run: Run, file: str) -> None:
+    options = ["--column", "diagnosis", "--candidates", 'flu,"asthma, severe"', "--epsilon", "4", "--person", "patient"]
+    grouped = ["--group-by", "county", "--groups", "north,south", "--group-by", "ward", "--groups", "7,8"]
+    result = run("mode", file, *options, *grouped, "--max-groups", "2")
+    lines = result.out.splitlines()
+    assert [line.partition(":")[0] for line in lines[:4]] == ["north, 7", "north, 8", "south, 7", "south, 8"]
+    assert (lines[0], lines[2]) == ("north, 7: asthma, severe", "south, 7: asthma, severe")
+    assert lines[4] == "the value that most people have, in each group of 'county' and 'ward'"
+    pairs = json.loads(run("mode", file, *options, *grouped, "--json").out)["value"]
+    assert [[county, str(ward)] for county, ward in (pair["group"] for pair in pairs)][:2] == [
+        ["north", "7"],
+        ["north", "8"],
+    ]
+    levels = run("quantiles", file, "--column", "cost", "--levels", "0.5", "--step", "0.5", "--epsilon", "9", *grouped)
+    assert levels.out.splitlines()[0].startswith("north, 7  0.5  10.5")
+    for wrong, words in (
+        (grouped[:-2], "--group-by and --groups belong together"),
+        (["--groups", "7"], "--group-by and --groups belong together"),
+        (grouped[:4] * 2, "group_by must name different columns"),
+    ):
+        refused = run("mode", file, *options, *wrong)
+        assert refused.code == 2
+        assert words in refused.err
+
+
 def test_a_ledger_is_bound_to_its_unit_and_name(run: Run, file: str, tmp_path: Path) -> None:
     ledger = str(tmp_path / "visits.ledger")
     ask = ["mode", file, "--column", "ward", "--candidates", "6,7", "--epsilon", "0.1", "--ledger", ledger]

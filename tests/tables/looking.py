@@ -64,7 +64,7 @@ def counted(engine, column, candidates, who, max_values=None):
     if not hasattr(engine, "scores"):
         return [vector.tolist() for vector in engine.counts(column, candidates, who, max_values)]
     found = engine.scores(column, candidates, who, max_values).toArrow().to_pydict()
-    lists = [[None] * len(candidates) for _ in range(1 if who.groups is None else len(who.groups.values))]
+    lists = [[None] * len(candidates) for _ in range(1 if who.groups is None else len(who.groups))]
     for group, place, number in zip(found["grp"], found["label"], found["individuals"], strict=True):
         assert lists[group][place] is None
         lists[group][place] = number
@@ -117,7 +117,7 @@ def tallied(table, column, *, domain=None, max_values=None):
     who = table._individuals
     with table._engine.tally(table.columns[column], domain, who, max_values) as tally:
         rows = tally._cursor.sql("SELECT grp, item, individuals FROM dpselect_tally").fetchall()
-    found = [{} for _ in range(1 if who.groups is None else len(who.groups.values))]
+    found = [{} for _ in range(1 if who.groups is None else len(who.groups))]
     for group, item, individuals in rows:
         found[group][item] = individuals
     return found[0] if who.groups is None else found

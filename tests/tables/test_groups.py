@@ -95,7 +95,7 @@ def mechanism_of(monkeypatch):
 
     def answer(_, engine, who, mechanism):
         seen.append(mechanism)
-        return who.by_group([None] * (1 if who.groups is None else len(who.groups.values)))
+        return who.by_group([None] * (1 if who.groups is None else len(who.groups)))
 
     for question in (TopK, Quantile):
         monkeypatch.setattr(question, "answer", answer)

@@ -23,8 +23,8 @@ import dpselect
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
-from dpselect.tables.duckdb.lists import cast_list
-from dpselect.tables.questions import Groups
+from dpselect.tables.duckdb.lists import cast_groups
+from dpselect.tables.groups import Groups
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.table import GroupedTable, _made
 from tests import spark
@@ -135,7 +135,8 @@ def table_of(name, values, engine="duckdb", people=None):
 def unchecked(table, values, most=1):
     """The grouped table that the first wall would refuse: the statement alone must keep a row from counting twice."""
     column = table.columns["g"]
-    groups = Groups(column, public_values(values, column), most)
+    listed = public_values(values, column)
+    groups = Groups((column,), (listed.kind,), listed.items, most)
     return _made(GroupedTable, table._engine, replace(table._individuals, groups=groups), table._neighbours, None)
 
 
@@ -256,7 +257,7 @@ def test_candidates_of_a_frame_that_are_one_value_are_refused(engine):
 
 def test_without_the_walls_a_row_counts_often(monkeypatch):
     """The tests above can fail: where the statement joins the list as it is, one row is in many groups."""
-    monkeypatch.setattr(duckdb_engine, "listed", cast_list)
+    monkeypatch.setattr(duckdb_engine, "listed_groups", cast_groups)
     base = float(np.float32(0.1))
     near = [base, math.nextafter(base, 1), math.nextafter(base, 0)]
     assert numbers_of_groups(unchecked(table_of("float", [base]), near), 1) == [3]

@@ -1,11 +1,11 @@
-"""`dpselect mode`, `top`, `values`, `median`, `quantile`, `quantiles`, `minimum` and `maximum`: private questions about a file.
+"""Private questions about a file: `dpselect mode`, `top`, `values`, `median`, `quantile`, `quantiles`, `minimum`, `maximum`.
 
 Lists of candidates and groups, and the ends of a range, are public values from the command line.
 """
 
 import csv
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -37,6 +37,7 @@ from dpselect.errors import InvalidValue
 from dpselect.tables import Answer, Table, open_table, plot_quantiles
 from dpselect.tables.domains import Domain
 from dpselect.tables.domains import every as domain_of
+from dpselect.tables.groups import group_text
 from dpselect.tables.schema import Column, value_from_text
 from dpselect.tables.table import known_column
 from dpselect.top_k import is_in_order
@@ -97,7 +98,7 @@ _Candidates = Annotated[
     str | None,
     typer.Option(
         metavar="LIST|FILE",
-        help="Possible answers: A,B,C, or a file with one per line. Must be public. Without it, give --every or --delta.",
+        help="Possible answers: A,B,C, or a file with one per line. Must be public. Or give --every or --delta.",
     ),
 ]
 _Every = Annotated[
@@ -119,8 +120,14 @@ _Person = Annotated[
     typer.Option(metavar="P", help="Column that identifies the person. Default: each row is a person."),
 ]
 _Neighbours = Annotated[str, typer.Option(metavar="N", help="add-remove (hides who is in the table) or replace.")]
-_GroupBy = Annotated[str | None, typer.Option(metavar="G", help="One answer for each group of this column.")]
-_Groups = Annotated[str | None, typer.Option(metavar="LIST|FILE", help="The groups of --group-by. Must be public.")]
+_GroupBy = Annotated[
+    list[str] | None,
+    typer.Option(metavar="G", help="One answer for each group of this column. Repeat it to combine columns."),
+]
+_Groups = Annotated[
+    list[str] | None,
+    typer.Option(metavar="LIST|FILE", help="The groups of --group-by, once for each of them. Must be public."),
+]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
 _MaxValues = Annotated[
     str | None,
@@ -537,14 +544,23 @@ def _opened(
     return open_table(file, ledger=ledger, budget=budget, dataset=dataset, **options)
 
 
-def _grouped(table: Table, file: str, column: str | None, groups: str | None, max_groups: str) -> Table:
+def _grouped(table: Table, file: str, columns: list[str] | None, groups: list[str] | None, max_groups: str) -> Table:
+    """The table in groups, if there are any: those of one column, or all combinations of several."""
     most = whole(least=1, most=_MOST, max_groups=max_groups)
-    if (column is None) != (groups is None):
-        raise InvalidValue("--group-by and --groups belong together: name the column, and list its public groups")
-    if column is None or groups is None:
+    named, texts = columns or [], groups or []
+    if len(named) != len(texts):
+        raise InvalidValue(
+            "--group-by and --groups belong together: name each column, and list its public groups, in the same order"
+        )
+    if not named:
         return table
-    listed = public_list(groups, known_column(table, column, "--group-by"), "--groups", file)
-    return table.group_by(column, groups=listed, max_groups=most)
+    listed = {
+        column: public_list(text, known_column(table, column, "--group-by"), "--groups", file)
+        for column, text in zip(named, texts, strict=True)
+    }
+    if len(named) == 1:
+        return table.group_by(named[0], groups=listed[named[0]], max_groups=most)
+    return table.group_by(named, groups=listed, max_groups=most)
 
 
 def _possible(table: Table, file: str, column: str, candidates: str | None, every: str | None) -> Any:
@@ -624,7 +640,11 @@ def _print_levels(answer: Answer, levels: Sequence[Fraction], as_json: bool) -> 
     if as_json:
         typer.echo(json.dumps({"levels": texts, **answer.to_dict()}))
         return
-    by_group = [(f"{group}  ", own) for group, own in answer.value.items()] if isinstance(answer.value, dict) else []
+    by_group = (
+        [(f"{group_text(group)}  ", own) for group, own in answer.value.items()]
+        if isinstance(answer.value, dict)
+        else []
+    )
     lines = [
         f"{group}{text}  {value}"
         for group, own in by_group or [("", answer.value)]
@@ -633,7 +653,7 @@ def _print_levels(answer: Answer, levels: Sequence[Fraction], as_json: bool) -> 
     _print(replace(answer, value=lines), as_json)
 
 
-def _lines(value: Any, shown: Callable[[Any], str] = str) -> list[str]:
+def _lines(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [f"{shown(group)}: {', '.join(_lines(answer))}" for group, answer in value.items()]
-    return [shown(item) for item in value] if isinstance(value, list) else [shown(value)]
+        return [f"{group_text(group)}: {', '.join(_lines(answer))}" for group, answer in value.items()]
+    return [str(item) for item in value] if isinstance(value, list) else [str(value)]

@@ -102,9 +102,16 @@ class Values:
 
 def public_values(values: Any, column: Column, name: str = "candidates") -> Values:
     """The list of candidates or groups, checked against the kind of its column. Messages use `name`."""
-    items = _items(values, name)
-    if not items:
-        raise InvalidValue(f"{name} must have at least one value: list what may be answered; {_WHY}")
+    listed = aligned_values(given_items(values, name), column, name)
+    items = listed.items
+    if len(set(items)) != len(items):
+        twice = next(item for item, times in Counter(items).items() if times > 1)
+        raise InvalidValue(f"{name} must be different values, but {_shown(twice)} occurs twice: drop the duplicates")
+    return listed
+
+
+def aligned_values(items: list[Any], column: Column, name: str) -> Values:
+    """The values, checked against the kind of their column. Some may be equal."""
     kinds = _kinds(items, name)
     if kinds in ({Kind.INTEGER, Kind.FLOAT}, {Kind.INTEGER, Kind.DECIMAL}):
         kinds -= {Kind.INTEGER}
@@ -119,9 +126,6 @@ def public_values(values: Any, column: Column, name: str = "candidates") -> Valu
     if column.kind is Kind.FLOAT or given is Kind.FLOAT:
         items = [_exact_float(item, name) for item in items]
         given = Kind.FLOAT
-    if len(set(items)) != len(items):
-        twice = next(item for item, times in Counter(items).items() if times > 1)
-        raise InvalidValue(f"{name} must be different values, but {_shown(twice)} occurs twice: drop the duplicates")
     return Values(given, tuple(items))
 
 
@@ -129,7 +133,8 @@ def _shown(item: Any) -> str:
     return str(item)[:_SHOWN_CHARACTERS]
 
 
-def _items(values: Any, name: str) -> list[Any]:
+def given_items(values: Any, name: str) -> list[Any]:
+    """The items of a public list, of which there is at least one."""
     if values is None:
         raise InvalidValue(f"{name} must be given: list what may be answered; {_WHY}")
     for method in ("to_pylist", "tolist", "to_list"):
@@ -139,7 +144,14 @@ def _items(values: Any, name: str) -> list[Any]:
     if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, set, frozenset)):
         kinds = "a list, tuple, range, set, NumPy array, pandas or polars Series or Arrow array"
         raise InvalidType(f"{name} must be a list of values, got {type(values).__name__}: give {kinds}")
-    return [item.item() if isinstance(item, np.generic) else item for item in values]
+    if not values:
+        raise InvalidValue(f"{name} must have at least one value: list what may be answered; {_WHY}")
+    return [python_scalar(item) for item in values]
+
+
+def python_scalar(item: Any) -> Any:
+    """The item, as Python's type if it is a NumPy scalar."""
+    return item.item() if isinstance(item, np.generic) else item
 
 
 def _kinds(items: list[Any], name: str) -> set[Kind]:

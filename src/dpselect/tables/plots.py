@@ -15,6 +15,7 @@ from typing import Any
 from dpselect._levels import read_levels
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.release import Answer
+from dpselect.tables.groups import group_text
 
 # The colours of Okabe & Ito suit all kinds of colour vision. Markers distinguish the lines in greyscale.
 _STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#56B4E9", "v"), ("#000000", "P"))
@@ -54,7 +55,7 @@ def plot_quantiles(
     from dpselect.analysis.compare import matplotlib_figure, save_figure  # noqa: PLC0415 - SciPy is slow to import
 
     exact = read_levels(levels)
-    lines = {str(group): own for group, own in answer.value.items()} if isinstance(answer.value, Mapping) else {}
+    lines = {group_text(group): own for group, own in answer.value.items()} if isinstance(answer.value, Mapping) else {}
     figure = matplotlib_figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     errors = None if people is None else _shares_off(answer, exact, people, asked)

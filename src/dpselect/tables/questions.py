@@ -52,6 +52,7 @@ from dpselect.release import Priced
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain
 from dpselect.tables.grids import Grid
+from dpselect.tables.groups import Groups
 from dpselect.tables.schema import Column
 from dpselect.top_k import Method
 
@@ -131,15 +132,6 @@ _Counted = TypeVar("_Counted")
 
 
 @dataclass(frozen=True)
-class Groups:
-    """The public groups, and the largest number of groups in which a person is counted."""
-
-    column: Column
-    values: Values
-    max_groups: int
-
-
-@dataclass(frozen=True)
 class Individuals:
     """Who is counted: people or rows, together or in groups."""
 
@@ -154,12 +146,13 @@ class Individuals:
     @property
     def in_each_group(self) -> str:
         """Return the end of a phrase: that it holds for each group, if there are groups."""
-        return "" if self.groups is None else f", in each group of {self.groups.column.name!r}"
+        return "" if self.groups is None else f", in each group of {self.groups.words}"
 
     @property
     def columns(self) -> list[Column]:
         """Return the columns that determine who is counted and in which group."""
-        return [*filter(None, [self.person, None if self.groups is None else self.groups.column])]
+        groups = () if self.groups is None else self.groups.columns
+        return [*filter(None, [self.person]), *groups]
 
     def names(self, column: Column) -> list[str]:
         """Return the names of all columns that a question about this column reads, without duplicates."""
@@ -170,19 +163,16 @@ class Individuals:
         if self.groups is None:
             [only] = answers
             return only
-        return dict(zip(self.groups.values.items, answers, strict=True))
+        return dict(zip(self.groups.names, answers, strict=True))
 
     def for_each_group(self, answer: list[Any]) -> Any:
         """Return this list, or a copy of it for each group."""
-        return answer if self.groups is None else self.by_group([list(answer) for _ in range(len(self.groups.values))])
+        return answer if self.groups is None else self.by_group([list(answer) for _ in range(len(self.groups))])
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
         named = {"person": None if self.person is None else self.person.name}
-        if self.groups is None:
-            return named
-        groups = {"group_by": self.groups.column.name, "max_groups": self.groups.max_groups}
-        return {**named, **groups, "groups": len(self.groups.values), "groups_sha256": self.groups.values.sha256}
+        return named if self.groups is None else {**named, **self.groups.parameters()}
 
 
 def counted(count: Callable[[], _Counted]) -> _Counted:

@@ -21,8 +21,9 @@ from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
 from dpselect.tables.domains import Domain
 from dpselect.tables.found import FoundTopK, FoundValues, checked_delta, found_size
+from dpselect.tables.groups import groups_of_column, groups_of_columns
 from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
-from dpselect.tables.questions import Engine, Groups, Individuals, Question, TopK
+from dpselect.tables.questions import Engine, Individuals, Question, TopK
 from dpselect.tables.ranges import FULL, public_grid
 from dpselect.tables.rules import RuleTopK
 from dpselect.tables.schema import Column, Kind
@@ -596,20 +597,24 @@ class Table:
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
     def group_by(
-        self, column: str, *, groups: Any = None, max_groups: int = 1, candidates: Any = None
+        self, column: str | Sequence[str], *, groups: Any = None, max_groups: int = 1, candidates: Any = None
     ) -> "GroupedTable":
         """Return a table that answers each question for each public group, even for groups without rows.
 
+        With several columns, a group is a combination of their values. A row with a missing value is in no group.
+
         Args:
-            column: the column that holds the group of a row.
-            groups: the public list of groups, in the type of the column.
+            column: the column that holds the group of a row, or a list of columns.
+            groups: the public list of groups, in the type of the column. For a list of columns either a mapping from
+                each column to its public list, for all combinations in the order of the columns, or a list of tuples.
             max_groups: in how many groups a person may count. Whether somebody is in several is private, so a
                 person with more is counted in `max_groups` of them, chosen at random. The epsilon of a question is the
                 total: each group gets epsilon / max_groups.
             candidates: the old name of `groups`; deprecated.
 
         Returns:
-            A table with the same questions, whose answers are dicts from group to value.
+            A table with the same questions, whose answers are dicts from group to value. For a list of columns, even
+            of one column, groups are tuples.
 
         Raises:
             InvalidValue, InvalidType: an argument is invalid.
@@ -620,6 +625,10 @@ class Table:
         >>> wards = dpselect.open_table(rows).group_by("ward", groups=["a", "b"])
         >>> wards.median("cost", lower=0, upper=99, epsilon=1).value
         {'a': 10, 'b': 90}
+        >>> rows = pyarrow.table({"ward": ["a"] * 500, "sex": ["f", "m"] * 250, "cost": [10, 90] * 250})
+        >>> both = dpselect.open_table(rows).group_by(["ward", "sex"], groups={"ward": ["a"], "sex": ["f", "m"]})
+        >>> both.median("cost", lower=0, upper=99, epsilon=1).value
+        {('a', 'f'): 10, ('a', 'm'): 90}
         """
         if candidates is not None:
             if groups is not None:
@@ -631,9 +640,12 @@ class Table:
             raise InvalidValue("max_groups must be >= 1, got 0")
         if most > 1 and self._individuals.person is None:
             raise InvalidValue("max_groups must be 1 without a person column: a row is in one group only")
-        found = self._column(column)
-        values = self._engine.listed(groups, found, "groups")
-        individuals = replace(self._individuals, groups=Groups(found, values, min(most, len(values))))
+        listed = self._engine.listed
+        if isinstance(column, str) or not isinstance(column, Sequence):
+            public = groups_of_column(groups, self._column(column), most, listed)
+        else:
+            public = groups_of_columns(groups, [self._column(name) for name in column], most, listed)
+        individuals = replace(self._individuals, groups=public)
         return _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
 
     def _quantile(
@@ -691,7 +703,7 @@ class GroupedTable(Table):
     """
 
     def group_by(self, *_arguments: Any, **_options: Any) -> NoReturn:
-        """Refuse: a table can be grouped by one column only.
+        """Refuse: a table is grouped once. Give all columns to one call, as a list.
 
         Args:
             column: ignored.
@@ -705,7 +717,10 @@ class GroupedTable(Table):
         Raises:
             InvalidValue: always.
         """
-        raise InvalidValue("the table is already grouped: call group_by on the table that open_table returned")
+        raise InvalidValue(
+            "the table is already grouped: call group_by on the table that open_table returned, with a list of all"
+            " columns"
+        )
 
 
 def _made(

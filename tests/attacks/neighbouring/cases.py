@@ -27,10 +27,19 @@ class Groups:
     column: str
     listed: tuple[Any, ...]
     max_groups: int
+    second: tuple[str, tuple[Any, ...]] | None = None  # another column and its list
+
+    @property
+    def arguments(self) -> tuple[Any, Any]:
+        """Return the column or columns, and their lists."""
+        if self.second is None:
+            return self.column, list(self.listed)
+        return [self.column, self.second[0]], {self.column: list(self.listed), self.second[0]: list(self.second[1])}
 
     def of(self, table: Table) -> Any:
         """Return the table in groups."""
-        return table.group_by(self.column, groups=list(self.listed), max_groups=self.max_groups)
+        columns, groups = self.arguments
+        return table.group_by(columns, groups=groups, max_groups=self.max_groups)
 
 
 @dataclass(frozen=True)
@@ -62,8 +71,10 @@ class Question:
         return replace(self, listed=listed, others=self.others if k is None else {**self.others, "k": k})
 
     def __str__(self) -> str:
-        by = "" if self.groups is None else f".group_by({self.groups.column!r}, groups={list(self.groups.listed)}"
-        by += "" if self.groups is None else f", max_groups={self.groups.max_groups})"
+        by = ""
+        if self.groups is not None:
+            columns, groups = self.groups.arguments
+            by = f".group_by({columns!r}, groups={groups}, max_groups={self.groups.max_groups})"
         lists = f", candidates={list(self.listed)}" if self.listed else ""
         others = "".join(f", {name}={value!r}" for name, value in self.others.items())
         return f"table{by}.{self.method}({self.column!r}{lists}{others}, epsilon={self.epsilon!r})"
@@ -182,7 +193,7 @@ def _random_question(
     grouped, other = rng.choice([*[(group, value)] * 5, *[(value, group)] * 2, (group, who), (who, value)])
     column = rng.choice([other, other, grouped])
     most = 1 if person is None else rng.choice([1, 1, 2, 3])
-    groups = Groups(grouped.name, _random_list(grouped, rng), most) if in_groups else None
+    groups = _random_groups(columns, grouped, most, rng) if in_groups else None
     epsilon = rng.choice(["0.1", "1", "2.5"])
     if method in ("mode", "top_k"):
         listed = _random_list(column, rng)
@@ -194,6 +205,13 @@ def _random_question(
     others = range_of(rng.choice(column.cluster), rng)
     level = {"level": rng.choice(LEVELS)} if method == "quantile" else {}
     return Question(method, column.name, epsilon, (), {**level, **others}, groups)
+
+
+def _random_groups(columns: Sequence[Column], first: Column, most: int, rng: Random) -> Groups:
+    """The groups of a column; sometimes its combinations with another one."""
+    second = rng.choice([column for column in columns if column is not first])
+    other = (second.name, _random_list(second, rng)[:4]) if rng.random() < 0.25 else None
+    return Groups(first.name, _random_list(first, rng), most, other)
 
 
 def _random_top(size: int, rng: Random) -> dict[str, Any]:

@@ -22,11 +22,12 @@ from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import expressions, places
 from dpselect.tables.duckdb.content import of_source
-from dpselect.tables.duckdb.lists import arrow_list, different_values, listed
+from dpselect.tables.duckdb.lists import arrow_groups, arrow_list, different_values, listed, listed_groups
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
 from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_kind, item
 from dpselect.tables.grids import Grid
-from dpselect.tables.questions import Groups, Individuals, Places, Tally, counted, places_of_groups
+from dpselect.tables.groups import Groups
+from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.top_k import Method
 
@@ -179,10 +180,11 @@ def _facts(source: str, expression: str, individuals: Individuals, *, item: str,
         columns.append("person")
         conditions.append("person IS NOT NULL")
     if individuals.groups is not None:
-        values, column = individuals.groups.values, individuals.groups.column
-        selected.append(f"{expressions.compared(column, values.kind)} AS member")
+        members = enumerate(zip(individuals.groups.columns, individuals.groups.kinds, strict=True))
+        selected += [f"{expressions.compared(column, kind)} AS member{i}" for i, (column, kind) in members]
         columns.append("public_group.place AS grp")
-        join += f" JOIN ({listed(GROUPS, values, column)}) AS public_group ON member = public_group.value"
+        same = " AND ".join(f"member{i} = public_group.value{i}" for i in range(len(individuals.groups.columns)))
+        join += f" JOIN ({listed_groups(GROUPS, individuals.groups)}) AS public_group ON {same}"
     else:
         columns.append("0 AS grp")
     facts = (
@@ -329,7 +331,7 @@ class DuckDBEngine:
         """
         parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if salted or is_limited(individuals) else {}
         if individuals.groups is not None:
-            lists = {**lists, GROUPS: arrow_list(individuals.groups.values, individuals.groups.column)}
+            lists = {**lists, GROUPS: arrow_groups(individuals.groups)}
 
         def count(source: Source) -> pa.Table:
             connection = self._connection.cursor() if cursor is None else cursor
@@ -347,4 +349,4 @@ class DuckDBEngine:
 
 
 def _number_of_groups(individuals: Individuals) -> int:
-    return 1 if individuals.groups is None else len(individuals.groups.values)
+    return 1 if individuals.groups is None else len(individuals.groups)

@@ -15,17 +15,31 @@ import pyarrow as pa
 from dpselect.errors import InvalidValue
 from dpselect.tables.candidates import Values, digits_after_point, public_values
 from dpselect.tables.duckdb import expressions
+from dpselect.tables.groups import Groups
 from dpselect.tables.schema import Column, Kind
 
 
 def arrow_list(values: Values, column: Column) -> pa.Table:
     """A public list as a table. Integers and decimals are text, which the statement casts."""
+    return pa.table({"place": _places(len(values)), "value": _array(values, column)})
+
+
+def arrow_groups(groups: Groups) -> pa.Table:
+    """The public groups as a table, with the values of each of their columns."""
+    values = zip(groups.members, groups.columns, strict=True)
+    arrays = {f"value{i}": _array(own, column) for i, (own, column) in enumerate(values)}
+    return pa.table({"place": _places(len(groups)), **arrays})
+
+
+def _places(number: int) -> pa.Array:
+    return pa.array(range(number), pa.int64())
+
+
+def _array(values: Values, column: Column) -> pa.Array:
     if values.kind in (Kind.INTEGER, Kind.DECIMAL):
-        items = pa.array([_written(item, column) for item in values.items], pa.string())
-    else:
-        types = {Kind.TIMESTAMP: pa.timestamp("us"), Kind.ZONED: pa.timestamp("us", "UTC")}
-        items = pa.array(values.items, types.get(values.kind))
-    return pa.table({"place": pa.array(range(len(values)), pa.int64()), "value": items})
+        return pa.array([_written(item, column) for item in values.items], pa.string())
+    types = {Kind.TIMESTAMP: pa.timestamp("us"), Kind.ZONED: pa.timestamp("us", "UTC")}
+    return pa.array(values.items, types.get(values.kind))
 
 
 def _written(item: int | Decimal, column: Column) -> str | None:
@@ -55,6 +69,21 @@ def listed(name: str, values: Values, column: Column) -> str:
     return f"SELECT min(place) AS place, value FROM ({cast}) WHERE value IS NOT NULL GROUP BY value"
 
 
+def cast_groups(name: str, groups: Groups) -> str:
+    """The public groups in the types for comparison; NULL equals nothing."""
+    types = [expressions.type_of_candidates(*typed) for typed in zip(groups.columns, groups.kinds, strict=True)]
+    casts = ", ".join(f"TRY_CAST(value{i} AS {type_}) AS value{i}" for i, type_ in enumerate(types))
+    return f"SELECT place, {casts} FROM {name}"
+
+
+def listed_groups(name: str, groups: Groups) -> str:
+    """The distinct public groups, so that no row can match two of them: a second safeguard, as in `listed`."""
+    values = [f"value{i}" for i in range(len(groups.columns))]
+    known = " AND ".join(f"{value} IS NOT NULL" for value in values)
+    every = ", ".join(values)
+    return f"SELECT min(place) AS place, {every} FROM ({cast_groups(name, groups)}) WHERE {known} GROUP BY {every}"
+
+
 def key(expression: str, kind: Kind) -> str:
     """The key of a DuckDB expression from `sql.compared`."""
     if kind is Kind.FLOAT:  # there are two zeros
@@ -72,6 +101,21 @@ def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnectio
     listed = f"SELECT place, {key('value', values.kind)} AS key FROM ({cast_list(_LIST, values, column)})"
     first = f"SELECT place, CASE WHEN place = min(place) OVER (PARTITION BY key) THEN key END AS key FROM ({listed})"
     return _over_list(values, column, connection).sql(first).to_arrow_table()
+
+
+def keys_of_groups(groups: Groups, connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    """The position of every group, and a key for each of its columns: grp, member0, member1 and so on.
+
+    Groups that no row can match are left out. Of several groups with the same keys, only the first is there.
+    """
+    cursor = connection.cursor()
+    cursor.register(_LIST, arrow_groups(groups))
+    keys = ", ".join(f"{key(f'value{i}', kind)} AS member{i}" for i, kind in enumerate(groups.kinds))
+    members = [f"member{i}" for i in range(len(groups.columns))]
+    known, every = " AND ".join(f"{member} IS NOT NULL" for member in members), ", ".join(members)
+    listed = f"SELECT place, {keys} FROM ({cast_groups(_LIST, groups)})"
+    first = f"SELECT min(place) AS grp, {every} FROM ({listed}) WHERE {known} GROUP BY {every}"
+    return cursor.sql(first).to_arrow_table()
 
 
 def different_values(

@@ -117,7 +117,7 @@ class SparkEngine:
         found = counted(count).sort_by([("grp", "ascending"), ("item", "ascending")])
         place, between = _located(found["item"], column, grid)
         data = Places(place, between, found["individuals"].to_numpy())
-        groups = 1 if individuals.groups is None else len(individuals.groups.values)
+        groups = 1 if individuals.groups is None else len(individuals.groups)
         starts = np.searchsorted(found["grp"].to_numpy(), np.arange(1, groups)).tolist()
         return places_of_groups(data, [*starts, place.size], grid)
 
@@ -129,7 +129,7 @@ class SparkEngine:
         limit = None if individuals.person is None else max_values
         found = queries.facts(self._rows, queries.Reading.as_value(column, domain), column, individuals)
         kept = queries.tallied(found, individuals, limit).persist()
-        groups = 1 if individuals.groups is None else len(individuals.groups.values)
+        groups = 1 if individuals.groups is None else len(individuals.groups)
         try:
             yield SparkTally(kept, column, counted_kind(column, domain), groups)
         finally:

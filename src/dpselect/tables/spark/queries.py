@@ -1,8 +1,8 @@
 """The steps of counting in Spark, with its DataFrame API only: rows, facts, kept facts, counts, scores.
 
 A fact is that an individual (in a group) has an item: a key of a candidate, or a place on a grid. Columns are called
-item, member (the key of a group), grp (its number), person, and individuals. No step can fail on a row. All of them
-give the same rows if Spark computes them again.
+item, member0, member1 and so on (the keys of a group), grp (its number), person, and individuals. No step can fail on a
+row. All of them give the same rows if Spark computes them again.
 """
 
 import os
@@ -16,11 +16,12 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import expressions, places
-from dpselect.tables.duckdb.lists import key, keys_of
+from dpselect.tables.duckdb.lists import key, keys_of, keys_of_groups
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.tally import counted_kind, item
 from dpselect.tables.grids import Grid
-from dpselect.tables.questions import Groups, Individuals
+from dpselect.tables.groups import Groups
+from dpselect.tables.questions import Individuals
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.source import Rows
 from dpselect.tables.spark.workers import Reader
@@ -71,25 +72,32 @@ def called(column: Column, name: str) -> Column:
 
 def facts(rows: Rows, reading: Reading, question: Column, individuals: Individuals) -> DataFrame:
     """The facts: one row per individual and item, or (without people) one per item with its number of rows."""
-    readings = {"item": reading}
-    if individuals.groups is not None:
-        column = individuals.groups.column
-        readings["member"] = Reading.as_key(column, individuals.groups.values.kind, "member")
+    readings = {"item": reading, **_readings_of(individuals.groups)}
     given = _given(rows, question, individuals)
     if individuals.person is None:  # fewer rows for the next steps
         given = given.groupBy(*readings).agg(F.count(F.lit(1)).alias("individuals"))
     read = _read(given, readings).where(" AND ".join(f"{name} IS NOT NULL" for name in readings))
     if individuals.groups is None:
         return read.withColumn("grp", F.lit(0).cast("bigint"))
-    listed = F.broadcast(public_keys(rows, individuals.groups.values, individuals.groups.column))
-    return read.join(listed.toDF("grp", "member"), "member").drop("member")
+    listed = keys_of_groups(individuals.groups, connect())
+    schema = ", ".join(["grp bigint", *(f"{name} string" for name in listed.column_names[1:])])
+    groups = F.broadcast(rows.spark.createDataFrame(listed, schema))
+    return read.join(groups, listed.column_names[1:]).drop(*listed.column_names[1:])
+
+
+def _readings_of(groups: Groups | None) -> dict[str, Reading]:
+    """The columns of the groups as keys: member0, member1 and so on."""
+    if groups is None:
+        return {}
+    named = enumerate(zip(groups.columns, groups.kinds, strict=True))
+    return {f"member{i}": Reading.as_key(column, kind, f"member{i}") for i, (column, kind) in named}
 
 
 def _given(rows: Rows, question: Column, individuals: Individuals) -> DataFrame:
     """The columns that matter, under our names. Rows without a person are left out."""
     columns = {"item": question}
     if individuals.groups is not None:
-        columns["member"] = individuals.groups.column
+        columns |= {f"member{i}": column for i, column in enumerate(individuals.groups.columns)}
     if individuals.person is not None:
         columns["person"] = individuals.person
     named = [column.name for column in columns.values()]
@@ -142,7 +150,7 @@ def scores(
     else:
         named = found.join(candidates, found["item"] == candidates["key"]).drop("item", "key")
         counted = _counted_by_label(named, individuals, max_values)
-        grid = found.sparkSession.range(1 if individuals.groups is None else len(individuals.groups.values)).toDF("grp")
+        grid = found.sparkSession.range(1 if individuals.groups is None else len(individuals.groups)).toDF("grp")
         joined = candidates.crossJoin(F.broadcast(grid)).join(counted, ["grp", "label"], "left")
     return joined.select("grp", "label", F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"))
 

@@ -20,7 +20,8 @@ from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import COLUMNS
 from dpselect.tables.spark.csv_lines import connect_in_worker, decoded
 
-_COLUMNS = ["item", "member", "person", "individuals", "grp", "label", "key"]
+_OTHERS = ["person", "individuals"]  # what is passed through
+_SCORES = ["grp", "label", "individuals"]
 _BLOCK = 1 << 17
 SUMMARY_SCHEMA = ", ".join(["grp bigint", *(f"{name} string" for name in COLUMNS)])
 
@@ -40,7 +41,7 @@ class Reader:
         connection = connect_in_worker()
         query = f"SELECT {_listed(self.expressions)} FROM (SELECT {_listed(self.typed)} FROM dpselect_batch)"
         try:
-            for block in _gathered(batches, _BLOCK):
+            for block in _gathered(batches, [*self.expressions, *_OTHERS], _BLOCK):
                 connection.register("dpselect_batch", decoded(block.select(list(self.expressions)), connection))
                 found = connection.sql(query).to_arrow_table()
                 yield from _replaced(block, found).to_batches()
@@ -59,9 +60,9 @@ def _replaced(block: pa.Table, found: pa.Table) -> pa.Table:
     return pa.table([found[name] if name in found.column_names else block[name] for name in names], names)
 
 
-def _gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+def _gathered(batches: Iterator[pa.RecordBatch], columns: list[str], rows: int) -> Iterator[pa.Table]:
     """The rows in larger blocks. An empty batch may represent an empty partition."""
-    for block in gathered(batches, _COLUMNS, rows):
+    for block in gathered(batches, columns, rows):
         if block.num_rows:
             yield block
 
@@ -90,7 +91,7 @@ class SparkChooser:
 
     def _rows(self, batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
         summaries: dict[int, Summary] = {}
-        for block in _gathered(batches, ROWS):
+        for block in _gathered(batches, _SCORES, ROWS):
             for group, labels, scores in _by_group(block):
                 summary = summaries.setdefault(group, self.mechanism.summary(steady=True))
                 self._update(summary, group, labels, scores)

@@ -1,0 +1,250 @@
+"""Groups of several columns: every combination is answered, and a person is kept in some of theirs, at random."""
+
+import datetime
+import hashlib
+import random
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpselect import Ledger
+from dpselect.errors import InvalidType, InvalidValue, RequestConflict
+from dpselect.release import decode_answer, encode_answer
+from tests import spark
+from tests.tables.looking import counts, opened, places
+
+ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
+BOTH = {"g": ["a", "b"], "h": [1, 2, 3]}
+EVERY = list(product(*BOTH.values()))
+TYPES = {"who": "int64", "g": "string", "h": "int64", "x": "int64"}
+DAY = datetime.date(2024, 1, 1)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    if request.param == "spark":
+        spark.session()
+    return request.param
+
+
+def table_of(rows, engine="duckdb", person="who", **options):
+    columns = dict(zip(("who", "g", "h", "x"), zip(*rows, strict=True), strict=True)) if rows else {}
+    return opened({name: columns.get(name, []) for name in TYPES}, engine, person=person, types=TYPES, **options)
+
+
+def random_rows(generator, size):
+    values = [range(4), [*"abz", None], [1, 2, 3, 9, None], [0, 1, 2, None]]
+    return [tuple(generator.choice(own) for own in values) for _ in range(size)]
+
+
+def test_random_tables_are_counted_like_the_model(engine):
+    """All combinations, and some of them in another order; of people who are kept everywhere, and of rows."""
+    generator = random.Random(1)
+    some = [("b", 3), ("a", 1), ("z", 9)]
+    for _ in range(20 if engine == "duckdb" else 2):
+        rows = random_rows(generator, 25)
+        for groups, names in ((BOTH, EVERY), (some, some)):
+            people = table_of(rows, engine).group_by(["g", "h"], groups=groups, max_groups=6)
+            facts = set(rows)
+            assert counts(people, "x", [2, 0]) == [
+                [len({who for who, *own in facts if own == [*name, x]}) for x in (2, 0)] for name in names
+            ]
+            alone = table_of(rows, engine, person=None).group_by(["g", "h"], groups=groups)
+            assert counts(alone, "x", [2, 0]) == [
+                [sum(row[1:] == (*name, x) for row in rows) for x in (2, 0)] for name in names
+            ]
+            found = [Counter(x for _, *own, x in rows if tuple(own) == name and x is not None) for name in names]
+            assert places(alone, "x", 0, 9) == [[(x, False, n) for x, n in sorted(own.items())] for own in found]
+
+
+def test_the_order_of_columns_is_that_of_the_tuples(engine):
+    rows = [(1, "a", 2, 0), (2, "b", 3, 1)]
+    turned = table_of(rows, engine).group_by(["h", "g"], groups=[(2, "a"), (3, "b"), (3, "a")])
+    assert counts(turned, "x", [0, 1]) == [[1, 0], [0, 1], [0, 0]]
+
+
+def test_every_question_is_answered_by_tuples(engine):
+    rows = [(i, g, h, h) for i in range(40) for g, h in EVERY]
+    table = table_of(rows, engine, person=None).group_by(["g", "h"], groups=BOTH)
+    ends = {"lower": 0, "upper": 9, "epsilon": 100}
+    assert table.mode("x", candidates=[3, 2, 1], epsilon=100).value == {(g, h): h for g, h in EVERY}
+    assert table.top_k("x", 1, candidates=[3, 2, 1], epsilon=100).value == {(g, h): [h] for g, h in EVERY}
+    assert table.median("x", **ends).value == {(g, h): h for g, h in EVERY}
+    assert table.quantiles("x", [0.3, 0.6], **ends).value == {(g, h): [h, h] for g, h in EVERY}
+    free = table.top_k("x", 3, candidates=[3, 2, 1], epsilon=1)
+    assert free.value == {name: [3, 2, 1] for name in EVERY}
+    assert free.estimate == "the 3 values that most rows have, in each group of 'g' and 'h'"
+    three = table_of(rows, engine, person=None).group_by(["who", "g", "h"], groups=[(0, "a", 2), (1, "b", 1)])
+    assert three.median("x", **ends).value == {(0, "a", 2): 2, (1, "b", 1): 1}
+    assert three.median("x", **ends).estimate == "median over rows, in each group of 'who', 'g' and 'h'"
+
+
+def test_one_column_in_a_list_gives_tuples_of_length_one():
+    table = table_of([(1, "a", 1, 5)])
+    for groups in ({"g": ["b", "a"]}, [("b",), ("a",)]):
+        assert counts(table.group_by(["g"], groups=groups), "x", [5]) == [[0], [1]]
+        assert list(table.group_by(["g"], groups=groups).mode("x", candidates=[5], epsilon=1).value) == [("b",), ("a",)]
+
+
+def test_columns_of_every_kind_are_combined(engine):
+    """A column may also be the question and the person."""
+    rows = {"flag": [True, False], "real": [1.5, 2.0], "text": ["p", "q"], "day": [DAY, DAY.replace(day=2)]}
+    table = opened({"who": [1, 2], **rows}, engine, person="who")
+    names = [*rows, "who"]
+    tuples = list(zip(*rows.values(), [1, 2], strict=True))
+    for column in names:
+        values = (rows | {"who": [1, 2]})[column]
+        assert counts(table.group_by(names, groups=tuples), column, values) == [[1, 0], [0, 1]]
+        if engine == "spark":
+            break
+    product_of = table.group_by(["day", "flag"], groups={"flag": {True}, "day": np.array([DAY])})
+    assert counts(product_of, "who", [1, 2]) == [[1, 0]]
+
+
+# A person in several combinations.
+
+
+def everywhere(people):
+    return [(who, g, h, 0) for who in range(people) for g, h in EVERY]
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_a_person_is_kept_in_so_many_combinations(engine, most):
+    rows = [(who, g, h, who) for who, g, h, _ in everywhere(30)]
+    found = np.array(counts(table_of(rows, engine).group_by(["g", "h"], groups=BOTH, max_groups=most), "x", range(30)))
+    assert set(found.sum(axis=0)) == {most}
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_person_changes_so_many_groups_and_nobody_elses(engine, most, monkeypatch):
+    """With one salt for both tables: whoever comes adds one in at most so many groups, and moves nobody."""
+    monkeypatch.setattr("os.urandom", lambda count: bytes([7]) * count)
+    generator, reached = random.Random(most), set()
+    for _ in range(12 if engine == "duckdb" else 2):
+        others = random_rows(generator, 20)
+        own = [(99, g, h, x) for _, g, h, x in random_rows(generator, generator.choice([1, 4, 12]))]
+        before, after = (
+            np.array(counts(table_of(rows, engine).group_by(["g", "h"], groups=BOTH, max_groups=most), "x", [0, 1, 2]))
+            for rows in (others, generator.sample([*others, *own], len(others) + len(own)))
+        )
+        moved = after - before
+        assert set(np.unique(moved)) <= {0, 1}
+        reached.add(int(moved.any(axis=1).sum()))
+    assert max(reached) <= most
+    assert engine == "spark" or max(reached) == most
+
+
+def test_the_limit_is_that_of_combinations_not_of_columns():
+    """A limit that kept one value of each column would still leave a person in as many groups as there are tuples."""
+    rows = everywhere(50)
+    found = np.array(counts(table_of(rows).group_by(["g", "h"], groups=BOTH), "x", [0]))
+    assert found.sum() == 50
+    by_column = table_of(rows).group_by("g", groups=["a", "b"], max_groups=2)
+    assert np.array(counts(by_column, "x", [0])).sum() == 100
+
+
+# Ledgers.
+
+
+def test_entries_of_one_column_are_as_they_were(tmp_path):
+    table = table_of([(1, "a", 1, 5)], ledger=tmp_path / "l", budget=9)
+    table.group_by("g", groups=["a", "b"], max_groups=2).mode("x", candidates=[5, 6], epsilon=1)
+    [entry] = Ledger(tmp_path / "l").entries()
+    terms = {"monotonic", "sensitivity"}
+    assert {name: value for name, value in entry.what.items() if name not in terms} == {
+        "question": "mode",
+        "column": "x",
+        "candidates": 2,
+        "candidates_sha256": hashlib.sha256(b"(5, 6)").hexdigest(),
+        "person": "who",
+        "group_by": "g",
+        "max_groups": 2,
+        "groups": 2,
+        "groups_sha256": hashlib.sha256(b"('a', 'b')").hexdigest(),
+        "neighbours": "add-remove",
+    }
+
+
+def test_a_request_is_repeated_with_its_tuples(tmp_path):
+    table = table_of([(1, "a", 1, 5)] * 3, ledger=tmp_path / "l", budget=9)
+    tuples = [("a", 1), ("b", 2)]
+
+    def ask(columns, groups):
+        return table.group_by(columns, groups=groups).mode("x", candidates=[5, 6], epsilon=1, request_id="r")
+
+    first, again = ask(["g", "h"], tuples), ask(["g", "h"], tuples)
+    assert again.repeated
+    assert again.value == first.value
+    assert list(again.value) == tuples
+    [entry] = Ledger(tmp_path / "l").entries()
+    assert entry.what["group_by"] == ["g", "h"]
+    assert entry.what["groups"] == 2
+    for other in ((["g", "h"], tuples[::-1]), (["h", "g"], [(1, "a"), (2, "b")]), ("g", ["a", "b"])):
+        with pytest.raises(RequestConflict):
+            ask(*other)
+    assert first.to_dict()["value"][0]["group"] == ["a", 1]
+
+
+def test_answers_by_tuples_are_written_and_read():
+    value = {("a", DAY, True): [1, "b"], ("c", DAY.replace(day=2), False): [2]}
+    assert decode_answer(encode_answer(value)) == value
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize(
+    ("columns", "groups", "error", "words"),
+    [
+        ([], {}, InvalidValue, "group_by must name at least one column"),
+        (["g", "g"], {"g": ["a"]}, InvalidValue, "group_by must name different columns"),
+        (["g", "y"], BOTH, InvalidValue, "column 'y' is not in the table"),
+        (["g", 5], BOTH, InvalidType, "column must be the name of a column, got int"),
+        ({"g", "h"}, BOTH, InvalidType, "column must be the name of a column, got set"),
+        (["g", "h"], {"g": ["a"]}, InvalidValue, "groups must have a list for each column, but there is none for 'h'"),
+        (["g", "h"], BOTH | {"x": [1]}, InvalidValue, "groups has a list for 'x', which is not in group_by"),
+        (["g", "h"], BOTH | {"h": []}, InvalidValue, "groups of 'h' must have at least one value"),
+        (["g", "h"], BOTH | {"h": [1, 1]}, InvalidValue, "groups of 'h' must be different values"),
+        (
+            ["g", "h"],
+            BOTH | {"h": ["1"]},
+            InvalidType,
+            "groups of 'h' are text, but the column 'h' holds whole numbers",
+        ),
+        (["g", "h"], BOTH | {"g": "ab"}, InvalidType, "groups of 'g' must be a list of values, got str"),
+        (["g", "h"], {"g": list(map(str, range(1001))), "h": range(1000)}, InvalidValue, "1,001,000 combinations"),
+        (["g", "h"], None, InvalidValue, "groups must be given"),
+        (["g", "h"], [], InvalidValue, "groups must have at least one value"),
+        (["g", "h"], "ab", InvalidType, "groups must be a list of values, got str"),
+        (["g", "h"], ["a1", "b2"], InvalidType, "groups must be tuples .* but one is str"),
+        (["g", "h"], ["x", "g"], InvalidType, "groups must be tuples .* but one is str"),
+        (["g", "h"], [("a", 1), ("b",)], InvalidValue, "groups must be tuples of length 2, .* but one has length 1"),
+        (["g", "h"], [("a", 1), ("a", 1)], InvalidValue, r"groups must be different, but \('a', 1\) occurs twice"),
+        (["g", "h"], [("a", 1), ("b", True)], InvalidType, "groups of 'h' must be values of one type"),
+        (["g", "h"], [("a", 1), ("b", None)], InvalidType, "groups of 'h' must be numbers, text"),
+        (["g", "h"], [("a", [1])], InvalidType, "groups of 'h' must be numbers, text"),
+        ("g", {"g": ["a"]}, InvalidType, "groups must be a list of values, got dict"),
+        ("g", [("a",)], InvalidType, "groups must be numbers, text"),
+    ],
+)
+def test_bad_groups_are_refused_before_a_charge(columns, groups, error, words, tmp_path):
+    table = table_of([(1, "a", 1, 5)], ledger=tmp_path / "l", budget=1)
+    with pytest.raises(error, match=words):
+        table.group_by(columns, groups=groups)
+    assert Ledger(tmp_path / "l").spent == 0
+
+
+def test_values_that_are_equal_in_the_column_are_refused_in_tuples_too():
+    table = opened({"g": np.array([0.1], np.float32), "h": [1]})
+    near = float(np.float32(0.1))
+    with pytest.raises(InvalidValue, match=r"groups of 'g' must be different values: .* are equal when compared"):
+        table.group_by(["g", "h"], groups=[(near, 1), (np.nextafter(near, 1), 2)])
+    assert len(table.group_by(["g", "h"], groups=[(near, 1), (np.float64(near), 2)])._individuals.groups) == 2
+
+
+def test_a_grouped_table_says_how_to_combine_columns():
+    table = table_of([(1, "a", 1, 5)]).group_by("g", groups=["a"])
+    with pytest.raises(InvalidValue, match=r"already grouped.* with a list of all columns"):
+        table.group_by("h", groups=[1])
