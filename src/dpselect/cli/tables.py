@@ -1,4 +1,4 @@
-"""Private questions about a file: `dpselect mode`, `top`, `values`, `median`, `quantile`, `quantiles`, `minimum`, `maximum`.
+"""Private questions about a file: `dpselect mode`, `top`, `values`, `median`, `quantile`, `quantiles` and others.
 
 Lists of candidates and groups, and the ends of a range, are public values from the command line.
 """

@@ -1,7 +1,8 @@
 """Public groups: the values of one column, or combinations of the values of several.
 
-A group must not come from the data, for the same reason as a candidate. No row is in two groups: the values of each
-column are different in the column's type, and so are the combinations, because they differ in a value.
+A group must not come from the data, for the same reason as a candidate, unless it was found privately. No row is in two
+groups: the values of each column are different in the column's type, and so are the combinations, because they differ
+in a value.
 """
 
 import hashlib
@@ -45,7 +46,7 @@ class Groups:
     @property
     def is_plain(self) -> bool:
         """Return whether the groups are the values of one column, and not tuples."""
-        return not isinstance(self.names[0], tuple)
+        return not self.names or not isinstance(self.names[0], tuple)
 
     @property
     def members(self) -> list[Values]:
@@ -81,6 +82,11 @@ def groups_of_column(groups: Any, column: Column, max_groups: int, listed: Liste
     """The values of one column as groups, checked. `listed` is that of the engine."""
     values = listed(groups, column, _NAME)
     return Groups((column,), (values.kind,), values.items, min(max_groups, len(values)))
+
+
+def found_groups(column: Column, values: Sequence[Any], max_groups: int) -> Groups:
+    """Values of one column that were found privately, as groups. There may be none."""
+    return Groups((column,), (column.kind,), tuple(values), max(1, min(max_groups, len(values))))
 
 
 def groups_of_columns(groups: Any, columns: Sequence[Column], max_groups: int, listed: Listed) -> Groups:

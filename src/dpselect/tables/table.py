@@ -21,7 +21,7 @@ from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
 from dpselect.tables.domains import Domain
 from dpselect.tables.found import FoundTopK, FoundValues, checked_delta, found_size
-from dpselect.tables.groups import groups_of_column, groups_of_columns
+from dpselect.tables.groups import found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
 from dpselect.tables.questions import Engine, Individuals, Question, TopK
 from dpselect.tables.ranges import FULL, public_grid
@@ -596,8 +596,17 @@ class Table:
         question = self._quantile("maximum", column, (_validate.level(level),), ends, people)
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
-    def group_by(
-        self, column: str | Sequence[str], *, groups: Any = None, max_groups: int = 1, candidates: Any = None
+    def group_by(  # noqa: PLR0913 - one parameter for each public choice
+        self,
+        column: str | Sequence[str],
+        *,
+        groups: Any = None,
+        max_groups: int = 1,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        request_id: str | None = None,
+        candidates: Any = None,
     ) -> "GroupedTable":
         """Return a table that answers each question for each public group, even for groups without rows.
 
@@ -607,9 +616,15 @@ class Table:
             column: the column that holds the group of a row, or a list of columns.
             groups: the public list of groups, in the type of the column. For a list of columns either a mapping from
                 each column to its public list, for all combinations in the order of the columns, or a list of tuples.
+                If omitted, the groups of one column are found in the data, as `values` does, which costs epsilon and
+                delta at once. What the questions cost comes on top.
             max_groups: in how many groups a person may count. Whether somebody is in several is private, so a
                 person with more is counted in `max_groups` of them, chosen at random. The epsilon of a question is the
                 total: each group gets epsilon / max_groups.
+            epsilon: without groups, the privacy loss of finding them.
+            rho: without groups, the same in zCDP; give either epsilon or rho.
+            delta: without groups, the probability with which a group of only one person may come out.
+            request_id: without groups, stores those that are found in the ledger.
             candidates: the old name of `groups`; deprecated.
 
         Returns:
@@ -617,13 +632,18 @@ class Table:
             of one column, groups are tuples.
 
         Raises:
-            InvalidValue, InvalidType: an argument is invalid.
+            InvalidValue, InvalidType: an argument is invalid; nothing was charged.
+            BudgetExceeded, RequestConflict, RequestUnanswered, LedgerError, EngineFailure: as for `values`, if groups
+                are found.
 
         >>> import pyarrow
         >>> import dpselect
         >>> rows = pyarrow.table({"ward": ["a"] * 500 + ["b"] * 500, "cost": [10] * 500 + [90] * 500})
         >>> wards = dpselect.open_table(rows).group_by("ward", groups=["a", "b"])
         >>> wards.median("cost", lower=0, upper=99, epsilon=1).value
+        {'a': 10, 'b': 90}
+        >>> found = dpselect.open_table(rows).group_by("ward", epsilon=1, delta=1e-9)
+        >>> found.median("cost", lower=0, upper=99, epsilon=1).value
         {'a': 10, 'b': 90}
         >>> rows = pyarrow.table({"ward": ["a"] * 500, "sex": ["f", "m"] * 250, "cost": [10, 90] * 250})
         >>> both = dpselect.open_table(rows).group_by(["ward", "sex"], groups={"ward": ["a"], "sex": ["f", "m"]})
@@ -640,13 +660,23 @@ class Table:
             raise InvalidValue("max_groups must be >= 1, got 0")
         if most > 1 and self._individuals.person is None:
             raise InvalidValue("max_groups must be 1 without a person column: a row is in one group only")
-        listed = self._engine.listed
+        finding: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "request_id": request_id}
+        answer, listed = None, self._engine.listed
         if isinstance(column, str) or not isinstance(column, Sequence):
-            public = groups_of_column(groups, self._column(column), most, listed)
+            found = self._column(column)
+            if groups is None and delta is not None:
+                answer = self.values(column, max_values=most, **finding)
+                public = found_groups(found, answer.value, most)
+            else:
+                _check_listed_groups(groups, finding)
+                public = groups_of_column(groups, found, most, listed)
         else:
+            _check_listed_groups(groups, finding, several=True)
             public = groups_of_columns(groups, [self._column(name) for name in column], most, listed)
         individuals = replace(self._individuals, groups=public)
-        return _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
+        table = _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
+        table._found = answer
+        return table
 
     def _quantile(
         self, name: str, column: str, levels: tuple[Fraction, ...], ends: tuple[Any, ...], people: tuple[Any, Any]
@@ -671,6 +701,8 @@ class Table:
 
     def _ask(self, question: Question, price: Price, request_id: str | None) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
+        if self._individuals.groups is not None and not len(self._individuals.groups):
+            return self._free(question, [], request_id)  # no group was found, so there is nothing to ask
         engine, individuals, neighbours, ledger = self._engine, self._individuals, self._neighbours, self._ledger
         groups = None if individuals.groups is None else individuals.groups.max_groups
         drawing = question.mechanism(price, None if ledger is None else ledger.budget, neighbours, groups)
@@ -702,6 +734,26 @@ class GroupedTable(Table):
     {'a': 'f', 'b': 'm'}
     """
 
+    _found: Answer | None
+
+    @property
+    def groups(self) -> list[Any]:
+        """Return the public groups, in the order of answers.
+
+        Returns:
+            The values of the column, or tuples for a list of columns.
+        """
+        return [] if self._individuals.groups is None else list(self._individuals.groups.names)
+
+    @property
+    def found(self) -> Answer | None:
+        """Return the answer that found the groups in the data, with what it cost; None if they were listed.
+
+        Returns:
+            The answer of `values`, or None.
+        """
+        return self._found
+
     def group_by(self, *_arguments: Any, **_options: Any) -> NoReturn:
         """Refuse: a table is grouped once. Give all columns to one call, as a list.
 
@@ -709,6 +761,10 @@ class GroupedTable(Table):
             column: ignored.
             groups: ignored.
             max_groups: ignored.
+            epsilon: ignored.
+            rho: ignored.
+            delta: ignored.
+            request_id: ignored.
             candidates: ignored.
 
         Returns:
@@ -758,6 +814,17 @@ def _check_listed(delta: Any, max_values: Any = None) -> None:
     for name, value in {"delta": delta, "max_values": max_values}.items():
         if value is not None:
             raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
+
+
+def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bool = False) -> None:
+    """Refuse what only groups that are found need."""
+    given = [name for name, value in finding.items() if value is not None]
+    if given and groups is None and several:
+        raise InvalidValue("groups of several columns cannot be found together: find the values of each column")
+    if given and groups is None:
+        raise InvalidValue("give groups, the public list; or delta, such as 1e-9, to find them in the data")
+    if given:
+        raise InvalidValue(f"{given[0]} is for groups that nobody listed: leave out either {given[0]} or groups")
 
 
 _ENGINES = ("duckdb", "spark")
