@@ -20,13 +20,12 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
 from dpselect.tables.domains import Domain
-from dpselect.tables.found import FoundTopK, FoundValues, checked_delta, found_size
 from dpselect.tables.groups import found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
 from dpselect.tables.questions import Engine, Individuals, Question, TopK
 from dpselect.tables.ranges import FULL, public_grid
-from dpselect.tables.rules import RuleTopK
 from dpselect.tables.schema import Column, Kind
+from dpselect.tables.unlisted import FoundTopK, FoundValues, RuleTopK, checked_delta, found_size
 from dpselect.top_k import Peel, checked_limit, free_answer, method_for
 
 if TYPE_CHECKING:
