@@ -39,7 +39,7 @@ def test_only_records_of_public_things_show_their_fields():
         "Poisson",
         "Rate",
     }
-    public |= {"Finding", "Price", "Repeated", "Sensitivity", "Total"}
+    public |= {"Factor", "Finding", "Price", "Repeated", "Sensitivity", "Threshold", "Total"}
     assert {record.__name__ for record in records() if record.__dataclass_params__.repr} == public
 
 

@@ -1,4 +1,4 @@
-"""Values that nobody listed, on every engine: what is counted, what is answered, what is charged, and what is refused."""
+"""Values that nobody listed, on every engine: what is counted, answered, charged and refused."""
 
 import datetime
 import math

@@ -107,13 +107,16 @@ class RuleTopK:
         positions = self.method.chosen(mechanism, scores, lengths)
         ends = list(accumulate(lengths))
         runs = [bisect_right(ends, position) for position in positions]
-        places = zip(runs, positions, strict=True)
-        wanted = [(group, scores[run], position - ends[run] + lengths[run]) for run, position in places if run]
+        wanted = [
+            (group, scores[run], position - ends[run] + lengths[run])
+            for run, position in zip(runs, positions, strict=True)
+            if run
+        ]
         # At least one value is drawn even if none is needed, so that the time does not tell.
         seen, unseen = iter(tally.values(wanted)), iter(self._unseen(group, runs.count(0), tally, draws))
         chosen = [next(seen) if run else next(unseen) for run in runs]
-        own = [self.domain.value(_known(self.domain.index(value))) for value in chosen]  # as the rule writes it
-        return own if self.method.ordered else sorted(own, key=self.domain.index)
+        places = [_known(self.domain.index(value)) for value in chosen]
+        return [self.domain.value(place) for place in (places if self.method.ordered else sorted(places))]
 
     def _unseen(self, group: int, count: int, tally: Tally, draws: Draws) -> Sequence[Any]:
         """So many different uniform values that nobody in the group has."""
