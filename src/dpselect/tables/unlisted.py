@@ -49,6 +49,7 @@ from dpselect.top_k import Method, Peel, Share
 
 # A domain with so few values is counted like a list.
 _LISTED = 2**12
+_MOST_LISTED = 10**6
 _FIRST_TRIES, _MOST_TRIES = 64, 2**16
 
 
@@ -73,6 +74,8 @@ class RuleTopK:
     @property
     def listed(self) -> list[Any]:
         """Return all values of the domain in order."""
+        if self.domain.size > _MOST_LISTED:
+            raise InvalidValue(f"k must be at most {_MOST_LISTED:,}: {self.domain.words} has more values than that")
         return list(map(self.domain.value, range(self.domain.size)))
 
     @property
