@@ -95,6 +95,10 @@ _Column = Annotated[str, typer.Option("--column", metavar="C", help="The column 
 _Candidates = Annotated[
     str, typer.Option(metavar="LIST|FILE", help="Possible answers: A,B,C, or a file with one per line. Must be public.")
 ]
+_Other = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="A further candidate, for people with a value that is not listed."),
+]
 _Person = Annotated[
     str | None,
     typer.Option(metavar="P", help="Column that identifies the person. Default: each row is a person."),
@@ -166,6 +170,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     *,
     column: _Column,
     candidates: _Candidates,
+    other: _Other = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     mechanism: MechanismName = "auto",
@@ -184,7 +189,8 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     """Return the candidate that most people have, privately.
 
     Candidates must be public: a list taken from the data would leak.
-    A candidate that nobody has can win. Values that are not listed do not count.
+    A candidate that nobody has can win. Values that are not listed do not count, unless --other names a candidate
+    for them.
 
     Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
     """
@@ -192,7 +198,13 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
         answer = _grouped(table, file, group_by, groups, max_groups).mode(
-            column, candidates=listed, epsilon=epsilon, rho=rho, mechanism=mechanism, request_id=request_id
+            column,
+            candidates=listed,
+            other=other,
+            epsilon=epsilon,
+            rho=rho,
+            mechanism=mechanism,
+            request_id=request_id,
         )
     _print(answer, as_json)
 
@@ -208,6 +220,7 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     ],
     column: _Column,
     candidates: _Candidates,
+    other: _Other = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     method: Method = "auto",
@@ -246,7 +259,7 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         listed = public_list(candidates, known_column(table, column, "column"), "--candidates", file)
         answer = _grouped(table, file, group_by, groups, max_groups).top_k(
-            column, wanted, candidates=listed, epsilon=epsilon, rho=rho, **choices, request_id=request_id
+            column, wanted, candidates=listed, other=other, epsilon=epsilon, rho=rho, **choices, request_id=request_id
         )
     _print(answer, as_json, ordered=is_in_order(method, ordered))
 

@@ -89,6 +89,7 @@ class Table:
         column: str,
         *,
         candidates: Any,
+        other: Any = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         mechanism: str = AUTO,
@@ -101,6 +102,10 @@ class Table:
             candidates: the public list of possible answers, in the type of the column: a list, range, set, NumPy
                 array, Series or Arrow array. A candidate that nobody has can win. Values that are not listed, and
                 missing values, do not count.
+            other: a further candidate, such as "not listed", for people with a value that is neither listed nor
+                missing. It is public, text or of the type of the column, and returned as it is. A person counts for it
+                once, and also for the listed candidates that they have. A text in a CSV file that is not a number is
+                not missing, so among candidates that are numbers it counts as other.
             epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
             mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
@@ -124,8 +129,10 @@ class Table:
         >>> table = dpselect.open_table(visits, person="patient")
         >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
         'I10'
+        >>> table.mode("diagnosis", candidates=["E11", "J45"], other="not listed", epsilon=50).value
+        'not listed'
         """
-        price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates)
+        price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates, other)
         return self._ask(TopK(found, values, Peel(1, len(values), ordered=True), single=True), price, request_id)
 
     def top_k(  # noqa: PLR0913 - one parameter for each public choice
@@ -134,6 +141,7 @@ class Table:
         k: int | tuple[int, int],
         *,
         candidates: Any,
+        other: Any = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         method: str = AUTO,
@@ -149,6 +157,8 @@ class Table:
             k: the number of candidates to return. With method "margin" also a pair of the smallest and the largest
                 number, of which the method finds the one with a clear cut.
             candidates: the public list of possible answers, as for `mode`.
+            other: a further candidate for values that are not listed, as for `mode`. It comes last, and counts towards
+                k and `max_values` like any other.
             epsilon: the privacy loss of the whole answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
             method: "auto", or "set" (needs max_values), "margin", "one-shot", "peel" or "noisy-counts" (needs
@@ -183,7 +193,7 @@ class Table:
         >>> table.top_k("colour", 2, candidates=["blue", "green", "red"], epsilon=1, ordered=True).value
         ['red', 'blue']
         """
-        price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates)
+        price, (found, values) = Price(epsilon, rho, mechanism), self._listed(column, candidates, other)
         budget = None if self._ledger is None else self._ledger.budget
         limit = checked_limit(max_values)
         if self._individuals.person is None:
@@ -571,9 +581,10 @@ class Table:
         rows = read_max_rows(*people, self._individuals)
         return Quantile(found, public_grid(lower, upper, step, found, range_), levels, name, rows)
 
-    def _listed(self, column: str, candidates: Any) -> tuple[Column, Values]:
+    def _listed(self, column: str, candidates: Any, other: Any) -> tuple[Column, Values]:
         found = self._column(column)
-        return found, self._engine.candidates(candidates, found)
+        listed = self._engine.candidates(candidates, found)
+        return found, listed.with_other(other, found, self._engine.listed)
 
     def _column(self, name: str) -> Column:
         return known_column(self, name, "column")
