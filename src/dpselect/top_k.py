@@ -339,8 +339,8 @@ def automatic(  # noqa: PLR0913 - one parameter for each public number
       zCDP, ordered        the smaller of sqrt(k) (peel) and 2 sqrt(m) (noisy-counts)
 
     A mechanism that is named must be able to draw. Without `sets` it cannot choose a set or in one shot, and without
-    `laplace` it adds no Laplace noise, so noisy-counts is left out. Among more than 2**60 candidates, as a rule may have,
-    only peeling can choose.
+    `laplace` it adds no Laplace noise, so noisy-counts is left out. Among more than 2**60 candidates, which a rule may
+    have, only peeling can choose.
 
     In zCDP these are the scales of the noise, up to a common factor: k selections at rho / k, one of range m, or
     Laplace noise on m counts at rho / m. In pure epsilon they are k', m and m; which of two of one size is better, and

@@ -115,6 +115,10 @@ _Delta = Annotated[
         help="Find the values in the data: the probability that a value of one person comes out, such as 1e-9.",
     ),
 ]
+_Other = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="A further candidate, for people with a value that is not listed."),
+]
 _Person = Annotated[
     str | None,
     typer.Option(metavar="P", help="Column that identifies the person. Default: each row is a person."),
@@ -187,6 +191,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     column: _Column,
     candidates: _Candidates = None,
     every: _Every = None,
+    other: _Other = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     delta: _Delta = None,
@@ -207,8 +212,8 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     """Return the candidate that most people have, privately.
 
     Candidates must be public: a list taken from the data would leak.
-    A candidate that nobody has can win. Values that are not listed do not count.
-    Without a list, give a rule with --every, or --delta to find the values in the data.
+    A candidate that nobody has can win. Values that are not listed do not count, unless --other names a candidate
+    for them. Without a list, give a rule with --every, or --delta to find the values in the data.
 
     Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
 
@@ -221,7 +226,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
         listed = _possible(table, file, column, candidates, every)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "max_values": limit(max_values)}
         answer = _grouped(table, file, group_by, groups, max_groups).mode(
-            column, candidates=listed, **price, mechanism=mechanism, request_id=request_id
+            column, candidates=listed, other=other, **price, mechanism=mechanism, request_id=request_id
         )
     _print(answer, as_json)
 
@@ -238,6 +243,7 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     column: _Column,
     candidates: _Candidates = None,
     every: _Every = None,
+    other: _Other = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     delta: _Delta = None,
@@ -280,7 +286,7 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
         listed = _possible(table, file, column, candidates, every)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
         answer = _grouped(table, file, group_by, groups, max_groups).top_k(
-            column, wanted, candidates=listed, **price, **choices, request_id=request_id
+            column, wanted, candidates=listed, other=other, **price, **choices, request_id=request_id
         )
     _print(answer, as_json, ordered=listed is None or is_in_order(method, ordered))
 

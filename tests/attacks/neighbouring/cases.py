@@ -198,6 +198,7 @@ def _random_question(
     if method in ("mode", "top_k"):
         listed = _random_list(column, rng)
         others = _random_top(len(listed), rng) if method == "top_k" else {}
+        others |= {"other": "not listed"} if rng.random() < 0.25 else {}
         return Question(method, column.name, epsilon, listed, others, groups)
     range_of = column.type.family.range_of
     if range_of is None:
