@@ -178,15 +178,17 @@ class Finding:
 
     @cached_property
     def _digits(self) -> int:
-        """The number of decimal digits with which no bracket below is empty: 1 - E is near epsilon, E^(n1-1) delta."""
-        smallest = min(self.epsilon, _ONE) * self.delta
-        return 20 + (smallest.denominator.bit_length() - smallest.numerator.bit_length()) * 302 // 1000
+        """Decimal digits with which 1 - E, which is near epsilon, has 20 digits left."""
+        return 20 + _digits_before(1 / min(self.epsilon, _ONE))
 
     def _power(self, exponent: int, digits: int) -> Bracket:
-        """Bounds of E^exponent: relative ones, or absolute ones for numbers below 10**-digits."""
+        """Bounds of E^exponent: relative ones, or absolute ones for numbers below 10**-digits and below delta.
+
+        The closed form divides by E^(n - 1) for n <= n1 only, which is at least 1/Y and so more than delta.
+        """
         if not exponent:
             return _ONE, _ONE
-        if exponent * self.epsilon > 3 * digits:  # e^-3 < 1/10
+        if exponent * self.epsilon > 3 * max(digits, _digits_before(1 / self.delta)):  # e^-3 < 1/10
             return _ZERO, Fraction(1, 10**digits)
         return exp_bracket(exponent * self.epsilon, digits)
 
@@ -271,6 +273,11 @@ class Finding:
 def _doubled(first: int) -> Iterator[int]:
     """First, twice, four times and so on."""
     return (first << i for i in count())
+
+
+def _digits_before(number: Fraction) -> int:
+    """At least as many digits as a number >= 1 has before the point."""
+    return 1 + (number.numerator.bit_length() - number.denominator.bit_length() + 1) * 302 // 1000
 
 
 def _log(bracket: Bracket, digits: int) -> Bracket:

@@ -143,7 +143,8 @@ class _Range(Domain):
         return self._of_units(self.first), self._of_units(self.last)
 
     def _between(self, expression: str, type_: str) -> str:
-        lower, upper = (f"CAST('{end}' AS {type_})" for end in self._ends)
+        written = (f"{end:f}" if isinstance(end, Decimal) else str(end) for end in self._ends)  # 1E-7 is no literal
+        lower, upper = (f"CAST('{end}' AS {type_})" for end in written)
         return f"({expression} BETWEEN {lower} AND {upper})"
 
 
