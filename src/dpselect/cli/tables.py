@@ -373,7 +373,8 @@ def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
     _print_levels(answer, wanted, as_json)
     if plot is not None:
         del asked["per_person"]
-        grouped = {"groups": len(answer.value), "max_groups": int(max_groups)} if isinstance(answer.value, dict) else {}
+        most = whole(least=1, most=_MOST, max_groups=max_groups)
+        grouped = {"groups": len(answer.value), "max_groups": most} if isinstance(answer.value, dict) else {}
         with clean_errors():
             _draw(answer, wanted, plot, people=number, neighbours=neighbours, **asked, **grouped)
         if not as_json:
