@@ -98,6 +98,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.parametrize("file", ["parquet"], indirect=True)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_is_estimated_is_said(run: Run, file: str, name: str, tmp_path: Path) -> None:
     """In text, in JSON, and in the ledger."""
@@ -158,6 +159,7 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize("file", ["csv"], indirect=True)
 @pytest.mark.parametrize("kind", BAD)
 def test_refusals_are_one_line_and_cost_nothing(run: Run, file: str, kind: str, tmp_path: Path) -> None:
     command, message = BAD[kind]

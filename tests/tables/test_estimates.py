@@ -60,7 +60,7 @@ def rows_of_people():
     return {"who": [1, 1, 2, 3], "g": ["p", "q", "p", "q"], "x": [1, 2, 3, 4]}
 
 
-@pytest.mark.parametrize("groups", [False, True], ids=["all", "groups"])
+@pytest.mark.parametrize("groups", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["all", "groups"])
 @pytest.mark.parametrize("whom", WHOM)
 def test_an_answer_says_what_it_estimates(whom, groups, tmp_path):
     """A ledger says so, too, but for one quantile as version 0.4 had it, whose requests must be found."""

@@ -150,7 +150,10 @@ def levels_of(count):
 
 @pytest.mark.parametrize("max_groups", [None, 1, 2])
 @pytest.mark.parametrize("currency", BUDGETS)
-@pytest.mark.parametrize(("count", "relation"), [(1, "replace"), (9, "add-remove"), (99, "replace")])
+@pytest.mark.parametrize(
+    ("count", "relation"),
+    [(9, "add-remove"), *(pytest.param(count, "replace", marks=pytest.mark.slow) for count in (1, 99))],
+)
 def test_all_levels_together_are_one_charge(count, relation, currency, max_groups, tmp_path):
     """In the currency of the budget it is exactly what was asked, in equal parts: one for each depth and group."""
     ledger = Ledger(tmp_path / "ledger", budget=BUDGETS[currency])
@@ -172,7 +175,7 @@ def test_all_levels_together_are_one_charge(count, relation, currency, max_group
     ledger.verify(answer.receipt)
 
 
-@pytest.mark.parametrize("count", DEPTHS)
+@pytest.mark.parametrize("count", [9, *(pytest.param(count, marks=pytest.mark.slow) for count in DEPTHS if count != 9)])
 def test_an_epsilon_is_charged_in_zcdp_for_each_depth(count, tmp_path):
     """L draws of the exponential mechanism at epsilon/L: kappa - 1 - ln(kappa) each, rounded up."""
     ledger = Ledger(tmp_path / "ledger", budget=zcdp(1))
@@ -322,7 +325,9 @@ STORED = {
 }
 
 
-@pytest.mark.parametrize("kind", STORED)
+@pytest.mark.parametrize(
+    "kind", ["decimals", *(pytest.param(k, marks=pytest.mark.slow) for k in STORED if k != "decimals")]
+)
 def test_stored_answers_have_the_type_of_the_column(kind, tmp_path):
     """All people have one value, over the whole type; alone and in groups that are values, too."""
     [value], type_ = STORED[kind]
