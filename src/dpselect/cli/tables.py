@@ -38,6 +38,7 @@ from dpselect.tables import Answer, Table, open_table, plot_quantiles
 from dpselect.tables.domains import Domain
 from dpselect.tables.domains import every as domain_of
 from dpselect.tables.groups import group_text
+from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, value_from_text
 from dpselect.tables.table import known_column
 from dpselect.top_k import is_in_order
@@ -450,13 +451,16 @@ def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         asked = _asked(lower, upper, step, range_, per_person, max_rows)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
+        size = public_grid(lower, upper, step, known_column(table, column, "column"), range_).size
         answer = _grouped(table, file, group_by, groups, max_groups).quantiles(column, wanted, **asked, **price)
     _print_levels(answer, wanted, as_json)
     if plot is not None:
-        del asked["per_person"]
-        grouped = {"groups": len(answer.value), "max_groups": int(max_groups)} if isinstance(answer.value, dict) else {}
+        most = whole(least=1, most=_MOST, max_groups=max_groups)
+        grouped = {"groups": len(answer.value), "max_groups": most} if isinstance(answer.value, dict) else {}
+        # The number of candidates depends on the type of the column: two dates are days, or the seconds between them.
+        bars = {"people": number, "candidates": max(size, 2), "max_rows": asked["max_rows"], **grouped}
         with clean_errors():
-            _draw(answer, wanted, plot, people=number, neighbours=neighbours, **asked, **grouped)
+            _draw(answer, wanted, plot, neighbours=neighbours, **bars)
         if not as_json:
             print_line(f"Plot: {plot}", "bold")
 

@@ -6,6 +6,7 @@ an incremental hash of a set (Bellare & Micciancio 1997), which does not depend 
 
 import datetime
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
