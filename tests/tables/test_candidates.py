@@ -160,7 +160,7 @@ def test_text_is_read_as_what_is_asked():
 
 
 BAD = {
-    "none": (None, "text", InvalidValue, "candidates must be given: .* must be public"),
+    "none": (None, "text", InvalidValue, "give candidates, the public list of possible answers"),
     "empty": ([], "text", InvalidValue, "candidates must have at least one value: .* must be public"),
     "empty array": (np.array([]), "text", InvalidValue, "at least one value"),
     "a text": ("abc", "text", InvalidType, "candidates must be a list of values, got str"),
@@ -290,7 +290,7 @@ def test_bad_epsilons_are_refused(epsilon, table):
 def test_candidates_and_epsilon_are_required(table):
     with pytest.raises(InvalidValue, match="give exactly one of epsilon and rho"):
         table.mode("text", candidates=["a"])
-    with pytest.raises(TypeError, match="candidates"):
+    with pytest.raises(InvalidValue, match="give candidates, .* delta"):
         table.mode("text", epsilon=1)
     with pytest.raises(InvalidValue, match="groups must be given"):
         table.group_by("text")
