@@ -160,7 +160,7 @@ def test_text_is_read_as_what_is_asked():
 
 
 BAD = {
-    "none": (None, "text", InvalidValue, "give candidates, the public list of possible answers"),
+    "none": (None, "text", InvalidValue, "give (candidates|groups), the public list"),
     "empty": ([], "text", InvalidValue, "candidates must have at least one value: .* must be public"),
     "empty array": (np.array([]), "text", InvalidValue, "at least one value"),
     "a text": ("abc", "text", InvalidType, "candidates must be a list of values, got str"),
@@ -292,7 +292,7 @@ def test_candidates_and_epsilon_are_required(table):
         table.mode("text", candidates=["a"])
     with pytest.raises(InvalidValue, match="give candidates, .* delta"):
         table.mode("text", epsilon=1)
-    with pytest.raises(InvalidValue, match="groups must be given"):
+    with pytest.raises(InvalidValue, match="give groups, the public list"):
         table.group_by("text")
 
 

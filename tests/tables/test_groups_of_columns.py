@@ -215,7 +215,7 @@ def test_answers_by_tuples_are_written_and_read():
         ),
         (["g", "h"], BOTH | {"g": "ab"}, InvalidType, "groups of 'g' must be a list of values, got str"),
         (["g", "h"], {"g": list(map(str, range(1001))), "h": range(1000)}, InvalidValue, "1,001,000 combinations"),
-        (["g", "h"], None, InvalidValue, "groups must be given"),
+        (["g", "h"], None, InvalidValue, "give groups, the public list"),
         (["g", "h"], [], InvalidValue, "groups must have at least one value"),
         (["g", "h"], "ab", InvalidType, "groups must be a list of values, got str"),
         (["g", "h"], ["a1", "b2"], InvalidType, "groups must be tuples .* but one is str"),

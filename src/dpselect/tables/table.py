@@ -846,8 +846,11 @@ def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bo
     given = [name for name, value in finding.items() if value is not None]
     if given and groups is None and several:
         raise InvalidValue("groups of several columns cannot be found together: find the values of each column")
-    if given and groups is None:
-        raise InvalidValue("give groups, the public list; or delta, such as 1e-9, to find them in the data")
+    if groups is None:
+        raise InvalidValue(
+            "give groups, the public list of groups; without it, finding them in the data needs epsilon and delta, such"
+            " as 1e-9"
+        )
     if given:
         raise InvalidValue(f"{given[0]} is for groups that nobody listed: leave out either {given[0]} or groups")
 
