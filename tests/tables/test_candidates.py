@@ -290,7 +290,7 @@ def test_bad_epsilons_are_refused(epsilon, table):
 def test_candidates_and_epsilon_are_required(table):
     with pytest.raises(InvalidValue, match="give exactly one of epsilon and rho"):
         table.mode("text", candidates=["a"])
-    with pytest.raises(InvalidValue, match="give candidates, .* delta"):
+    with pytest.raises(InvalidValue, match=r"give candidates, .* delta"):
         table.mode("text", epsilon=1)
     with pytest.raises(InvalidValue, match="give groups, the public list"):
         table.group_by("text")
