@@ -14,6 +14,7 @@ from benchmarks import (
     explorer,
     footprint,
     found,
+    found_people,
     ledger,
     quantiles,
     reproduction,
@@ -57,6 +58,8 @@ def main() -> None:
     print("\n" + summary(rows))
     if options.only.search(top_k_errors.TITLE):
         print("\n" + top_k_errors.report(options.quick))
+    if options.only.search(found_people.TITLE):
+        print("\n" + found_people.report(options.quick))
 
 
 def _options() -> argparse.Namespace:
