@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpselect.release import Answer, Release
     from dpselect.streaming.summary import Summary
     from dpselect.tables import Column, open_table
+    from dpselect.tables.domains import every
     from dpselect.top_k import release_top_k, select_top_k
     from dpselect.tuning import tune
 
@@ -44,6 +45,7 @@ __all__ = [
     "approximate",
     "audit",
     "errors",
+    "every",
     "generalized_scores",
     "ledger",
     "open_table",
@@ -70,6 +72,7 @@ _LAZY = {
     "Release": "release",
     "Summary": "streaming.summary",
     "approximate": "accounting.budget",
+    "every": "tables.domains",
     "generalized_scores": "analysis.unequal",
     "open_table": "tables",
     "pure": "accounting.budget",

@@ -43,7 +43,7 @@ from dpselect.mechanisms.gaps import UNIT_RATE, gaps_of
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.parameters import Claim, Parameters, stated
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
-from dpselect.mechanisms.several import SelectsInOrder, SelectsSeveral, checked_counts, sizes_of
+from dpselect.mechanisms.several import MOST_MEMBERS, SelectsInOrder, SelectsSeveral, checked_counts, sizes_of
 from dpselect.release import Answer, Payer, Priced, Release, repr_digest, scores_digest
 
 
@@ -339,7 +339,8 @@ def automatic(  # noqa: PLR0913 - one parameter for each public number
       zCDP, ordered        the smaller of sqrt(k) (peel) and 2 sqrt(m) (noisy-counts)
 
     A mechanism that is named must be able to draw. Without `sets` it cannot choose a set or in one shot, and without
-    `laplace` it adds no Laplace noise, so noisy-counts is left out.
+    `laplace` it adds no Laplace noise, so noisy-counts is left out. Among more than 2**60 candidates, which a rule may
+    have, only peeling can choose.
 
     In zCDP these are the scales of the noise, up to a common factor: k selections at rho / k, one of range m, or
     Laplace noise on m counts at rho / m. In pure epsilon they are k', m and m; which of two of one size is better, and
@@ -396,6 +397,10 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
     if most == candidates and not explicit_order:
         return All(most, candidates, limit)
     drawn = price.kind(budget)
+    if candidates > MOST_MEMBERS:
+        if name not in (AUTO, Peel.name):
+            raise InvalidValue(f"method {name} takes at most 2**60 candidates: use method peel, or fewer candidates")
+        name = Peel.name
     kind = METHODS.get(name) or automatic(
         most,
         candidates,

@@ -146,6 +146,48 @@ def half_the_sensitivity_of_quantiles(monkeypatch):
     monkeypatch.setattr(quantiles, "of_quantile", of_quantile)
 
 
+def half_the_sensitivity_of_cuts(monkeypatch):
+    right = quantiles.of_cuts
+
+    def of_cuts(neighbours, *, rows=1):
+        return replace(right(neighbours, rows=rows), largest_change=Fraction(rows, 2))
+
+    monkeypatch.setattr(quantiles, "of_cuts", of_cuts)
+
+
+def additions_of_cuts_under_replace(monkeypatch):
+    right = quantiles.of_cuts
+    monkeypatch.setattr(quantiles, "of_cuts", lambda _, **rows: right(Neighbours.ADD_REMOVE, **rows))
+
+
+def every_depth_at_the_whole_price(monkeypatch):
+    right = Quantile.answer
+
+    def answer(self, engine, who, mechanism):
+        whole = type(mechanism)(mechanism.epsilon * self.depths, **mechanism.claim.arguments())
+        return right(self, engine, who, whole)
+
+    monkeypatch.setattr(Quantile, "answer", answer)
+
+
+def people_with_all_their_rows(monkeypatch):
+    """`max_rows` is charged for, and not enforced."""
+    monkeypatch.setattr(
+        duckdb_engine, "_kept_rows", lambda kept, most: f"SELECT grp, item FROM {kept} WHERE $salt <> ''"
+    )
+
+
+def the_first_rows_of_all(monkeypatch):
+    """What is kept of a person's rows depends on the others."""
+
+    def kept_rows(kept, max_rows):
+        sized = f"SELECT *, count(*) OVER (PARTITION BY grp, item) AS size FROM {kept} WHERE $salt <> ''"
+        limit = f"row_number() OVER (PARTITION BY grp, person ORDER BY size DESC, item) <= {max_rows}"
+        return f"SELECT grp, item FROM ({sized}) QUALIFY {limit}"
+
+    monkeypatch.setattr(duckdb_engine, "_kept_rows", kept_rows)
+
+
 METHODS = (top_k.Set, top_k.Margin, top_k.OneShot, top_k.Peel, top_k.NoisyCounts)
 
 
@@ -284,11 +326,17 @@ LOSS = "the scores allow a loss"
 FRAMES, PLAIN = [NAMED["Arrow"]], TYPES["plain numbers"]
 REPLACE = {"neighbours": [Neighbours.REPLACE.value]}
 TOPS = Wanted(FRAMES, persons=[WHO], methods=["top_k"] * 8, asked=[PLAIN])
+SPLITS = Wanted(FRAMES, persons=[WHO], methods=["quantiles"] * 4, asked=[PLAIN])
 MISTAKES = {
     people_counted_by_rows: (Wanted(FRAMES, persons=[WHO]), LOSS),
     files_listed_twice: (Wanted([NAMED["CSV"], NAMED["Parquet"]], persons=[None]), LOSS),
     links_and_copies_are_files: (Wanted([NAMED["CSV"], NAMED["Parquet"]], persons=[None]), LOSS),
     half_the_sensitivity_of_quantiles: (Wanted(FRAMES), LOSS),
+    half_the_sensitivity_of_cuts: (SPLITS, LOSS),
+    additions_of_cuts_under_replace: (replace(SPLITS, **REPLACE), LOSS),
+    every_depth_at_the_whole_price: (SPLITS, LOSS),
+    people_with_all_their_rows: (SPLITS, LOSS),
+    the_first_rows_of_all: (SPLITS, LOSS),
     one_direction_under_replace: (Wanted(FRAMES, **REPLACE), LOSS),
     shares_not_divided_by_groups: (Wanted(FRAMES, persons=[WHO]), LOSS),
     people_kept_in_all_groups: (Wanted(FRAMES, persons=[WHO]), LOSS),

@@ -170,6 +170,17 @@ def test_groups(run: Run, file: str) -> None:
     assert "--group-by and --groups belong together" in refused.err
 
 
+def test_other_is_a_candidate_for_what_is_not_listed(run: Run, file: str) -> None:
+    rest = ["--column", "diagnosis", "--candidates", "flu,cold", "--person", "patient", "--epsilon", "4"]
+    assert run("mode", file, *rest, "--other", "not listed").out.splitlines()[0] == "not listed"
+    top = run("top", file, "-k", "2", *rest, "--other", "not listed")
+    assert top.out.splitlines()[:2] == ["flu", "not listed"]
+    assert json.loads(run("mode", file, *rest, "--other", "none of them", "--json").out)["value"] == "none of them"
+    refused = run("mode", file, *rest, "--other", "flu")
+    assert refused.code == 2
+    assert "candidates with other must be different values" in refused.err
+
+
 def test_groups_of_two_columns(run: Run, file: str) -> None:
     options = ["--column", "diagnosis", "--candidates", 'flu,"asthma, severe"', "--epsilon", "4", "--person", "patient"]
     grouped = ["--group-by", "county", "--groups", "north,south", "--group-by", "ward", "--groups", "7,8"]

@@ -28,8 +28,18 @@ def test_records_are_frozen(record):
 
 def test_only_records_of_public_things_show_their_fields():
     """The others hold scores, or what was drawn."""
-    public = {"Approximate", "Charge", "Claim", "Guarantee", "NegativeBinomial", "OctetTable", "Poisson", "Rate"}
-    public |= {"Price", "Repeated", "Sensitivity", "Total"}
+    public = {
+        "Approximate",
+        "Charge",
+        "Claim",
+        "Finding",
+        "Guarantee",
+        "NegativeBinomial",
+        "OctetTable",
+        "Poisson",
+        "Rate",
+    }
+    public |= {"Factor", "Finding", "Price", "Repeated", "Sensitivity", "Threshold", "Total"}
     assert {record.__name__ for record in records() if record.__dataclass_params__.repr} == public
 
 

@@ -52,10 +52,11 @@ def of_kind(kind, mechanism):
     return kind(mechanism.epsilon, **mechanism.claim.arguments())
 
 
-def counts(table, column, candidates, max_values=None):
+def counts(table, column, candidates, max_values=None, *, other=None):
     """How many individuals have each candidate: one list, or a list for each group."""
     found = table.columns[column]
-    lists = counted(table._engine, found, public_values(candidates, found), table._individuals, max_values)
+    listed = public_values(candidates, found).with_other(other, found, table._engine.listed)
+    lists = counted(table._engine, found, listed, table._individuals, max_values)
     return lists[0] if table._individuals.groups is None else lists
 
 

@@ -19,7 +19,7 @@ import pytest
 from dpselect import Ledger, zcdp
 from dpselect.mechanisms import thresholds
 from dpselect.mechanisms.finding import Finding
-from dpselect.tables import found
+from dpselect.tables import unlisted
 from dpselect.tables.questions import Neighbours
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, tallied
@@ -79,7 +79,7 @@ def asked(ask, relation, *, ledger=None, groups=None):
     if groups is not None:
         table = table.group_by("g", groups=range(groups), max_groups=groups)
     seen = []
-    right = {kind: kind.answer for kind in (found.FoundTopK, found.FoundValues)}
+    right = {kind: kind.answer for kind in (unlisted.FoundTopK, unlisted.FoundValues)}
     for kind in right:
         kind.answer = lambda question, engine, who, drawn: seen.append(drawn)
     try:

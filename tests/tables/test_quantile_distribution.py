@@ -213,7 +213,7 @@ def test_drawn_medians_fit_the_exact_probabilities():
 
 
 def test_people_stand_at_the_median_of_their_values():
-    """People with an odd number of values; the others are in `test_people`."""
+    """People with an odd number of values; the others are in `test_people.py`."""
     generator = random.Random(5)
     values = [[generator.choice(range(-3, 15)) for _ in range(generator.choice([1, 3, 5]))] for _ in range(80)]
     values += [[None], []]

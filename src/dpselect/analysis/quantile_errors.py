@@ -24,7 +24,8 @@ there are size c n/2 other candidates for each of them.
 
 **The usual error.** If values lie so densely that ranks near the level have about equally many places, the error of a
 cut has about the weights exp(-c |j|) for ranks j, and a mean of 1/c. That is much less than the bound, in which all
-other candidates are equally far away.
+other candidates are equally far away. The errors of the depths are added up here, too, as if all of them went in one
+direction. They do not, so the true mean is somewhat smaller: for deciles at epsilon 1 about 7.5 people instead of 11.5.
 """
 
 import math

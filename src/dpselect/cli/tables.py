@@ -38,6 +38,7 @@ from dpselect.tables import Answer, Table, open_table, plot_quantiles
 from dpselect.tables.domains import Domain
 from dpselect.tables.domains import every as domain_of
 from dpselect.tables.groups import group_text
+from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, value_from_text
 from dpselect.tables.table import known_column
 from dpselect.top_k import is_in_order
@@ -115,6 +116,10 @@ _Delta = Annotated[
         help="Find the values in the data: the probability that a value of one person comes out, such as 1e-9.",
     ),
 ]
+_Other = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="A further candidate, for people with a value that is not listed."),
+]
 _Person = Annotated[
     str | None,
     typer.Option(metavar="P", help="Column that identifies the person. Default: each row is a person."),
@@ -187,6 +192,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     column: _Column,
     candidates: _Candidates = None,
     every: _Every = None,
+    other: _Other = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     delta: _Delta = None,
@@ -207,8 +213,8 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     """Return the candidate that most people have, privately.
 
     Candidates must be public: a list taken from the data would leak.
-    A candidate that nobody has can win. Values that are not listed do not count.
-    Without a list, give a rule with --every, or --delta to find the values in the data.
+    A candidate that nobody has can win. Values that are not listed do not count, unless --other names a candidate
+    for them. Without a list, give a rule with --every, or --delta to find the values in the data.
 
     Example: dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5
 
@@ -221,7 +227,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
         listed = _possible(table, file, column, candidates, every)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "max_values": limit(max_values)}
         answer = _grouped(table, file, group_by, groups, max_groups).mode(
-            column, candidates=listed, **price, mechanism=mechanism, request_id=request_id
+            column, candidates=listed, other=other, **price, mechanism=mechanism, request_id=request_id
         )
     _print(answer, as_json)
 
@@ -238,6 +244,7 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     column: _Column,
     candidates: _Candidates = None,
     every: _Every = None,
+    other: _Other = None,
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     delta: _Delta = None,
@@ -280,7 +287,7 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
         listed = _possible(table, file, column, candidates, every)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
         answer = _grouped(table, file, group_by, groups, max_groups).top_k(
-            column, wanted, candidates=listed, **price, **choices, request_id=request_id
+            column, wanted, candidates=listed, other=other, **price, **choices, request_id=request_id
         )
     _print(answer, as_json, ordered=listed is None or is_in_order(method, ordered))
 
@@ -444,13 +451,16 @@ def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
         table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
         asked = _asked(lower, upper, step, range_, per_person, max_rows)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
+        size = public_grid(lower, upper, step, known_column(table, column, "column"), range_).size
         answer = _grouped(table, file, group_by, groups, max_groups).quantiles(column, wanted, **asked, **price)
     _print_levels(answer, wanted, as_json)
     if plot is not None:
-        del asked["per_person"]
-        grouped = {"groups": len(answer.value), "max_groups": int(max_groups)} if isinstance(answer.value, dict) else {}
+        most = whole(least=1, most=_MOST, max_groups=max_groups)
+        grouped = {"groups": len(answer.value), "max_groups": most} if isinstance(answer.value, dict) else {}
+        # The number of candidates depends on the type of the column: two dates are days, or the seconds between them.
+        bars = {"people": number, "candidates": max(size, 2), "max_rows": asked["max_rows"], **grouped}
         with clean_errors():
-            _draw(answer, wanted, plot, people=number, neighbours=neighbours, **asked, **grouped)
+            _draw(answer, wanted, plot, neighbours=neighbours, **bars)
         if not as_json:
             print_line(f"Plot: {plot}", "bold")
 

@@ -26,7 +26,7 @@ from dpselect.mechanisms.sets import Members, Tier, single
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.draws import Draws
 
-_MOST_MEMBERS = 2**60
+MOST_MEMBERS = 2**60
 _LARGEST_COUNT = 2**61
 _LARGEST_EXPONENT = 2.0**1000
 
@@ -231,7 +231,7 @@ class _Runs:
             count = len(vector)
             return cls(copied(vector), single(count), None)
         counts = as_lengths(lengths, len(vector))
-        if sum(counts.tolist()) > _MOST_MEMBERS:
+        if sum(counts.tolist()) > MOST_MEMBERS:
             raise InvalidValue("lengths must have a sum of at most 2**60: there are too many candidates")
         ends = np.cumsum(counts.astype(np.int64))
         starts = (ends - counts.astype(np.int64))[counts > 0]

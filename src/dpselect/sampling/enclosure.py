@@ -32,14 +32,14 @@ def scaled_exp(exponent: Fraction, depth: int) -> int:
     # The product has about depth - exponent / ln 2 bits. Too few digits are found out below.
     digits = 20 + int(max(depth - int(exponent * 13 / 9), 0) * 0.302) + len(str(depth))
     while True:
-        low, high = _exp_bracket(exponent, digits)
+        low, high = exp_bracket(exponent, digits)
         floor_low, floor_high = int(low * (1 << depth)), int(high * (1 << depth))
         if floor_low == floor_high:
             return floor_low
         digits *= 2
 
 
-def _exp_bracket(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+def exp_bracket(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Bounds of exp(-exponent) with a relative width near 10**-digits."""
     down, up = _context(digits, ROUND_FLOOR), _context(digits, ROUND_CEILING)
     # `exp` rounds to nearest in every context, so one step outward encloses the value. The sign is changed by

@@ -9,7 +9,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Integral
 from typing import Any
@@ -81,23 +81,69 @@ _WHY = "it must be public: a list taken from the data reveals who is in the data
 
 @dataclass(frozen=True)
 class Values:
-    """Distinct values of one kind, in the given order."""
+    """Distinct values of one kind, in the given order; and maybe a further candidate, for all other values.
+
+    An individual has the candidate `other` if they have a value that is neither missing nor listed, however many they
+    have. So their data move its count by at most one, like that of a listed candidate, and no sensitivity changes.
+
+    Attributes:
+        kind: the kind of the listed values.
+        items: the listed values.
+        other: the further candidate, which comes last; None if there is none.
+    """
 
     kind: Kind
     items: tuple[Any, ...] = field(repr=False)
+    other: Any = field(default=None, repr=False, kw_only=True)
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.items) + (self.other is not None)
 
     @property
     def sha256(self) -> str:
         """Return a digest that identifies the list in a ledger."""
-        return hashlib.sha256(repr(self.items).encode()).hexdigest()
+        listed = self.items if self.other is None else (self.items, self.other)
+        return hashlib.sha256(repr(listed).encode()).hexdigest()
 
     @property
     def listed(self) -> list[Any]:
-        """Return all values in the given order."""
-        return list(self.items)
+        """Return all values in the given order, and the candidate for other values."""
+        return [*self.items, *([] if self.other is None else [self.other])]
+
+    @property
+    def other_label(self) -> Any:
+        """Return how engines call the candidate for other values; None if there is none."""
+        return None if self.other is None else len(self.items)
+
+    def with_other(self, other: Any, column: Column, listed: Callable[[Any, Column, str], "Values"]) -> "Values":
+        """Return the list with a candidate for other values, checked. `listed` is that of the engine."""
+        if other is None:
+            return self
+        if isinstance(other, str) and self.kind is not Kind.TEXT:
+            check_other_text(other)
+            if other in map(str, self.items):
+                raise other_is_listed(other)
+            return replace(self, other=other)
+        together = listed([*self.items, other], column, "candidates with other")
+        if together.kind is not self.kind:
+            raise other_of_another_kind(self.kind)
+        return replace(self, other=together.items[-1])
+
+
+def check_other_text(other: str) -> None:
+    """Refuse a text that cannot be stored."""
+    if not is_unicode(other):
+        raise InvalidValue("other must be text that can be encoded as UTF-8: drop the lone surrogates")
+
+
+def other_is_listed(other: Any) -> InvalidValue:
+    """The error for a candidate for other values that is also listed."""
+    return InvalidValue(f"other must not be one of the candidates, but {_shown(other)!r} is listed: give another name")
+
+
+def other_of_another_kind(kind: Kind) -> InvalidType:
+    """The error for a candidate for other values that is neither text nor of the candidates' kind."""
+    return InvalidType(f"other must be text, or {kind.value} like the candidates")
 
 
 def public_values(values: Any, column: Column, name: str = "candidates") -> Values:

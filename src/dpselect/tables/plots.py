@@ -35,7 +35,8 @@ def plot_quantiles(
             public. Then each level gets a bar with its error: 95 of 100 answers are within it, for any data.
         path: a file to save the figure to; it must end in .png, .svg or .pdf.
         asked: for the bars, what else the question had, as `analysis.questions.Quantiles` takes it: `lower`, `upper`
-            and `step`, or `range`, or `candidates`; `max_rows`, `groups`, `max_groups` and `neighbours`.
+            and `step`, or `range`, or `candidates`; `max_rows`, `groups`, `max_groups` and `neighbours`. Dates
+            stand for days there: for a column of timestamps, give timestamps, or the number of candidates.
 
     Returns:
         The matplotlib figure.

@@ -360,7 +360,8 @@ class TopK:
         """Return the public parameters, as JSON can hold them."""
         question = {"question": "mode"} if self.single else {"question": "top_k", **self.method.parameters()}
         named = {"column": self.column.name, "candidates": len(self.candidates)}
-        return {**question, **named, "candidates_sha256": self.candidates.sha256}
+        other = {} if self.candidates.other is None else {"other": str(self.candidates.other)}
+        return {**question, **named, "candidates_sha256": self.candidates.sha256, **other}
 
     @property
     def states_estimate(self) -> bool:

@@ -19,14 +19,14 @@ from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
+from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain
-from dpselect.tables.found import FoundTopK, FoundValues, checked_delta, found_size
 from dpselect.tables.groups import found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
 from dpselect.tables.questions import Engine, Individuals, Question, TopK
 from dpselect.tables.ranges import FULL, public_grid
-from dpselect.tables.rules import RuleTopK
 from dpselect.tables.schema import Column, Kind
+from dpselect.tables.unlisted import FoundTopK, FoundValues, RuleTopK, checked_delta, found_size
 from dpselect.top_k import Peel, checked_limit, free_answer, method_for
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ class Table:
         column: str,
         *,
         candidates: Any = None,
+        other: Any = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
@@ -106,6 +107,10 @@ class Table:
                 array, Series or Arrow array. A candidate that nobody has can win. Values that are not listed, and
                 missing values, do not count. Or a rule, such as `dpselect.every("int64")`. If omitted, the values are
                 found in the data, which needs a delta.
+            other: a further candidate, such as "not listed", for people with a value that is neither listed nor
+                missing. It is public, text or of the type of the column, and returned as it is. A person counts for it
+                once, and also for the listed candidates that they have. A text in a CSV file that is not a number is
+                not missing, so among candidates that are numbers it counts as other.
             epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
             delta: without candidates, the probability with which a value that only one person has may come out. Use
@@ -140,16 +145,20 @@ class Table:
         >>> cities = dpselect.open_table(pyarrow.table({"city": ["Ulm"] * 99 + ["Bonn"]}))
         >>> cities.mode("city", epsilon=1, delta=1e-9).value
         'Ulm'
+        >>> table.mode("diagnosis", candidates=["E11", "J45"], other="not listed", epsilon=50).value
+        'not listed'
         """
         price, found = Price(epsilon, rho, mechanism, delta), self._column(column)
         if candidates is None:
+            _check_unlisted(other)
             return self._ask(FoundTopK(found, 1, self._limit(max_values), single=True), price, request_id)
         _check_listed(delta, max_values)
         if isinstance(candidates, Domain):
+            _check_unlisted(other)
             candidates.check(found)
             method = Peel(1, candidates.size, ordered=True)
             return self._ask(RuleTopK(found, candidates, method, single=True), price, request_id)
-        values = self._engine.candidates(candidates, found)
+        values = self._listed(found, candidates, other)
         return self._ask(TopK(found, values, Peel(1, len(values), ordered=True), single=True), price, request_id)
 
     def top_k(  # noqa: PLR0913 - one parameter for each public choice
@@ -158,6 +167,7 @@ class Table:
         k: int | tuple[int, int],
         *,
         candidates: Any = None,
+        other: Any = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
@@ -175,6 +185,8 @@ class Table:
                 number, of which the method finds the one with a clear cut.
             candidates: the public list of possible answers or a rule, as for `mode`. If omitted, the values are found
                 in the data one after another, which needs a delta.
+            other: a further candidate for values that are not listed, as for `mode`. It comes last, and counts towards
+                k and `max_values` like any other.
             epsilon: the privacy loss of the whole answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
             delta: without candidates, the probability with which a value that only one person has may come out.
@@ -214,16 +226,18 @@ class Table:
         price, found, limit = Price(epsilon, rho, mechanism, delta), self._column(column), self._limit(max_values)
         if candidates is None:
             checked_delta(price)
+            _check_unlisted(other)
             return self._ask(FoundTopK(found, found_size(k, method), limit), price, request_id)
         _check_listed(delta)
         budget = None if self._ledger is None else self._ledger.budget
         choices: dict[str, Any] = {"method": method, "max_values": limit, "ordered": ordered}
         if isinstance(candidates, Domain):
+            _check_unlisted(other)
             candidates.check(found)
             chooser = method_for(k, candidates.size, **choices, price=price, budget=budget)
             rule = RuleTopK(found, candidates, chooser)
             return self._free(rule, rule.listed, request_id) if chooser.is_free else self._ask(rule, price, request_id)
-        values = self._engine.candidates(candidates, found)
+        values = self._listed(found, candidates, other)
         chooser = method_for(k, len(values), **choices, price=price, budget=budget)
         question = TopK(found, values, chooser)
         return (
@@ -691,6 +705,11 @@ class Table:
         answer = free_answer(self._individuals.for_each_group(every), self._ledger, request_id)
         return replace(answer, estimate=question.estimate(self._individuals))
 
+    def _listed(self, column: Column, candidates: Any, other: Any) -> Values:
+        """The public list, checked, with the candidate for all others."""
+        listed = self._engine.candidates(candidates, column)
+        return listed.with_other(other, column, self._engine.listed)
+
     def _limit(self, max_values: int | None) -> int | None:
         """For how many values one individual counts: a row has one."""
         limit = checked_limit(max_values)
@@ -814,6 +833,12 @@ def _check_listed(delta: Any, max_values: Any = None) -> None:
     for name, value in {"delta": delta, "max_values": max_values}.items():
         if value is not None:
             raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
+
+
+def _check_unlisted(other: Any) -> None:
+    """Refuse a candidate for values that are not listed, if there is no list."""
+    if other is not None:
+        raise InvalidValue("other is for values that are not on a list: give candidates as a list, or leave other out")
 
 
 def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bool = False) -> None:

@@ -109,7 +109,7 @@ class Wanted:
     asked: Sequence[Type] | None = None  # the types of the column that is asked about; by default mostly plain
     persons: Sequence[str | None] = (WHO, None)
     neighbours: Sequence[str] = ("add-remove", "add-remove", "replace")
-    methods: Sequence[str] = ("mode", "top_k", "median", "quantile")
+    methods: Sequence[str] = ("mode", "top_k", "median", "quantile", "quantiles")
     engine: str = "duckdb"
     mechanisms: Sequence[type[MechanismBase]] = (PermuteAndFlip, ExponentialMechanism)  # case by case in turn
 
@@ -198,13 +198,24 @@ def _random_question(
     if method in ("mode", "top_k"):
         listed = _random_list(column, rng)
         others = _random_top(len(listed), rng) if method == "top_k" else {}
+        others |= {"other": "not listed"} if rng.random() < 0.25 else {}
         return Question(method, column.name, epsilon, listed, others, groups)
     range_of = column.type.family.range_of
     if range_of is None:
         return None
-    others = range_of(rng.choice(column.cluster), rng)
-    level = {"level": rng.choice(LEVELS)} if method == "quantile" else {}
-    return Question(method, column.name, epsilon, (), {**level, **others}, groups)
+    levels = {
+        "quantile": {"level": rng.choice(LEVELS)},
+        "quantiles": {"levels": rng.sample(LEVELS, rng.randint(1, len(LEVELS)))},
+    }
+    ends = _random_ends(range_of(rng.choice(column.cluster), rng), rng)
+    rows = {} if person is None else rng.choice([{}, {"per_person": "rows", "max_rows": rng.choice([1, 2, 3])}])
+    return Question(method, column.name, epsilon, (), {**levels.get(method, {}), **ends, **rows}, groups)
+
+
+def _random_ends(ends: dict[str, Any], rng: Random) -> dict[str, Any]:
+    """A public range, most often as it is; or without some of it, or of magnitudes."""
+    fewer = {name: end for name, end in ends.items() if rng.random() < 0.5}
+    return rng.choice([ends, ends, ends, fewer, {"range": "log"}])
 
 
 def _random_groups(columns: Sequence[Column], first: Column, most: int, rng: Random) -> Groups:

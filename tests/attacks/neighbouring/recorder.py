@@ -3,6 +3,10 @@
 Whatever asks, and however the inside of the library is arranged, scores reach a mechanism by its public methods. All of
 those named `select...` are replaced, for every mechanism; on Spark, where they run on the workers, the counts are taken
 as they are sent there. A way around them would need random bits, and reading those is an error while we record.
+
+Several quantiles need random bits for their sub-places. Here, those of the people at a value are the first ones of a
+sequence, so neighbours share them for all people but one, as the proof has it (theorem 16 of docs/theory.md). All cuts
+are looked at, so that their scores are known.
 """
 
 import hashlib
@@ -19,6 +23,7 @@ import pyarrow as pa
 
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.sampling.bits import SystemEntropy
+from dpselect.tables import splitting
 
 ONE, SET, MARGIN, ORDER = "one", "set", "margin", "order"
 
@@ -52,7 +57,10 @@ class Selection:
         return self.mechanism, self.size, self.what, self.sizes
 
     def drawn(self, rng: Random) -> tuple[int, ...]:
-        """Return an outcome, any of which is possible."""
+        """Return an outcome, any of which is possible; one candidate is of any run, however short."""
+        if self.what == ONE:
+            run = rng.choice([number for number, length in enumerate(self.lengths) if length])
+            return (sum(self.lengths[:run]) + rng.randrange(self.lengths[run]),)
         chosen = rng.sample(range(self.size), rng.randint(*self.sizes))
         return tuple(chosen) if self.what == ORDER else tuple(sorted(chosen))
 
@@ -117,6 +125,8 @@ def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
         for name in ("bits", "words"):
             guarded = _guarded(getattr(SystemEntropy, name), recorder)
             stack.enter_context(patch.object(SystemEntropy, name, guarded))
+        stack.enter_context(patch.object(splitting, "People", lambda data, _: _Standing(data, salt)))
+        stack.enter_context(patch.object(splitting, "_reach", lambda part, *_: part.size + 1))
         if engine == "spark":
             from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415 - imported when used
 
@@ -127,6 +137,21 @@ def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
             stack.enter_context(patch.object(spark_engine, "_chosen_by_level", _chosen_from_counts))
         stack.enter_context(patch("os.urandom", system_bytes))
         yield
+
+
+class _Standing(splitting.People):
+    """People whose sub-places are a function of the salt, of their value, and of how many others share it."""
+
+    def __init__(self, data: Any, salt: int) -> None:
+        super().__init__(data, None)
+        pairs = zip(self.values.tolist(), self.numbers.tolist(), strict=True)
+        subs = [np.sort(_sub_places(f"{salt}:{value}", number)) for value, number in pairs]
+        self._subs = np.concatenate([np.empty(0, np.uint32), *subs])
+        self._drawn[:] = True
+
+
+def _sub_places(key: str, number: int) -> Any:
+    return np.frombuffer(hashlib.shake_128(key.encode()).digest(4 * number), np.uint32)
 
 
 def _all_kinds(kind: type[MechanismBase]) -> list[type[MechanismBase]]:

@@ -74,17 +74,18 @@ def counting(
 ) -> str:
     """Individuals for each candidate (in each group). A person counts once, however many rows they have.
 
-    With `max_values`, a person counts for at most so many candidates, in each group.
+    With `max_values`, a person counts for at most so many candidates, in each group. The candidate for other values is
+    one of them, and people count once for it, too.
     """
-    if individuals.groups is None and max_values is None:
+    has_other = candidates.other is not None
+    if individuals.groups is None and max_values is None and not has_other:
         return _counting_of_all(source, column, candidates, individuals)
-    facts = _facts(
-        source,
-        expressions.compared(column, candidates.kind),
-        individuals,
-        item="candidate.place",
-        join=f"JOIN ({listed(CANDIDATES, candidates, column)}) AS candidate ON item = candidate.value",
-    )
+    value, item, join = expressions.compared(column, candidates.kind), "candidate.place", "JOIN"
+    if has_other:
+        value = f"{expressions.present(column, candidates.kind)} AS present, {value}"
+        item, join = _item_with_other(candidates), "LEFT JOIN"
+    public = f"({listed(CANDIDATES, candidates, column)}) AS candidate"
+    facts = _facts(source, value, individuals, item=item, join=f"{join} {public} ON item = candidate.value")
     counted = "facts"
     if individuals.person is not None:
         different = f"SELECT DISTINCT grp, person, item FROM {_kept_name(individuals)}"
@@ -92,6 +93,11 @@ def counting(
     group = "" if individuals.groups is None else "grp, "
     result = f"SELECT {group}item AS place, count(*) AS individuals FROM {counted} GROUP BY grp, item"
     return f"WITH {facts}{_kept(individuals)} {result}"
+
+
+def _item_with_other(candidates: Values) -> str:
+    """The place of a value in the list or, if it is not there and not missing, that of the candidate for others."""
+    return f"coalesce(candidate.place, CASE WHEN present THEN {candidates.other_label} END)"
 
 
 def _kept_values(different: str, max_values: int, named: str = "item") -> str:
@@ -246,7 +252,8 @@ class DuckDBEngine:
     ) -> list[list[Any]]:
         """Return candidates that many individuals have, as the method chooses them: for each group, or once for all."""
         scores = self.counts(column, candidates, individuals, method.max_values)
-        return [[candidates.items[position] for position in method.chosen(mechanism, vector)] for vector in scores]
+        names = candidates.listed
+        return [[names[position] for position in method.chosen(mechanism, vector)] for vector in scores]
 
     def counts(
         self, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None

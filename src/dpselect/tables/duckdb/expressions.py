@@ -85,6 +85,18 @@ def compared(column: Column, kind: Kind) -> str:
     return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
 
 
+def present(column: Column, kind: Kind) -> str:
+    """Whether a value is not missing, for a column that is compared with values of a kind; NULL or false if it is.
+
+    A text that cannot be read as this kind is not missing. NaN is, and a timestamp that does not fit.
+    """
+    x = identifier(column.name)
+    if column.kind is Kind.FLOAT:  # without isnan, as in `places`
+        infinite = f"{x} = CAST('inf' AS DOUBLE) OR {x} = CAST('-inf' AS DOUBLE)"
+        return f"CASE WHEN {x} * 0 = 0 THEN true ELSE {infinite} END"
+    return f"{x if column.kind is Kind.TEXT else compared(column, kind)} IS NOT NULL"
+
+
 def from_text(column: Column, kind: Kind) -> str:
     x = identifier(column.name) if column.type == "VARCHAR" else f"CAST({identifier(column.name)} AS VARCHAR)"
     if kind is Kind.TEXT:

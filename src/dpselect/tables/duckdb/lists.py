@@ -21,7 +21,7 @@ from dpselect.tables.schema import Column, Kind
 
 def arrow_list(values: Values, column: Column) -> pa.Table:
     """A public list as a table. Integers and decimals are text, which the statement casts."""
-    return pa.table({"place": _places(len(values)), "value": _array(values, column)})
+    return pa.table({"place": _places(len(values.items)), "value": _array(values, column)})
 
 
 def arrow_groups(groups: Groups) -> pa.Table:

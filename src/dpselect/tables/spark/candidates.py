@@ -6,7 +6,8 @@ an incremental hash of a set (Bellare & Micciancio 1997), which does not depend 
 
 import datetime
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -14,9 +15,17 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.candidates import Values, value_of_key
+from dpselect.release import repr_digest
+from dpselect.tables.candidates import (
+    Values,
+    check_other_text,
+    other_is_listed,
+    other_of_another_kind,
+    value_of_key,
+)
 from dpselect.tables.duckdb import expressions
-from dpselect.tables.duckdb.lists import key, same_value
+from dpselect.tables.duckdb.lists import key, keys_of, same_value
+from dpselect.tables.duckdb.source import connect
 from dpselect.tables.grids import EPOCH, MICROSECOND
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.queries import called, typed
@@ -24,6 +33,7 @@ from dpselect.tables.spark.source import described_columns
 from dpselect.tables.spark.workers import Reader
 
 _PARTS = 4
+_OTHER = "other"
 _MOMENTS = [(moment - EPOCH) // MICROSECOND for moment in (datetime.datetime.min, datetime.datetime.max)]
 
 
@@ -36,22 +46,48 @@ class FrameValues(Values):
     digest: str = field(repr=False, kw_only=True)
 
     def __len__(self) -> int:
-        return self.size
+        return self.size + (self.other is not None)
 
     @property
     def sha256(self) -> str:
         """Return a digest that identifies the list in a ledger."""
-        return self.digest
+        return self.digest if self.other is None else repr_digest((self.digest, self.other))
 
     @property
     def listed(self) -> list[Any]:
-        """Return all values in ascending order. They come to this process."""
+        """Return all values in ascending order, then the candidate for other values. They come to this process."""
         rows = withheld(lambda: self.frame.select("label").collect(), _unreadable())
-        return sorted(self.value(row["label"]) for row in rows)
+        return [*sorted(self.value(row["label"]) for row in rows), *([] if self.other is None else [self.other])]
+
+    @property
+    def other_label(self) -> Any:
+        """Return the label of the candidate for other values, which no listed one has; None if there is none.
+
+        For text it is that candidate itself, and labels of other kinds are numbers, dates or flags.
+        """
+        return self.other if self.other is None or self.kind is Kind.TEXT else _OTHER
+
+    def with_other(self, other: Any, column: Column, listed: Callable[[Any, Column, str], Values]) -> Values:
+        """Return the list with a candidate for other values, checked in Spark."""
+        if other is None:
+            return self
+        if isinstance(other, str):
+            check_other_text(other)
+            label = same = other
+        else:
+            checked = listed([other], column, "other")
+            if checked.kind is not self.kind:
+                raise other_of_another_kind(self.kind)
+            [other], [same] = checked.items, keys_of(checked, column, connect())["key"].to_pylist()
+            label = _OTHER
+        equal = self.frame.where((F.col("label") == label) | (F.col("key") == same)).limit(1)
+        if withheld(equal.collect, _unreadable()):
+            raise other_is_listed(other)
+        return replace(self, other=other)
 
     def value(self, label: str) -> Any:
         """Return the candidate with this label."""
-        return value_of_key(self.kind)(label)
+        return self.other if label == self.other_label else value_of_key(self.kind)(label)
 
 
 # Labels that no candidate may have: NaN and infinities, and dates outside the range of Python's types.

@@ -87,7 +87,7 @@ class SparkEngine:
                 kept.unpersist()
 
         labels = counted(choose)
-        value = candidates.value if isinstance(candidates, FrameValues) else candidates.items.__getitem__
+        value = candidates.value if isinstance(candidates, FrameValues) else candidates.listed.__getitem__
         ordered = labels if method.ordered else [sorted(own, key=_in_list_order(candidates)) for own in labels]
         return [[value(label) for label in chosen] for chosen in ordered]
 
@@ -95,7 +95,7 @@ class SparkEngine:
         self, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None
     ) -> DataFrame:
         """Return the number of individuals of every candidate (in every group): grp, label, individuals."""
-        reading = queries.Reading.as_key(column, candidates.kind, "item")
+        reading = queries.Reading.as_key(column, candidates.kind, "item", all_present=candidates.other is not None)
         found = queries.facts(self._rows, reading, column, individuals)
         limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
         public = (
@@ -103,7 +103,8 @@ class SparkEngine:
             if isinstance(candidates, FrameValues)
             else queries.public_keys(self._rows, candidates, column).toDF("label", "key")
         )
-        return queries.scores(found, public, individuals, max_values if limited else None)
+        limit = max_values if limited else None
+        return queries.scores(found, public, individuals, limit, candidates.other_label)
 
     def places(
         self, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None
@@ -180,7 +181,11 @@ def _chosen_by_level(scores: DataFrame, method: Method, mechanism: MechanismBase
 
 def _in_list_order(candidates: Values) -> Any:
     """The key by which labels are sorted: places in a list sort themselves, and those of a frame by their values."""
-    return candidates.value if isinstance(candidates, FrameValues) else int
+    if not isinstance(candidates, FrameValues):
+        return int
+    other = candidates.other_label
+    # The candidate for other values comes last, and may be of another type.
+    return lambda label: (True, 0) if label == other else (False, candidates.value(label))
 
 
 def _located(items: pa.ChunkedArray, column: Column, grid: Grid) -> tuple[Lengths, Flags]:

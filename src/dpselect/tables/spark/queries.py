@@ -8,6 +8,7 @@ row. All of them give the same rows if Spark computes them again.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
@@ -40,11 +41,18 @@ class Reading:
     natively: bool = False
 
     @staticmethod
-    def as_key(column: Column, kind: Kind, name: str) -> "Reading":
-        """Compare with values of a kind. Spark itself writes integers, flags and text like DuckDB."""
+    def as_key(column: Column, kind: Kind, name: str, *, all_present: bool = False) -> "Reading":
+        """Compare with values of a kind. Spark itself writes integers, flags and text like DuckDB.
+
+        With `all_present`, every value that is not missing has a key, and no missing one has. An empty text is the key
+        of those that equal no value of the kind: all values of such kinds have longer keys.
+        """
         local = called(column, name)
         natively = column.kind in _KEYS_OF_SPARK and kind is column.kind
-        return Reading(local, key(expressions.compared(local, kind), kind), "string", natively)
+        own = key(expressions.compared(local, kind), kind)
+        if all_present:
+            own = f"CASE WHEN {expressions.present(local, kind)} THEN coalesce({own}, '') END"
+        return Reading(local, own, "string", natively)
 
     @staticmethod
     def as_value(column: Column, domain: Domain | None) -> "Reading":
@@ -135,20 +143,31 @@ def public_keys(rows: Rows, values: Values, column: Column) -> DataFrame:
 
 
 def scores(
-    found: DataFrame, candidates: DataFrame, individuals: Individuals, max_values: int | None = None
+    found: DataFrame,
+    candidates: DataFrame,
+    individuals: Individuals,
+    max_values: int | None = None,
+    other: Any = None,
 ) -> DataFrame:
     """The number of individuals of every candidate, zero included (in every group): grp, label, individuals.
 
     `candidates` has a label and a key, which is missing if no value can equal the candidate. With `max_values`, a
-    person counts for at most so many candidates, in each group.
+    person counts for at most so many candidates, in each group. `other` is the label of a further candidate, for items
+    without one.
     """
-    if individuals.groups is None and max_values is None:
+    if individuals.groups is None and max_values is None and other is None:
         number = F.sum("individuals") if individuals.person is None else F.count_distinct("person")
         counted = found.groupBy("item").agg(number.alias("individuals"))
         every = candidates.withColumn("grp", F.lit(0).cast("bigint"))
         joined = every.join(counted, every["key"] == counted["item"], "left")
     else:
-        named = found.join(candidates, found["item"] == candidates["key"]).drop("item", "key")
+        how = "inner" if other is None else "left"
+        named = found.join(candidates, found["item"] == candidates["key"], how).drop("item", "key")
+        candidates = candidates.select("label")
+        if other is not None:
+            named = named.withColumn("label", F.coalesce("label", F.lit(other)))
+            last = candidates.sparkSession.createDataFrame([(other,)], candidates.schema)
+            candidates = candidates.union(last)
         counted = _counted_by_label(named, individuals, max_values)
         grid = found.sparkSession.range(1 if individuals.groups is None else len(individuals.groups)).toDF("grp")
         joined = candidates.crossJoin(F.broadcast(grid)).join(counted, ["grp", "label"], "left")

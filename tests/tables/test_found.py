@@ -1,0 +1,303 @@
+"""Values that nobody listed, on every engine: what is counted, answered, charged and refused."""
+
+import datetime
+import math
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dpselect
+from dpselect import Ledger, approximate, zcdp
+from dpselect.accounting import total
+from dpselect.errors import BudgetExceeded, DPSelectError, InvalidType, InvalidValue, RequestConflict
+from dpselect.mechanisms.finding import Finding
+from tests import spark
+from tests.statistical.goodness import assert_fits, assert_rejected
+from tests.tables.looking import opened, repeated
+
+ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
+DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12, 0, 0, 7)
+ZONED = NOON.replace(tzinfo=datetime.UTC)
+# Two values of each kind, each of two people, and one that only one person has.
+KINDS = {
+    "text": ["a", "b\u00e9", "\u732b"],
+    "whole": [-1, 3, 2**62],
+    "float": [-0.5, 0.1, 1e300],
+    "decimal": [Decimal("0.10"), Decimal("0.25"), Decimal("9.99")],
+    "flag": [False, True, None],
+    "day": [datetime.date(1, 1, 1), DAY, datetime.date(9999, 12, 31)],
+    "time": [datetime.datetime(1, 1, 1), NOON, datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)],
+    "zoned": [ZONED.replace(hour=1), ZONED, ZONED.replace(hour=13)],
+}
+SURE = {"epsilon": 50, "delta": "1/2"}  # a value of two people is found, and one of one person every other time
+CLEAR = {"epsilon": 50, "delta": "1e-9"}
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    if request.param == "spark":
+        spark.session()
+    return request.param
+
+
+def tally_of(table, column, max_values=None):
+    """The different counts of each group, and the values that have each."""
+    who = table._individuals
+    with table._engine.tally(table.columns[column], None, who, max_values) as tally:
+        levels = tally.levels()
+        wanted = [
+            (group, count, rank)
+            for group, own in enumerate(levels)
+            for count, number in zip(own.individuals, own.values, strict=True)
+            for rank in range(number)
+        ]
+        values = tally.values(wanted)
+    found = [{} for _ in levels]
+    for (group, count, _), value in zip(wanted, values, strict=True):
+        assert value not in found[group]
+        found[group][value] = count
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_of_every_kind_are_found(engine, kind):
+    rows = {"who": [1, 2, 3, 4, 5, 6], "x": [value for value in KINDS[kind] for _ in range(2)]}
+    found = [value for value in KINDS[kind] if value is not None]
+    table = opened(rows, engine, person="who")
+    assert table.values("x", **SURE).value == found
+    assert tally_of(table, "x") == [dict.fromkeys(found, 2)]
+
+
+def test_what_no_answer_can_hold_is_not_counted(engine):
+    rows = {"x": [math.nan, math.inf, -math.inf, 1.0, 1.0, None, -0.0, 0.0]}
+    assert tally_of(opened(rows, engine), "x") == [{1.0: 2, 0.0: 2}]
+
+
+def test_dates_beyond_python_are_not_counted():
+    import duckdb  # noqa: PLC0415 - only here
+
+    moments = "VALUES (DATE '99999-01-01'), (DATE '0044-03-15 (BC)'), (DATE 'infinity'), (DATE '2024-01-01')"
+    relation = duckdb.connect().sql(f"SELECT d, CAST(d AS TIMESTAMP) AS t, d::TIMESTAMPTZ AS z FROM ({moments}) v(d)")
+    table = dpselect.open_table(relation)
+    assert tally_of(table, "d") == [{DAY: 1}]
+    assert [len(tally_of(table, column)[0]) for column in "tz"] == [1, 1]
+
+
+def test_random_tables_are_counted_like_the_model(engine):
+    row = st.tuples(st.sampled_from([1, 2, 3, None]), st.sampled_from(["g", "h", "i"]), st.sampled_from("abcd"))
+
+    @settings(max_examples={"duckdb": 40, "spark": 3}[engine], suppress_health_check=list(HealthCheck))
+    @given(st.lists(row, min_size=1, max_size=12), st.booleans(), st.booleans())
+    def check(rows, people, grouped):
+        who, group, x = map(list, zip(*rows, strict=True))
+        table = opened({"who": who, "g": group, "x": x}, engine, types={"who": "int64"}, **person(people))
+        facts = {(w, g if grouped else None, v) for w, g, v in rows if w is not None} if people else rows
+        groups = ["g", "h"] if grouped else [None]
+        if grouped:
+            table = table.group_by("g", groups=groups, max_groups=2 if people else 1)
+        model = [Counter(v for _, g, v in facts if not grouped or g == name) for name in groups]
+        assert tally_of(table, "x") == [dict(own) for own in model]
+
+    check()
+
+
+def person(people):
+    return {"person": "who"} if people else {}
+
+
+def test_nobody_counts_for_more_values_than_the_limit(engine):
+    rows = {"who": [w for w in range(200) for _ in range(4)], "x": list("abcd") * 200}
+    table = opened(rows, engine, person="who")
+    [counts] = tally_of(table, "x", max_values=1)
+    assert sum(counts.values()) == 200
+    assert len(counts) == 4  # 4 * (3/4)**200 is below 1e-24
+    [counts] = tally_of(table, "x", max_values=3)
+    assert sum(counts.values()) == 600
+    assert tally_of(table, "x") == [dict.fromkeys("abcd", 200)]
+
+
+def test_a_limit_chooses_uniformly_and_by_a_persons_own_rows():
+    people = 30_000
+    rows = {"who": np.repeat(np.arange(people), 3), "x": ["a", "b", "c"] * people}
+    [counts] = tally_of(opened(rows, person="who"), "x", max_values=1)
+    observed = [counts[x] for x in "abc"]
+    assert_fits(observed, [1 / 3] * 3)
+    assert_rejected(observed, [0.38, 0.31, 0.31], truth=[1 / 3] * 3)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_values": 1}, {"max_values": 2}])
+def test_clear_questions_have_clear_answers(engine, options):
+    rows = {"who": range(300), "x": ["Ulm"] * 150 + ["Kiel"] * 100 + ["Bonn"] * 48 + ["Rom", "Oslo"]}
+    table = opened(rows, engine, person="who")
+    assert table.mode("x", **CLEAR, **options).value == "Ulm"
+    assert table.top_k("x", 3, **CLEAR, **options).value == ["Ulm", "Kiel", "Bonn"]
+    assert table.top_k("x", 5, **CLEAR, **options).value == ["Ulm", "Kiel", "Bonn"]
+    assert table.values("x", epsilon=50, delta="1e-9").value == ["Bonn", "Kiel", "Ulm"]
+
+
+def test_nothing_common_enough_is_an_answer(engine):
+    table = opened({"x": ["a", "b", "c"], "g": [1, 2, 2]}, engine)
+    price = {"epsilon": 1, "delta": "1e-12"}
+    assert table.mode("x", **price).value is None
+    assert table.top_k("x", 2, **price).value == []
+    assert table.values("x", **price).value == []
+    groups = table.group_by("g", groups=[1, 2, 3])
+    assert groups.mode("x", **price).value == {1: None, 2: None, 3: None}
+    assert groups.top_k("x", 2, **price).value == {1: [], 2: [], 3: []}
+    assert groups.values("x", **price).value == {1: [], 2: [], 3: []}
+
+
+def test_an_empty_table_is_a_table(engine):
+    table = opened({"x": [None], "g": [None]}, engine, types={"x": "string", "g": "int64"})
+    assert table.mode("x", **CLEAR).value is None
+    assert table.values("x", **SURE).value == []
+    assert table.group_by("g", **SURE).mode("x", **CLEAR).value == {}
+
+
+def test_groups_are_found(engine):
+    rows = {"who": range(200), "g": ["n"] * 120 + ["s"] * 79 + ["o"], "x": [1] * 120 + [2] * 80}
+    table = opened(rows, engine, person="who")
+    groups = table.group_by("g", epsilon=50, delta="1e-9")
+    assert groups.groups == ["n", "s"]
+    assert (groups.found.epsilon, groups.found.guarantee.delta) == (50, Fraction("1e-9"))
+    assert groups.mode("x", candidates=[1, 2], epsilon=50).value == {"n": 1, "s": 2}
+    assert table.group_by("g", groups=["n"]).found is None
+
+
+@pytest.mark.slow
+def test_coins_are_those_of_the_counts(engine):
+    """A value of three people is found as often as partition selection allows, in each of many equal groups."""
+    times = 3_000
+    table = repeated({"x": ["a", "a", "a", "b"]}, times, engine=engine)
+    answers = list(table.values("x", epsilon=1, delta="1/20").value.values())
+    finding = Finding(Fraction(1), Fraction(1, 20))
+    for value, people in (("a", 3), ("b", 1)):
+        chance = finding.probability(people)
+        found = sum(value in own for own in answers)
+        assert_fits([found, times - found], [chance, 1 - chance])
+    chance, wrong = finding.probability(3), finding.probability(2)
+    found = sum("a" in own for own in answers)
+    assert_rejected([found, times - found], [wrong, 1 - wrong], truth=[chance, 1 - chance])
+
+
+# What is charged.
+
+
+def test_a_pure_budget_refuses_a_delta(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", "1")
+    table = opened({"x": ["a"] * 50}, ledger=ledger)
+    for ask in (lambda: table.mode("x", epsilon="0.1", delta="1e-9"), lambda: table.values("x", **SURE)):
+        with pytest.raises(InvalidValue, match="delta"):
+            ask()
+    assert list(ledger.entries()) == []
+
+
+@pytest.mark.parametrize("budget", [zcdp("2", delta="1e-6"), approximate("9", "1e-6")])
+def test_a_ledger_records_epsilon_delta_and_the_rho_of_the_mechanism(tmp_path, budget):
+    ledger = Ledger(tmp_path / "ledger", budget)
+    table = opened({"who": range(99), "x": ["a"] * 99, "g": [1] * 99}, person="who", ledger=ledger)
+    exponential = dpselect.ExponentialMechanism("0.5").guarantee.zcdp
+    answer = table.mode("x", epsilon="0.5", delta="1e-9", max_values=1)
+    assert answer.charged.rho == pytest.approx(exponential, rel=1e-9)
+    assert (answer.epsilon, answer.guarantee.delta) == (Fraction(1, 2), Fraction("1e-9"))
+    pure = table.mode("x", epsilon="0.5", delta="1e-9", mechanism="permute-and-flip").charged.rho
+    assert pure == pytest.approx(0.5 * math.tanh(0.25), rel=1e-9)
+    top = table.top_k("x", 5, epsilon="2.5", delta="1e-9")
+    assert top.charged.rho == pytest.approx(5 * exponential, rel=1e-9)
+    values = table.values("x", epsilon="0.5", delta="1e-9")
+    assert values.charged.rho == pytest.approx(pure, rel=1e-9)
+    grouped = table.group_by("g", groups=[1, 2], max_groups=2).mode("x", epsilon="1", delta="2e-9")
+    assert grouped.charged.rho == pytest.approx(2 * exponential, rel=1e-9)
+    assert [entry.delta for entry in ledger.entries()] == [Fraction(d) for d in ["1e-9"] * 4 + ["2e-9"]]
+    assert total(ledger).delta == Fraction("6e-9")
+
+
+def test_a_delta_that_is_spent_is_refused(tmp_path):
+    table = opened({"x": ["a"] * 99}, ledger=Ledger(tmp_path / "ledger", zcdp("9", delta="1e-9")))
+    table.values("x", epsilon=1, delta="1e-9")
+    with pytest.raises(BudgetExceeded):
+        table.values("x", epsilon=1, delta="1e-30")
+
+
+def test_a_request_is_answered_once(tmp_path):
+    table = opened({"x": ["a", "b"] * 40}, ledger=Ledger(tmp_path / "ledger", zcdp("9", delta="1e-6")))
+    first = [
+        table.values("x", epsilon=1, delta="1e-9", request_id="v"),
+        table.mode("x", epsilon=1, delta="1e-9", request_id="m"),
+        table.top_k("x", 2, epsilon=1, delta="1e-9", request_id="t"),
+    ]
+    again = [
+        table.values("x", epsilon=1, delta="1e-9", request_id="v"),
+        table.mode("x", epsilon=1, delta="1e-9", request_id="m"),
+        table.top_k("x", 2, epsilon=1, delta="1e-9", request_id="t"),
+    ]
+    assert [one.value for one in again] == [one.value for one in first]
+    assert all(one.repeated for one in again)
+    for other in ({"delta": "1e-8"}, {"delta": "1e-9", "max_values": 1, "epsilon": 2}):
+        with pytest.raises(RequestConflict):
+            table.mode("x", **{"epsilon": 1, **other}, request_id="m")
+
+
+def test_answers_say_what_they_are(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", zcdp("9", delta="1e-6"))
+    table = opened({"who": [1], "x": ["secret-value"]}, person="who", ledger=ledger)
+    answer = table.top_k("x", 2, epsilon=1, delta="1e-12")
+    assert answer.estimate == "up to 2 values that most people have, if enough have it"
+    assert answer.to_dict()["guarantee"]["delta"] == "1/1000000000000" or "1e-12" in str(answer.to_dict())
+    assert table.values("x", epsilon=1, delta="1e-12").estimate == "the values that enough people have"
+    texts = [str(entry.what) for entry in ledger.entries()]
+    assert all("found" in text or "values" in text for text in texts)
+    assert "secret" not in "".join(texts)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("ask", "error"),
+    [
+        (lambda t: t.mode("x", epsilon=1), InvalidValue),
+        (lambda t: t.top_k("x", 2, epsilon=1), InvalidValue),
+        (lambda t: t.values("x", epsilon=1), InvalidValue),
+        (lambda t: t.mode("x", epsilon=1, delta=0), InvalidValue),
+        (lambda t: t.mode("x", epsilon=1, delta="0.51"), InvalidValue),
+        (lambda t: t.mode("x", epsilon=1, delta=-1), InvalidValue),
+        (lambda t: t.mode("x", epsilon=1, delta=math.nan), InvalidValue),
+        (lambda t: t.mode("x", epsilon=1, delta="small"), DPSelectError),
+        (lambda t: t.mode("x", delta="1e-9"), InvalidValue),
+        (lambda t: t.mode("x", candidates=["a", "b"], epsilon=1, delta="1e-9"), InvalidValue),
+        (lambda t: t.mode("x", candidates=["a", "b"], epsilon=1, max_values=1), InvalidValue),
+        (lambda t: t.mode("x", epsilon=1, delta="1e-9", max_values=0), InvalidValue),
+        (lambda t: t.mode("x", epsilon=1, delta="1e-9", mechanism="noisy-max"), InvalidType),
+        (lambda t: t.top_k("x", 0, epsilon=1, delta="1e-9"), InvalidValue),
+        (lambda t: t.top_k("x", 10**5, epsilon=1, delta="1e-9"), InvalidValue),
+        (lambda t: t.top_k("x", (1, 2), epsilon=1, delta="1e-9"), InvalidValue),
+        (lambda t: t.top_k("x", 2, epsilon=1, delta="1e-9", method="set", max_values=1), InvalidValue),
+        (lambda t: t.values("x", epsilon=1, delta="1e-9", max_values=0), InvalidValue),
+        (lambda t: t.values("x", epsilon=1, delta="1e-9", max_values=None), InvalidValue),
+        (lambda t: t.values("nobody", epsilon=1, delta="1e-9"), InvalidValue),
+        (lambda t: t.values("xs", epsilon=1, delta="1e-9"), InvalidType),
+        (lambda t: t.group_by("x", epsilon=1), InvalidValue),
+        (lambda t: t.group_by("x", delta="1e-9"), InvalidValue),
+        (lambda t: t.group_by("x", groups=["a"], epsilon=1), InvalidValue),
+        (lambda t: t.group_by(["x", "who"], epsilon=1, delta="1e-9"), InvalidValue),
+    ],
+)
+def test_bad_input_is_refused_before_a_charge(tmp_path, ask, error):
+    ledger = Ledger(tmp_path / "ledger", zcdp("9", delta="1e-6"))
+    table = opened({"who": [1, 2], "x": ["a", "b"], "xs": [[1], [2]]}, person="who", ledger=ledger)
+    with pytest.raises(error) as raised:
+        ask(table)
+    assert "\n" not in str(raised.value)
+    assert list(ledger.entries()) == []
+
+
+def test_without_people_a_row_has_one_value():
+    table = opened({"x": ["a"]})
+    with pytest.raises(InvalidValue, match="person"):
+        table.values("x", epsilon=1, delta="1e-9", max_values=2)

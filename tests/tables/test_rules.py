@@ -1,0 +1,210 @@
+"""A rule instead of a list: the answer has the distribution of the whole list (theorem 17), on every engine."""
+
+import datetime
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+import dpselect
+from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, every
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.noisy_max import ReportNoisyMax
+from dpselect.sampling.draws import Draws
+from dpselect.tables import unlisted
+from dpselect.tables.questions import Levels
+from dpselect.tables.schema import Column, Kind
+from dpselect.top_k import METHODS, Margin, NoisyCounts, OneShot, Peel, Set
+from tests import spark
+from tests.statistical.goodness import assert_fits, assert_rejected
+from tests.tables.looking import opened, repeated, tallied
+from tests.top_k.laws import law_of
+
+ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
+SMALL = every("integer", lower=0, upper=5)
+COUNTS = [0, 3, 1, 0, 3, 0]
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    if request.param == "spark":
+        spark.session()
+    return request.param
+
+
+@pytest.fixture
+def never_listed(monkeypatch):
+    """Even a small domain is not listed."""
+    monkeypatch.setattr(unlisted, "_LISTED", 0)
+
+
+class Counted:
+    """What an engine counted, in memory."""
+
+    def __init__(self, counts):
+        self._own = {value: count for value, count in enumerate(counts) if count}
+
+    def levels(self):
+        numbers = sorted(Counter(self._own.values()).items())
+        return [Levels([count for count, _ in numbers], [number for _, number in numbers])]
+
+    def values(self, wanted):
+        return [[x for x, own in sorted(self._own.items()) if own == count][rank] for _, count, rank in wanted]
+
+    def unseen(self, group, values):
+        return [value for value in values if value not in self._own]
+
+
+METHODS_OF_TWO = {
+    "mode": (Peel(1, 6, ordered=True), PermuteAndFlip(1, monotonic=True)),
+    "exponential mode": (Peel(1, 6, ordered=True), ExponentialMechanism(2, monotonic=True)),
+    "peel": (Peel(2, 6, 1, ordered=True), PermuteAndFlip(1, monotonic=True)),
+    "one-shot": (OneShot(2, 6, 1, ordered=True), PermuteAndFlip(1, monotonic=True)),
+    "set": (Set(2, 6, 1), PermuteAndFlip(1, score_range=1)),
+    "margin": (Margin(2, 6, 1), PermuteAndFlip(2, score_range=2)),
+    "noisy-counts": (NoisyCounts(2, 6, 1), ReportNoisyMax(1, score_range=1)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHODS_OF_TWO)
+def test_a_rule_has_the_law_of_the_list(name):
+    method, mechanism = METHODS_OF_TWO[name]
+    question = unlisted.RuleTopK(Column("x", "BIGINT", Kind.INTEGER), SMALL, method)
+    tally, draws = Counted(COUNTS), Draws()
+    [levels] = tally.levels()
+    times = 6_000
+    drawn = Counter(tuple(question._of_group(0, levels, tally, mechanism, draws)) for _ in range(times))
+    law = law_of(method, mechanism, COUNTS)
+    assert set(drawn) <= set(law)
+    assert_fits([drawn[answer] for answer in law], list(law.values()))
+    other = law_of(method, mechanism, [0, 3, 1, 0, 2, 0])
+    assert_rejected([drawn[answer] for answer in law], list(other.values()), truth=list(law.values()))
+
+
+@pytest.mark.slow
+def test_the_engine_draws_by_the_law_of_the_list(engine, never_listed):
+    times = {"duckdb": 2_000, "spark": 150}[engine]
+    table = repeated({"x": [1, 1, 1, 2, 4, 4, 4, 99, None]}, times, engine=engine)
+    drawn = Counter(table.mode("x", candidates=SMALL, epsilon=1).value.values())
+    law = PermuteAndFlip(1, monotonic=True).pmf(COUNTS)
+    assert_fits([drawn[value] for value in range(6)], law)
+
+
+def test_unseen_values_are_uniform_and_unseen():
+    question = unlisted.RuleTopK(Column("x", "BIGINT", Kind.INTEGER), SMALL, Peel(1, 6, ordered=True))
+    drawn = Counter()
+    for _ in range(9_000):
+        drawn.update(question._unseen(0, 1, Counted(COUNTS), Draws()))
+    assert set(drawn) == {0, 3, 5}
+    assert_fits([drawn[0], drawn[3], drawn[5]], [1 / 3] * 3)
+    assert_rejected([drawn[0], drawn[3], drawn[5]], [0.4, 0.3, 0.3], truth=[1 / 3] * 3)
+
+
+def test_every_value_that_is_left_is_found_even_if_there_is_only_one():
+    domain = every("integer", lower=0, upper=9_999)
+    question = unlisted.RuleTopK(Column("x", "BIGINT", Kind.INTEGER), domain, Peel(1, 10_000, ordered=True))
+    counts = [1] * 10_000
+    counts[4_321] = 0
+    assert question._unseen(0, 1, Counted(counts), Draws()) == [4_321]
+
+
+RULES = {
+    "int64": (every("int64"), [7] * 200 + [-(2**63), 2**63 - 1]),
+    "uint64": (every("uint64"), [7] * 200 + [0]),
+    "decimal": (every("decimal", precision=9, digits=2), [Decimal("1.50")] * 200 + [Decimal("-0.01")]),
+    "text": (every("text", max_bytes=8), ["Köln"] * 200 + ["", "much too long"]),
+    "letters": (every("text", max_bytes=6, alphabet="ABCDEFGHIJKLMNOPQRSTUVWXYZ"), ["ULM"] * 200 + ["ulm"]),
+    "date": (every("date"), [datetime.date(2024, 2, 29)] * 200),
+    "timestamp": (every("timestamp"), [datetime.datetime(2024, 2, 29, 1, 2, 3, 4)] * 200),
+    "uuid": (every("uuid"), ["00000000-0000-0000-0000-000000000007"] * 200 + ["none"]),
+    "float64": (every("float64"), [0.1] * 200 + [-0.5]),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_clear_questions_have_clear_answers(engine, name):
+    domain, values = RULES[name]
+    table = opened({"x": values, "g": [1] * len(values)}, engine)
+    assert table.mode("x", candidates=domain, epsilon=1).value == values[0]
+    chosen = table.top_k("x", 2, candidates=domain, epsilon=2, method="peel").value
+    assert chosen[0] == values[0]
+    assert len(set(chosen)) == 2
+    assert all(domain.index(value) is not None for value in chosen)
+    if engine == "duckdb":
+        groups = table.group_by("g", groups=[1, 2]).mode("x", candidates=domain, epsilon=1).value
+        assert groups[1] == values[0]
+        assert domain.index(groups[2]) is not None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_chooses_among_any_number_of_values(method):
+    table = opened({"x": ["a"] * 300 + ["b"] * 250 + ["c"]})
+    choice = {"method": method, "max_values": 1, "epsilon": 4}
+    assert sorted(table.top_k("x", 2, candidates=every("text", max_bytes=8), **choice).value) == ["a", "b"]
+    more = every("text", max_bytes=20)
+    if method == "peel":
+        assert table.top_k("x", 2, candidates=more, **choice).value == ["a", "b"]
+        assert table.top_k("x", 2, candidates=more, epsilon=4).value == ["a", "b"]
+        return
+    with pytest.raises(InvalidValue, match="at most"):
+        table.top_k("x", 2, candidates=more, **choice)
+
+
+def test_a_rule_counts_like_its_list():
+    rows = {"who": [1, 1, 2, 2, 3, None], "x": [1, 9, 1, 5, 0, 1]}
+    table = opened(rows, person="who")
+    assert tallied(table, "x", domain=SMALL) == {1: 2, 5: 1, 0: 1}
+    text = opened({"x": ["1", " 2", "x", "2.5", "7", None]})
+    assert tallied(text, "x", domain=SMALL) == {1: 1, 2: 1}
+
+
+def test_a_choice_without_an_order_is_listed_in_the_order_of_the_rule():
+    table = opened({"x": [3] * 500 + [2] * 400 + [1] * 300})
+    asked = {"candidates": every("int32"), "max_values": 1, "epsilon": 4, "method": "set"}
+    assert table.top_k("x", 3, **asked).value == [1, 2, 3]
+
+
+def test_all_values_of_a_small_rule_are_free(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", "1")
+    table = opened({"x": [True]}, ledger=ledger)
+    assert table.top_k("x", 2, candidates=every("boolean"), epsilon=1).value == [False, True]
+    assert list(ledger.entries()) == []
+
+
+def test_the_ledger_names_the_rule_and_charges_pure_epsilon(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", "1")
+    table = opened({"x": [1] * 99}, ledger=ledger)
+    answer = table.mode("x", candidates=every("int64"), epsilon="0.5", request_id="a")
+    assert (answer.epsilon, answer.guarantee.delta) == (Fraction(1, 2), 0)
+    [entry] = ledger.entries()
+    assert entry.what["candidates"] == "every int64"
+    assert answer.estimate == "the value that most rows have, of every int64"
+    assert table.mode("x", candidates=every("int64"), epsilon="0.5", request_id="a").repeated
+    with pytest.raises(dpselect.errors.RequestConflict):
+        table.mode("x", candidates=every("int32"), epsilon="0.5", request_id="a")
+
+
+@pytest.mark.parametrize(
+    ("ask", "error"),
+    [
+        (lambda t: t.mode("x", candidates=every("int64"), epsilon=1), InvalidType),
+        (lambda t: t.mode("n", candidates=every("text", max_bytes=3), epsilon=1), InvalidType),
+        (lambda t: t.mode("n", candidates=every("date"), epsilon=1), InvalidType),
+        (lambda t: t.mode("n", candidates=every("int64"), epsilon=1, delta="1e-9"), InvalidValue),
+        (lambda t: t.mode("n", candidates=every("int64"), epsilon=1, max_values=1), InvalidValue),
+        (lambda t: t.top_k("n", 0, candidates=every("int64"), epsilon=1), InvalidValue),
+        (lambda t: t.top_k("n", 2**64, candidates=every("int64"), epsilon=1), InvalidValue),
+        (lambda t: t.top_k("n", 2**64 + 1, candidates=every("int64"), epsilon=1), InvalidValue),
+        (lambda t: t.mode("n", candidates=every, epsilon=1), InvalidType),
+        (lambda t: t.group_by("n", groups=every("int64")), InvalidType),
+    ],
+)
+def test_bad_input_is_refused_before_a_charge(tmp_path, ask, error):
+    ledger = Ledger(tmp_path / "ledger", "9")
+    table = dpselect.open_table(pa.table({"x": ["a"], "n": [1]}), ledger=ledger)
+    with pytest.raises(error):
+        ask(table)
+    assert list(ledger.entries()) == []
