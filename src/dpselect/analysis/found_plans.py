@@ -327,7 +327,7 @@ def _planned(asked: _Asked, price: Price, budget: Budget | None, questions: int)
 
 
 def _by_coins(asked: _Asked, price: Price) -> _Found:
-    """As `tables.found.FoundValues` divides the price."""
+    """As `tables.unlisted.FoundValues` divides the price."""
     draws = (asked.max_values or 1) * asked.max_groups * (2 if asked.is_replaced else 1)
     each = price.each(PURE_LOSS, draws), price.delta / draws
     coins = Finding(*each)
@@ -336,7 +336,7 @@ def _by_coins(asked: _Asked, price: Price) -> _Found:
 
 
 def _above_nothing(asked: _Asked, price: Price, budget: Budget | None) -> _Found:
-    """As `tables.found.FoundTopK` divides the price."""
+    """As `tables.unlisted.FoundTopK` divides the price."""
     kind: type[Any] = price.kind(budget)
     draws = (asked.k or 1) * asked.max_groups
     mechanism: MechanismBase = kind(
