@@ -6,12 +6,15 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import polars
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
+import dpselect
+from dpselect import analysis
 from dpselect.cli import main, tables
 from dpselect.demo_data import make_visits
 from dpselect.top_k import automatic
@@ -175,6 +178,36 @@ def test_figures_are_what_the_command_prints(
     for figure in figures:
         assert figure in printed
         assert figure in " ".join(text.split())
+
+
+# The rows of the table of costs in docs/no-list.md: the number of candidates, or the arguments of `plan_found`.
+LETTERS = dpselect.every("text", max_bytes=6, alphabet="0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+COSTS: dict[str, int | dict[str, Any]] = {
+    "a list of 1,000 values": 1_000,
+    "a list of 100,000 values": 100_000,
+    "a rule: every date": dpselect.every("date").size,
+    "a rule: up to 6 digits and capital letters": LETTERS.size,
+    "a rule: every text of at most 8 bytes": dpselect.every("text", max_bytes=8).size,
+    "a rule: every int64": 2**64,
+    "a rule: every UUID": 2**128,
+    "found: `values`": {"question": "values", "max_values": 1},
+    "found: `mode`": {"question": "mode", "max_values": 1},
+    "found: `mode`, people with any number of values": {"question": "mode"},
+    "a coarser list of 30 values": 30,
+}
+
+
+def people(asked: int | dict[str, Any], epsilon: str) -> int | None:
+    if isinstance(asked, int):
+        return analysis.plan(asked, rule="a rule", question="mode", epsilon=epsilon).people_needed
+    return analysis.plan_found(**asked, epsilon=epsilon, delta="1e-9").usual
+
+
+def test_the_costs_without_a_list_are_those_of_plans() -> None:
+    page = (ROOT / "docs" / "no-list.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.*?) \| ([\d,]+) \| ([\d,]+) \| (?:none|yes) \| .* \|$", page, re.MULTILINE)
+    expected = [(name, *(f"{people(asked, each):,}" for each in ("1", "0.1"))) for name, asked in COSTS.items()]
+    assert rows == expected
 
 
 def test_the_rule_of_top_k_is_that_of_the_code() -> None:

@@ -16,8 +16,8 @@ from dpselect.analysis import plan, plan_found
 from dpselect.analysis.top_k_bounds import log_sets
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
-from dpselect.tables.unlisted import FoundTopK, FoundValues
 from dpselect.tables.schema import Column, Kind
+from dpselect.tables.unlisted import FoundTopK, FoundValues
 
 COLUMN = Column("city", "VARCHAR", Kind.TEXT)
 BOTH = ("add-remove", "replace")
