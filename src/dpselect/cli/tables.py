@@ -645,6 +645,8 @@ def _print(answer: Answer, as_json: bool, ordered: bool | None = None) -> None:
     if ordered is False and answer.epsilon and has_several(answer.value):
         print_line("in the order of --candidates, which says nothing about the counts", "dim")
     print_line(answer.estimate, "dim")
+    if answer.accuracy is not None:
+        print_line(str(answer.accuracy), "dim")
     print_terms(answer)
 
 

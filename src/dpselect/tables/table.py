@@ -724,7 +724,8 @@ class Table:
             return self._free(question, [], request_id)  # no group was found, so there is nothing to ask
         engine, individuals, neighbours, ledger = self._engine, self._individuals, self._neighbours, self._ledger
         groups = None if individuals.groups is None else individuals.groups.max_groups
-        drawing = question.mechanism(price, None if ledger is None else ledger.budget, neighbours, groups)
+        budget = None if ledger is None else ledger.budget
+        drawing = question.mechanism(price, budget, neighbours, groups)
         # Without a ledger, nobody reads the question, and the digest of a long list takes time.
         asked = (
             {}
@@ -734,7 +735,8 @@ class Table:
         estimate = question.estimate(individuals)
         if asked and question.states_estimate:
             asked["estimate"] = estimate
-        return Release(asked, drawing.part, drawing.count, price.rho, estimate, drawing.delta).draw(
+        measured = question.measured(individuals.asked(neighbours), drawing, price, budget)
+        return Release(asked, drawing.part, drawing.count, price.rho, estimate, drawing.delta, measured).draw(
             lambda: question.answer(engine, individuals, drawing.mechanism),
             ledger=ledger,
             request_id=request_id,
