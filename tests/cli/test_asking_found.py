@@ -72,7 +72,7 @@ def test_a_rule_of_decimals_without_digits_after_the_point(run: Run, tmp_path: P
         ("mode FILE --column code --epsilon 1 --every decimal:9", "or --every decimal:9:2"),
         ("mode FILE --column code --epsilon 1 --every int64:0..9", "leave it out, or write every('integer'"),
         ("mode FILE --column code --epsilon 1 --every text:3 --candidates a,b", "give a list or a rule"),
-        (f"mode FILE {FOUND} --group-by who", "if there is no list, find one with dpselect values"),
+        (f"mode FILE {FOUND} --group-by who", "if there is no list, find the groups of a column with --groups found:"),
         (f"mode FILE {FOUND} --group-by who,code --groups 1,2", "--group-by names one column: repeat it"),
     ],
 )

@@ -5,6 +5,7 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -208,3 +209,38 @@ def test_bad_input_is_refused_before_a_charge(tmp_path, ask, error):
     with pytest.raises(error):
         ask(table)
     assert list(ledger.entries()) == []
+
+
+# Columns and rules of different types, and a value that somebody has.
+MIXED = {
+    "integers among decimals": ([Decimal("7.00"), Decimal("7.50")], every("int64"), [7]),
+    "integers among floats": ([7.0, 7.5], every("int64"), [7]),
+    "integers among huge ones": (np.array([7, 2**63], np.uint64), every("uint64"), [7, 2**63]),
+    "integers in writing": (["7", "7.5", "+8", "x"], every("int64"), [7, 8]),
+    "decimals in writing": (["7", "7.5", "7.555"], every("decimal", precision=9, digits=2), [7, Decimal("7.5")]),
+    "decimals with fewer digits": ([Decimal("7.5"), Decimal("8.0")], every("decimal", precision=9, digits=4), [8]),
+    "short floats": (np.array([0.1, 0.5], np.float32), every("float64"), [0.5, float(np.float32(0.1))]),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_somebody_has_is_known_whatever_the_types(engine, name):
+    """Values that are drawn for the run of unseen ones are compared exactly, so that none of them is counted twice."""
+    rows, domain, seen = MIXED[name]
+    table = opened({"x": rows}, engine)
+    near = [domain.value(place) for value in seen for place in (domain.index(value), domain.index(value) + 1)]
+    tried = list(dict.fromkeys(near))
+    with table._engine.tally(table.columns["x"], domain, table._individuals) as tally:
+        known = {domain.index(value) for own in tally.levels() for value in every_value(tally, own)}
+        assert tally.unseen(0, tried) == [value for value in tried if domain.index(value) not in known]
+    assert {domain.index(value) for value in seen} <= known
+
+
+def every_value(tally, levels):
+    return tally.values(
+        [
+            (0, count, rank)
+            for count, number in zip(levels.individuals, levels.values, strict=True)
+            for rank in range(number)
+        ]
+    )

@@ -133,7 +133,11 @@ _GroupBy = Annotated[
 ]
 _Groups = Annotated[
     list[str] | None,
-    typer.Option(metavar="LIST|FILE", help="The groups of --group-by, once for each of them. Must be public."),
+    typer.Option(
+        metavar="LIST|FILE",
+        help="The groups of --group-by, once for each of them. Must be public."
+        " found:E,D finds them in the data, at epsilon E and delta D.",
+    ),
 ]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
 _MaxValues = Annotated[
@@ -570,13 +574,15 @@ def _grouped(table: Table, file: str, columns: list[str] | None, groups: list[st
     if len(named) != len(texts):
         raise InvalidValue(
             "--group-by and --groups belong together: name each column, and list its public groups, in the same order;"
-            " if there is no list, find one with dpselect values"
+            " if there is no list, find the groups of a column with --groups found:0.5,1e-9"
         )
     if not named:
         return table
     for name in named:
         if "," in name and name not in table.columns:
             raise InvalidValue("--group-by names one column: repeat it, and --groups, for each further column")
+    if texts[0].startswith(_FOUND):
+        return _found_groups(table, named, texts, most)
     listed = {
         column: public_list(text, known_column(table, column, "--group-by"), "--groups", file)
         for column, text in zip(named, texts, strict=True)
@@ -584,6 +590,22 @@ def _grouped(table: Table, file: str, columns: list[str] | None, groups: list[st
     if len(named) == 1:
         return table.group_by(named[0], groups=listed[named[0]], max_groups=most)
     return table.group_by(named, groups=listed, max_groups=most)
+
+
+_FOUND = "found:"
+
+
+def _found_groups(table: Table, named: list[str], texts: list[str], most: int) -> Table:
+    """The table in groups of one column that are found in the data, at a price such as found:0.5,1e-9."""
+    if len(named) > 1:
+        raise InvalidValue("--groups found: is for one column: find the values of each with dpselect values")
+    epsilon, comma, delta = texts[0].removeprefix(_FOUND).partition(",")
+    if not (epsilon.strip() and comma and delta.strip()):
+        raise InvalidValue("--groups found: needs the epsilon and the delta of finding them: found:0.5,1e-9")
+    grouped = table.group_by(named[0], epsilon=epsilon.strip(), delta=delta.strip(), max_groups=most)
+    paid = "" if grouped.found is None else f"{grouped.found.guarantee} {grouped.found.entry}".strip()
+    typer.echo(f"{len(grouped.groups):,} groups found: {paid}", err=True)  # the answer itself goes to standard output
+    return grouped
 
 
 def _possible(table: Table, file: str, column: str, candidates: str | None, every: str | None) -> Any:
@@ -681,4 +703,6 @@ def _print_levels(answer: Answer, levels: Sequence[Fraction], as_json: bool) -> 
 def _lines(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [f"{group_text(group)}: {', '.join(_lines(answer))}" for group, answer in value.items()]
+    if value is None or value == []:
+        return ["nothing was common enough"]
     return [str(item) for item in value] if isinstance(value, list) else [str(value)]

@@ -30,7 +30,7 @@ from dpselect.tables.schema import Kind, value_from_text
 __all__ = ["Domain", "every"]
 
 _HUGEINT = (-(2**127), 2**127 - 1)
-_MOST_BYTES = 10_000
+_MOST_BYTES = 1_000  # the number of such texts has 2,161 digits, and runs may have 4,000
 _MOST_DIGITS = 38  # of DuckDB's decimals
 
 
@@ -54,7 +54,7 @@ def every(  # noqa: PLR0913 - one option for each
         kind: "int8" to "int64", "uint8" to "uint64", or "integer" with `lower` and `upper`; "decimal" with `precision`
             and `digits`; "float64", all finite ones; "date", "timestamp" or "timestamptz" (with a time zone, in UTC),
             from year 1 to 9999 or from `lower` to `upper`; "text" with `max_bytes`; "uuid"; "boolean".
-        max_bytes: the largest number of bytes of a text in UTF-8, from 1 to 10,000.
+        max_bytes: the largest number of bytes of a text in UTF-8, from 1 to 1,000.
         alphabet: the characters of which texts consist, such as "0123456789"; all of Unicode if it is left out.
         lower: the smallest value, for "integer", "decimal", "date" and timestamps.
         upper: the largest value, for the same.
