@@ -61,6 +61,13 @@ def test_a_rule_of_decimals_without_digits_after_the_point(run: Run, tmp_path: P
     assert result.out.splitlines()[0] == "12"
 
 
+def test_groups_that_are_found_say_what_they_cost(run: Run, file: str, tmp_path: Path) -> None:
+    asked = ["mode", file, *FOUND.split(), "--group-by", "code", "--groups", "found:8,1e-6"]
+    assert run(*asked).err.startswith("2 groups found: (8, 0.000001)-DP, ")
+    kept = run(*asked, "--ledger", tmp_path / "visits.ledger", "--budget", "zcdp:99,1e-3")
+    assert " with the same delta; ledger entry 1 (charged rho " in kept.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -603,7 +603,7 @@ def _found_groups(table: Table, named: list[str], texts: list[str], most: int) -
     if not (epsilon.strip() and comma and delta.strip()):
         raise InvalidValue("--groups found: needs the epsilon and the delta of finding them: found:0.5,1e-9")
     grouped = table.group_by(named[0], epsilon=epsilon.strip(), delta=delta.strip(), max_groups=most)
-    paid = "" if grouped.found is None else f"{grouped.found.guarantee} {grouped.found.entry}".strip()
+    paid = "" if grouped.found is None else "; ".join(filter(None, (str(grouped.found.guarantee), grouped.found.entry)))
     typer.echo(f"{len(grouped.groups):,} groups found: {paid}", err=True)  # the answer itself goes to standard output
     return grouped
 
