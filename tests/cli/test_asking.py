@@ -185,7 +185,7 @@ def test_other_is_a_candidate_for_what_is_not_listed(run: Run, file: str) -> Non
     assert json.loads(run("mode", file, *rest, "--other", "none of them", "--json").out)["value"] == "none of them"
     refused = run("mode", file, *rest, "--other", "flu")
     assert refused.code == 2
-    assert "candidates with other must be different values" in refused.err
+    assert "other must not be one of the candidates, but 'flu' is listed" in refused.err
 
 
 def test_groups_of_two_columns(run: Run, file: str) -> None:
@@ -259,7 +259,10 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
             "column 'Ward' is not in the table, which has 'patient'",
         ),
         ("mode FILE --column ward --candidates 1,2 --epsilon 0", "epsilon must be > 0"),
-        ("mode FILE --column ward --candidates 1 --epsilon 1 --person who", "person 'who' is not in the table"),
+        (
+            "mode FILE --column ward --candidates 1 --epsilon 1 --person who",
+            "person: the column 'who' is not in the table",
+        ),
         ("mode FILE --column ward --candidates ./codes_typo.txt --epsilon 1", "one value leaves no choice"),
         ("mode FILE --column ward --candidates 1,1 --epsilon 1", "candidates must be different values"),
         (

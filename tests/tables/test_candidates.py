@@ -260,7 +260,7 @@ def test_names_that_look_like_data_are_not_shown(tmp_path):
 def test_columns_that_do_not_exist_are_named_with_those_that_do(table):
     with pytest.raises(InvalidValue, match="column 'codes' is not in the table, which has 'text', 'whole'"):
         table.mode("codes", candidates=[1], epsilon=1)
-    with pytest.raises(InvalidValue, match="person 'patient' is not in the table, which has 'x'"):
+    with pytest.raises(InvalidValue, match="person: the column 'patient' is not in the table, which has 'x'"):
         opened({"x": [1]}, person="patient")
     with pytest.raises(InvalidType, match="column must be the name of a column, got int"):
         table.mode(3, candidates=[1], epsilon=1)

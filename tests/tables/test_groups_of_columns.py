@@ -220,6 +220,8 @@ def test_answers_by_tuples_are_written_and_read():
         (["g", "h"], "ab", InvalidType, "groups must be a list of values, got str"),
         (["g", "h"], ["a1", "b2"], InvalidType, "groups must be tuples .* but one is str"),
         (["g", "h"], ["x", "g"], InvalidType, "groups must be tuples .* but one is str"),
+        (["g", "h"], [["a", "b"], [1, 2]], InvalidType, "groups must be tuples .* but one is list"),
+        (["g"], ["a", "b"], InvalidType, r"but one is str: for plain groups, write group_by\('g'\)"),
         (["g", "h"], [("a", 1), ("b",)], InvalidValue, "groups must be tuples of length 2, .* but one has length 1"),
         (["g", "h"], [("a", 1), ("a", 1)], InvalidValue, r"groups must be different, but \('a', 1\) occurs twice"),
         (["g", "h"], [("a", 1), ("b", True)], InvalidType, "groups of 'h' must be values of one type"),

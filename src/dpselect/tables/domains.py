@@ -88,16 +88,30 @@ def every(  # noqa: PLR0913 - one option for each
     if kind in ("float32", "float16"):
         raise InvalidValue(f"there is no every({kind!r}): use every('float64'), which has all of its values")
     if kind not in _RULES:
-        raise InvalidValue(f"kind must be one of {', '.join(_RULES)}, got {kind[:40]!r}")
+        apart = "; give its size apart, such as every('text', max_bytes=8)" if ":" in kind else ""
+        raise InvalidValue(f"kind must be one of {', '.join(_RULES)}, got {kind[:40]!r}{apart}")
     rule = _RULES[kind]
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in rule.needed + rule.optional:
-            raise InvalidValue(f"{name} does not apply to every({kind!r}): leave it out")
+            raise InvalidValue(f"{name} does not apply to every({kind!r}): leave it out{_instead(kind, name)}")
     for name in rule.needed:
         if name not in given:
-            raise InvalidValue(f"{name} must be given with every({kind!r})")
+            raise InvalidValue(f"{name} must be given with every({kind!r}): write for example {_EXAMPLES[kind]}")
     return rule.make(kind, given)
+
+
+# The kinds that need more than their name, in Python and on the command line.
+_EXAMPLES = {
+    "integer": "every('integer', lower=0, upper=999), or --every integer:0..999",
+    "decimal": "every('decimal', precision=9, digits=2), or --every decimal:9:2",
+    "text": "every('text', max_bytes=8), or --every text:8",
+}
+
+
+def _instead(kind: str, name: str) -> str:
+    """The rule for a range, after one that has none."""
+    return f", or write {_EXAMPLES['integer']}" if kind in INTEGERS and name in ("lower", "upper") else ""
 
 
 # How `every` makes a domain.

@@ -292,6 +292,8 @@ class Table:
             raise InvalidValue("max_values must be given: for how many values a person counts")
         if limit > 1 and self._individuals.person is None:
             raise InvalidValue("max_values must be 1 without a person column: a row has one value")
+        if delta is None:
+            raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
         return self._ask(FoundValues(found, limit), price, request_id)
 
     def median(  # noqa: PLR0913 - one parameter for each public choice
@@ -824,7 +826,8 @@ def known_column(schema: _Schema, name: Any, what: str) -> Column:
     if found is None:
         names = shown_names(schema.columns, _SHOWN_COLUMNS)
         has = names or f"{len(schema.columns)} others, which look like data: the first row must hold the column names"
-        raise InvalidValue(f"{what} {name!r} is not in the table, which has {has}")
+        where = what if what == "column" else f"{what}: the column"
+        raise InvalidValue(f"{where} {name!r} is not in the table, which has {has}")
     if found.kind is Kind.OTHER:
         raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
     return found

@@ -198,8 +198,9 @@ class FoundTopK:
 
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
-        what = "the value" if self.single or self.k == 1 else f"up to {self.k:,} values"
-        return f"{what} that most {individuals.noun} have, if enough have it{individuals.in_each_group}"
+        is_one = self.single or self.k == 1
+        what, it = ("the value", "it") if is_one else (f"up to {self.k:,} values", "them")
+        return f"{what} that most {individuals.noun} have, if enough have {it}{individuals.in_each_group}"
 
     def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
         """Return what computes how many individuals must have a value."""
