@@ -22,7 +22,7 @@ from dpselect.tables.duckdb.lists import keys_of
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.tally import compared_with
 from dpselect.tables.questions import Levels
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
 
 
@@ -45,8 +45,8 @@ class SparkFinder:
 class SparkTally:
     """The counts of values in a kept frame: grp, label, individuals. Secret."""
 
-    def __init__(self, scores: DataFrame, column: Column, kind: Kind, groups: int) -> None:
-        self._scores, self._column, self._kind, self._groups = scores, column, kind, groups
+    def __init__(self, scores: DataFrame, counted: Column, groups: int) -> None:
+        self._scores, self._column, self._kind, self._groups = scores, counted, counted.kind, groups
 
     def levels(self) -> list[Levels]:
         """Return the different counts of each group, ascending, and how many values have each."""
