@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from dpselect._validate import is_unicode
 from dpselect.errors import InvalidType, InvalidValue
 
 # An address, also one that lacks a slash: what precedes an @ may be a password.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://|[^/]*@|/[^/]*@)")
-_KEYWORDS = re.compile(r"\b(password|host|dbname)\s*=")
+_KEYWORDS = re.compile(r"\bpassword\s*=")
 _POSTGRESQL = ("postgresql", "postgres")
 _FILE_URL = re.compile(r"(sqlite|duckdb):///(.+)", re.DOTALL)
 _MOST_PARTS = 3  # the database, the schema and the table
@@ -75,13 +74,13 @@ def resolved(source: Any, table: Any = None, query: Any = None) -> Any:
 def file_of(source: str) -> str:
     """The path of the file in a URL such as sqlite:///file.db; other sources as they are."""
     match = _FILE_URL.fullmatch(source)
-    return source if match is None else unquote(match[2])
+    return source if match is None else match[2]
 
 
 def _found(source: str) -> tuple[System, str] | None:
     match = _ADDRESS.match(source)
-    if match is None:
-        if _KEYWORDS.search(source) and not os.path.exists(source) and not set(source) & set("/\\*"):
+    if match is None or os.path.exists(source):
+        if _KEYWORDS.search(source) and not os.path.exists(source):
             raise InvalidValue("source looks like the parameters of a connection: give a URL postgresql://...")
         return _by_content(source)
     scheme = match[1].lower()

@@ -16,9 +16,8 @@ class DuckDBFile:
 
     def __init__(self, database: Database) -> None:
         self._path = database.address
-        self.fields: Sequence[Field] = [
-            Field(each.name, quoted(each.name), each.type) for each in described(database, self)
-        ]
+        columns = described(database, self)
+        self.fields: Sequence[Field] = [Field(each.name, quoted(each.name), each.type) for each in columns]
 
     @contextmanager
     def stream(self, statement: str) -> Iterator[pa.RecordBatchReader]:

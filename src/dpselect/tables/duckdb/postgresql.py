@@ -18,8 +18,12 @@ from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.tables.databases import Database, quoted
 from dpselect.tables.duckdb.databases import Field, described, selection
 
-_MISSING = "PostgreSQL needs its ADBC driver: install dpselect[databases]"
+_MISSING = "PostgreSQL needs its ADBC driver: pip install 'dpselect[databases]'"
 _UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the user and the password"
+_FACTS = (
+    "SELECT encoding, name FROM (SELECT current_setting('server_encoding') AS encoding) AS one LEFT JOIN"
+    " (SELECT CAST(typname AS text) AS name FROM pg_type GROUP BY typname HAVING bool_and(typtype = 'e')) AS enums ON true"
+)
 _SETTINGS = ("SET TRANSACTION READ ONLY", "SET client_encoding TO 'UTF8'")
 
 _AS_THEY_ARE = {
@@ -77,11 +81,9 @@ class PostgreSQL:
 
     def _facts(self) -> tuple[str, frozenset[str]]:
         """The encoding of the database, and the names of types that are enumerations in all schemas."""
-        with self.stream("SELECT current_setting('server_encoding') AS encoding") as stream:
-            [encoding] = stream.read_all()["encoding"].to_pylist()
-        enums = "SELECT CAST(typname AS text) AS name FROM pg_type GROUP BY typname HAVING bool_and(typtype = 'e')"
-        with self.stream(enums) as stream:
-            return encoding, frozenset(stream.read_all()["name"].to_pylist())
+        with self.stream(_FACTS) as stream:
+            found = stream.read_all().to_pydict()
+        return found["encoding"][0], frozenset(name for name in found["name"] if name is not None)
 
     def _schema(self, statement: str) -> pa.Schema:
         with self.stream(f"{statement} LIMIT 0") as stream:

@@ -16,7 +16,7 @@ from dpselect.errors import MissingExtra
 from dpselect.tables.databases import Database, quoted
 from dpselect.tables.duckdb.databases import Field, described
 
-_MISSING = "SQLite needs its ADBC driver: install dpselect[databases]"
+_MISSING = "SQLite needs its ADBC driver: pip install 'dpselect[databases]'"
 _SELECTED = "CAST(CASE WHEN {0} IS NULL THEN '-' ELSE '=' || CAST({0} AS TEXT) END AS BLOB)"
 _VALUE = "CASE WHEN {0} <> CAST('-' AS BLOB) THEN TRY(decode({0}[2:])) END"
 
