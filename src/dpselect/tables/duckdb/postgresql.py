@@ -22,7 +22,8 @@ _MISSING = "PostgreSQL needs its ADBC driver: pip install 'dpselect[databases]'"
 _UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the user and the password"
 _FACTS = (
     "SELECT encoding, name FROM (SELECT current_setting('server_encoding') AS encoding) AS one LEFT JOIN"
-    " (SELECT CAST(typname AS text) AS name FROM pg_type GROUP BY typname HAVING bool_and(typtype = 'e')) AS enums ON true"
+    " (SELECT CAST(typname AS text) AS name FROM pg_type GROUP BY typname HAVING bool_and(typtype = 'e')) AS enums"
+    " ON true"
 )
 _SETTINGS = ("SET TRANSACTION READ ONLY", "SET client_encoding TO 'UTF8'")
 
