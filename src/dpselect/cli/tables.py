@@ -35,6 +35,7 @@ from dpselect.cli.options import (
 )
 from dpselect.errors import InvalidValue
 from dpselect.tables import Answer, Table, open_table, plot_quantiles
+from dpselect.tables.databases import file_of
 from dpselect.tables.domains import Domain
 from dpselect.tables.domains import every as domain_of
 from dpselect.tables.groups import group_text
@@ -49,7 +50,7 @@ _TABLE_ENDINGS = (".csv", ".gz", ".parquet", ".zst")
 def public_list(text: str, column: Column, option: str, table: str) -> list[Any]:
     """The values of a list such as A,B,C, or of a file with one value per line, in the type of the column."""
     path = Path(text)
-    if _is_file(path) and _is_within(path, Path(table)):
+    if _is_file(path) and _is_within(path, table):
         raise InvalidValue(f"{option} is a file of the table itself: give a public list, because errors may quote it")
     texts = _file_lines(path) if _is_file(path) else _items(text, option)
     if option == "--candidates" and not _is_file(path) and len(texts) == 1:
@@ -76,9 +77,10 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _is_within(path: Path, table: Path) -> bool:
+def _is_within(path: Path, source: str) -> bool:
     """Whether the file is the table, or looks like one of the files in its folder."""
     try:
+        table = Path(file_of(source))
         inside = path.suffix in _TABLE_ENDINGS and path.resolve().is_relative_to(table.resolve(strict=True))
         return inside or table.samefile(path)
     except (OSError, ValueError):  # the table is a pattern, or is not there
@@ -93,7 +95,15 @@ def _file_lines(path: Path) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-_File = Annotated[str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a folder of them, or a pattern.")]
+_File = Annotated[
+    str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a folder or pattern of them, or a database.")
+]
+_FromTable = Annotated[
+    str | None, typer.Option("--table", metavar="T", help="For a database: the table, such as visits or clinic.visits.")
+]
+_Query = Annotated[
+    str | None, typer.Option(metavar="SQL", help="For a database: a SELECT statement instead of a table.")
+]
 _Column = Annotated[str, typer.Option("--column", metavar="C", help="The column that the question is about.")]
 _Candidates = Annotated[
     str | None,
@@ -210,6 +220,8 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     delta: _Delta = None,
     max_values: _MaxFound = None,
     mechanism: MechanismName = "auto",
+    from_table: _FromTable = None,
+    query: _Query = None,
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -235,7 +247,8 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect mode visits.csv --column diagnosis --delta 1e-9 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        unit: dict[str, Any] = {"person": person, "neighbours": neighbours, "engine": engine}
+        table = _opened(file, ledger, budget, dataset, request_id, table=from_table, query=query, **unit)
         listed = _possible(table, file, column, candidates, every)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "max_values": limit(max_values)}
         answer = _grouped(table, file, group_by, groups, max_groups).mode(
@@ -264,6 +277,8 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     max_values: _MaxValues = None,
     ordered: Ordered = False,
     mechanism: MechanismName = "auto",
+    from_table: _FromTable = None,
+    query: _Query = None,
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -295,7 +310,8 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     with clean_errors():
         wanted, kept = sizes(k), limit(max_values)
         choices: dict[str, Any] = {"method": method, "max_values": kept, "ordered": ordered, "mechanism": mechanism}
-        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        unit: dict[str, Any] = {"person": person, "neighbours": neighbours, "engine": engine}
+        table = _opened(file, ledger, budget, dataset, request_id, table=from_table, query=query, **unit)
         listed = _possible(table, file, column, candidates, every)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
         answer = _grouped(table, file, group_by, groups, max_groups).top_k(
@@ -313,6 +329,8 @@ def values(  # noqa: PLR0913 - typer makes an option of each argument
     rho: Rho = None,
     delta: _Delta = None,
     max_values: _MaxFound = "1",
+    from_table: _FromTable = None,
+    query: _Query = None,
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -332,7 +350,8 @@ def values(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect values visits.csv --column diagnosis --person patient --epsilon 1 --delta 1e-9
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        unit: dict[str, Any] = {"person": person, "neighbours": neighbours, "engine": engine}
+        table = _opened(file, ledger, budget, dataset, request_id, table=from_table, query=query, **unit)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "request_id": request_id}
         kept: Any = limit(max_values)
         answer = _grouped(table, file, group_by, groups, max_groups).values(column, max_values=kept, **price)
@@ -352,6 +371,8 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     mechanism: MechanismName = "auto",
+    from_table: _FromTable = None,
+    query: _Query = None,
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -374,7 +395,8 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect median visits.csv --column cost --step 1 --person patient --epsilon 0.5
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        unit: dict[str, Any] = {"person": person, "neighbours": neighbours, "engine": engine}
+        table = _opened(file, ledger, budget, dataset, request_id, table=from_table, query=query, **unit)
         asked = _asked(lower, upper, step, range_, per_person, max_rows)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
         answer = _grouped(table, file, group_by, groups, max_groups).median(column, **asked, **price)
@@ -395,6 +417,8 @@ def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     mechanism: MechanismName = "auto",
+    from_table: _FromTable = None,
+    query: _Query = None,
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -415,7 +439,8 @@ def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        unit: dict[str, Any] = {"person": person, "neighbours": neighbours, "engine": engine}
+        table = _opened(file, ledger, budget, dataset, request_id, table=from_table, query=query, **unit)
         asked = _asked(lower, upper, step, range_, per_person, max_rows)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
         answer = _grouped(table, file, group_by, groups, max_groups).quantile(column, level, **asked, **price)
@@ -436,6 +461,8 @@ def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     mechanism: MechanismName = "auto",
+    from_table: _FromTable = None,
+    query: _Query = None,
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -461,7 +488,8 @@ def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
     """
     with clean_errors():
         wanted, number = listed_levels(levels), _people_drawn(plot, people)
-        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        unit: dict[str, Any] = {"person": person, "neighbours": neighbours, "engine": engine}
+        table = _opened(file, ledger, budget, dataset, request_id, table=from_table, query=query, **unit)
         asked = _asked(lower, upper, step, range_, per_person, max_rows)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
         size = public_grid(lower, upper, step, known_column(table, column, "column"), range_).size
@@ -492,6 +520,8 @@ def minimum(  # noqa: PLR0913 - typer makes an option of each argument
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     mechanism: MechanismName = "auto",
+    from_table: _FromTable = None,
+    query: _Query = None,
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -512,7 +542,8 @@ def minimum(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect minimum visits.csv --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        unit: dict[str, Any] = {"person": person, "neighbours": neighbours, "engine": engine}
+        table = _opened(file, ledger, budget, dataset, request_id, table=from_table, query=query, **unit)
         asked = _asked(lower, upper, step, range_, per_person, max_rows)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
         answer = _grouped(table, file, group_by, groups, max_groups).minimum(column, level=level, **asked, **price)
@@ -533,6 +564,8 @@ def maximum(  # noqa: PLR0913 - typer makes an option of each argument
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     mechanism: MechanismName = "auto",
+    from_table: _FromTable = None,
+    query: _Query = None,
     person: _Person = None,
     neighbours: _Neighbours = "add-remove",
     group_by: _GroupBy = None,
@@ -553,7 +586,8 @@ def maximum(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect maximum visits.csv --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
     with clean_errors():
-        table = _opened(file, ledger, budget, dataset, request_id, person=person, neighbours=neighbours, engine=engine)
+        unit: dict[str, Any] = {"person": person, "neighbours": neighbours, "engine": engine}
+        table = _opened(file, ledger, budget, dataset, request_id, table=from_table, query=query, **unit)
         asked = _asked(lower, upper, step, range_, per_person, max_rows)
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "mechanism": mechanism, "request_id": request_id}
         answer = _grouped(table, file, group_by, groups, max_groups).maximum(column, level=level, **asked, **price)

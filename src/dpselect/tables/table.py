@@ -20,6 +20,7 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Values
+from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
 from dpselect.tables.groups import found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
@@ -866,6 +867,8 @@ _ENGINES = ("duckdb", "spark")
 def open_table(  # noqa: PLR0913 - the public contract
     source: Any,
     *,
+    table: str | Sequence[str] | None = None,
+    query: str | None = None,
     person: str | None = None,
     neighbours: str = "add-remove",
     ledger: Any = None,
@@ -877,10 +880,17 @@ def open_table(  # noqa: PLR0913 - the public contract
 
     Args:
         source: a CSV or Parquet file (also a folder or a pattern such as "visits-*.parquet"), a DuckDB relation, a
-            pandas or polars DataFrame, or an Arrow table; with engine="spark" also a Spark DataFrame. Each file counts
-            once, and folders below the given one that are named key=value are columns of text. The schema counts as
-            public: state the types when you make a frame (dtype=, schema=), because types that were guessed from the
-            rows reveal something about them.
+            pandas DataFrame, a polars DataFrame or LazyFrame, or an Arrow table; with engine="spark" also a Spark
+            DataFrame. Or a database: "postgresql://user@host/name", "sqlite:///file.db", or the path of an SQLite or
+            DuckDB file; PostgreSQL and SQLite need the extra `databases`. Each file counts once, and folders below the
+            given one that are named key=value are columns of text. The schema counts as public: state the types when
+            you make a frame (dtype=, schema=), because types that were guessed from the rows reveal something about
+            them.
+        table: for a database, the name of the table or view: "visits", or "clinic.visits" with its schema. A tuple such
+            as ("clinic", "visits") takes names that have points. Upper and lower case matter in PostgreSQL.
+        query: for a database, a SELECT statement instead of a table. It is read as a sub-query in a read-only
+            transaction, once for every question. Each of its rows must come from the data of one person, or of one row
+            without `person`: see docs/tables.md.
         person: the column that names the individual. All rows of a person together are protected. Without it, each row
             is a separate individual. Rows without a person are left out.
         neighbours: "add-remove" protects whether somebody is in the table; "replace" protects what their data are, and
@@ -910,7 +920,7 @@ def open_table(  # noqa: PLR0913 - the public contract
     'I10'
     """
     unit = PrivacyUnit(person, neighbours)
-    opened = _engine(engine, source)
+    opened = _engine(engine, resolved(source, table, query))
     individuals = Individuals(None if person is None else known_column(opened, person, "person"))
     return _made(Table, opened, individuals, unit.neighbours, _ledger(ledger, budget, unit, dataset))
 

@@ -1,4 +1,4 @@
-"""How a table of rows is handed to `open_table`: frames, a relation, and files in every arrangement.
+"""How a table of rows is handed to `open_table`: frames, a relation, databases, and files in every arrangement.
 
 The schema is public and the same for all neighbours, so every frame and file is written with explicit types. The
 arrangement of the files is public too: a row says in which file it stands. Files may be reachable by a second name (a
@@ -11,8 +11,10 @@ import functools
 import gzip
 import io
 import os
+import sqlite3
 import urllib.parse
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +26,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dpselect.tables.databases import resolved
 from tests.attacks.neighbouring.values import Type
 
 ALIASES = ("hard link", "symbolic link", "linked folder", "compressed copy")
@@ -173,6 +176,26 @@ def _in_duckdb(column: Column) -> str:
     return column.name if type_ is None else f"CAST({column.name} AS {type_}) AS {column.name}"
 
 
+# Databases in files.
+
+
+def _duckdb_file(columns: Sequence[Column], rows: Sequence[Row], folder: Path, layout: Layout) -> Any:
+    path = folder / "rows.duckdb"
+    with closing(duckdb.connect(str(path))) as connection:
+        connection.register("content", arrow_table(columns, rows))
+        connection.execute(f"CREATE TABLE visits AS SELECT {', '.join(map(_in_duckdb, columns))} FROM content")
+    return resolved(path, "visits")
+
+
+def _sqlite_file(columns: Sequence[Column], rows: Sequence[Row], folder: Path, layout: Layout) -> Any:
+    path, names = folder / "rows.db", [f'"{column.name}"' for column in columns]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"CREATE TABLE visits ({', '.join(names)})")
+        connection.executemany(f"INSERT INTO visits VALUES ({', '.join('?' * len(names))})", [r.values for r in rows])
+        connection.commit()
+    return resolved(path, "visits")
+
+
 # Files.
 
 
@@ -249,6 +272,8 @@ SOURCES = [
     Source("pandas objects", False, _objects, odd=_ODD),
     Source("polars", True, _polars),
     Source("DuckDB relation", True, _relation, lacks=lambda type_: type_.arrow == pa.float16()),
+    Source("DuckDB file", True, _duckdb_file, lacks=lambda type_: type_.arrow == pa.float16()),
+    Source("SQLite", False, _sqlite_file, odd=(b"\xff\x00", b"bytes", 7, 1.5, True, "a\x00b", 2**62, float("inf"))),
     Source("Parquet", True, _parquet, has_files=True, lacks=lambda type_: type_.sql is not None),
     Source("Parquet in hive folders", False, _hive),
     Source("CSV", False, _csv, has_files=True),

@@ -57,11 +57,11 @@ def columns_of(frame: Any) -> FrameColumns:
     }
     known = ((base.__module__.partition(".")[0], base.__name__) for base in type(frame).__mro__)
     columns = next((kinds[base] for base in known if base in kinds), ArrowColumns)(frame)
-    _check_names(columns.names)
+    check_names(columns.names)
     return columns
 
 
-def _check_names(names: Sequence[Any]) -> None:
+def check_names(names: Sequence[Any]) -> None:
     """Refuse names that no question could use. They are not shown: the names of a pivoted frame are data."""
     remedy = "rename the columns first"
     for name in names:

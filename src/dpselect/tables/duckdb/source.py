@@ -1,4 +1,4 @@
-"""Sources of rows for DuckDB (files, frames, Arrow tables, relations), and the private folder for spilling.
+"""Sources of rows for DuckDB (files, frames, Arrow tables, relations, databases), and the private folder for spilling.
 
 Rows that do not fit into memory go to a private folder. Each process has one below the system's temporary folder, which
 only its user can enter and which is removed when the process ends. A killed process does not remove its folder,
@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
+from dpselect.tables.databases import Database
 from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.frames import FrameColumns, ParquetColumns, columns_of
 from dpselect.tables.files import Format, Listing, check_once, files_of, shown
@@ -134,7 +135,13 @@ _UNREADABLE = "the table cannot be opened: check that it is valid"
 # DuckDB calls its built-in cipher unsafe because of its weak key generator. The alternative is an extension that
 # opens the network. The folder's permissions protect the rows; the cipher is for what a killed process leaves behind.
 _ENCRYPTED = {"temp_file_encryption": True, "force_mbedtls_unsafe": True}
-_KINDS = "give a path, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
+# Neither the network nor variables of the caller.
+OFFLINE: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+}
+_KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
 
 
 class Source(Protocol):
@@ -159,14 +166,19 @@ class Source(Protocol):
         """Make the rows available to the next statement; only their types if `empty`."""
         ...
 
+    def close(self) -> None:
+        """Close what `attach` opened, after the statement."""
+        ...
+
 
 def read(source: Source, names: Sequence[str], how: Callable[[Source], _Read]) -> _Read:
     """The result of `how` for these columns, with the first way of reading them on which DuckDB does not fail."""
     *others, last = source.readings(names)
     for reading in others:
-        with suppress(duckdb.InvalidInputException):
+        with suppress(duckdb.InvalidInputException), closing(reading):
             return how(reading)
-    return how(last)
+    with closing(last):
+        return how(last)
 
 
 class Files:
@@ -203,6 +215,9 @@ class Files:
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002 - other sources
         """Check that each file still counts once. Their paths are bound."""
         check_once(self.files)
+
+    def close(self) -> None:
+        """Do nothing: DuckDB closes files itself."""
 
 
 class Folders:
@@ -251,6 +266,9 @@ class Frame:
         """Register the columns of this question, or the types of all."""
         connection.register(_FRAME, self._columns.described() if empty else self._columns.scanned(self._names))
 
+    def close(self) -> None:
+        """Do nothing: the frame belongs to the user."""
+
 
 class Relation:
     """A relation of the user's own connection. Its rows are streamed through Arrow."""
@@ -275,6 +293,10 @@ class Relation:
 
 def source_of(source: Any) -> Source:
     """The source for the object that the user gave."""
+    if isinstance(source, Database):
+        from dpselect.tables.duckdb.databases import rows_of_database  # noqa: PLC0415 - imported when used
+
+        return rows_of_database(source)
     if isinstance(source, (str, Path)):
         return Files(files_of(str(source)))
     if isinstance(source, duckdb.DuckDBPyRelation):
@@ -292,9 +314,7 @@ def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
     Rows that do not fit into memory go to a private folder. Without `spills`, the statement fails instead.
     """
     config: dict[str, Any] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "python_enable_replacements": False,
+        **OFFLINE,
         # A pandas column of Python objects is text, no matter what its first rows hold.
         "pandas_analyze_sample": 0,
         "temp_directory": spill_path() if spills else "",

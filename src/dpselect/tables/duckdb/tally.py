@@ -61,15 +61,6 @@ def item(column: Column, domain: Domain | None) -> str:
     return f"CASE WHEN {condition} THEN {value} END"
 
 
-def compared_with(column: Column, kind: Kind) -> Column:
-    """The column with which values of a rule are compared: integers and floats are counted in the widest type.
-
-    A column of decimals or of 32-bit floats may have a rule of integers or of 64-bit floats.
-    """
-    wide = {Kind.INTEGER: "HUGEINT", Kind.FLOAT: "DOUBLE"}
-    return replace(column, kind=kind, type=wide[kind]) if kind in wide else column
-
-
 def _valid(value: str, kind: Kind) -> str:
     """The value, but NULL for a text that is not valid UTF-8: no table of DuckDB can hold it, and no answer."""
     return f"TRY(decode(encode({value})))" if kind is Kind.TEXT else value
@@ -107,11 +98,10 @@ class DuckDBTally:
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         """Return which of these values nobody in the group has."""
         tried = Values(self._kind, tuple(values))
-        column = compared_with(self._column, self._kind)
-        self._cursor.register(_LIST, arrow_list(tried, column))
+        self._cursor.register(_LIST, arrow_list(tried, self._column))
         own = f"SELECT item FROM {TALLY} WHERE grp = {group}"
         query = (
-            f"SELECT place FROM ({cast_list(_LIST, tried, column)}) AS tried"
+            f"SELECT place FROM ({cast_list(_LIST, tried, self._column)}) AS tried"
             f" ANTI JOIN ({own}) AS own ON tried.value = own.item ORDER BY place"
         )
         return [tried.items[place] for (place,) in self._cursor.sql(query).fetchall()]

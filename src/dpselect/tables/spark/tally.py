@@ -20,7 +20,6 @@ from dpselect.sampling.bits import SystemEntropy
 from dpselect.tables.candidates import Values, value_of_key
 from dpselect.tables.duckdb.lists import keys_of
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.tally import compared_with
 from dpselect.tables.questions import Levels
 from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
@@ -69,7 +68,7 @@ class SparkTally:
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         """Return which of these values nobody in the group has."""
-        tried = keys_of(Values(self._kind, tuple(values)), compared_with(self._column, self._kind), connect())
+        tried = keys_of(Values(self._kind, tuple(values)), self._column, connect())
         frame = self._scores.sparkSession.createDataFrame(tried, "place bigint, key string").toDF("place", "label")
         own = self._scores.where(F.col("grp") == group)
         seen = {row["place"] for row in frame.join(own, "label", "left_semi").select("place").collect()}

@@ -1,0 +1,133 @@
+"""Rows of a database, streamed through Arrow into DuckDB, which counts.
+
+The database selects only the columns of a question. Each column has an expression in the SQL of the database that no
+row makes fail, a type in which it arrives, which follows from the declared types and never from rows, and an expression
+of DuckDB for its value. A connection is opened for each question and closed after it. If a stream breaks off, DuckDB
+fails: a part of the rows is never taken for all of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+
+from dpselect._validate import withheld
+from dpselect.errors import InvalidValue
+from dpselect.tables.databases import Database, System, quoted
+from dpselect.tables.duckdb.frames import check_names
+
+_ROWS = "dpselect_rows"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a database.
+
+    Attributes:
+        name: its name.
+        selected: its expression in the SQL of the database.
+        sent: the type in which it arrives.
+        value: DuckDB's expression for its value, in which {} is what arrived.
+        untyped: whether it arrives as text because the database has no type for it that DuckDB has, too.
+    """
+
+    name: str
+    selected: str
+    sent: pa.DataType
+    value: str = "{}"
+    untyped: bool = False
+
+
+class Connector(Protocol):
+    """How to read a database of one system."""
+
+    fields: Sequence[Field]
+
+    def stream(self, statement: str) -> AbstractContextManager[pa.RecordBatchReader]:
+        """Run a statement in a connection of its own, which is closed at the end."""
+        ...
+
+
+class DatabaseRows:
+    """The rows of a table or a query of a database: some of the columns, or all."""
+
+    files: Sequence[Path] = ()
+
+    def __init__(self, database: Database, connector: Connector, names: Sequence[str] | None = None) -> None:
+        self._database, self._connector, self._open = database, connector, ExitStack()
+        self._fields = [field for field in connector.fields if names is None or field.name in names]
+        self.parameters: dict[str, Any] = {}
+        values = (f"{field.value.format(quoted(field.name))} AS {quoted(field.name)}" for field in self._fields)
+        self.query = f"SELECT {', '.join(values)} FROM {_ROWS}"
+
+    def is_untyped(self, column: str) -> bool:
+        """Return whether the database gives this column as text."""
+        return any(field.untyped for field in self._fields if field.name == column)
+
+    def readings(self, names: Sequence[str]) -> "Sequence[DatabaseRows]":
+        """Return the rows with only these columns, to be read once."""
+        return [DatabaseRows(self._database, self._connector, names)]
+
+    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
+        """Start a stream of the rows, or register only the types."""
+        schema = pa.schema({field.name: field.sent for field in self._fields})
+        if empty:
+            connection.register(_ROWS, schema.empty_table())
+            return
+        stream = self._open.enter_context(self._connector.stream(selection(self._database, self._fields)))
+        connection.register(_ROWS, pa.RecordBatchReader.from_batches(schema, _batches(stream, schema)))
+
+    def close(self) -> None:
+        """Close the connection to the database."""
+        self._open.close()
+
+
+def selection(database: Database, fields: Sequence[Field]) -> str:
+    """The statement for these columns, in the SQL of the database."""
+    columns = ", ".join(f"{field.selected} AS {quoted(field.name)}" for field in fields)
+    return f"SELECT {columns} FROM {database.relation}"
+
+
+def _batches(stream: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in stream:
+        if len(batch):  # SQLite's driver guesses types from rows, and without rows it has none
+            yield pa.record_batch(batch.columns, schema=schema)
+
+
+def rows_of_database(database: Database) -> DatabaseRows:
+    """The rows, after their columns were read and checked. No row is read, and no message of a driver is passed on."""
+    connector = _connector(database)
+    check_names([field.name for field in connector.fields])
+    return DatabaseRows(database, connector)
+
+
+def described(database: Database, connector: Connector) -> pa.Schema:
+    """The names and types that the driver states for no rows. Errors may quote the address."""
+    unreadable = InvalidValue(
+        f"{database.what} cannot be read: check the names, which are compared exactly, the permissions, and that it"
+        f" is {database.system.value}'s SQL"
+    )
+
+    def describe() -> pa.Schema:
+        with connector.stream(f"SELECT * FROM {database.relation} LIMIT 0") as stream:
+            return stream.schema
+
+    return withheld(describe, unreadable)
+
+
+def _connector(database: Database) -> Connector:
+    if database.system is System.POSTGRESQL:
+        from dpselect.tables.duckdb.postgresql import PostgreSQL  # noqa: PLC0415 - needs a driver, an extra
+
+        return PostgreSQL(database)
+    if database.system is System.SQLITE:
+        from dpselect.tables.duckdb.sqlite import SQLite  # noqa: PLC0415 - as above
+
+        return SQLite(database)
+    from dpselect.tables.duckdb.duckdb_file import DuckDBFile  # noqa: PLC0415 - imported when used
+
+    return DuckDBFile(database)

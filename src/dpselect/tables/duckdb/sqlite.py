@@ -1,0 +1,43 @@
+"""Read SQLite through its ADBC driver. All columns are text, as in a CSV file.
+
+A column of SQLite can hold values of any type, whatever was declared. The driver guesses a type from the first rows,
+and fails on a later row that differs. So every value is sent as bytes, with a mark before it, and a missing value as a
+mark of its own: what the driver sees has the same type in every row. DuckDB reads the bytes as text; if they are not
+UTF-8, the value is missing.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from dpselect.errors import MissingExtra
+from dpselect.tables.databases import Database, quoted
+from dpselect.tables.duckdb.databases import Field, described
+
+_MISSING = "SQLite needs its ADBC driver: pip install 'dpselect[databases]'"
+_SELECTED = "CAST(CASE WHEN {0} IS NULL THEN '-' ELSE '=' || CAST({0} AS TEXT) END AS BLOB)"
+_VALUE = "CASE WHEN {0} <> CAST('-' AS BLOB) THEN TRY(decode({0}[2:])) END"
+
+
+class SQLite:
+    """Reads a table or a query of an SQLite file."""
+
+    def __init__(self, database: Database) -> None:
+        self._url = f"{Path(database.address).absolute().as_uri()}?mode=ro"
+        names = described(database, self).names
+        self.fields: Sequence[Field] = [
+            Field(name, _SELECTED.format(quoted(name)), pa.binary(), _VALUE, untyped=True) for name in names
+        ]
+
+    @contextmanager
+    def stream(self, statement: str) -> Iterator[pa.RecordBatchReader]:
+        """Run a statement in a read-only connection of its own."""
+        try:
+            from adbc_driver_sqlite import dbapi  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise MissingExtra(_MISSING) from None
+        with dbapi.connect(self._url) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            yield cursor.fetch_record_batch()

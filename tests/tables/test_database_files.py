@@ -1,0 +1,209 @@
+"""SQLite and DuckDB files as sources, sources that only look like databases, and polars LazyFrames."""
+
+import datetime
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from decimal import Decimal
+
+import duckdb
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import dpselect
+from dpselect.cli.app import app
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue
+from dpselect.tables.databases import resolved
+from tests.tables.looking import counts, places
+
+MIXED = [(None, None)] * 3000 + [
+    (1, "a"),
+    (2.5, b"\xff\xfe"),
+    ("three", ""),
+    ("1", "ü"),
+    (b"1", "a\0b"),
+    (10**18, None),
+]
+
+
+def sqlite_file(path, rows=MIXED):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE visits (x, code TEXT)")
+        connection.executemany("INSERT INTO visits VALUES (?, ?)", rows)
+        connection.execute("INSERT INTO visits VALUES (7, CAST(x'ff41' AS TEXT))")
+        connection.commit()
+    return path
+
+
+def test_all_columns_of_sqlite_are_text(tmp_path):
+    """Missing values first: the driver alone would guess integers from them, and fail on the text that follows."""
+    path = sqlite_file(tmp_path / "a b%3F#.db")
+    for source, how in ((f"sqlite:///{path}", {"table": "visits"}), (path, {"query": "SELECT x, code FROM visits"})):
+        table = dpselect.open_table(source, **how)
+        assert all(column.untyped for column in table.columns.values())
+        assert counts(table, "x", ["1", "2.5", "three", "7"]) == [3, 1, 1, 1]
+        assert counts(table, "x", [1, 7, 10**18]) == [3, 1, 1]
+        assert counts(table, "x", [Decimal("2.5")]) == [1]
+        assert counts(table, "code", ["a", "", "ü", "a\0b"]) == [1, 1, 1, 1]  # what is not UTF-8 is missing
+        assert places(table, "x", 0, 9) == [(1, False, 3), (2, True, 1), (7, False, 1), (9, False, 1)]
+
+
+def test_an_empty_table_of_sqlite_counts_nothing(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        connection.execute("CREATE TABLE visits (x INTEGER)")
+    table = dpselect.open_table(tmp_path / "t.db", table="visits")
+    assert counts(table, "x", [1, 2]) == [0, 0]
+
+
+def test_a_relative_path_of_sqlite(tmp_path, monkeypatch):
+    sqlite_file(tmp_path / "t.db")
+    monkeypatch.chdir(tmp_path)
+    assert counts(dpselect.open_table("sqlite:///t.db", table="main.visits"), "x", ["1"]) == [3]
+
+
+def test_sqlite_is_only_read(tmp_path):
+    path = sqlite_file(tmp_path / "t.db")
+    for query in ("DELETE FROM visits", "SELECT 1 AS x; DELETE FROM visits", "SELECT * FROM none"):
+        with pytest.raises(InvalidValue):
+            dpselect.open_table(path, query=query)
+    table = dpselect.open_table(path, query="SELECT 1 AS x) AS y; DELETE FROM visits; --")  # SQLite runs the first part
+    assert counts(table, "x", ["1"]) == [1]
+    assert counts(dpselect.open_table(path, table="visits"), "x", ["1"]) == [3]
+
+
+def test_a_damaged_sqlite_file_gives_no_answer(tmp_path):
+    path = sqlite_file(tmp_path / "t.db", [("x" * 500, "a")] * 20_000)
+    table = dpselect.open_table(path, table="visits")
+    assert counts(table, "code", ["a"]) == [20_000]
+    content = bytearray(path.read_bytes())
+    content[-len(content) // 8 :] = b"\xff" * len(content[-len(content) // 8 :])
+    path.write_bytes(content)
+    with pytest.raises(EngineFailure, match="could not be counted"):
+        table.mode("code", candidates=["a", "b"], epsilon=1)
+
+
+def test_a_duckdb_file(tmp_path):
+    path = tmp_path / "visits.duckdb"
+    with closing(duckdb.connect(str(path))) as connection:
+        connection.execute("CREATE SCHEMA clinic; CREATE TYPE colour AS ENUM ('red', 'blue')")
+        connection.execute(
+            "CREATE TABLE clinic.visits AS SELECT i % 3 AS n, CAST(i AS DECIMAL(9,2)) AS cost,"
+            " DATE '2024-01-01' AS day, CAST('red' AS colour) AS c FROM range(300) AS t(i)"
+        )
+    for source in (path, str(path), f"duckdb:///{path}"):
+        for how in ({"table": "clinic.visits"}, {"table": ("clinic", "visits")}, {"query": "FROM clinic.visits;"}):
+            table = dpselect.open_table(source, **how)
+            assert counts(table, "n", [0, 5]) == [100, 0]
+            assert counts(table, "c", ["red", "blue"]) == [300, 0]
+            assert counts(table, "day", [datetime.date(2024, 1, 1)]) == [300]
+            assert places(table, "cost", 0, 299)[0] == (0, False, 1)
+    with closing(duckdb.connect(str(path))) as connection:  # the file was closed, and can be written
+        connection.execute("INSERT INTO clinic.visits SELECT * FROM clinic.visits")
+    assert counts(table, "n", [0]) == [200]
+    for wrong in ({"table": "visits"}, {"query": "DROP TABLE clinic.visits"}, {"query": "SELEKT"}):
+        with pytest.raises(InvalidValue) as caught:
+            dpselect.open_table(path, **wrong)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["visits.db", "visits.duckdb"])
+def test_a_file_of_a_database_needs_a_table(name, tmp_path):
+    path = tmp_path / name
+    sqlite_file(path) if name.endswith(".db") else duckdb.connect(str(path)).close()
+    with pytest.raises(InvalidValue, match="either table"):
+        dpselect.open_table(path)
+
+
+ADDRESSES = [
+    "mysql://me:s3cr3t@host/db",
+    "mysql+pymysql://me:s3cr3t@host/db",
+    "postgresql+psycopg://me:s3cr3t@host/db",
+    "postgresql:/me:s3cr3t@host/db",
+    "postgresql:me:s3cr3t@host/db",
+    "POSTGRESQL:me:s3cr3t@host/db",
+    "s3://s3cr3t/visits.parquet",
+    "sqlite://me:s3cr3t",
+    "sqlite:///s3cr3t.db",
+    "host=/tmp dbname=x password=s3cr3t",
+    "password = s3cr3t",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("how", [{}, {"table": "visits"}])
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_no_address_is_quoted(address, how, engine):
+    with pytest.raises(InvalidValue) as caught:
+        dpselect.open_table(address, engine=engine, **how)
+    assert "s3cr3t" not in f"{caught.value!r}{caught.value.__context__!r}"
+
+
+def test_other_databases_get_a_hint():
+    with pytest.raises(InvalidValue, match="ADBC or ODBC, or export the table to Parquet"):
+        dpselect.open_table("mysql://host/db", table="visits")
+
+
+@pytest.mark.parametrize("how", [{"table": "visits"}, {"query": "SELECT 1"}])
+def test_a_table_is_for_databases(how, tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    for source in (tmp_path / "t.csv", str(tmp_path / "t.csv"), tmp_path / "none.csv", pl.DataFrame({"a": [1]})):
+        with pytest.raises(InvalidValue, match="is for databases"):
+            dpselect.open_table(source, **how)
+
+
+def test_files_whose_names_look_like_addresses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mail:me@here.csv", "password=x.csv"):
+        (tmp_path / name).write_text("a\n1\n")
+        assert resolved(name) == name
+        assert counts(dpselect.open_table(name), "a", [1]) == [1]
+
+
+def test_types_of_table_and_query(tmp_path):
+    path = sqlite_file(tmp_path / "t.db", [])
+    for how in ({"table": 5}, {"table": (1, 2)}, {"query": b"SELECT 1"}):
+        with pytest.raises(InvalidType):
+            dpselect.open_table(path, **how)
+    for how in ({"table": ()}, {"table": "a.b.c.d"}, {"query": ""}, {"query": "SELECT '\ud800'"}):
+        with pytest.raises(InvalidValue):
+            dpselect.open_table(path, **how)
+
+
+def test_a_missing_driver_is_named(tmp_path):
+    path = sqlite_file(tmp_path / "t.db", [])
+    code = (
+        "import sys; sys.modules['adbc_driver_sqlite'] = sys.modules['adbc_driver_postgresql'] = None\n"
+        "import dpselect\n"
+        "for source in (sys.argv[1], 'postgresql://me:s3cr3t@host/db'):\n"
+        "    try: dpselect.open_table(source, table='visits')\n"
+        "    except dpselect.errors.MissingExtra as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.count("pip install 'dpselect[databases]'") == 2
+    assert "s3cr3t" not in done.stdout + done.stderr
+
+
+def test_the_command_line_takes_files(tmp_path):
+    path = sqlite_file(tmp_path / "t.db", [("1", "a")] * 300)
+    asked = ["--column", "code", "--candidates", "a,b", "--epsilon", "1"]
+    done = CliRunner().invoke(app, ["mode", f"sqlite:///{path}", "--table", "visits", *asked])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("a\n")
+    done = CliRunner().invoke(app, ["mode", str(path), *asked])
+    assert (done.exit_code, "either table" in done.output) == (2, True)
+    asked[3] = str(path)  # errors about a list may quote it, so the database must not be one
+    done = CliRunner().invoke(app, ["mode", f"sqlite:///{path}", "--table", "visits", *asked])
+    assert "file of the table itself" in done.output
+
+
+def test_a_lazy_frame_is_collected_for_every_question():
+    frame = pl.LazyFrame({"who": [1, 1, 2, 3], "a": ["x", "x", "y", "x"], "t": [datetime.datetime(2024, 1, 1)] * 4})
+    table = dpselect.open_table(frame.filter(pl.col("who") < 3), person="who")
+    for _ in range(2):
+        assert counts(table, "a", ["x", "y"]) == [1, 1]
+        assert counts(table, "t", [datetime.datetime(2024, 1, 1)]) == [2]
+    failing = frame.with_columns(pl.col("a").cast(pl.Int64).alias("n"))
+    with pytest.raises(EngineFailure):
+        dpselect.open_table(failing).median("n", lower=0, upper=5, epsilon=1)
