@@ -19,7 +19,7 @@ from pathlib import Path
 from duckdb import DuckDBPyConnection
 
 from dpselect.cli import main
-from dpselect.cli.tables import public_list
+from dpselect.cli.asking import public_list
 from dpselect.errors import DPSelectError
 from dpselect.score_files import read_scores
 from dpselect.tables.candidates import Values

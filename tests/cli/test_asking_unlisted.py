@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpselect import Ledger, zcdp
-from dpselect.cli.tables import rule
+from dpselect.cli.asking import rule
 from tests.cli.conftest import Run
 
 ROWS = ["Ulm"] * 300 + ["Kiel"] * 200 + ["Bonn"] * 100 + ["Rom"]
@@ -100,3 +100,36 @@ def test_refusals_are_one_line(run: Run, visits: str, asked: str, words: str) ->
     assert (result.code, result.out) == (2, "")
     assert words in result.err.replace("\n", " ")
     assert "Traceback" not in result.err
+
+
+GROUPED = "--person who --group-by city --groups found:2,1e-9"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "mode FILE --column ward --epsilon 0 --candidates 0,1",
+        "mode FILE --column ward --epsilon 1",
+        "mode FILE --column nothing --epsilon 1 --candidates 0,1",
+        "top FILE -k 500 --column ward --epsilon 1 --candidates 0,1",
+        "median FILE --column ward --epsilon 1 --lower 9 --upper 1",
+        "mode FILE --column ward --epsilon 1 --candidates 0,1 --mechanism noisy-max",
+        "mode FILE --column ward --epsilon 1 --candidates 0,1 --group-by ward --groups 0,1",
+    ],
+)
+def test_groups_are_not_paid_for_if_the_question_is_wrong(run: Run, visits: str, tmp_path: Path, asked: str) -> None:
+    ledger = tmp_path / "ledger"
+    Ledger(ledger, zcdp("9", delta="1e-6"))
+    result = run(*(visits if part == "FILE" else part for part in f"{asked} {GROUPED}".split()), "--ledger", ledger)
+    assert result.code == 2
+    assert list(Ledger(ledger).entries()) == []
+
+
+def test_a_retry_finds_the_same_groups_and_costs_nothing(run: Run, visits: str, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    Ledger(ledger, zcdp("9", delta="1e-6"))
+    asked = f"mode FILE --column ward --epsilon 1 --candidates 0,1 {GROUPED} --request-id a --ledger"
+    first, again = (run(*(visits if part == "FILE" else part for part in asked.split()), ledger) for _ in range(2))
+    assert (first.code, again.code) == (0, 0)
+    assert first.out.splitlines()[:3] == again.out.splitlines()[:3]
+    assert len(list(Ledger(ledger).entries())) == 2

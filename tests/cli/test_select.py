@@ -54,6 +54,7 @@ def test_json_has_the_answer_and_the_exact_parameters(run: Run, file: Path, mech
         "guarantee": {"epsilon": "0.1", "zcdp": MECHANISMS[mechanism]("0.1").guarantee.zcdp},
         "ledger_id": None,
         "estimate": "",
+        "accuracy": None,
         "repeated": False,
         "charged": None,
         "receipt": None,

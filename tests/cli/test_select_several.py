@@ -88,6 +88,7 @@ def test_positions_without_labels_and_json(run: Run, tmp_path: Path) -> None:
         "guarantee": {"epsilon": "1"},
         "ledger_id": None,
         "estimate": "",
+        "accuracy": None,
         "repeated": False,
         "charged": None,
         "receipt": None,

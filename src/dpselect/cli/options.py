@@ -4,10 +4,13 @@ Numbers are read at their exact value. Errors are one line and name the option.
 """
 
 import importlib
+import inspect
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import fields
 from fractions import Fraction
-from functools import reduce
+from functools import reduce, wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -46,6 +49,29 @@ def imported(text: str, option: str) -> Any:
         raise InvalidValue(f"{shown} cannot be imported ({reason}): check its name, and that it can be imported")
     missing = InvalidValue(f"{shown} has no {name[:40]!r}: check the name")
     return withheld(lambda: reduce(getattr, name.split("."), found), missing, AttributeError)
+
+
+def with_options(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of some records. It gets a record of each kind first, and then its own options.
+
+    Each field of a record is an option, as if the command declared it.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command).parameters.values())[len(records) :]
+        shared = [option for record in records for option in inspect.signature(record).parameters.values()]
+        options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in (*shared[:2], *own, *shared[2:])]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            made = [record(**{field.name: given.pop(field.name) for field in fields(record)}) for record in records]
+            command(*made, **given)
+
+        vars(run)["__signature__"] = inspect.Signature(options)
+        run.__annotations__ = {option.name: option.annotation for option in options}
+        return run
+
+    return decorated
 
 
 def listed_levels(text: str) -> tuple[Fraction, ...]:

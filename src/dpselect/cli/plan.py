@@ -656,7 +656,7 @@ def _chosen(candidates: str | None, every: str | None, delta: str | None) -> dic
         return {"candidates": _number(candidates=candidates)}
     if every is None:
         return None
-    from dpselect.cli.tables import rule  # noqa: PLC0415 - tables are slow to import
+    from dpselect.cli.asking import rule  # noqa: PLC0415 - tables are slow to import
 
     domain = rule(every)
     return {"candidates": domain.size, "rule": domain.words}

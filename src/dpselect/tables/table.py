@@ -803,6 +803,27 @@ class GroupedTable(Table):
         )
 
 
+class _Checking(GroupedTable):
+    """Checks questions and what they cost, and answers nothing."""
+
+    def _ask(self, question: Question, price: Price, request_id: str | None) -> Answer:  # noqa: ARG002 - the base's
+        individuals, ledger = self._individuals, self._ledger
+        budget, groups = (None if ledger is None else ledger.budget), individuals.groups
+        most = None if groups is None else groups.max_groups
+        drawing = question.mechanism(price, budget, self._neighbours, most)
+        release = Release(question.parameters(), drawing.part, drawing.count, price.rho, delta=drawing.delta)
+        if budget is not None:
+            budget.check(release.charge)
+        return free_answer(None, None, None)
+
+
+def checking(table: Table, column: str, max_groups: int) -> Table:
+    """The table in groups that are not found yet, to check a question before anything is spent on finding them."""
+    groups = found_groups(table._column(column), [None], max_groups)
+    individuals = replace(table._individuals, groups=replace(groups, max_groups=max_groups))
+    return _made(_Checking, table._engine, individuals, table._neighbours, table._ledger)
+
+
 def _made(
     kind: type[_AnyTable], engine: Engine, individuals: Individuals, neighbours: Neighbours, ledger: "Ledger | None"
 ) -> _AnyTable:
