@@ -174,6 +174,15 @@ def test_a_mode_loses_no_more_than_epsilon_and_delta(relation, max_values, mecha
     assert worst >= float(delta) * (0.99 if tight else 0.2)
 
 
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
+def test_a_replaced_person_may_bring_a_value_two_closer(mechanism):
+    """Their old value falls by one while the first count that is left out rises by one."""
+    choice = {"epsilon": 6, "delta": "0.001", "mechanism": mechanism}
+    drawn, epsilon, delta, _ = asked(lambda table: table.mode("x", **choice), Neighbours.REPLACE)
+    worst = largest(all_pairs(3, None, Neighbours.REPLACE), lambda counts: law_of_one(counts, drawn), epsilon)
+    assert 0.3 * float(delta) < worst <= float(delta) * (1 + SLACK)
+
+
 @pytest.mark.parametrize("max_values", [None, 1, 2])
 @pytest.mark.parametrize("relation", list(Neighbours))
 def test_a_top_k_loses_no_more_than_epsilon_and_delta(relation, max_values):

@@ -70,10 +70,9 @@ def threshold(rate: Fraction, delta: Fraction, max_values: int | None, factor: "
         factor: F, which follows from the mechanism and the neighbours.
     """
     values = MOST if max_values is None else max_values
-    # m F exp(-c T) <= delta if T >= (ln(m / delta) + ln F) / c.
-    _, high = log_bracket(values / delta * factor.bound(rate, limited=max_values is not None), _DIGITS)
-    distance = max(Fraction(0), high / rate)
-    rounded = math.ceil(distance / _STEP) * _STEP
+    # m F exp(-c T) <= delta if T >= ln(m F / delta) / c.
+    least = factor.least_distance(rate, values / delta, limited=max_values is not None)
+    rounded = math.ceil(max(Fraction(0), least) / _STEP) * _STEP
     return Threshold(rounded, None if max_values is not None else MOST)
 
 
@@ -91,22 +90,24 @@ class Factor:
     replaced: bool
     grouped: bool
 
-    def bound(self, rate: Fraction, *, limited: bool) -> Fraction:
-        """Return an upper bound of F."""
+    def least_distance(self, rate: Fraction, ratio: Fraction, *, limited: bool) -> Fraction:
+        """Return an upper bound of ln(F m / delta) / c, for the ratio m / delta.
+
+        Replaced and unlimited, F is exp(c) times that of limited people, so T is one more. No number has the size of
+        exp(c), which may be large.
+        """
         if not self.replaced:
-            return self.far_below
-        below, above = Fraction(scaled_exp(rate, _BITS) + 1, 2**_BITS), _exp_above(rate)  # of exp(-c) and exp(c)
-        if self.far_below < 1:
-            alone = (1 + (below if limited else above)) / 2
-            return max(alone, Fraction(1)) if self.grouped else alone
-        alone = Fraction(1) if limited else above
-        return max(alone, Fraction(2)) if self.grouped else alone
+            return _log_above(self.far_below * ratio) / rate
+        below = Fraction(scaled_exp(rate, _BITS) + 1, 2**_BITS)  # at least exp(-c)
+        alone = (1 + below) / 2 if self.far_below < 1 else Fraction(1)
+        least = _log_above(alone * ratio) / rate + (0 if limited else 1)
+        # The least F with groups is 1 or 2.
+        return max(least, _log_above(2 * self.far_below * ratio) / rate) if self.grouped else least
 
 
-def _exp_above(rate: Fraction) -> Fraction:
-    """An upper bound of exp(rate)."""
-    depth = _BITS + 2 * math.ceil(rate)  # exp(-rate) has at least 64 bits then
-    return Fraction(2**depth, scaled_exp(rate, depth))
+def _log_above(number: Fraction) -> Fraction:
+    """An upper bound of the logarithm."""
+    return log_bracket(number, _DIGITS)[1]
 
 
 def chosen_above(

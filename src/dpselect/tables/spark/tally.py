@@ -69,7 +69,8 @@ class SparkTally:
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         """Return which of these values nobody in the group has."""
         tried = keys_of(Values(self._kind, tuple(values)), self._column, connect())
-        frame = self._scores.sparkSession.createDataFrame(tried, "place bigint, label string")
+        named = tried.rename_columns(["place", "label"])
+        frame = self._scores.sparkSession.createDataFrame(named, "place bigint, label string")
         own = self._scores.where(F.col("grp") == group)
         seen = {row["place"] for row in frame.join(own, "label", "left_semi").select("place").collect()}
         return [value for place, value in enumerate(values) if place not in seen]
