@@ -19,7 +19,7 @@ from dpselect.errors import BudgetExceeded, DPSelectError, InvalidType, InvalidV
 from dpselect.mechanisms.finding import Finding
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import opened, repeated
+from tests.tables.looking import opened, repeated, tallied
 
 ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12, 0, 0, 7)
@@ -133,6 +133,12 @@ def test_nobody_counts_for_more_values_than_the_limit(engine):
     [counts] = tally_of(table, "x", max_values=3)
     assert sum(counts.values()) == 600
     assert tally_of(table, "x") == [dict.fromkeys("abcd", 200)]
+
+
+def test_each_question_draws_a_new_salt():
+    """With one salt for all, a person would be counted for the same value again and again."""
+    table = opened({"who": [1, 1], "x": ["a", "b"]}, person="who")
+    assert {next(iter(tallied(table, "x", max_values=1))) for _ in range(30)} == {"a", "b"}
 
 
 def test_a_limit_chooses_uniformly_and_by_a_persons_own_rows():
