@@ -414,8 +414,11 @@ class Release:
         return replace(self._answer(value), **paid)
 
     def _digest(self, content: Callable[[], str] | None) -> str | None:
-        """What a retry must share with the earlier request. Epsilons that the ledger rounds alike still differ."""
-        return None if content is None else f"{self.mechanism.epsilon} {content()}"
+        """What a retry must share with the earlier request. Epsilons and deltas that the ledger rounds alike differ."""
+        if content is None:
+            return None
+        stated = f"{self.mechanism.epsilon} {self.delta}" if self.delta else str(self.mechanism.epsilon)
+        return f"{stated} {content()}"
 
     def _answer(self, value: Any) -> Answer:
         epsilon = self.mechanism.epsilon * self.count

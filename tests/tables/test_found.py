@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from dpselect.errors import BudgetExceeded, DPSelectError, InvalidType, InvalidV
 from dpselect.mechanisms.finding import Finding
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import opened, repeated
+from tests.tables.looking import opened, repeated, tallied
 
 ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12, 0, 0, 7)
@@ -88,6 +89,19 @@ def test_dates_beyond_python_are_not_counted():
     assert [len(tally_of(table, column)[0]) for column in "tz"] == [1, 1]
 
 
+@pytest.mark.parametrize("type_", [pa.float64(), pa.float32()])
+def test_powers_of_two_are_read_back(type_):
+    """DuckDB writes some of them as other numbers, or as no numbers."""
+    exponents = range(-149, 128) if type_ == pa.float32() else range(-1074, 1024)
+    powers = sorted(sign * 2.0**exponent for sign in (-1, 1) for exponent in exponents)
+    table = opened({"x": powers}, types={"x": type_})
+    for rule in (None, dpselect.every("float64")):
+        with table._engine.tally(table.columns["x"], rule, table._individuals) as tally:
+            found = tally.values([(0, 1, rank) for rank in range(len(powers))])
+        assert np.array_equal(np.array(found, type_.to_pandas_dtype()), powers)
+        assert rule is None or found == powers
+
+
 def test_random_tables_are_counted_like_the_model(engine):
     row = st.tuples(st.sampled_from([1, 2, 3, None]), st.sampled_from(["g", "h", "i"]), st.sampled_from("abcd"))
 
@@ -119,6 +133,12 @@ def test_nobody_counts_for_more_values_than_the_limit(engine):
     [counts] = tally_of(table, "x", max_values=3)
     assert sum(counts.values()) == 600
     assert tally_of(table, "x") == [dict.fromkeys("abcd", 200)]
+
+
+def test_each_question_draws_a_new_salt():
+    """With one salt for all, a person would be counted for the same value again and again."""
+    table = opened({"who": [1, 1], "x": ["a", "b"]}, person="who")
+    assert {next(iter(tallied(table, "x", max_values=1))) for _ in range(30)} == {"a", "b"}
 
 
 def test_a_limit_chooses_uniformly_and_by_a_persons_own_rows():
@@ -241,6 +261,24 @@ def test_a_request_is_answered_once(tmp_path):
     for other in ({"delta": "1e-8"}, {"delta": "1e-9", "max_values": 1, "epsilon": 2}):
         with pytest.raises(RequestConflict):
             table.mode("x", **{"epsilon": 1, **other}, request_id="m")
+
+
+def test_a_request_with_another_delta_is_another_request(tmp_path):
+    """The ledger records both deltas as 1e-50, but the answer was drawn with the larger one."""
+    table = opened({"x": ["a"] * 300}, ledger=tmp_path / "ledger.db", budget=zcdp(2, delta="1e-6"))
+    assert table.mode("x", epsilon=1, delta="1e-60", request_id="one").value == "a"
+    assert table.mode("x", epsilon=1, delta="1e-60", request_id="one").repeated
+    with pytest.raises(RequestConflict):
+        table.mode("x", epsilon=1, delta="1e-61", request_id="one")
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
+def test_a_large_epsilon_takes_no_time(neighbours, mechanism):
+    table = opened({"who": range(9), "x": ["a"] * 9}, person="who", neighbours=neighbours)
+    for max_values in (None, 1):
+        choice = {"epsilon": "1e12", "delta": "1e-300", "max_values": max_values, "mechanism": mechanism}
+        assert table.mode("x", **choice).value == "a"
 
 
 def test_answers_say_what_they_are(tmp_path):

@@ -174,6 +174,15 @@ def test_a_mode_loses_no_more_than_epsilon_and_delta(relation, max_values, mecha
     assert worst >= float(delta) * (0.99 if tight else 0.2)
 
 
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
+def test_a_replaced_person_may_bring_a_value_two_closer(mechanism):
+    """Their old value falls by one while the first count that is left out rises by one."""
+    choice = {"epsilon": 6, "delta": "0.001", "mechanism": mechanism}
+    drawn, epsilon, delta, _ = asked(lambda table: table.mode("x", **choice), Neighbours.REPLACE)
+    worst = largest(all_pairs(3, None, Neighbours.REPLACE), lambda counts: law_of_one(counts, drawn), epsilon)
+    assert 0.3 * float(delta) < worst <= float(delta) * (1 + SLACK)
+
+
 @pytest.mark.parametrize("max_values", [None, 1, 2])
 @pytest.mark.parametrize("relation", list(Neighbours))
 def test_a_top_k_loses_no_more_than_epsilon_and_delta(relation, max_values):
@@ -294,6 +303,33 @@ def test_a_full_list_without_the_next_count_is_found():
 
 
 # The code draws by these laws.
+
+
+def coins(finding, *counts):
+    """The probability of each set of values that come out, for these counts of different values."""
+    chances = [finding.probability(count) for count in counts]
+    return {
+        out: math.prod(chance if own else 1 - chance for chance, own in zip(chances, out, strict=True))
+        for out in product((False, True), repeat=len(counts))
+    }
+
+
+def test_what_a_replaced_person_leaves_and_what_they_get_both_count():
+    """One value may come out only because of them, and another may stay in only without them: both deltas add up."""
+    drawn, epsilon, delta, _ = asked(lambda table: table.values("x", epsilon=4, delta="0.01"), Neighbours.REPLACE)
+    everything = range(1, drawn.surely + 1)
+
+    def worst(finding):
+        pairs = ((coins(finding, n, m - 1), coins(finding, n - 1, m)) for n in everything for m in everything)
+        return max(divergence(first, second, float(epsilon)) for first, second in pairs)
+
+    assert 0.5 * float(delta) < worst(drawn) <= float(delta) * (1 + SLACK)
+    assert worst(replace(drawn, delta=delta)) > 1.1 * float(delta)
+
+
+def test_permute_and_flip_above_a_threshold_has_the_rho_of_any_pure_release():
+    choice = {"epsilon": 1, "delta": "0.01", "mechanism": "permute-and-flip"}
+    assert asked(lambda table: table.mode("x", **choice), Neighbours.ADD_REMOVE).rho >= math.tanh(0.5)
 
 
 @pytest.mark.slow

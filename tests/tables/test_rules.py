@@ -216,6 +216,13 @@ def test_all_values_of_a_small_rule_are_free(tmp_path):
     assert list(ledger.entries()) == []
 
 
+def test_a_domain_that_no_mechanism_takes_is_refused_before_the_charge(tmp_path):
+    table = opened({"x": ["a"] * 9}, ledger=tmp_path / "ledger.db", budget=9)
+    with pytest.raises(InvalidValue, match="too many values"):
+        table.mode("x", candidates=every("text", max_bytes=10_000), epsilon=1)
+    assert not list(Ledger(tmp_path / "ledger.db").entries())
+
+
 def test_the_ledger_names_the_rule_and_charges_pure_epsilon(tmp_path):
     ledger = Ledger(tmp_path / "ledger", "1")
     table = opened({"x": [1] * 99}, ledger=ledger)

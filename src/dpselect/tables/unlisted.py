@@ -22,6 +22,7 @@ from itertools import accumulate
 from typing import Any
 
 from dpselect import _validate
+from dpselect._numbers import LONGEST
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION
 from dpselect.errors import InvalidType, InvalidValue
@@ -65,6 +66,9 @@ class RuleTopK:
 
     def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:
         """Return the mechanism that draws at this price, and what is charged for it."""
+        # No mechanism takes a longer run. This must be refused before the charge.
+        if self.domain.size.bit_length() > LONGEST:
+            raise InvalidValue(f"{self.domain.words} has too many values: give a smaller max_bytes, or an alphabet")
         return drawing_of(self.method, price, budget, neighbours, groups)
 
     def parameters(self) -> dict[str, Any]:
