@@ -22,8 +22,8 @@ _POSTGRESQL = ("postgresql", "postgres")
 _FILE_URL = re.compile(r"(sqlite|duckdb):///(.+)", re.DOTALL)
 _MOST_PARTS = 3  # the database, the schema and the table
 _OTHERS = (
-    "give a path, postgresql://..., sqlite:///file.db or duckdb:///file.duckdb; read other databases into an Arrow table"
-    " with ADBC or ODBC, or export the table to Parquet"
+    "give a path, postgresql://..., sqlite:///file.db or duckdb:///file.duckdb; read other databases into an Arrow"
+    " table with ADBC or ODBC, or export the table to Parquet"
 )
 
 
