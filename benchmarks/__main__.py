@@ -13,6 +13,8 @@ from benchmarks import (
     analysis,
     explorer,
     footprint,
+    found,
+    found_people,
     ledger,
     quantiles,
     reproduction,
@@ -38,6 +40,7 @@ def main() -> None:
         *top_k.cases(),
         *analysis.cases(),
         *tables.cases(),
+        *found.cases(),
         *quantiles.cases(),
         *scale.cases(),
         *ledger.cases(),
@@ -55,6 +58,8 @@ def main() -> None:
     print("\n" + summary(rows))
     if options.only.search(top_k_errors.TITLE):
         print("\n" + top_k_errors.report(options.quick))
+    if options.only.search(found_people.TITLE):
+        print("\n" + found_people.report(options.quick))
 
 
 def _options() -> argparse.Namespace:

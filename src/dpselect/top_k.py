@@ -381,7 +381,7 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
     in_order = _validate.boolean(ordered=ordered)
     name = _name(method)
     if in_order and name in _SETS:
-        raise InvalidValue(f"method {name} has no order to return: leave ordered out, or use one-shot")
+        raise InvalidValue(f"method {name} has no order to return: leave out either ordered or the method")
     least, most = sizes_of(k, candidates)
     is_pair = isinstance(k, (tuple, list))
     if is_pair and (in_order or name not in (AUTO, Margin.name)):

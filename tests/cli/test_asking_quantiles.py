@@ -32,7 +32,8 @@ def test_each_line_has_a_level_and_its_value(run: Run, file: str) -> None:
     asked = ("quantiles", file, "--column", "x", "--step", "1", "--person", "who", *SURE)
     result = run(*asked, "--levels", "0.905, 1/16,0.505")
     assert (result.code, result.err) == (0, "")
-    *lines, terms = result.out.splitlines()
+    *lines, accuracy, terms = result.out.splitlines()
+    assert "people off on average" in accuracy
     assert lines == [
         "0.905  90",
         "0.0625  6",

@@ -166,7 +166,11 @@ def test_many_tiny_charges_are_each_rounded_up(path: Path) -> None:
 @pytest.mark.parametrize(
     ("budget", "release", "words"),
     [
-        ("1", {"epsilon": "0.1", "delta": "1e-9"}, "a release with a delta has no pure epsilon: use a ledger whose"),
+        (
+            "1",
+            {"epsilon": "0.1", "delta": "1e-9"},
+            "a release with a delta has no pure epsilon: use a ledger whose budget has",
+        ),
         ("1", {"rho": "0.1"}, "a release of which only rho is known has no pure epsilon: use a ledger whose budget"),
         ("1", {"rho": "0.1", "delta": "1e-9"}, "has no pure epsilon"),
         ("1,cap:0.1", {"rho": "0.01"}, "has no pure epsilon"),
@@ -174,7 +178,7 @@ def test_many_tiny_charges_are_each_rounded_up(path: Path) -> None:
         (
             "zcdp:1",
             {"epsilon": "0.1", "delta": "1e-9"},
-            "this budget has no delta for releases: create the ledger with",
+            "this budget has no delta for releases: create a ledger whose budget has one",
         ),
         ("zcdp:1", {"rho": "0.1", "delta": "1e-9"}, "this budget has no delta for releases"),
         ("1,1e-6,0", {"rho": "0.001", "delta": "1e-9"}, "this budget has no delta for releases"),

@@ -48,7 +48,7 @@ def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
         dumped = json.loads(json.dumps(answer.to_dict()))
         assert dumped == answer.to_dict()
         public = {"estimate", "mechanism", "guarantee", "epsilon", "ledger_id", "receipt", "charged", "repeated"}
-        assert set(dumped) == {"value", *public}
+        assert set(dumped) == {"value", "accuracy", *public}
         assert Fraction(dumped["epsilon"]) == answer.epsilon
         assert dumped["ledger_id"] is dumped["receipt"] is None
     assert table.mode("x", candidates=candidates, epsilon=1).to_dict()["value"] in plain
@@ -73,9 +73,12 @@ def test_an_answer_holds_what_is_public_and_the_choice():
         "charged",
         "repeated",
         "estimate",
+        "measured",
     ]
     assert repr(answer) == (
-        "Answer(value='a', estimate='the value that most rows have', mechanism='permute-and-flip',"
+        "Answer(value='a', estimate='the value that most rows have',"
+        " accuracy='at most 1.84 rows off on average, less than 36.89 in 95 of 100 cases',"
+        " mechanism='permute-and-flip',"
         " guarantee='0.1-DP (pure), 0.00476098-zCDP',"
         " epsilon='0.1', ledger_id=None)"
     )

@@ -160,7 +160,7 @@ def test_text_is_read_as_what_is_asked():
 
 
 BAD = {
-    "none": (None, "text", InvalidValue, "give candidates, the public list of possible answers"),
+    "none": (None, "text", InvalidValue, "give (candidates|groups), the public list"),
     "empty": ([], "text", InvalidValue, "candidates must have at least one value: .* must be public"),
     "empty array": (np.array([]), "text", InvalidValue, "at least one value"),
     "a text": ("abc", "text", InvalidType, "candidates must be a list of values, got str"),
@@ -260,7 +260,7 @@ def test_names_that_look_like_data_are_not_shown(tmp_path):
 def test_columns_that_do_not_exist_are_named_with_those_that_do(table):
     with pytest.raises(InvalidValue, match="column 'codes' is not in the table, which has 'text', 'whole'"):
         table.mode("codes", candidates=[1], epsilon=1)
-    with pytest.raises(InvalidValue, match="person 'patient' is not in the table, which has 'x'"):
+    with pytest.raises(InvalidValue, match="person: the column 'patient' is not in the table, which has 'x'"):
         opened({"x": [1]}, person="patient")
     with pytest.raises(InvalidType, match="column must be the name of a column, got int"):
         table.mode(3, candidates=[1], epsilon=1)
@@ -290,9 +290,9 @@ def test_bad_epsilons_are_refused(epsilon, table):
 def test_candidates_and_epsilon_are_required(table):
     with pytest.raises(InvalidValue, match="give exactly one of epsilon and rho"):
         table.mode("text", candidates=["a"])
-    with pytest.raises(InvalidValue, match="give candidates, .* delta"):
+    with pytest.raises(InvalidValue, match=r"give candidates, .* delta"):
         table.mode("text", epsilon=1)
-    with pytest.raises(InvalidValue, match="groups must be given"):
+    with pytest.raises(InvalidValue, match="give groups, the public list"):
         table.group_by("text")
 
 

@@ -168,7 +168,7 @@ def test_runs_end_with_the_width_of_their_characters():
 
 
 def test_the_longest_texts():
-    domain = every("text", max_bytes=10_000)
+    domain = every("text", max_bytes=1_000)
     for index in (domain.size - 1, domain.size // 3):
         assert domain.index(domain.value(index)) == index
     assert domain.index("x" * 10_001) is None
@@ -430,15 +430,16 @@ def test_a_rule_is_public_and_frozen():
         ("int128", {}, "kind must be one of int8"),
         ("", {}, "kind must be one of"),
         ("float32", {}, "use every"),
-        ("text", {}, "max_bytes must be given"),
-        ("text", {"max_bytes": 0}, "max_bytes must be from 1 to 10,000"),
-        ("text", {"max_bytes": 10_001}, "max_bytes must be from 1 to 10,000"),
+        ("text:8", {}, r"got 'text:8'; give its size apart, such as every\('text', max_bytes=8\)"),
+        ("text", {}, r"max_bytes must be given with every\('text'\): write for example every\('text', max_bytes=8\)"),
+        ("text", {"max_bytes": 0}, "max_bytes must be from 1 to 1,000"),
+        ("text", {"max_bytes": 1_001}, "max_bytes must be from 1 to 1,000"),
         ("text", {"max_bytes": -1}, "max_bytes must be >= 0"),
         ("text", {"max_bytes": 8, "lower": "a"}, "lower does not apply"),
         ("text", {"max_bytes": 8, "alphabet": ""}, "at least one character"),
         ("text", {"max_bytes": 8, "alphabet": "aba"}, "drop the duplicates"),
         ("text", {"max_bytes": 8, "alphabet": "a\ud800"}, "lone surrogates"),
-        ("int64", {"lower": 0}, "lower does not apply"),
+        ("int64", {"lower": 0}, "lower does not apply .*: leave it out, or write every"),
         ("int64", {"max_bytes": 8}, "max_bytes does not apply"),
         ("uuid", {"digits": 8}, "digits does not apply"),
         ("boolean", {"upper": True}, "upper does not apply"),

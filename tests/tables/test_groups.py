@@ -165,7 +165,7 @@ def test_groups_have_an_old_name_and_their_own_words():
     with pytest.raises(InvalidValue, match="give only groups"):
         table.group_by("g", groups=["a"], candidates=["a"])
     for wrong, words in (
-        (None, "groups must be given"),
+        (None, "give groups, the public list"),
         ([], "groups must have at least one value"),
         (["a", "a"], "groups must be different values"),
         ("ab", "groups must be a list"),

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpselect
+from dpselect import every
 from dpselect.errors import DPSelectError, EngineFailure
 from tests.carried import carried
 from tests.tables.looking import counts, in_writing, places
@@ -116,6 +117,25 @@ LAYOUTS = {
 }
 
 
+INTEGERS = [every("int64"), every("uint64"), every("integer", lower=-(2**127), upper=2**127 - 1)]
+DECIMALS = [every("decimal", precision=38, digits=2), every("decimal", precision=30, digits=25, lower=-1, upper=1)]
+TIMES, ZONED_TIMES = [every("timestamp")], [every("timestamptz")]
+TEXT_RULES = [every("text", max_bytes=2), every("text", max_bytes=30, alphabet="a1\x00😀"), every("uuid")]
+# Every rule that fits a column.
+RULES = {
+    "text": [*TEXT_RULES, *INTEGERS, *DECIMALS, every("float64"), every("date"), *TIMES, every("boolean")],
+    "whole": INTEGERS,
+    "unsigned": INTEGERS,
+    "float": [*INTEGERS, every("float64")],
+    "narrow": [*INTEGERS, every("float64")],
+    "decimal": [*INTEGERS, *DECIMALS],
+    "day": [every("date"), every("date", lower=DAY, upper=DAY.replace(year=2040))],
+    **dict.fromkeys(("time", "nano", "milli", "second"), TIMES),
+    **dict.fromkeys(("zoned", "zoned nano", "zoned milli", "zoned second"), ZONED_TIMES),
+    "flag": [every("boolean")],
+}
+
+
 def questions(column):
     """Every question that can be asked about a column, as functions of a table or of its groups."""
     candidates = {
@@ -159,8 +179,13 @@ def questions(column):
     }[column]
     for values in candidates:
         yield lambda table, values=values: table.mode(column, candidates=values, epsilon=1)
+        yield lambda table, values=values: table.mode(column, candidates=values, other="other", epsilon=1)
     for bounds in ranges:
         yield lambda table, bounds=bounds: table.quantile(column, "0.9", **bounds, epsilon=1)
+    for rule in RULES[column][:3]:
+        yield lambda table, rule=rule: table.mode(column, candidates=rule, epsilon=1)
+    yield lambda table: table.top_k(column, 3, epsilon=30, delta="0.4", max_values=1)
+    yield lambda table: table.values(column, epsilon=1, delta="0.5")
 
 
 def outcome(ask):
@@ -213,6 +238,32 @@ def test_what_a_row_holds_changes_no_outcome(column, source, tmp_path):
     after = [outcome(lambda t=t, ask=ask: ask(t)) for t in opened(poisoned, "2.parquet") for ask in asked]
     assert before == after
     assert all(text.startswith("an answer") for text in after)
+
+
+@pytest.mark.parametrize("source", ["Arrow", "Parquet"])
+@pytest.mark.parametrize("column", POISON)
+def test_what_is_counted_is_a_value_of_the_rule_or_of_python(column, source, tmp_path):
+    """A further value could win, and then there would be no answer: an error that tells that somebody has it."""
+    if source == "Parquet" and "second" in column:
+        pytest.skip("Parquet has no seconds")
+    rows = table_with(column, POISON[column])
+    if source == "Parquet":
+        pq.write_table(rows, tmp_path / "t.parquet")
+        rows = tmp_path / "t.parquet"
+    table = in_writing(dpselect.open_table(rows))
+    for rule in [None, *RULES[column]]:
+        with table._engine.tally(table.columns[column], rule, table._individuals) as tally:
+            [levels] = tally.levels()
+            sizes = zip(levels.individuals, levels.values, strict=True)
+            counted = tally.values([(0, number, rank) for number, size in sizes for rank in range(size)])
+            assert len(set(counted)) == sum(levels.values)
+            assert not {None, math.inf, -math.inf} & set(counted)
+            assert not any(value != value for value in counted)  # noqa: PLR0124 - NaN
+            if rule is not None:
+                indices = list(map(rule.index, counted))
+                assert None not in indices
+                assert len(set(indices)) == len(indices)
+                assert tally.unseen(0, list(map(rule.value, indices))) == []
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

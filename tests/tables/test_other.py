@@ -174,9 +174,15 @@ def test_ledgers_state_it(tmp_path):
 @pytest.mark.parametrize(
     ("column", "candidates", "other", "error", "words"),
     [
-        ("x", [1, 2], 2, InvalidValue, "candidates with other must be different values, but 2 occurs twice"),
+        ("x", [1, 2], 2, InvalidValue, "other must not be one of the candidates, but '2' is listed: give another name"),
         ("x", [1, 2], "2", InvalidValue, "other must not be one of the candidates, but '2' is listed"),
-        ("g", ["a", "b"], "b", InvalidValue, "candidates with other must be different values, but b occurs twice"),
+        (
+            "g",
+            ["a", "b"],
+            "b",
+            InvalidValue,
+            "other must not be one of the candidates, but 'b' is listed: give another name",
+        ),
         ("g", ["a", "b"], 5, InvalidType, "candidates with other must be values of one type"),
         ("x", [1, 2], 0.5, InvalidType, "candidates with other are floating-point numbers, but the column 'x'"),
         ("x", [1, 2], True, InvalidType, "candidates with other must be values of one type"),

@@ -5,6 +5,7 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -111,6 +112,47 @@ def test_every_value_that_is_left_is_found_even_if_there_is_only_one():
     assert question._unseen(0, 1, Counted(counts), Draws()) == [4_321]
 
 
+BEYOND = 2**63
+# What somebody has, in which type, a rule, the value that is counted, and what nobody has, nearly equal to it.
+NEARLY_SEEN = {
+    "floats of 32 bits": (0.1, pa.float32(), every("float64"), np.float32(0.1).item(), [0.1, 0.5]),
+    "wide numbers as floats": (
+        float(BEYOND),
+        pa.float64(),
+        every("integer", lower=BEYOND, upper=BEYOND + 5_000),
+        BEYOND,
+        [BEYOND + 1, BEYOND + 2_048],
+    ),
+    "fine decimals in writing": (
+        "0.000000000000000005",
+        None,
+        every("decimal", precision=38, digits=37, lower=0, upper=Decimal("1e-17")),
+        Decimal("5e-18"),
+        [Decimal("5.1e-18"), Decimal("4.9999e-18"), Decimal("6e-18")],
+    ),
+    "fine decimals": (
+        Decimal("1.50"),
+        pa.decimal128(18, 2),
+        every("decimal", precision=38, digits=20),
+        Decimal("1.5"),
+        [Decimal("1.501"), Decimal("1.499"), Decimal(10) ** 17],
+    ),
+    "whole numbers as decimals": (Decimal("2.00"), pa.decimal128(4, 2), every("int64"), 2, [200, 3, 10**18]),
+}
+
+
+@pytest.mark.parametrize("name", NEARLY_SEEN)
+def test_only_the_same_value_is_seen(engine, name):
+    """A value that is rounded to one that somebody has, and so never drawn, would tell that somebody has it."""
+    value, type_, rule, same, others = NEARLY_SEEN[name]
+    table = opened({"x": [value]}, engine, types={"x": type_})
+    rule.check(table.columns["x"])
+    with table._engine.tally(table.columns["x"], rule, table._individuals) as tally:
+        assert tally.levels() == [Levels([1], [1])]
+        assert rule.index(tally.values([(0, 1, 0)])[0]) == rule.index(same)
+        assert tally.unseen(0, [same, *others]) == others
+
+
 RULES = {
     "int64": (every("int64"), [7] * 200 + [-(2**63), 2**63 - 1]),
     "uint64": (every("uint64"), [7] * 200 + [0]),
@@ -208,3 +250,38 @@ def test_bad_input_is_refused_before_a_charge(tmp_path, ask, error):
     with pytest.raises(error):
         ask(table)
     assert list(ledger.entries()) == []
+
+
+# Columns and rules of different types, and a value that somebody has.
+MIXED = {
+    "integers among decimals": ([Decimal("7.00"), Decimal("7.50")], every("int64"), [7]),
+    "integers among floats": ([7.0, 7.5], every("int64"), [7]),
+    "integers among huge ones": (np.array([7, 2**63], np.uint64), every("uint64"), [7, 2**63]),
+    "integers in writing": (["7", "7.5", "+8", "x"], every("int64"), [7, 8]),
+    "decimals in writing": (["7", "7.5", "7.555"], every("decimal", precision=9, digits=2), [7, Decimal("7.5")]),
+    "decimals with fewer digits": ([Decimal("7.5"), Decimal("8.0")], every("decimal", precision=9, digits=4), [8]),
+    "short floats": (np.array([0.1, 0.5], np.float32), every("float64"), [0.5, float(np.float32(0.1))]),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_somebody_has_is_known_whatever_the_types(engine, name):
+    """Values that are drawn for the run of unseen ones are compared exactly, so that none of them is counted twice."""
+    rows, domain, seen = MIXED[name]
+    table = opened({"x": rows}, engine)
+    near = [domain.value(place) for value in seen for place in (domain.index(value), domain.index(value) + 1)]
+    tried = list(dict.fromkeys(near))
+    with table._engine.tally(table.columns["x"], domain, table._individuals) as tally:
+        known = {domain.index(value) for own in tally.levels() for value in every_value(tally, own)}
+        assert tally.unseen(0, tried) == [value for value in tried if domain.index(value) not in known]
+    assert {domain.index(value) for value in seen} <= known
+
+
+def every_value(tally, levels):
+    return tally.values(
+        [
+            (0, count, rank)
+            for count, number in zip(levels.individuals, levels.values, strict=True)
+            for rank in range(number)
+        ]
+    )

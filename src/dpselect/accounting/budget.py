@@ -297,7 +297,8 @@ class PureBudget(Fraction, Budget):
         """Return the epsilon of a charge."""
         if charge.delta:
             raise InvalidValue(
-                "a release with a delta has no pure epsilon: use a ledger whose budget is zCDP or (epsilon, delta)"
+                "a release with a delta has no pure epsilon: use a ledger whose budget has a delta, such as 1,1e-6 or"
+                " zcdp:0.5,1e-9"
             )
         epsilon = charge.epsilon
         if epsilon is None:
@@ -415,8 +416,8 @@ class ConcentratedBudget(Budget):
         """Return the rho and the delta of a charge."""
         if charge.delta and not self.limit.delta:
             raise InvalidValue(
-                "this budget has no delta for releases: create the ledger with a budget that has one, such as"
-                " zcdp(0.5, delta=1e-9)"
+                "this budget has no delta for releases: create a ledger whose budget has one, such as"
+                " zcdp:0.5,1e-9 or 1,1e-6"
             )
         return Amount(charge.rho, charge.delta)
 

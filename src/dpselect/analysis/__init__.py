@@ -9,6 +9,7 @@ from dpselect.analysis.compare import Comparison, compare
 from dpselect.analysis.compare_top_k import TopKComparison, compare_top_k
 from dpselect.analysis.error import error_quantile, error_tail, expected_error
 from dpselect.analysis.evaluations import expected_evaluations
+from dpselect.analysis.found_plans import FoundPlan, plan_found
 from dpselect.analysis.planning import Accuracy, Plan, PlannedMethod, plan
 from dpselect.analysis.privacy import check_privacy, search_neighbours
 from dpselect.analysis.promises import Promise
@@ -20,6 +21,7 @@ __all__ = [
     "Accuracy",
     "Bounds",
     "Comparison",
+    "FoundPlan",
     "Plan",
     "PlannedMethod",
     "Promise",
@@ -37,6 +39,7 @@ __all__ = [
     "expected_error",
     "expected_evaluations",
     "plan",
+    "plan_found",
     "search_neighbours",
     "top_k_error",
     "unequal_errors",

@@ -96,7 +96,13 @@ def times_allowed(budget: Budget, charge: Charge) -> int:
     recorded = budget.amount(budget.recorded(charge)).value
     times = limit // recorded
     # If the cost was rounded up, one more at its exact cost may take exactly what is left.
-    return int(times) + (times * recorded + exact == limit)
+    allowed = int(times) + (times * recorded + exact == limit)
+    return allowed if not charge.delta else min(allowed, _times_of_delta(budget, charge))
+
+
+def _times_of_delta(budget: Budget, charge: Charge) -> int:
+    """For how many equal charges the delta of a budget is enough."""
+    return int(budget.limit.delta // budget.amount(budget.recorded(charge)).delta)
 
 
 def share_of(budget: Budget, way: Way, questions: int) -> dict[str, Fraction]:

@@ -169,9 +169,9 @@ class Plan:
 
     @property
     def people_needed(self) -> int | None:
-        """Return about how many people a quantile needs with the mechanism `used`; None for other questions.
+        """Return about how many people a quantile, or the most common value of a rule, needs; None for other questions.
 
-        With fewer, more than 5 of 100 answers may be far from all people.
+        With fewer, more than 5 of 100 answers by the mechanism `used` may be far from all people.
 
         >>> plan(question="median", epsilon=1).people_needed
         95
@@ -243,13 +243,7 @@ class Plan:
             )
         usual = asked.usual_error(mechanism)
         dense = "" if usual is None else f"If values lie densely, expect about {shown(usual)} {asked.per_person}."
-        needed = ""
-        if people is not None:
-            where = " in each group" if asked.is_grouped else ""
-            needed = (
-                f"It needs about {people:,} {asked.per_person}{where}: with fewer, more than 5 of 100 answers may lie"
-                " outside all values of the data."
-            )
+        needed = "" if people is None else asked.need(people)
         return [self.way.remark(expected.within_95), all_of_them, dense, needed, growth, self.way.shares]
 
     def _about_costs(self) -> list[str]:
@@ -417,6 +411,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     budget: Number | Budget | None = None,
     questions: int | None = None,
     mechanism: str = AUTO,
+    rule: str | None = None,
     k: int | tuple[int, int] | None = None,
     method: str | None = None,
     max_values: int | None = None,
@@ -455,6 +450,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         budget: what pays for all questions: a number, text such as "zcdp:0.5" or "1,1e-6", or a `Budget`.
         questions: the number of such questions that share one budget; 1 if omitted.
         mechanism: "auto" for the one that a table with this budget uses, or the name of one.
+        rule: for "mode" and "top_k", the rule that the candidates follow, in words, if they are not listed.
         k: the number of candidates that "top_k" returns, or a pair for the method "margin".
         method: the method of "top_k", such as "set"; "auto" if omitted.
         max_values: for how many candidates of "top_k" one person counts at most; any number if omitted. It is 1 if rows
@@ -510,6 +506,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         raise InvalidValue("scores are for the question 'select': leave them out")
     given = {
         "candidates": candidates,
+        "rule": rule,
         "k": k,
         "method": method,
         "max_values": max_values,

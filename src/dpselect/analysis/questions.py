@@ -10,9 +10,11 @@ a n / b - u/b are at or below it. So errors of scores are divided by b.
 """
 
 import datetime
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -24,7 +26,7 @@ from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_tex
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Price
 from dpselect.analysis.methods import Choice
-from dpselect.analysis.promises import Promise, promise, rarely_exceeded
+from dpselect.analysis.promises import Promise, promise, rarely_exceeded, smallest
 from dpselect.analysis.quantile_errors import (
     errors_by_level,
     people_for_level,
@@ -150,6 +152,14 @@ class Question(ABC):
         del mechanism
         return None
 
+    def need(self, people: int) -> str:
+        """Return in words what `people_needed` means."""
+        where = " in each group" if self.is_grouped else ""
+        return (
+            f"It needs about {people:,} {self.per_person}{where}: with fewer, more than 5 of 100 answers may lie"
+            " outside all values of the data."
+        )
+
     def usual_error(self, mechanism: MechanismBase) -> float | None:
         """Return about how large the error is on data without wide gaps; None if the bounds say enough."""
         del mechanism
@@ -268,7 +278,8 @@ class Mode(OfTable):
     """The candidate that most people have, as `Table.mode` returns it.
 
     Args:
-        candidates: the number of candidates.
+        candidates: the number of candidates, of any size.
+        rule: the rule that they follow, in words, if they are not listed.
         groups: the number of public groups, each of which gets an answer; None for one answer.
         max_groups: in how many groups a person may count.
         neighbours: "add-remove" or "replace".
@@ -278,14 +289,20 @@ class Mode(OfTable):
 
     >>> Mode(candidates=30, groups=12, max_groups=2).draws
     2
+    >>> Mode(candidates=2**64, rule="every int64").title
+    'The most common of every int64, about 1.84e+19 candidates'
     """
 
     name: ClassVar[str] = "mode"
     candidates: int
+    rule: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole_number(2, _MOST_LISTED, candidates=self.candidates)
+        if _validate.count(candidates=self.candidates) < 2:
+            raise InvalidValue(f"candidates must be a whole number from 2, got {self.candidates}")
+        if self.rule is not None and not isinstance(self.rule, str):
+            raise InvalidType(f"rule must be text, got {type(self.rule).__name__}")
 
     @property
     def size(self) -> int:
@@ -299,7 +316,34 @@ class Mode(OfTable):
     @property
     def title(self) -> str:
         """Return the question in words."""
-        return f"The most common of {self.candidates:,} candidates{self.in_groups}"
+        return f"The most common of {self.of_what}{self.in_groups}"
+
+    @property
+    def of_what(self) -> str:
+        """Return in words what the candidates are, and how many."""
+        size = self.candidates
+        number = f"{size:,}" if size <= _MOST_LISTED else f"about {Decimal(size):.2e}"
+        return f"{number} candidates" if self.rule is None else f"{self.rule}, {number} candidates"
+
+    def people_needed(self, mechanism: MechanismBase) -> int | None:
+        """Return how many people the most common value of a rule needs; None for a list.
+
+        With x people it loses to n - 1 values that nobody has with the probability of the mechanism's worst case. Other
+        values that people have only take from that of the n - 1.
+        """
+        if self.rule is None:
+            return None
+        worst, log_n = mechanism.worst, math.log(self.size)
+        exponent = smallest(lambda x: worst.loss_probability(x, log_n) <= 0.05)
+        return math.ceil(exponent / float(mechanism.rate))
+
+    def need(self, people: int) -> str:
+        """Return in words how many people the most common value needs."""
+        where = " of the group" if self.is_grouped else ""
+        return (
+            f"The most common value needs {people:,} people{where}: with fewer, more than 5 of 100 answers may be"
+            " values that nobody has."
+        )
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
         """Return what the errors mean."""
@@ -315,7 +359,8 @@ class TopK(Mode):
 
     Args:
         k: the number of candidates to return. With the method "margin" also a pair of the smallest and the largest.
-        candidates: the number of candidates.
+        candidates: the number of candidates, of any size.
+        rule: the rule that they follow, in words, if they are not listed.
         method: "auto", "set", "margin", "one-shot", "peel" or "noisy-counts".
         max_values: for how many candidates one person counts at most; None for any number. It is 1 if rows are counted.
         ordered: whether the answer is in order, best first.
@@ -355,7 +400,12 @@ class TopK(Mode):
         limit = {None: "", 1: ", with one value for each person"}
         most = limit.get(self.max_values, f", with at most {self.max_values} values for each person")
         order = ", in order" if self.ordered else ""
-        return f"The {number} most common of {self.candidates:,} candidates{order}{most}{self.in_groups}"
+        return f"The {number} most common of {self.of_what}{order}{most}{self.in_groups}"
+
+    def people_needed(self, mechanism: MechanismBase) -> int | None:
+        """Return None: what a value needs depends on the method."""
+        del mechanism
+        return None
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
         """Return what the errors of one choice mean, if one candidate is chosen after another."""

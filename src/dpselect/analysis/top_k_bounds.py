@@ -62,6 +62,7 @@ left out.
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from dpselect.analysis.promises import UnitErrors, selection_errors
@@ -70,6 +71,7 @@ from dpselect.mechanisms.noisy_max import log_inversion
 from dpselect.mechanisms.worst import harmonic
 from dpselect.top_k import All, Margin, Method, NoisyCounts, OneShot, Peel, Set
 
+_FLOAT_BITS = 53
 _MOST_EXACT = 300  # larger binomial coefficients are bounded by Stirling's formula
 
 
@@ -78,7 +80,7 @@ def log_sets(candidates: int, size: int) -> float:
 
     With s(d) = sqrt(2 pi d) (d / e)**d, Robbins (1955) has s(d) exp(1 / (12 d + 1)) < d! < s(d) exp(1 / (12 d)). So
     C(d, k) < s(d) / (s(k) s(d - k)): the other factor, exp(1 / (12 d) - 1 / (12 k + 1) - 1 / (12 (d - k) + 1)), is
-    below one.
+    below one. If k / d < 2**-53, the term -(d - k) ln(1 - k / d) is k in floats, and k bounds it for all d.
 
     >>> log_sets(5, 2) == math.log(10), round(log_sets(2000, 1000) - math.log(math.comb(2000, 1000)), 5)
     (True, 0.00012)
@@ -86,6 +88,8 @@ def log_sets(candidates: int, size: int) -> float:
     few = min(size, candidates - size)
     if few <= _MOST_EXACT:
         return math.log(math.comb(candidates, few))
+    if candidates >> _FLOAT_BITS > few:
+        return few * (math.log(candidates) - math.log(few) + 1) - math.log(2 * math.pi * few) / 2
     share, many = few / candidates, candidates - few
     return -few * math.log(share) - many * math.log1p(-share) - math.log(2 * math.pi * few * (many / candidates)) / 2
 
@@ -95,7 +99,8 @@ def log_sets_between(candidates: int, least: int, most: int) -> float:
     if most <= _MOST_EXACT:
         return math.log(sum(math.comb(candidates, size) for size in range(least, most + 1)))
     nearest = min(max(candidates // 2, least), most)
-    return min(math.log(most - least + 1) + log_sets(candidates, nearest), candidates * math.log(2))
+    bound = math.log(most - least + 1) + log_sets(candidates, nearest)
+    return bound if candidates > 2**1000 else min(bound, candidates * math.log(2))
 
 
 def errors_of(method: Method, kind: type[MechanismBase]) -> UnitErrors:
@@ -130,7 +135,8 @@ def _attained(method: Method, kind: type[MechanismBase], *, leaves_out: bool = F
 def _of_margins(method: Margin, kind: type[MechanismBase]) -> UnitErrors:
     least, most = method.sizes
     cut = selection_errors(kind, log_sets_between(method.candidates, least, most))
-    average = min(1.0, (method.candidates - least) / least) * cut.average
+    share = 1.0 if method.candidates >= 2 * least else (method.candidates - least) / least
+    average = share * cut.average
     return UnitErrors(average, _attained(method, kind) / 2 if least == most else 0.0, cut.tail)
 
 
@@ -146,24 +152,26 @@ def _of_peeling(method: Peel, kind: type[MechanismBase]) -> UnitErrors:
 def _of_one_shot(method: OneShot, kind: type[MechanismBase]) -> UnitErrors:
     chosen = method.rounds
     one = selection_errors(kind, math.log(method.candidates))
-    total = chosen * min(math.log(method.candidates / chosen), one.average)
-    factor = (method.candidates - chosen) * chosen / (chosen + 1)
-    factor += chosen - harmonic(math.log(chosen)) if method.ordered else 0.0
+    total = chosen * min(math.log(method.candidates) - math.log(chosen), one.average)
+    factor = Fraction((method.candidates - chosen) * chosen, chosen + 1)
+    factor += Fraction(chosen - harmonic(math.log(chosen))) if method.ordered else 0
     attained = _attained(method, kind, leaves_out=method.leaves_out)
     return UnitErrors(total / method.k, attained, lambda x: _union(factor, -x))
 
 
 def _of_noisy_counts(method: NoisyCounts, kind: type[MechanismBase]) -> UnitErrors:
     few = method.fewer
-    total = few * (1 + math.log(method.candidates / (2 * few))) if few else 0.0
-    pairs = method.k * (method.candidates - method.k)
+    total = few * (1 + math.log(method.candidates) - math.log(2 * few)) if few else 0.0
+    pairs = Fraction(method.k * (method.candidates - method.k))
     pairs += method.k * (method.k - 1) // 2 if method.ordered else 0
     return UnitErrors(total / method.k, _attained(method, kind), lambda x: _union(pairs, log_inversion(x)))
 
 
-def _union(factor: float, log_chance: float) -> float:
-    """The chance times the factor, if that is a probability."""
-    return math.exp(min(math.log(factor) + log_chance, 0.0)) if factor else 0.0
+def _union(factor: Fraction, log_chance: float) -> float:
+    """The chance times the factor, if that is a probability. The factor may be beyond all floats."""
+    if factor <= 0:
+        return 0.0
+    return math.exp(min(math.log(factor.numerator) - math.log(factor.denominator) + log_chance, 0.0))
 
 
 _BOUNDS: dict[type[Method], Callable[[Any, type[MechanismBase]], UnitErrors]] = {

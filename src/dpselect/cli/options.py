@@ -109,7 +109,8 @@ def mechanism_class(name: str) -> type[MechanismBase]:
 def whole(*, least: int, most: int, **option: str) -> int:
     """A whole number from least to most; 1e6 is accepted."""
     [(name, text)] = option.items()
-    number = _validate.exact_positive(**option)
+    is_zero = least == 0 and text.strip() == "0"
+    number = Fraction(0) if is_zero else _validate.exact_positive(**option)
     if number.denominator != 1 or not least <= number <= most:
         raise InvalidValue(f"{name} must be a whole number from {least:,} to {most:,}, got {text[:40]!r}")
     return int(number)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dpselect.analysis.equal_cost import EqualCost, EqualRounds
+    from dpselect.analysis.found_plans import FoundPlan
     from dpselect.analysis.planning import Plan
     from dpselect.analysis.promises import Promise
 
@@ -250,7 +251,7 @@ def compare_selections(  # noqa: PLR0913 - typer makes an option of each argumen
 ) -> None:
     """Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.
 
-    Name a question about a table (mode, top, median, quantile, quantiles), or select for scores of your own.
+    Name a question about a table (mode, top, values, median, quantile, quantiles), or select for scores of your own.
     Without a name, the options below compare the mechanisms for scores of your own.
 
     The guarantees need only public numbers and hold for any data.
@@ -324,7 +325,15 @@ def _planned(**asked: Any) -> "Plan":
 
 
 _ListedCandidates = Annotated[
-    str, typer.Option("--candidates", metavar="N|LIST|FILE", help="Number of candidates; or A,B,C or a file of them.")
+    str | None,
+    typer.Option("--candidates", metavar="N|LIST|FILE", help="Number of candidates; or A,B,C or a file of them."),
+]
+_Every = Annotated[
+    str | None, typer.Option(metavar="RULE", help="A rule instead of a list, as for dpselect mode: int64, text:8, ...")
+]
+_FoundDelta = Annotated[
+    str | None,
+    typer.Option("--delta", metavar="D", help="Values are found in the data; prints how many people a value needs."),
 ]
 _Price = Annotated[
     str | None, typer.Option("--epsilon", metavar="E", help="Epsilon of each question; prints its error.")
@@ -367,7 +376,10 @@ _MaxRows = Annotated[
 @plan.command()
 def mode(  # noqa: PLR0913 - typer makes an option of each argument
     *,
-    candidates: _ListedCandidates,
+    candidates: _ListedCandidates = None,
+    every: _Every = None,
+    delta: _FoundDelta = None,
+    max_values: MaxValues = None,
     epsilon: _Price = None,
     rho: Rho = None,
     error: _PeopleError = None,
@@ -382,26 +394,43 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     """Plan `dpselect mode`: how many fewer people the chosen value can have than the most common one.
 
     Give one of --epsilon, --rho and --error, or only --budget.
+    With --every, the candidates follow a rule. With --delta, they are found in the data: the plan says how many people
+    must have a value, and --max-values limits for how many values a person counts.
 
     Example: dpselect plan mode --candidates 30 --epsilon 0.1
+
+    Example: dpselect plan mode --every int64 --epsilon 0.1
+
+    Example: dpselect plan mode --delta 1e-9 --max-values 1 --epsilon 0.1
 
     Example: dpselect plan mode --candidates I10,E11,J45 --error 100 --budget 1
 
     Example: dpselect plan mode --candidates 30 --groups 12 --max-groups 2 --budget 1,1e-6 --questions 10
     """
     with clean_errors():
-        number = _number(candidates=candidates)
-        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
+        price = {"epsilon": epsilon, "rho": rho, "budget": budget, "mechanism": mechanism}
         people = _people(questions, groups, max_groups, neighbours)
-        planned = _planned(question="mode", candidates=number, **price, **people)
-    _print(planned, as_json)
+        chosen, kept = _chosen(candidates, every, delta), limit(max_values)
+        if chosen is None:
+            _check_found(error=error)
+            found = _found(question="mode", delta=delta, max_values=kept, **price, **people)
+        elif kept is not None:
+            raise InvalidValue("--max-values is for values that nobody listed: give --delta, or leave it out")
+        else:
+            planned = _planned(question="mode", **chosen, error=error, **price, **people)
+    if chosen is None:
+        _print_found(found, as_json)
+    else:
+        _print(planned, as_json)
 
 
 @plan.command()
 def top(  # noqa: PLR0913 - typer makes an option of each argument
     *,
     k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return; LO:HI for the margin.")],
-    candidates: _ListedCandidates,
+    candidates: _ListedCandidates = None,
+    every: _Every = None,
+    delta: _FoundDelta = None,
     method: Method = "auto",
     max_values: MaxValues = None,
     ordered: Ordered = False,
@@ -420,19 +449,60 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
 
     The price is for the whole answer. The plan says which method auto takes, and compares the methods at this price.
     If your table has no person column, give --max-values 1: a row has one value.
+    With --every, the candidates follow a rule. With --delta, they are found in the data, and the plan says how many
+    people must have a value.
 
     Example: dpselect plan top -k 3 --candidates 30 --epsilon 1
+
+    Example: dpselect plan top -k 10 --delta 1e-9 --max-values 1 --epsilon 1
 
     Example: dpselect plan top -k 10 --candidates codes.txt --max-values 1 --epsilon 0.1
 
     Example: dpselect plan top -k 10 --candidates codes.txt --budget zcdp:0.5 --questions 20
     """
     with clean_errors():
-        chosen = {"candidates": _number(candidates=candidates), "k": sizes(k), "method": method, "ordered": ordered}
-        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
+        number = {"k": sizes(k), "max_values": limit(max_values)}
+        price = {"epsilon": epsilon, "rho": rho, "budget": budget, "mechanism": mechanism}
         people = _people(questions, groups, max_groups, neighbours)
-        planned = _planned(question="top_k", **chosen, max_values=limit(max_values), **price, **people)
-    _print(planned, as_json)
+        chosen = _chosen(candidates, every, delta)
+        if chosen is None:
+            _check_found(error=error, method=None if method in ("auto", "peel") else method)
+            found = _found(question="top_k", delta=delta, **number, **price, **people)
+        else:
+            how = {"method": method, "ordered": ordered, "error": error}
+            planned = _planned(question="top_k", **chosen, **number, **how, **price, **people)
+    if chosen is None:
+        _print_found(found, as_json)
+    else:
+        _print(planned, as_json)
+
+
+@plan.command()
+def values(  # noqa: PLR0913 - typer makes an option of each argument
+    *,
+    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Epsilon of each question.")] = None,
+    rho: Rho = None,
+    delta: _FoundDelta = None,
+    max_values: Annotated[str, typer.Option(metavar="M", help="For how many values one person counts at most.")] = "1",
+    budget: _Budget = None,
+    questions: _Questions = "1",
+    groups: _Groups = None,
+    max_groups: _MaxGroups = "1",
+    neighbours: NeighboursName = "add-remove",
+    as_json: Json = False,
+) -> None:
+    """Plan `dpselect values`: how many people must have a value so that it is found.
+
+    Groups that are found in the data are planned in the same way: --max-values is their --max-groups.
+
+    Example: dpselect plan values --epsilon 1 --delta 1e-9
+
+    Example: dpselect plan values --rho 0.05 --delta 1e-9 --max-values 3 --budget zcdp:0.5,1e-8
+    """
+    with clean_errors():
+        price = {"epsilon": epsilon, "rho": rho, "delta": delta, "max_values": limit(max_values), "budget": budget}
+        found = _found(question="values", **price, **_people(questions, groups, max_groups, neighbours))
+    _print_found(found, as_json)
 
 
 @plan.command()
@@ -571,6 +641,56 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
             questions=whole(least=1, most=_MOST_QUESTIONS, questions=questions),
         )
     _print(planned, as_json, scores, size)
+
+
+def _chosen(candidates: str | None, every: str | None, delta: str | None) -> dict[str, Any] | None:
+    """How many candidates there are, by a list or a rule; None if values are found in the data."""
+    given = {"--candidates": candidates, "--every": every, "--delta": delta}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) != 1:
+        told = f", not {' and '.join(names)}" if names else ""
+        raise InvalidValue(
+            f"give one of --candidates (a list), --every (a rule) and --delta (values are found in the data){told}"
+        )
+    if candidates is not None:
+        return {"candidates": _number(candidates=candidates)}
+    if every is None:
+        return None
+    from dpselect.cli.tables import rule  # noqa: PLC0415 - tables are slow to import
+
+    domain = rule(every)
+    return {"candidates": domain.size, "rule": domain.words}
+
+
+def _check_found(**others: str | None) -> None:
+    """Refuse what only a list or a rule has."""
+    for name, value in others.items():
+        if value is not None:
+            raise InvalidValue(f"--{name} needs --candidates or --every: leave it out for values that are found")
+
+
+def _found(**asked: Any) -> "FoundPlan":
+    from dpselect import analysis  # noqa: PLC0415 - SciPy is slow to import
+
+    return analysis.plan_found(**asked)
+
+
+def _print_found(found: "FoundPlan", as_json: bool) -> None:
+    """Print how many people a value needs, and what that means."""
+    if as_json:
+        typer.echo(json.dumps(found.to_dict()))
+        return
+    print_paragraph(f"{found.title}:", "how many people must have a value so that it is found")
+    rows = {"" if found.limited is None else "any number of values": found}
+    rows |= {} if found.limited is None else {"max-values 1": found.limited}
+    columns = ["probability\n1/2", "95 of\n100"] + (["\nalways"] if found.surely is not None else [])
+    table = figure_table("\nmechanism", *columns)
+    for name, each in rows.items():
+        people = [each.half, each.usual] + ([] if each.surely is None else [each.surely])
+        table.add_row(", ".join(filter(None, [each.mechanism, name])), *(f"{number:,}" for number in people))
+    print_table(table)
+    print_paragraph("In words:", " ".join(found.sentences))
+    print_paragraph("Privacy:", "a plan uses public numbers only and reveals nothing about your data.")
 
 
 def _grid(lower: str | None, upper: str | None, step: str | None, range_: str, max_rows: str | None) -> dict[str, Any]:

@@ -116,14 +116,16 @@ _Every = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="A rule instead of a list: int64, integer:0..999, text:8 (bytes), date, decimal:9:2, uuid, ...",
+        help="A rule instead of a list: int64, integer:0..999, text:8 (at most 8 bytes), text:6:0123456789 (of these"
+        " characters), decimal:9:2 (9 digits, 2 of them after the point), date, uuid, ...",
     ),
 ]
 _Delta = Annotated[
     str | None,
     typer.Option(
         metavar="D",
-        help="Find the values in the data: the probability that a value of one person comes out, such as 1e-9.",
+        help="Find the values in the data. D is the probability with which a value that only one person has may come"
+        " out, such as 1e-9: much less than one over the number of people.",
     ),
 ]
 _Other = Annotated[
@@ -141,7 +143,11 @@ _GroupBy = Annotated[
 ]
 _Groups = Annotated[
     list[str] | None,
-    typer.Option(metavar="LIST|FILE", help="The groups of --group-by, once for each of them. Must be public."),
+    typer.Option(
+        metavar="LIST|FILE",
+        help="The groups of --group-by, once for each of them. Must be public."
+        " found:E,D finds them in the data, at epsilon E and delta D.",
+    ),
 ]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
 _MaxValues = Annotated[
@@ -149,6 +155,12 @@ _MaxValues = Annotated[
     typer.Option(
         metavar="N",
         help="For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
+    ),
+]
+_MaxFound = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N", help="For how many of the values that are found a person counts: N of theirs, at random."
     ),
 ]
 _Engine = Annotated[str, typer.Option(metavar="duckdb|spark", help="Where to count: on this machine or in Spark.")]
@@ -206,7 +218,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     delta: _Delta = None,
-    max_values: _MaxValues = None,
+    max_values: _MaxFound = None,
     mechanism: MechanismName = "auto",
     from_table: _FromTable = None,
     query: _Query = None,
@@ -281,9 +293,9 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
 ) -> None:
     """Return the K candidates that most people have, privately.
 
-    They are printed as --candidates lists them, which says nothing about their counts. With --ordered, the best is
-    first. Epsilon is the total for the whole answer. If K is the number of candidates, nothing is counted or charged.
-    With an interval LO:HI, the number of candidates is chosen too, by the margin to those that are left out.
+    They are printed as --candidates lists them, which says nothing about their counts. With --ordered or --delta, the
+    best is first. Epsilon is the total for the whole answer. If K is the number of candidates, nothing is counted or
+    charged. With an interval LO:HI, the number of candidates is chosen too, by the margin to those that are left out.
     A person counts for all candidates that they have. With --max-values 1, a person with several counts for one of
     them, and answers are more accurate.
 
@@ -305,7 +317,8 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
         answer = _grouped(table, file, group_by, groups, max_groups).top_k(
             column, wanted, candidates=listed, other=other, **price, **choices, request_id=request_id
         )
-    _print(answer, as_json, ordered=listed is None or is_in_order(method, ordered))
+    in_order = listed is None or is_in_order(method, ordered)
+    _print(answer, as_json, ordered=in_order, order="--candidates" if every is None else "the rule")
 
 
 def values(  # noqa: PLR0913 - typer makes an option of each argument
@@ -315,7 +328,7 @@ def values(  # noqa: PLR0913 - typer makes an option of each argument
     epsilon: OptionalEpsilon = None,
     rho: Rho = None,
     delta: _Delta = None,
-    max_values: _MaxValues = "1",
+    max_values: _MaxFound = "1",
     from_table: _FromTable = None,
     query: _Query = None,
     person: _Person = None,
@@ -594,10 +607,16 @@ def _grouped(table: Table, file: str, columns: list[str] | None, groups: list[st
     named, texts = columns or [], groups or []
     if len(named) != len(texts):
         raise InvalidValue(
-            "--group-by and --groups belong together: name each column, and list its public groups, in the same order"
+            "--group-by and --groups belong together: name each column, and list its public groups, in the same order;"
+            " if there is no list, find the groups of a column with --groups found:0.5,1e-9"
         )
     if not named:
         return table
+    for name in named:
+        if "," in name and name not in table.columns:
+            raise InvalidValue("--group-by names one column: repeat it, and --groups, for each further column")
+    if texts[0].startswith(_FOUND):
+        return _found_groups(table, named, texts, most)
     listed = {
         column: public_list(text, known_column(table, column, "--group-by"), "--groups", file)
         for column, text in zip(named, texts, strict=True)
@@ -605,6 +624,22 @@ def _grouped(table: Table, file: str, columns: list[str] | None, groups: list[st
     if len(named) == 1:
         return table.group_by(named[0], groups=listed[named[0]], max_groups=most)
     return table.group_by(named, groups=listed, max_groups=most)
+
+
+_FOUND = "found:"
+
+
+def _found_groups(table: Table, named: list[str], texts: list[str], most: int) -> Table:
+    """The table in groups of one column that are found in the data, at a price such as found:0.5,1e-9."""
+    if len(named) > 1:
+        raise InvalidValue("--groups found: is for one column: find the values of each with dpselect values")
+    epsilon, comma, delta = texts[0].removeprefix(_FOUND).partition(",")
+    if not (epsilon.strip() and comma and delta.strip()):
+        raise InvalidValue("--groups found: needs the epsilon and the delta of finding them: found:0.5,1e-9")
+    grouped = table.group_by(named[0], epsilon=epsilon.strip(), delta=delta.strip(), max_groups=most)
+    paid = "" if grouped.found is None else "; ".join(filter(None, (str(grouped.found.guarantee), grouped.found.entry)))
+    typer.echo(f"{len(grouped.groups):,} groups found: {paid}", err=True)  # the answer itself goes to standard output
+    return grouped
 
 
 def _possible(table: Table, file: str, column: str, candidates: str | None, every: str | None) -> Any:
@@ -647,16 +682,20 @@ def _asked(  # noqa: PLR0913, PLR0917 - the options of all quantiles
     return {**ends, "per_person": per_person, "max_rows": rows}
 
 
-def _print(answer: Answer, as_json: bool, ordered: bool | None = None) -> None:
-    """Print an answer, and whether its candidates are in order if it may have several."""
+def _print(answer: Answer, as_json: bool, ordered: bool | None = None, order: str = "--candidates") -> None:
+    """Print an answer, and whether its candidates are in order if it may have several; `order` is that of others."""
     if as_json:
         typer.echo(json.dumps({**answer.to_dict(), **({} if ordered is None else {"ordered": ordered})}))
         return
     for line in _lines(answer.value):
         print_line(line, "bold green")
     if ordered is False and answer.epsilon and has_several(answer.value):
-        print_line("in the order of --candidates, which says nothing about the counts", "dim")
+        print_line(f"in the order of {order}, which says nothing about the counts", "dim")
+    if ordered and has_several(answer.value):
+        print_line("the most common first", "dim")
     print_line(answer.estimate, "dim")
+    if answer.accuracy is not None:
+        print_line(str(answer.accuracy), "dim")
     print_terms(answer)
 
 
@@ -700,4 +739,6 @@ def _print_levels(answer: Answer, levels: Sequence[Fraction], as_json: bool) -> 
 def _lines(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [f"{group_text(group)}: {', '.join(_lines(answer))}" for group, answer in value.items()]
+    if value is None or value == []:
+        return ["nothing was common enough"]
     return [str(item) for item in value] if isinstance(value, list) else [str(value)]

@@ -70,10 +70,10 @@ def threshold(rate: Fraction, delta: Fraction, max_values: int | None, factor: "
         factor: F, which follows from the mechanism and the neighbours.
     """
     values = MOST if max_values is None else max_values
-    # m F exp(-c T) <= delta if T >= (ln(m / delta) + ln F) / c.
-    _, high = log_bracket(values / delta * factor.bound(rate, limited=max_values is not None), _DIGITS)
-    distance = max(Fraction(0), high / rate)
-    rounded = math.ceil(distance / _STEP) * _STEP
+    # m F exp(-c T) <= delta if T >= (ln(m / delta) + ln F) / c. With F = f exp(j c), that is ln(m f / delta) / c + j.
+    bounds = factor.bounds(rate, limited=max_values is not None)
+    needed = [log_bracket(values / delta * scale, _DIGITS)[1] / rate + shift for scale, shift in bounds]
+    rounded = math.ceil(max(Fraction(0), *needed) / _STEP) * _STEP
     return Threshold(rounded, None if max_values is not None else MOST)
 
 
@@ -91,22 +91,13 @@ class Factor:
     replaced: bool
     grouped: bool
 
-    def bound(self, rate: Fraction, *, limited: bool) -> Fraction:
-        """Return an upper bound of F."""
+    def bounds(self, rate: Fraction, *, limited: bool) -> list[tuple[Fraction, int]]:
+        """Return f and j for each of some numbers f exp(j c), of which the largest is at least F."""
         if not self.replaced:
-            return self.far_below
-        below, above = Fraction(scaled_exp(rate, _BITS) + 1, 2**_BITS), _exp_above(rate)  # of exp(-c) and exp(c)
-        if self.far_below < 1:
-            alone = (1 + (below if limited else above)) / 2
-            return max(alone, Fraction(1)) if self.grouped else alone
-        alone = Fraction(1) if limited else above
-        return max(alone, Fraction(2)) if self.grouped else alone
-
-
-def _exp_above(rate: Fraction) -> Fraction:
-    """An upper bound of exp(rate)."""
-    depth = _BITS + 2 * math.ceil(rate)  # exp(-rate) has at least 64 bits then
-    return Fraction(2**depth, scaled_exp(rate, depth))
+            return [(self.far_below, 0)]
+        half = (1 + Fraction(scaled_exp(rate, _BITS) + 1, 2**_BITS)) / 2  # at least (1 + exp(-c))/2
+        alone = (half if self.far_below < 1 else Fraction(1), 0 if limited else 1)  # (1 + exp(c))/2 is exp(c) times it
+        return [alone, (2 * self.far_below, 0)] if self.grouped else [alone]
 
 
 def chosen_above(

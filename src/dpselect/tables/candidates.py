@@ -124,6 +124,8 @@ class Values:
             if other in map(str, self.items):
                 raise other_is_listed(other)
             return replace(self, other=other)
+        if type(other) in (str, int) and other in self.items:
+            raise other_is_listed(other)
         together = listed([*self.items, other], column, "candidates with other")
         if together.kind is not self.kind:
             raise other_of_another_kind(self.kind)

@@ -30,7 +30,7 @@ from dpselect.tables.schema import Kind, value_from_text
 __all__ = ["Domain", "every"]
 
 _HUGEINT = (-(2**127), 2**127 - 1)
-_MOST_BYTES = 10_000
+_MOST_BYTES = 1_000  # the number of such texts has 2,161 digits, and runs may have 4,000
 _MOST_DIGITS = 38  # of DuckDB's decimals
 
 
@@ -54,7 +54,7 @@ def every(  # noqa: PLR0913 - one option for each
         kind: "int8" to "int64", "uint8" to "uint64", or "integer" with `lower` and `upper`; "decimal" with `precision`
             and `digits`; "float64", all finite ones; "date", "timestamp" or "timestamptz" (with a time zone, in UTC),
             from year 1 to 9999 or from `lower` to `upper`; "text" with `max_bytes`; "uuid"; "boolean".
-        max_bytes: the largest number of bytes of a text in UTF-8, from 1 to 10,000.
+        max_bytes: the largest number of bytes of a text in UTF-8, from 1 to 1,000.
         alphabet: the characters of which texts consist, such as "0123456789"; all of Unicode if it is left out.
         lower: the smallest value, for "integer", "decimal", "date" and timestamps.
         upper: the largest value, for the same.
@@ -88,16 +88,30 @@ def every(  # noqa: PLR0913 - one option for each
     if kind in ("float32", "float16"):
         raise InvalidValue(f"there is no every({kind!r}): use every('float64'), which has all of its values")
     if kind not in _RULES:
-        raise InvalidValue(f"kind must be one of {', '.join(_RULES)}, got {kind[:40]!r}")
+        apart = "; give its size apart, such as every('text', max_bytes=8)" if ":" in kind else ""
+        raise InvalidValue(f"kind must be one of {', '.join(_RULES)}, got {kind[:40]!r}{apart}")
     rule = _RULES[kind]
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in rule.needed + rule.optional:
-            raise InvalidValue(f"{name} does not apply to every({kind!r}): leave it out")
+            raise InvalidValue(f"{name} does not apply to every({kind!r}): leave it out{_instead(kind, name)}")
     for name in rule.needed:
         if name not in given:
-            raise InvalidValue(f"{name} must be given with every({kind!r})")
+            raise InvalidValue(f"{name} must be given with every({kind!r}): write for example {_EXAMPLES[kind]}")
     return rule.make(kind, given)
+
+
+# The kinds that need more than their name, in Python and on the command line.
+_EXAMPLES = {
+    "integer": "every('integer', lower=0, upper=999), or --every integer:0..999",
+    "decimal": "every('decimal', precision=9, digits=2), or --every decimal:9:2",
+    "text": "every('text', max_bytes=8), or --every text:8",
+}
+
+
+def _instead(kind: str, name: str) -> str:
+    """The rule for a range, after one that has none."""
+    return f", or write {_EXAMPLES['integer']}" if kind in INTEGERS and name in ("lower", "upper") else ""
 
 
 # How `every` makes a domain.

@@ -128,11 +128,14 @@ def _tuples(groups: Any, columns: Sequence[Column], listed: Listed) -> tuple[lis
     """The different values of each column, and the tuples of them."""
     rows = given_items(groups, _NAME)
     size = len(columns)
+    alone = f": for plain groups, write group_by({columns[0].name!r})" if size == 1 else ""
+    # A list of lists could also be meant as one list for each column. The rows of an array cannot.
+    kinds = (tuple,) if isinstance(groups, (list, tuple)) else (tuple, list)
     for row in rows:
-        if not isinstance(row, (tuple, list)):
+        if not isinstance(row, kinds):
             raise InvalidType(
                 f"groups must be tuples with a value for each column of group_by, or a mapping from each column to its"
-                f" list, but one is {type(row).__name__}"
+                f" list, but one is {type(row).__name__}{alone}"
             )
         if len(row) != size:
             raise InvalidValue(

@@ -19,6 +19,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Neighbours, change_by_addition, of_cuts, of_quantile
 from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.sampling.draws import Draws
+from dpselect.tables.accuracy import Asked, Measure, of_levels
 from dpselect.tables.grids import Grid
 from dpselect.tables.questions import Drawing, Engine, Individuals, Places, checked_for_tables, quantile_score_runs
 from dpselect.tables.ranges import LOG
@@ -145,6 +146,10 @@ class Quantile:
     @property
     def _instead(self) -> str:
         return f" (in place of the {self.question})" if self.question in ("minimum", "maximum") else ""
+
+    def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
+        """Return what computes how far an answer may be off."""
+        return of_levels(asked, self.levels, self.grid.size, self.max_rows, drawing.mechanism)
 
     def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a value or a list of values of the grid, or a dict with that for each group."""

@@ -49,6 +49,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.finding import Finding
 from dpselect.mechanisms.parameters import Neighbours, Parameters
 from dpselect.release import Priced
+from dpselect.tables.accuracy import Asked, Measure, of_most
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain
 from dpselect.tables.grids import Grid
@@ -164,6 +165,13 @@ class Individuals:
             [only] = answers
             return only
         return dict(zip(self.groups.names, answers, strict=True))
+
+    def asked(self, neighbours: Neighbours) -> Asked:
+        """Return of whom it is asked, for the accuracy of answers."""
+        groups = self.groups
+        if groups is None:
+            return Asked(self.noun, neighbours, None, 1)
+        return Asked(self.noun, neighbours, len(groups), groups.max_groups)
 
     def for_each_group(self, answer: list[Any]) -> Any:
         """Return this list, or a copy of it for each group."""
@@ -318,6 +326,10 @@ class Question(Protocol):
         """Return what is estimated, in words."""
         ...
 
+    def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:
+        """Return what computes how far an answer may be off, from public numbers alone."""
+        ...
+
     def answer(self, engine: Engine, individuals: Individuals, mechanism: Any) -> Any:
         """Count and select: return one value, or a dict with a value for each group."""
         ...
@@ -371,6 +383,10 @@ class TopK:
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
         return most_words(self.method, self.single, individuals)
+
+    def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
+        """Return what computes how far an answer may be off."""
+        return of_most(asked, self.method, drawing.mechanism, single=self.single, rule=None)
 
     def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a candidate or several of them, or a dict with that for each group."""

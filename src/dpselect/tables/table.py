@@ -293,6 +293,8 @@ class Table:
             raise InvalidValue("max_values must be given: for how many values a person counts")
         if limit > 1 and self._individuals.person is None:
             raise InvalidValue("max_values must be 1 without a person column: a row has one value")
+        if delta is None:
+            raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
         return self._ask(FoundValues(found, limit), price, request_id)
 
     def median(  # noqa: PLR0913 - one parameter for each public choice
@@ -725,7 +727,8 @@ class Table:
             return self._free(question, [], request_id)  # no group was found, so there is nothing to ask
         engine, individuals, neighbours, ledger = self._engine, self._individuals, self._neighbours, self._ledger
         groups = None if individuals.groups is None else individuals.groups.max_groups
-        drawing = question.mechanism(price, None if ledger is None else ledger.budget, neighbours, groups)
+        budget = None if ledger is None else ledger.budget
+        drawing = question.mechanism(price, budget, neighbours, groups)
         # Without a ledger, nobody reads the question, and the digest of a long list takes time.
         asked = (
             {}
@@ -735,7 +738,8 @@ class Table:
         estimate = question.estimate(individuals)
         if asked and question.states_estimate:
             asked["estimate"] = estimate
-        return Release(asked, drawing.part, drawing.count, price.rho, estimate, drawing.delta).draw(
+        measured = question.measured(individuals.asked(neighbours), drawing, price, budget)
+        return Release(asked, drawing.part, drawing.count, price.rho, estimate, drawing.delta, measured).draw(
             lambda: question.answer(engine, individuals, drawing.mechanism),
             ledger=ledger,
             request_id=request_id,
@@ -823,7 +827,8 @@ def known_column(schema: _Schema, name: Any, what: str) -> Column:
     if found is None:
         names = shown_names(schema.columns, _SHOWN_COLUMNS)
         has = names or f"{len(schema.columns)} others, which look like data: the first row must hold the column names"
-        raise InvalidValue(f"{what} {name!r} is not in the table, which has {has}")
+        where = what if what == "column" else f"{what}: the column"
+        raise InvalidValue(f"{where} {name!r} is not in the table, which has {has}")
     if found.kind is Kind.OTHER:
         raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
     return found
@@ -847,8 +852,11 @@ def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bo
     given = [name for name, value in finding.items() if value is not None]
     if given and groups is None and several:
         raise InvalidValue("groups of several columns cannot be found together: find the values of each column")
-    if given and groups is None:
-        raise InvalidValue("give groups, the public list; or delta, such as 1e-9, to find them in the data")
+    if groups is None:
+        raise InvalidValue(
+            "give groups, the public list of groups; without it, finding them in the data needs epsilon and delta, such"
+            " as 1e-9"
+        )
     if given:
         raise InvalidValue(f"{given[0]} is for groups that nobody listed: leave out either {given[0]} or groups")
 

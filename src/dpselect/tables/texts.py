@@ -76,7 +76,7 @@ def width(code: int) -> int:
 
 @lru_cache(maxsize=2)
 def _counts(sizes: tuple[int, ...], longest: int) -> tuple[int, ...]:
-    """c[0] to c[longest]. For 10,000 bytes these are about 45 MB."""
+    """c[0] to c[longest]. For 1,000 bytes these are about half a megabyte."""
     counts = [1]
     for n in range(1, longest + 1):
         counts.append(sum(size * counts[n - w] for w, size in enumerate(sizes, 1) if w <= n))

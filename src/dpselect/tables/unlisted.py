@@ -31,6 +31,7 @@ from dpselect.mechanisms.parameters import Neighbours
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
 from dpselect.sampling.draws import Draws
+from dpselect.tables.accuracy import Asked, Measure, of_found, of_most
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain
 from dpselect.tables.questions import (
@@ -86,6 +87,10 @@ class RuleTopK:
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
         return f"{most_words(self.method, self.single, individuals)}, of {self.domain.words}"
+
+    def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
+        """Return what computes how far an answer may be off."""
+        return of_most(asked, self.method, drawing.mechanism, single=self.single, rule=self.domain.words)
 
     def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
         """Count and select: return a value or several of them, or a dict with that for each group."""
@@ -193,8 +198,14 @@ class FoundTopK:
 
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
-        what = "the value" if self.single or self.k == 1 else f"up to {self.k:,} values"
-        return f"{what} that most {individuals.noun} have, if enough have it{individuals.in_each_group}"
+        is_one = self.single or self.k == 1
+        what, it = ("the value", "it") if is_one else (f"up to {self.k:,} values", "them")
+        return f"{what} that most {individuals.noun} have, if enough have {it}{individuals.in_each_group}"
+
+    def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
+        """Return what computes how many individuals must have a value."""
+        named: dict[str, Any] = {"question": "mode"} if self.single else {"question": "top_k", "k": self.k}
+        return of_found(asked, price, budget, **named, max_values=self.max_values)
 
     def answer(self, engine: Engine, individuals: Individuals, mechanism: Above) -> Any:
         """Count and select: return a value or None, or a list of at most k values, or a dict with that."""
@@ -262,6 +273,10 @@ class FoundValues:
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
         return f"the values that enough {individuals.noun} have{individuals.in_each_group}"
+
+    def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
+        """Return what computes how many individuals must have a value."""
+        return of_found(asked, price, budget, question="values", max_values=self.max_values)
 
     def answer(self, engine: Engine, individuals: Individuals, mechanism: Finding) -> Any:
         """Count and flip: return the values in ascending order, or a dict with that for each group."""

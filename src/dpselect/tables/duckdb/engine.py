@@ -24,7 +24,7 @@ from dpselect.tables.duckdb import expressions, places
 from dpselect.tables.duckdb.content import of_source
 from dpselect.tables.duckdb.lists import arrow_groups, arrow_list, different_values, listed, listed_groups
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
-from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_kind, item
+from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_column, item
 from dpselect.tables.grids import Grid
 from dpselect.tables.groups import Groups
 from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
@@ -314,7 +314,7 @@ class DuckDBEngine:
                 salted=limit is not None,
                 cursor=cursor,
             )
-            yield DuckDBTally(cursor, column, counted_kind(column, domain), _number_of_groups(individuals))
+            yield DuckDBTally(cursor, counted_column(column, domain), _number_of_groups(individuals))
         finally:
             cursor.close()
 

@@ -4,6 +4,7 @@ What is counted is an expression of the column: every value of its type that an 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -27,22 +28,32 @@ _HELD = {
     Kind.DATE: "{x} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
     **dict.fromkeys(
         (Kind.TIMESTAMP, Kind.ZONED),
-        "{x} >= CAST('0001-01-01 00:00:00' AS {type}) AND {x} < CAST('10000-01-01 00:00:00' AS {type})",
+        # Finite, too: DuckDB may conclude from statistics of nanoseconds that all moments, even -infinity, are late.
+        "isfinite({x}) AND {x} >= CAST('0001-01-01 00:00:00' AS {type})"
+        " AND {x} < CAST('10000-01-01 00:00:00' AS {type})",
     ),
 }
 
 
-def counted_kind(column: Column, domain: Domain | None) -> Kind:
-    """The kind of the values that are counted: that of the rule, or that of the column."""
-    return column.kind if domain is None else domain.kind
+def counted_column(column: Column, domain: Domain | None) -> Column:
+    """The values that are counted, as a column: in its type every value of a rule is itself, or equals no row.
+
+    The type of the user's column may be narrower: a float of 64 bits would be rounded to one of 32 that somebody has,
+    and a whole number beyond 64 bits, which a float can equal, would be missing.
+    """
+    if domain is None or domain.kind is column.kind is Kind.DECIMAL:
+        return column
+    wide = {Kind.INTEGER: "HUGEINT", Kind.FLOAT: "DOUBLE"}
+    type_ = wide.get(domain.kind) or expressions.type_of_candidates(column, domain.kind)
+    return replace(expressions.column(column.name, type_), kind=domain.kind)
 
 
 def item(column: Column, domain: Domain | None) -> str:
     """The value of a row that is counted; NULL if the row does not count."""
     if domain is not None:
-        value = domain.expression(column)
+        value = _valid(domain.expression(column), domain.kind)
         return f"CASE WHEN {domain.condition(value)} THEN {value} END"
-    value = expressions.compared(column, column.kind)
+    value = _valid(expressions.compared(column, column.kind), column.kind)
     held = _HELD.get(column.kind)
     if held is None:
         return value
@@ -50,11 +61,16 @@ def item(column: Column, domain: Domain | None) -> str:
     return f"CASE WHEN {condition} THEN {value} END"
 
 
+def _valid(value: str, kind: Kind) -> str:
+    """The value, but NULL for a text that is not valid UTF-8: no table of DuckDB can hold it, and no answer."""
+    return f"TRY(decode(encode({value})))" if kind is Kind.TEXT else value
+
+
 class DuckDBTally:
     """The counts of values in a temporary table of one cursor: grp, item, individuals. Secret."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, column: Column, kind: Kind, groups: int) -> None:
-        self._cursor, self._column, self._kind, self._groups = cursor, column, kind, groups
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, counted: Column, groups: int) -> None:
+        self._cursor, self._column, self._kind, self._groups = cursor, counted, counted.kind, groups
 
     def levels(self) -> list[Levels]:
         """Return the different counts of each group, ascending, and how many values have each."""

@@ -37,7 +37,7 @@ from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.tally import counted_kind
+from dpselect.tables.duckdb.tally import counted_column
 from dpselect.tables.grids import Grid
 from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
@@ -132,7 +132,7 @@ class SparkEngine:
         kept = queries.tallied(found, individuals, limit).persist()
         groups = 1 if individuals.groups is None else len(individuals.groups)
         try:
-            yield SparkTally(kept, column, counted_kind(column, domain), groups)
+            yield SparkTally(kept, counted_column(column, domain), groups)
         finally:
             kept.unpersist()
 

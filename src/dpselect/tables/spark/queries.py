@@ -19,7 +19,7 @@ from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import expressions, places
 from dpselect.tables.duckdb.lists import key, keys_of, keys_of_groups
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.tally import counted_kind, item
+from dpselect.tables.duckdb.tally import counted_column, item
 from dpselect.tables.grids import Grid
 from dpselect.tables.groups import Groups
 from dpselect.tables.questions import Individuals
@@ -60,7 +60,7 @@ class Reading:
 
         Text is read by DuckDB, which leaves out what is not UTF-8: no answer can hold it.
         """
-        local, kind = called(column, "item"), counted_kind(column, domain)
+        local, kind = called(column, "item"), counted_column(column, domain).kind
         natively = domain is None and column.kind in (Kind.INTEGER, Kind.BOOLEAN)
         return Reading(local, key(item(local, domain), kind), "string", natively)
 

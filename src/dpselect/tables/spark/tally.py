@@ -21,7 +21,7 @@ from dpselect.tables.candidates import Values, value_of_key
 from dpselect.tables.duckdb.lists import keys_of
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.questions import Levels
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
 
 
@@ -44,8 +44,8 @@ class SparkFinder:
 class SparkTally:
     """The counts of values in a kept frame: grp, label, individuals. Secret."""
 
-    def __init__(self, scores: DataFrame, column: Column, kind: Kind, groups: int) -> None:
-        self._scores, self._column, self._kind, self._groups = scores, column, kind, groups
+    def __init__(self, scores: DataFrame, counted: Column, groups: int) -> None:
+        self._scores, self._column, self._kind, self._groups = scores, counted, counted.kind, groups
 
     def levels(self) -> list[Levels]:
         """Return the different counts of each group, ascending, and how many values have each."""
@@ -69,7 +69,7 @@ class SparkTally:
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         """Return which of these values nobody in the group has."""
         tried = keys_of(Values(self._kind, tuple(values)), self._column, connect())
-        frame = self._scores.sparkSession.createDataFrame(tried, "place bigint, label string")
+        frame = self._scores.sparkSession.createDataFrame(tried, "place bigint, key string").toDF("place", "label")
         own = self._scores.where(F.col("grp") == group)
         seen = {row["place"] for row in frame.join(own, "label", "left_semi").select("place").collect()}
         return [value for place, value in enumerate(values) if place not in seen]
