@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import closing
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import polars as pl
@@ -16,6 +17,7 @@ import dpselect
 from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.databases import resolved
+from dpselect.tables.duckdb.source import connect_file, spill_path
 from tests.tables.looking import counts, places
 
 MIXED = [(None, None)] * 3000 + [
@@ -106,6 +108,18 @@ def test_a_duckdb_file(tmp_path):
         with pytest.raises(InvalidValue) as caught:
             dpselect.open_table(path, **wrong)
         assert "\n" not in str(caught.value)
+
+
+def test_a_duckdb_file_spills_to_the_private_folder(tmp_path):
+    """DuckDB would spill next to the file, where others may read it."""
+    path = str(tmp_path / "visits.duckdb")
+    duckdb.connect(path).close()
+    with closing(connect_file(path)) as one, closing(connect_file(path)):  # also two at once
+        [(folder, encrypted)] = one.execute(
+            "SELECT current_setting('temp_directory'), current_setting('temp_file_encryption')"
+        ).fetchall()
+    assert Path(folder).parent == Path(spill_path()).parent
+    assert encrypted
 
 
 @pytest.mark.parametrize("name", ["visits.db", "visits.duckdb"])

@@ -22,8 +22,8 @@ _POSTGRESQL = ("postgresql", "postgres")
 _FILE_URL = re.compile(r"(sqlite|duckdb):///(.+)", re.DOTALL)
 _MOST_PARTS = 3  # the database, the schema and the table
 _OTHERS = (
-    "give postgresql://..., sqlite:///file.db or duckdb:///file.duckdb; read other databases into an Arrow table with"
-    " ADBC or ODBC, or export the table to Parquet"
+    "give a path, postgresql://..., sqlite:///file.db or duckdb:///file.duckdb; read other databases into an Arrow"
+    " table with ADBC or ODBC, or export the table to Parquet"
 )
 
 
@@ -88,7 +88,9 @@ def _found(source: str) -> tuple[System, str] | None:
         return System.POSTGRESQL, _sendable(source, "source")
     path = file_of(source)
     if path == source:
-        raise InvalidValue(f"source is an address that starts with {scheme}:, which cannot be opened: {_OTHERS}")
+        raise InvalidValue(
+            f"there is no such file, and addresses that start with {scheme}: cannot be opened: {_OTHERS}"
+        )
     if not os.path.isfile(path):
         raise InvalidValue(f"source names a file of {scheme} that does not exist: check the path after {scheme}:///")
     return System[scheme.upper()], _sendable(path, "source")

@@ -7,49 +7,21 @@ fails: a part of the rows is never taken for all of them.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from dpselect._validate import withheld
-from dpselect.errors import InvalidValue
 from dpselect.tables.databases import Database, System, quoted
+from dpselect.tables.duckdb.connector import Connector, selection
+from dpselect.tables.duckdb.duckdb_file import ConnectFile, DuckDBFile
 from dpselect.tables.duckdb.frames import check_names
+from dpselect.tables.duckdb.postgresql import PostgreSQL
+from dpselect.tables.duckdb.sqlite import SQLite
 
 _ROWS = "dpselect_rows"
-
-
-@dataclass(frozen=True)
-class Field:
-    """A column of a database.
-
-    Attributes:
-        name: its name.
-        selected: its expression in the SQL of the database.
-        sent: the type in which it arrives.
-        value: DuckDB's expression for its value, in which {} is what arrived.
-        untyped: whether it arrives as text because the database has no type for it that DuckDB has, too.
-    """
-
-    name: str
-    selected: str
-    sent: pa.DataType
-    value: str = "{}"
-    untyped: bool = False
-
-
-class Connector(Protocol):
-    """How to read a database of one system."""
-
-    fields: Sequence[Field]
-
-    def stream(self, statement: str) -> AbstractContextManager[pa.RecordBatchReader]:
-        """Run a statement in a connection of its own, which is closed at the end."""
-        ...
 
 
 class DatabaseRows:
@@ -86,48 +58,20 @@ class DatabaseRows:
         self._open.close()
 
 
-def selection(database: Database, fields: Sequence[Field]) -> str:
-    """The statement for these columns, in the SQL of the database."""
-    columns = ", ".join(f"{field.selected} AS {quoted(field.name)}" for field in fields)
-    return f"SELECT {columns} FROM {database.relation}"
-
-
 def _batches(stream: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in stream:
         if len(batch):  # SQLite's driver guesses types from rows, and without rows it has none
             yield pa.record_batch(batch.columns, schema=schema)
 
 
-def rows_of_database(database: Database) -> DatabaseRows:
+def rows_of_database(database: Database, connect_file: ConnectFile) -> DatabaseRows:
     """The rows, after their columns were read and checked. No row is read, and no message of a driver is passed on."""
-    connector = _connector(database)
+    connector = _connector(database, connect_file)
     check_names([field.name for field in connector.fields])
     return DatabaseRows(database, connector)
 
 
-def described(database: Database, connector: Connector) -> pa.Schema:
-    """The names and types that the driver states for no rows. Errors may quote the address."""
-    unreadable = InvalidValue(
-        f"{database.what} cannot be read: check the names, which are compared exactly, the permissions, and that it"
-        f" is {database.system.value}'s SQL"
-    )
-
-    def describe() -> pa.Schema:
-        with connector.stream(f"SELECT * FROM {database.relation} LIMIT 0") as stream:
-            return stream.schema
-
-    return withheld(describe, unreadable)
-
-
-def _connector(database: Database) -> Connector:
+def _connector(database: Database, connect_file: ConnectFile) -> Connector:
     if database.system is System.POSTGRESQL:
-        from dpselect.tables.duckdb.postgresql import PostgreSQL  # noqa: PLC0415 - needs a driver, an extra
-
         return PostgreSQL(database)
-    if database.system is System.SQLITE:
-        from dpselect.tables.duckdb.sqlite import SQLite  # noqa: PLC0415 - as above
-
-        return SQLite(database)
-    from dpselect.tables.duckdb.duckdb_file import DuckDBFile  # noqa: PLC0415 - imported when used
-
-    return DuckDBFile(database)
+    return SQLite(database) if database.system is System.SQLITE else DuckDBFile(database, connect_file)

@@ -1,29 +1,28 @@
 """Read a DuckDB database file in a read-only connection of its own."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import TypeAlias
 
 import duckdb
 import pyarrow as pa
 
 from dpselect.tables.databases import Database, quoted
-from dpselect.tables.duckdb.databases import Field, described
-from dpselect.tables.duckdb.source import OFFLINE, spill_path
+from dpselect.tables.duckdb.connector import Field, described
+
+ConnectFile: TypeAlias = Callable[[str], duckdb.DuckDBPyConnection]
 
 
 class DuckDBFile:
-    """Reads a table or a query of a DuckDB file."""
+    """Reads a table or a query of a DuckDB file, with connections that `connect` opens."""
 
-    def __init__(self, database: Database) -> None:
-        self._path = database.address
+    def __init__(self, database: Database, connect: ConnectFile) -> None:
+        self._path, self._connect = database.address, connect
         columns = described(database, self)
         self.fields: Sequence[Field] = [Field(each.name, quoted(each.name), each.type) for each in columns]
 
     @contextmanager
     def stream(self, statement: str) -> Iterator[pa.RecordBatchReader]:
         """Run a statement in a read-only connection of its own."""
-        with closing(duckdb.connect(self._path, read_only=True, config=OFFLINE)) as connection:
-            # Not a part of the configuration: DuckDB refuses two connections to a file that differ in it.
-            with suppress(duckdb.Error):
-                connection.execute("SET temp_directory = $path", {"path": spill_path()})
+        with closing(self._connect(self._path)) as connection:
             yield connection.sql(statement).to_arrow_reader()

@@ -16,7 +16,7 @@ import pyarrow as pa
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.tables.databases import Database, quoted
-from dpselect.tables.duckdb.databases import Field, described, selection
+from dpselect.tables.duckdb.connector import Field, described, selection
 
 _MISSING = "PostgreSQL needs its ADBC driver: pip install 'dpselect[databases]'"
 _UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the user and the password"

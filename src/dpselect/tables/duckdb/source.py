@@ -27,6 +27,7 @@ from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.databases import Database
 from dpselect.tables.duckdb import expressions
+from dpselect.tables.duckdb.databases import rows_of_database
 from dpselect.tables.duckdb.frames import FrameColumns, ParquetColumns, columns_of
 from dpselect.tables.files import Format, Listing, check_once, files_of, shown
 from dpselect.tables.schema import Column
@@ -136,7 +137,7 @@ _UNREADABLE = "the table cannot be opened: check that it is valid"
 # opens the network. The folder's permissions protect the rows; the cipher is for what a killed process leaves behind.
 _ENCRYPTED = {"temp_file_encryption": True, "force_mbedtls_unsafe": True}
 # Neither the network nor variables of the caller.
-OFFLINE: dict[str, Any] = {
+_OFFLINE: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
@@ -294,9 +295,7 @@ class Relation:
 def source_of(source: Any) -> Source:
     """The source for the object that the user gave."""
     if isinstance(source, Database):
-        from dpselect.tables.duckdb.databases import rows_of_database  # noqa: PLC0415 - imported when used
-
-        return rows_of_database(source)
+        return rows_of_database(source, connect_file)
     if isinstance(source, (str, Path)):
         return Files(files_of(str(source)))
     if isinstance(source, duckdb.DuckDBPyRelation):
@@ -314,7 +313,7 @@ def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
     Rows that do not fit into memory go to a private folder. Without `spills`, the statement fails instead.
     """
     config: dict[str, Any] = {
-        **OFFLINE,
+        **_OFFLINE,
         # A pandas column of Python objects is text, no matter what its first rows hold.
         "pandas_analyze_sample": 0,
         "temp_directory": spill_path() if spills else "",
@@ -322,6 +321,15 @@ def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
     with suppress(duckdb.Error):  # a version of DuckDB without one of these options
         return duckdb.connect(config={**config, **_ENCRYPTED})
     return duckdb.connect(config=config)
+
+
+def connect_file(path: str) -> duckdb.DuckDBPyConnection:
+    """Open a DuckDB file to read it. What its own queries spill goes to the private folder, too."""
+    connection = duckdb.connect(path, read_only=True, config={**_OFFLINE, **_ENCRYPTED})
+    # Not a part of the configuration: DuckDB refuses two connections to one file that differ in it.
+    with suppress(duckdb.Error):
+        connection.execute("SET temp_directory = $path", {"path": spill_path()})
+    return connection
 
 
 def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str, Column]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dpselect.errors import MissingExtra
 from dpselect.tables.databases import Database, quoted
-from dpselect.tables.duckdb.databases import Field, described
+from dpselect.tables.duckdb.connector import Field, described
 
 _MISSING = "SQLite needs its ADBC driver: pip install 'dpselect[databases]'"
 _SELECTED = "CAST(CASE WHEN {0} IS NULL THEN '-' ELSE '=' || CAST({0} AS TEXT) END AS BLOB)"
