@@ -9,7 +9,7 @@ MUTANTS ?= 200
 # How long `make neighbours` looks for a question that charges too little.
 NEIGHBOURS_SECONDS ?= 600
 
-.PHONY: help demo test test-slow bench docs pictures test-oldest fuzz mutants listed-mutants neighbours clean
+.PHONY: help demo test test-slow bench docs pictures notebooks test-oldest fuzz mutants listed-mutants neighbours clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run the tests"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench  measure dpselect beside numpy, OpenDP and diffprivlib"
 	@echo "make docs   build the documentation into site/; it opens without a network"
 	@echo "make pictures  draw the pictures of the documentation again"
+	@echo "make notebooks  run the notebooks of the documentation, and save what they show"
 	@echo "make test-oldest  run every test with the oldest dependencies that are allowed"
 	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
 	@echo "make mutants  change the code in $(MUTANTS) ways, one at a time, and see whether the tests notice"
@@ -25,7 +26,7 @@ help:
 .venv/installed: pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit('dpselect needs Python 3.11 or newer; say make PYTHON=python3.11') if sys.version_info < (3, 11) else None"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,paper,accounting,explore]'
 	touch $@
 
 .venv/installed-dev: .venv/installed
@@ -62,6 +63,10 @@ docs: .venv/installed-docs
 # What docs/pictures holds is made by this; `make test` compares.
 pictures: .venv/installed-dev
 	$(BIN)/python tools/draw_pictures.py
+
+# What docs/notebooks holds is made by this; `make test-slow` compares.
+notebooks: .venv/installed-docs
+	$(BIN)/python tools/run_notebooks.py
 
 .venv-oldest/installed: pyproject.toml constraints/oldest.txt
 	$(PYTHON) -m venv .venv-oldest

@@ -13,7 +13,7 @@ from benchmarks.scores import Scores
 from benchmarks.stopwatch import Call
 from dpselect import Mechanism
 
-_REMEDY = "pip install 'dpselect[bench]'"
+_REMEDY = "say make bench, or python -m pip install -e '.[bench]' in the clone"
 _OPENDP_TYPES = {"float64": "f64", "int64": "i64"}
 
 

@@ -20,7 +20,7 @@ _BINS = 1024
 _WAITED = 0.1
 _HARD = "median"  # of the built-in shapes the one with the most different scores, which report noisy max pays for
 _SHAPES = ("close-race", _HARD)
-_REMEDY = "pip install 'dpselect[bench]', and tools/install-system-packages"
+_REMEDY = "python -m pip install -e '.[bench]', and tools/install-system-packages"
 
 # From the slider's event to the first frame that is drawn with the new figures, at many places of the slider.
 _DRAG = """

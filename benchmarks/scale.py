@@ -171,7 +171,7 @@ def _spark() -> Any:
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415
     except ImportError:
-        raise NotAvailable("not installed: pip install 'dpselect[bench]'") from None
+        raise NotAvailable("not installed: python -m pip install -e '.[bench]'") from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {"ui.enabled": "false", "ui.showConsoleProgress": "false", "driver.memory": "4g", "log.level": "ERROR"}
     builder = SparkSession.builder.master("local[2]")

@@ -1,4 +1,6 @@
-"""Audit diffprivlib's permute-and-flip and exponential mechanism as black boxes. Needs `pip install 'dpselect[peers]'`.
+"""Audit diffprivlib's permute-and-flip and exponential mechanism as black boxes.
+
+It needs diffprivlib and a scikit-learn that it can import: `python -m pip install diffprivlib 'scikit-learn<1.7'`.
 
 Run it with `python examples/audit_diffprivlib.py`, or, in this folder,
 `dpselect audit --callable audit_diffprivlib:permute_and_flip --epsilon 1`.

@@ -1,4 +1,4 @@
-"""Audit OpenDP's noisy max as a black box. Needs `pip install 'dpselect[peers]'`.
+"""Audit OpenDP's noisy max as a black box. It needs OpenDP: `python -m pip install opendp`.
 
 Run it with `python examples/audit_opendp.py`, or, in this folder,
 `dpselect audit --callable audit_opendp:choose --epsilon 1`.

@@ -6,8 +6,8 @@ one half, so a run that spends epsilon on each part is epsilon-DP. `tune` runs i
 regularisation and keeps the model with the best noisy count. The noise here consists of floats, as in most libraries,
 so the guarantee of a run holds for its formulas, not for its floats.
 
-    pip install 'dpselect' scikit-learn
-    python examples/tune_regularisation.py
+    .venv/bin/python -m pip install scikit-learn
+    .venv/bin/python examples/tune_regularisation.py
 """
 
 from dataclasses import dataclass

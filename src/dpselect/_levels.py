@@ -1,6 +1,7 @@
 """The levels of several quantiles, as users write them: numbers, or a name such as "deciles"."""
 
 import math
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,9 @@ NAMED = {
 }
 _MOST_LEVELS = 999
 _FINEST = 10**6
+_SHOWN_LEVELS = 9
+_LEVEL = r"[0-9.]+ %|[0-9]+/[0-9]+"
+_LISTED = re.compile(rf"((?:{_LEVEL})(?:, (?:{_LEVEL}))*) quantiles? over ")
 
 
 def read_levels(levels: Any) -> tuple[Fraction, ...]:
@@ -70,3 +74,46 @@ def _checked(levels: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
             f"levels must be multiples of 1/n for one n <= {_FINEST:,}: give fewer digits, or a smaller denominator"
         )
     return levels
+
+
+def percent(level: Fraction) -> str:
+    """The level in percent, or as a fraction if that has no short decimal.
+
+    >>> percent(Fraction(1, 4)), percent(Fraction(1, 3))
+    ('25 %', '1/3')
+    """
+    text = exact_text(100 * level)
+    return f"{text} %" if "/" not in text else exact_text(level)
+
+
+def levels_name(levels: tuple[Fraction, ...]) -> str | None:
+    """The name of all levels together, if they have one."""
+    return next((name for name, own in NAMED.items() if own == levels), None)
+
+
+def levels_text(levels: tuple[Fraction, ...]) -> str:
+    """Several levels in words: by their name, one by one if they are few, or their number and range.
+
+    >>> levels_text(NAMED["deciles"]), levels_text((Fraction(1, 10), Fraction(9, 10)))
+    ('deciles', '10 %, 90 % quantiles')
+    """
+    name = levels_name(levels)
+    if name is not None:
+        return name
+    if len(levels) > _SHOWN_LEVELS:
+        return f"{len(levels)} quantiles from {percent(min(levels))} to {percent(max(levels))}"
+    noun = "quantile" if len(levels) == 1 else "quantiles"
+    return f"{', '.join(map(percent, levels))} {noun}"
+
+
+def stated_levels(estimate: str) -> list[str]:
+    """The levels that an estimate names, as `levels_text` wrote them; none if it does not name each.
+
+    >>> stated_levels("10 %, 90 % quantiles over rows"), stated_levels("median over rows")
+    (['10 %', '90 %'], [])
+    """
+    first = estimate.partition(" over ")[0]
+    if first in NAMED:
+        return [percent(level) for level in NAMED[first]]
+    listed = _LISTED.match(estimate)
+    return listed[1].split(", ") if listed else []

@@ -25,6 +25,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from dpselect import _html
+from dpselect._levels import stated_levels
 from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text, shown
 from dpselect._types import Floats, Vector
 from dpselect.accounting.budget import Budget
@@ -210,6 +212,34 @@ ledger_id=None)
         epsilon = shortest_text(self.epsilon)
         parts = f"mechanism={self.mechanism!r}, guarantee='{self.guarantee}', epsilon={epsilon}"
         return f"Answer(value={self.value!r}, {estimate}{parts}, ledger_id={self.ledger_id})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each group, level or candidate, and what the answer cost."""
+        known = {
+            "estimates": self.estimate,
+            "mechanism": self.mechanism,
+            "guarantee": str(self.guarantee),
+            "cost": self.entry or "not recorded: there is no ledger",
+        }
+        stated = {name: text for name, text in known.items() if text}
+        if not isinstance(self.value, (dict, list)) or not self.value:
+            return _html.page(_html.facts({"answer": self._shown(self.value), **stated}))
+        return _html.page(self._values(), _html.facts(stated))
+
+    def _values(self) -> str:
+        levels = stated_levels(self.estimate)
+        if isinstance(self.value, list):
+            if len(levels) == len(self.value):
+                return _html.table(["level", "answer"], zip(levels, self.value, strict=True))
+            return _html.table(["answer"], ([item] for item in self.value))
+        if levels and all(isinstance(own, list) and len(own) == len(levels) for own in self.value.values()):
+            rows = ([group, *own] for group, own in self.value.items())
+            return _html.table(["group", *levels], rows)
+        return _html.table(["group", "answer"], ([group, self._shown(own)] for group, own in self.value.items()))
+
+    def _shown(self, value: Any) -> Any:
+        """A value, or words for a question with a delta that found nothing."""
+        return "nothing was common enough" if self.guarantee.delta and value in (None, []) else value
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer in the types of JSON.

@@ -66,9 +66,9 @@ def test_tables(comparison):
 @pytest.mark.parametrize(
     ("module", "method", "install"),
     [
-        ("pandas", "to_pandas", "pip install pandas"),
-        ("polars", "to_polars", "pip install polars"),
-        ("matplotlib.figure", "plot", r"pip install 'dpselect\[plot\]'"),
+        ("pandas", "to_pandas", " -m pip install pandas$"),
+        ("polars", "to_polars", " -m pip install polars$"),
+        ("matplotlib.figure", "plot", " -m pip install matplotlib$"),
     ],
 )
 def test_a_missing_library_is_named(comparison, monkeypatch, module, method, install):
@@ -106,7 +106,7 @@ MAGIC = {".png": b"\x89PNG\r\n", ".PNG": b"\x89PNG\r\n", ".svg": b"<?xml", ".pdf
 
 @pytest.mark.parametrize("ending", MAGIC)
 def test_figures_are_saved_by_the_ending(comparison, tmp_path, ending):
-    pytest.importorskip("matplotlib", reason="figures need the extra dpselect[plot]")
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     path = tmp_path / f"figure{ending}"
     comparison.plot(path)
     content = path.read_bytes()
@@ -117,7 +117,7 @@ def test_figures_are_saved_by_the_ending(comparison, tmp_path, ending):
 
 
 def test_figures_show_every_mechanism(comparison, tmp_path):
-    pytest.importorskip("matplotlib", reason="figures need the extra dpselect[plot]")
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     [axes] = comparison.plot().axes
     assert [text.get_text() for text in axes.get_legend().get_texts()] == list(NAMES)
     for line, name in zip(axes.get_lines(), NAMES, strict=True):
@@ -129,14 +129,14 @@ def test_figures_show_every_mechanism(comparison, tmp_path):
 
 def test_figures_without_errors_are_drawn_all_the_same(tmp_path):
     """All candidates tie: there is no line to draw on logarithmic axes, and no warning."""
-    pytest.importorskip("matplotlib", reason="figures need the extra dpselect[plot]")
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     compare([3, 3], [1, 2]).plot(tmp_path / "empty.png")
     assert (tmp_path / "empty.png").read_bytes().startswith(MAGIC[".png"])
 
 
 @pytest.mark.parametrize("name", ["figure.jpg", "figure", "figure.png.txt", ".png"])
 def test_other_endings_are_refused(comparison, tmp_path, name):
-    pytest.importorskip("matplotlib", reason="figures need the extra dpselect[plot]")
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     with pytest.raises(errors.InvalidValue, match="must end in"):
         comparison.plot(tmp_path / name)
     assert list(tmp_path.iterdir()) == []

@@ -79,7 +79,7 @@ def test_tables():
 
 
 def test_figures_show_every_method(tmp_path):
-    pytest.importorskip("matplotlib", reason="figures need the extra dpselect[plot]")
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     compared = compare_top_k(COUNTS, 3, ["0.02", "0.1"], max_values=1, runs=20, seed=1)
     [axes] = compared.plot(tmp_path / "errors.svg").axes
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ALL
@@ -94,7 +94,7 @@ def test_figures_show_every_method(tmp_path):
 
 
 def test_figures_end_where_errors_are_negligible():
-    pytest.importorskip("matplotlib", reason="figures need the extra dpselect[plot]")
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     [axes] = compare_top_k([1000, 900, 10, 0], 2, ["0.001", 1]).plot().axes
     largest = max(y for line in axes.get_lines() for y in line.get_ydata())
     assert axes.get_ylim()[0] == pytest.approx(1e-6 * largest)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dpselect._install import install_command
 from dpselect.analysis import compare
 from tests.cli.conftest import Result, Run
 
@@ -161,7 +162,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
     """Before the file is read: it does not exist."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("compare", tmp_path / "none.csv", "--epsilon", "1", "--plot", tmp_path / "a.png")
-    assert is_refused(result, "--plot needs matplotlib: pip install 'dpselect[plot]'", code=5)
+    assert is_refused(result, f"--plot needs matplotlib: {install_command('matplotlib')}", code=5)
 
 
 def test_without_matplotlib_the_table_is_printed(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_json_has_the_records(run: Run, file: Path, options: tuple[str, ...], as
 
 
 def test_a_plot_is_written(run: Run, file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="plots need the extra dpselect[plot]")
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
     result = run("compare", file, "--epsilon", "0.01,0.1", "-k", "2", "--plot", tmp_path / "errors.png")
     assert (result.code, result.err) == (0, "")
     assert f"Plot: {tmp_path / 'errors.png'}" in result.out

@@ -197,7 +197,7 @@ def test_without_dp_accounting_only_delta_fails(run: Run, file: Path, monkeypatc
     assert run("ledger", "show", file).code == 0
     result = run("ledger", "show", file, "--delta", "1e-6")
     assert result.code == 5
-    assert "pip install 'dpselect[accounting]'" in result.err
+    assert " -m pip install dp-accounting\n" in result.err
 
 
 def test_an_exhausted_budget_has_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

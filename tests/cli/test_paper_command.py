@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dpselect._install import install_command
 from dpselect.research.datasets import VARIABLE, file_name
 from dpselect.research.paper.reproduce import FIGURES
 from tests.cli.conftest import Result, Run
@@ -82,7 +83,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    message = "the figures need matplotlib: pip install 'dpselect[paper]'"
+    message = f"the figures need matplotlib: {install_command('matplotlib')}"
     assert is_refused(run("paper", "--out", tmp_path / "report"), message, code=5)
 
 

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
+from dpselect._install import install_command
 from dpselect._numbers import DOWN, shown
 from dpselect.accounting.totals import total
 from dpselect.analysis import worst_case_error
@@ -106,4 +107,4 @@ def test_without_dp_accounting_delta_says_what_to_install(run: Run, monkeypatch:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     result = run("plan", "--candidates", "10", "--epsilon", "1", "--delta", "1e-6")
     assert (result.code, result.out) == (5, "")
-    assert result.err == "error: (epsilon, delta) needs dp-accounting: pip install 'dpselect[accounting]'\n"
+    assert result.err == f"error: (epsilon, delta) needs dp-accounting: {install_command('dp-accounting')}\n"

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
-from dpselect import _validate
+from dpselect import _html, _validate
 from dpselect._numbers import (
     NotExact,
     exact_text,
@@ -78,6 +78,12 @@ class Budget(ABC):
 
     currency: ClassVar[str]
     mechanism: ClassVar[str]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the currency and the exact numbers."""
+        stated = self.to_dict()
+        derived = {} if self.rho is None or "rho" in stated else {"rho that follows": rounded_down_text(self.rho)}
+        return _html.page(_html.facts({**stated, **derived, "best mechanism": self.mechanism}, caption="Budget"))
 
     @property
     @abstractmethod

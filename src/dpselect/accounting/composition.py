@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from dpselect._install import install_command
 from dpselect._numbers import float_above
 from dpselect.accounting.charge import PURE, loss_of
 from dpselect.accounting.run_counts import Repeats, repeated
@@ -154,4 +155,4 @@ def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise MissingExtra("(epsilon, delta) needs dp-accounting: pip install 'dpselect[accounting]'") from None
+        raise MissingExtra(f"(epsilon, delta) needs dp-accounting: {install_command('dp-accounting')}") from None

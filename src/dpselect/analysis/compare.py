@@ -8,8 +8,9 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpselect import _validate
-from dpselect._numbers import float_near
+from dpselect import _html, _validate
+from dpselect._install import install_command
+from dpselect._numbers import NEAREST, NONE, float_near, shown
 from dpselect._scores import as_vector
 from dpselect._types import Number
 from dpselect.analysis.error import error_quantile, expected_error
@@ -50,11 +51,12 @@ def comparison_figure(records: Sequence[Any], series: str, unit: str) -> Any:
 
 
 def matplotlib_figure(**options: Any) -> Any:
-    """An empty figure that no window shows."""
+    """An empty figure that no window shows, and that notebooks show as a picture."""
     try:
-        return import_module("matplotlib.figure").Figure(**options)
+        import_module("matplotlib.figure")
     except ModuleNotFoundError:
-        raise MissingExtra("plots need matplotlib: pip install 'dpselect[plot]'") from None
+        raise MissingExtra(f"plots need matplotlib: {install_command('matplotlib')}") from None
+    return import_module("dpselect.analysis.pictures").Picture(**options)
 
 
 def save_figure(figure: Any, path: str | Path) -> None:
@@ -90,6 +92,33 @@ class Records:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.records)} records)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each epsilon, and columns for each line of the figure."""
+        names = list(dict.fromkeys(getattr(record, self._series) for record in self.records))
+        rows: dict[float, dict[str, dict[str, str]]] = {}
+        for record in self.records:
+            rows.setdefault(record.epsilon, {})[getattr(record, self._series)] = self._cells(record)
+        heads = {name: list(next(row[name] for row in rows.values() if name in row)) for name in names}
+        body = (
+            [shown(epsilon, NEAREST), *(row.get(name, {}).get(head, NONE) for name in names for head in heads[name])]
+            for epsilon, row in rows.items()
+        )
+        return _html.page(
+            _html.table(
+                ["epsilon", *(head for name in names for head in heads[name])],
+                body,
+                caption=f"Expected error in {self._unit}",
+                spans=[("", 1), *((name, len(heads[name])) for name in names)],
+                is_numeric=True,
+            ),
+            _html.paragraph("These numbers are as private as the scores. plot() draws them."),
+        )
+
+    @staticmethod
+    def _cells(record: Any) -> dict[str, str]:
+        """The numbers of a record, by the heads of their columns."""
+        raise NotImplementedError
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the records as dictionaries.
@@ -169,12 +198,19 @@ class Comparison(Records):
 
     records: tuple[Record, ...]
 
+    @staticmethod
+    def _cells(record: Record) -> dict[str, str]:
+        numbers = {"average": shown(record.expected_error), "95 of 100 within": shown(record.error_95)}
+        if record.mechanism == PermuteAndFlip.name:
+            return numbers
+        return {**numbers, "ratio": shown(record.ratio, NEAREST)}
+
 
 def _data_frame(library: str, rows: list[dict[str, Any]]) -> Any:
     try:
         return import_module(library).DataFrame(rows)
     except ModuleNotFoundError:
-        raise MissingExtra(f"to_{library} needs {library}: pip install {library}") from None
+        raise MissingExtra(f"to_{library} needs {library}: {install_command(library)}") from None
 
 
 def checked_epsilons(epsilons: Any) -> list[Fraction]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpselect import _validate
-from dpselect._numbers import float_near
+from dpselect._numbers import DOWN, NEAREST, float_near, shown
 from dpselect._scores import as_vector
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Price
@@ -46,6 +46,11 @@ class TopKComparison(Records):
 
     records: tuple[TopKRecord, ...]
     automatic: str
+
+    @staticmethod
+    def _cells(record: TopKRecord) -> dict[str, str]:
+        interval = "exact" if record.exact else f"{shown(record.low, DOWN, 3)} to {shown(record.high, digits=3)}"
+        return {"average": shown(record.expected_error, NEAREST), "95 % interval": interval}
 
 
 def compare_top_k(  # noqa: PLR0913 - one parameter for each public choice

@@ -24,11 +24,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from dpselect import _html
 from dpselect._numbers import exact_text, shortest_text, shown
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Budget, Price, as_budget
 from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION, Charge
 from dpselect.analysis.costs import times_allowed
+from dpselect.analysis.plan_tables import found_table
 from dpselect.analysis.questions import divided, whole_number
 from dpselect.analysis.ways import WHAT
 from dpselect.errors import InvalidType, InvalidValue
@@ -102,6 +104,13 @@ class FoundPlan:
         price = {"epsilon": self.price.epsilon, "rho": self.price.rho, "delta": self.price.delta}
         stated += [f"{name}={shortest_text(number)}" for name, number in price.items() if number is not None]
         return f"FoundPlan({self.question!r}, {', '.join(stated)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what `dpselect plan values` prints."""
+        title = f"{self.title}: how many people must have a value so that it is found"
+        return _html.page(
+            _html.table(*found_table(self), caption=title, is_numeric=True), _html.paragraph(" ".join(self.sentences))
+        )
 
     @property
     def title(self) -> str:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar
 
-from dpselect import _validate
+from dpselect import _html, _validate
 from dpselect._numbers import exact_text, shortest_text, shown
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
@@ -20,6 +20,7 @@ from dpselect.analysis.calibrate import epsilon_for
 from dpselect.analysis.costs import Cost, cost, currency_of, free, share_of
 from dpselect.analysis.equal_cost import EqualCost, EqualRounds, Rounds, equal_cost, equal_rounds
 from dpselect.analysis.error import error_quantile, expected_error
+from dpselect.analysis.plan_tables import plan_table
 from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_exceeded
 from dpselect.analysis.questions import Question, Select, TopK, moderate, question_of, whole_number
 from dpselect.analysis.top_k_bounds import errors_of
@@ -141,6 +142,14 @@ class Plan:
         price = [f"{name}={shortest_text(number)}" for name, number in given.items() if number is not None]
         price += [] if self.budget is None else [f"budget={self.budget!r}"]
         return f"Plan({self.question.code(', '.join(price), self.questions)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what `dpselect plan` prints of public numbers, and nothing of `on_scores`."""
+        unit = self.question.per_person
+        title = f"{self.question.title}: how far the answer can be off, for any data, in {unit}"
+        told = [self.sentences, self.about_methods, self.advice]
+        texts = [_html.paragraph(" ".join(sentences)) for sentences in told if sentences]
+        return _html.page(_html.table(*plan_table(self), caption=title, is_numeric=True), *texts)
 
     @property
     def candidates(self) -> int:

@@ -6,10 +6,13 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpselect._numbers import finite, float_above, shortest_text
+from dpselect import _html
+from dpselect._numbers import finite, float_above, shortest_text, shown
 from dpselect.audit.bound import noticeable_epsilon
 from dpselect.audit.outputs import json_of
 from dpselect.mechanisms.parameters import Claim
+
+_NO_PROOF = "This does not prove privacy: an audit can only prove a violation."
 
 
 def rounded_down(bound: float) -> str:
@@ -140,6 +143,21 @@ class Audit:
     def __repr__(self) -> str:
         return f"Audit({self.verdict})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, and a row for each pair of neighbours."""
+        heads = ["pair of neighbours", "epsilon at least", "event on one", "on the other", "runs on each", "failures"]
+        rows = (
+            [
+                finding.pair,
+                rounded_down(finding.lower_bound),
+                *(f"{n:,}" for n in (finding.hits, finding.neighbour_hits, finding.trials, finding.failures)),
+            ]
+            for finding in self.findings
+        )
+        told = [f"The event: {_html.cell_text(self.worst.description)}."] if self.violates else [_NO_PROOF]
+        title = f"Audit of epsilon = {_text(self.epsilon)}: {self.verdict}"
+        return _html.page(_html.table(heads, rows, caption=title, is_numeric=True), *map(_html.paragraph, told))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as a dictionary for JSON.
 
@@ -206,6 +224,13 @@ class PmfAudit:
 
     def __repr__(self) -> str:
         return f"PmfAudit({self.verdict})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, and a row for each score vector."""
+        rows = ([name, "inf" if math.isinf(ratio) else shown(ratio)] for name, ratio in self.log_ratios)
+        title = f"Audit of epsilon = {_text(self.epsilon)}: {self.verdict}"
+        told = [] if self.violates else [_html.paragraph(_NO_PROOF)]
+        return _html.page(_html.table(["scores", "log-ratio"], rows, caption=title, is_numeric=True), *told)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as a dictionary for JSON.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import dpselect
+from dpselect._install import install_command
 from dpselect._numbers import NEAREST, finite, shown
 from dpselect._types import Vector
 from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table, progress_bar
@@ -56,7 +57,7 @@ def check_plot(path: str) -> None:
     try:
         import_module("matplotlib")
     except ImportError:
-        raise MissingExtra("--plot needs matplotlib: pip install 'dpselect[plot]'") from None
+        raise MissingExtra(f"--plot needs matplotlib: {install_command('matplotlib')}") from None
 
 
 def save_plot(comparison: "Comparison | TopKComparison", path: str) -> None:

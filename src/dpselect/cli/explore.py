@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from dpselect._install import install_command
 from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import Column, Label, whole
 from dpselect.errors import InvalidValue, MissingExtra
@@ -42,7 +43,8 @@ def explore(
         except ModuleNotFoundError as missing:
             if (missing.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
                 raise
-            raise MissingExtra("the explorer needs starlette and uvicorn: pip install 'dpselect[explore]'") from None
+            remedy = install_command("starlette", "uvicorn")
+            raise MissingExtra(f"the explorer needs starlette and uvicorn: {remedy}") from None
         first = None if file is None else _read_first(file, column, label)
         serve(first, chosen, browser=not no_browser, announce=_announce)
 

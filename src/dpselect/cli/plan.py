@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from dpselect.analysis.equal_cost import EqualCost, EqualRounds
     from dpselect.analysis.found_plans import FoundPlan
+    from dpselect.analysis.plan_tables import Texts
     from dpselect.analysis.planning import Plan
     from dpselect.analysis.promises import Promise
 
@@ -59,9 +60,11 @@ def print_json(planned: "Plan", file: str | None) -> None:
 
 def print_question(planned: "Plan") -> None:
     """Print the accuracy and the cost of each mechanism, and what they mean."""
+    from dpselect.analysis.plan_tables import plan_table  # noqa: PLC0415 - SciPy is slow to import
+
     about = f"how far the answer can be off, for any data, in {planned.question.per_person}"
     print_paragraph(f"{planned.question.title}:", about)
-    print_table(_question_table(planned))
+    print_table(_table_of(plan_table(planned)))
     print_paragraph("In words:", " ".join(planned.sentences))
     if planned.about_methods:
         print_paragraph("Which method:", " ".join(planned.about_methods))
@@ -69,25 +72,11 @@ def print_question(planned: "Plan") -> None:
         print_paragraph("Which mechanism:", " ".join(planned.advice))
 
 
-def _question_table(planned: "Plan") -> "Table":
-    rounds, count = planned.way.rounds, planned.questions
-    columns = ["epsilon of\na draw", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow"]
-    columns += [f"all {rounds:,}, 95 of\n100 below"] if rounds > 1 else []
-    columns += ["one question\ncosts"]
-    columns += [f"{count:,} questions\ncost"] if count > 1 else []
-    columns += ["questions that\nthe budget allows"] if planned.budget is not None else []
-    table = figure_table("\nmechanism", *columns)
-    for name, accuracy in planned.accuracy.items():
-        cost = planned.costs[name]
-        bounds = [accuracy.average, accuracy.within_95, accuracy.within_99]
-        each = 0 if cost.charge is None else cost.charge.each
-        cells = [shown(float(each), digits=6), *map(shown, bounds)]
-        cells += [shown(accuracy.all_within_95)] if rounds > 1 else []
-        cells += [cost.one.words]
-        cells += [cost.total.words] if count > 1 else []
-        if planned.budget is not None:
-            cells += ["any number" if cost.allowed is None else f"{cost.allowed:,}"]
-        table.add_row(name, *cells)
+def _table_of(texts: "Texts") -> "Table":
+    heads, rows = texts
+    table = figure_table(*heads)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
@@ -677,18 +666,13 @@ def _found(**asked: Any) -> "FoundPlan":
 
 def _print_found(found: "FoundPlan", as_json: bool) -> None:
     """Print how many people a value needs, and what that means."""
+    from dpselect.analysis.plan_tables import found_table  # noqa: PLC0415 - SciPy is slow to import
+
     if as_json:
         typer.echo(json.dumps(found.to_dict()))
         return
     print_paragraph(f"{found.title}:", "how many people must have a value so that it is found")
-    rows = {"" if found.limited is None else "any number of values": found}
-    rows |= {} if found.limited is None else {"max-values 1": found.limited}
-    columns = ["probability\n1/2", "95 of\n100"] + (["\nalways"] if found.surely is not None else [])
-    table = figure_table("\nmechanism", *columns)
-    for name, each in rows.items():
-        people = [each.half, each.usual] + ([] if each.surely is None else [each.surely])
-        table.add_row(", ".join(filter(None, [each.mechanism, name])), *(f"{number:,}" for number in people))
-    print_table(table)
+    print_table(_table_of(found_table(found)))
     print_paragraph("In words:", " ".join(found.sentences))
     print_paragraph("Privacy:", "a plan uses public numbers only and reveals nothing about your data.")
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpselect import _validate
+from dpselect import _html, _validate
 from dpselect._numbers import float_near
 from dpselect._types import Number
 from dpselect.accounting.budget import Amount, Budget, as_budget
@@ -158,6 +158,25 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._path)!r}, budget={self.budget!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows. The folder of the file is not shown: notebooks are passed on."""
+        known = {"budget": self.budget.words}
+        try:
+            state = self._confirm()
+        except LedgerError as error:
+            known["spent"] = f"the file cannot be used ({type(error).__name__}): verify() says why"
+        else:
+            known |= {
+                "spent": self.budget.shown(state.spent).words,
+                "left": self.budget.left(state.spent).words_down,
+                "entries": f"{state.id:,}",
+            }
+            unit = self._header.unit or state.unit
+            known |= {} if unit is None else {"protects": str(unit)}
+            known |= {"guaranteed": self.budget.guaranteed(state.spent)}
+        known |= {} if self.dataset is None else {"data set": self.dataset}
+        return _html.page(_html.facts(known, caption=f"Ledger {self._path.name}"))
 
     @property
     def path(self) -> Path:

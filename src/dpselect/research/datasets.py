@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpselect._install import install_command
 from dpselect._types import Counts
 from dpselect.errors import DataNotAvailable, InvalidValue, WrongData
 
@@ -54,7 +55,7 @@ def _fetched(data_set: str) -> Path:
     try:
         pooch: Any = import_module("pooch")
     except ImportError:
-        raise DataNotAvailable("downloading the data needs pooch: pip install 'dpselect[paper]'") from None
+        raise DataNotAvailable(f"downloading the data needs pooch: {install_command('pooch')}") from None
     pooch.get_logger().setLevel("ERROR")
     name, known = file_name(data_set), f"sha256:{SUMS[data_set]}"
     fetcher = pooch.create(path=pooch.os_cache("dpselect"), base_url=SOURCE, registry={name: known})

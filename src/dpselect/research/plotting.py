@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from dpselect._install import install_command
 from dpselect._spreadsheet import csv_text
 from dpselect.errors import MissingExtra
 from dpselect.mechanisms import MECHANISMS, ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
@@ -46,7 +47,7 @@ def settings() -> Any:
     try:
         return import_module("matplotlib").rc_context(_SETTINGS)
     except ImportError:
-        raise MissingExtra("the figures need matplotlib: pip install 'dpselect[paper]'") from None
+        raise MissingExtra(f"the figures need matplotlib: {install_command('matplotlib')}") from None
 
 
 def lay_out(figure: Any) -> None:

@@ -5,6 +5,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from dpselect import _html
 from dpselect._scores import as_vector
 from dpselect._validate import withheld
 from dpselect.errors import InvalidType, InvalidValue
@@ -43,6 +44,10 @@ class Summary:
 
     def __repr__(self) -> str:
         return f"Summary({self._mechanism!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the public parameters, and nothing about the candidates seen."""
+        return _html.page(_html.facts({"mechanism": repr(self._mechanism)}, caption="Summary: a selection in progress"))
 
     @property
     def mechanism(self) -> Parameters:

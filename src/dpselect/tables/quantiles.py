@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from dpselect import _validate
-from dpselect._levels import NAMED
-from dpselect._numbers import exact_text
+from dpselect._levels import levels_name, levels_text, percent
 from dpselect.accounting.budget import Budget, Price
 from dpselect.accounting.charge import QUANTILES
 from dpselect.errors import InvalidType, InvalidValue
@@ -29,7 +28,6 @@ from dpselect.tables.splitting import split_quantiles
 MEDIAN, ROWS = "median", "rows"  # what a person counts with
 
 _HALF = Fraction(1, 2)
-_SHOWN_LEVELS = 9
 _MOST_ROWS = 10**9
 
 
@@ -99,7 +97,7 @@ class Quantile:
         """Return the public parameters, as JSON can hold them."""
         asked: dict[str, Any] = {"question": self.question, "column": self.column.name}
         if self.question == QUANTILES:
-            asked["levels"] = self._name or [str(level) for level in self.levels]
+            asked["levels"] = levels_name(self.levels) or [str(level) for level in self.levels]
         else:
             asked["level"] = str(self.levels[0])
         asked["lower"] = str(self.grid.value(0))
@@ -120,20 +118,10 @@ class Quantile:
         return f"{self._what} over {self._whom(individuals)}{self._instead}{individuals.in_each_group}"
 
     @property
-    def _name(self) -> str | None:
-        """The name of all levels together, if they have one."""
-        return next((name for name, levels in NAMED.items() if levels == self.levels), None)
-
-    @property
     def _what(self) -> str:
         if self.question != QUANTILES:
-            return "median" if self.levels[0] == _HALF else f"{_percent(self.levels[0])} quantile"
-        if self._name is not None:
-            return self._name
-        if len(self.levels) > _SHOWN_LEVELS:
-            return f"{len(self.levels)} quantiles from {_percent(min(self.levels))} to {_percent(max(self.levels))}"
-        noun = "quantile" if len(self.levels) == 1 else "quantiles"
-        return f"{', '.join(map(_percent, self.levels))} {noun}"
+            return "median" if self.levels[0] == _HALF else f"{percent(self.levels[0])} quantile"
+        return levels_text(self.levels)
 
     def _whom(self, individuals: Individuals) -> str:
         if individuals.person is None:
@@ -178,9 +166,3 @@ def _for_each_level(mechanism: MechanismBase) -> Callable[[Fraction], SelectsSev
     """The mechanism for the scores of a level, given the one for scores in units of its `change_by_addition`."""
     several = cast("SelectsSeveral", mechanism)
     return lambda level: several.with_sensitivity(several.sensitivity * change_by_addition(level))
-
-
-def _percent(level: Fraction) -> str:
-    """The level in percent, or as a fraction if that has no short decimal."""
-    text = exact_text(100 * level)
-    return f"{text} %" if "/" not in text else exact_text(level)

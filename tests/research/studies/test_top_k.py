@@ -101,7 +101,7 @@ def test_summaries_count_negligible_errors_as_equal():
 
 
 def test_the_figure(cases, tmp_path):
-    pytest.importorskip("matplotlib", reason="figures need the extra dpselect[plot]")
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     with plotting.settings():
         figure = draw_top_k(cases)
         content = plotting.image(figure, "png")
@@ -120,7 +120,7 @@ def test_the_figure(cases, tmp_path):
 
 
 def test_a_figure_of_errors_that_are_all_zero():
-    pytest.importorskip("matplotlib", reason="figures need the extra dpselect[plot]")
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     with plotting.settings():
         figure = draw_top_k([made_up("set", 0.0), made_up("peel", 0.0)])
     assert math.isfinite(figure.axes[0].get_ylim()[1])

@@ -5,19 +5,19 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from dpselect._install import install_command
 from dpselect._version import __version__
 from dpselect.errors import EngineFailure, MissingExtra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NO_PYSPARK = "engine 'spark' needs PySpark 4: pip install 'dpselect[spark]'"
 _NO_JAVA = (
     "engine 'spark' could not start Spark, which needs Java 17 or newer: install it (Debian: apt install"
     " openjdk-17-jre-headless) or point JAVA_HOME to it; or create a session for your cluster first"
 )
 _REMEDY = (
-    "before the session starts, point PYSPARK_PYTHON to a Python that has dpselect[spark]"
+    "before the session starts, point PYSPARK_PYTHON to a Python that has dpselect, pyspark and pandas"
     " (on this machine: PYSPARK_PYTHON={python}), or ship a packed environment to a cluster (docs/scale.md, Workers)"
 )
 _PROBES = 4
@@ -29,7 +29,8 @@ def check_pyspark() -> None:
     try:
         import pyspark.sql  # noqa: F401, PLC0415 - whether it can be imported is the question
     except ImportError:
-        raise MissingExtra(_NO_PYSPARK) from None
+        remedy = install_command("pandas", "pyspark")
+        raise MissingExtra(f"engine 'spark' needs PySpark 4 and pandas: {remedy}") from None
 
 
 def session() -> "SparkSession":
