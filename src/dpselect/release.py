@@ -217,6 +217,7 @@ ledger_id=None)
         """What a notebook shows: a row for each group, level or candidate, and what the answer cost."""
         known = {
             "estimates": self.estimate,
+            "accuracy": "" if self.accuracy is None else str(self.accuracy),
             "mechanism": self.mechanism,
             "guarantee": str(self.guarantee),
             "cost": self.entry or "not recorded: there is no ledger",
