@@ -30,7 +30,7 @@ from dpselect._levels import stated_levels
 from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text, shown
 from dpselect._types import Floats, Vector
 from dpselect.accounting.budget import Budget
-from dpselect.accounting.charge import Charge, What
+from dpselect.accounting.charge import Charge, What, drawn_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import Guarantee
 
@@ -454,7 +454,12 @@ class Release:
     def _answer(self, value: Any) -> Answer:
         epsilon = self.mechanism.epsilon * self.count
         return Answer(
-            value, self.mechanism.name, self.guarantee, epsilon, estimate=self.estimate, measured=self.measured
+            value,
+            drawn_by(self.mechanism.name),
+            self.guarantee,
+            epsilon,
+            estimate=self.estimate,
+            measured=self.measured,
         )
 
 

@@ -292,3 +292,25 @@ def every_value(tally, levels):
             for rank in range(number)
         ]
     )
+
+
+def test_what_is_unseen_in_a_group_may_be_seen_in_another(engine):
+    table = opened({"x": [7, 8], "g": ["a", "b"]}, engine).group_by("g", groups=["a", "b", "c"])
+    with table._engine.tally(table.columns["x"], every("int64"), table._individuals) as tally:
+        assert [tally.unseen(group, [7, 8, 9]) for group in range(3)] == [[8, 9], [7, 9], [7, 8, 9]]
+
+
+def test_a_limit_of_values_holds_for_a_rule(monkeypatch):
+    table = opened({"who": [1, 1, 1, 2], "x": [1, 2, 3, 1]}, person="who")
+    seen = []
+    right = type(table._engine).tally
+
+    def tally(engine, column, domain, who, max_values=None):
+        seen.append(max_values)
+        return right(engine, column, domain, who, max_values)
+
+    monkeypatch.setattr(type(table._engine), "tally", tally)
+    table.top_k("x", 2, candidates=every("int32"), epsilon=1, max_values=1)
+    table.mode("x", candidates=every("int32"), epsilon=1)
+    assert seen == [1, None]
+    assert sum(tallied(table, "x", domain=every("int32"), max_values=1).values()) == 2

@@ -92,8 +92,17 @@ def loss_of(mechanism: str) -> PrivacyLoss:
     """The privacy loss for the name in a charge; that of any pure release if it is not the name of a mechanism."""
     if mechanism == ZCDP:
         return CONCENTRATED
-    kind = MECHANISMS.get(_EXPONENTIAL if mechanism == EXPONENTIAL_FOUND else mechanism)
+    kind = MECHANISMS.get(drawn_by(mechanism))
     return PURE_LOSS if kind is None else kind.loss
+
+
+def drawn_by(mechanism: str) -> str:
+    """The name of the mechanism that draws, for the name in a charge.
+
+    >>> drawn_by("exponential-found"), drawn_by("permute-and-flip")
+    ('exponential', 'permute-and-flip')
+    """
+    return _EXPONENTIAL if mechanism == EXPONENTIAL_FOUND else mechanism
 
 
 def rho_of(mechanism: str, each: Fraction) -> Fraction:
@@ -310,7 +319,7 @@ class Charge:
     def composes_as(self) -> str:
         """Return the name whose privacy loss bounds that of each release; with a delta, that of any pure one."""
         if self.mechanism == EXPONENTIAL_FOUND:
-            return _EXPONENTIAL
+            return drawn_by(self.mechanism)
         return PURE if self.delta and loss_of(self.mechanism).is_pure else self.mechanism
 
     @property
