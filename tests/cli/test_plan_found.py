@@ -82,3 +82,8 @@ def test_bad_plans_are_one_line(run: Run, options: tuple[str, ...], message: str
     assert result.code != 0
     assert result.err.count("\n") == 1
     assert message in result.err
+
+
+def test_groups_of_several_columns_are_combined(run: Run) -> None:
+    asked = ("plan", "mode", "--candidates", "9", "--epsilon", "1", "--groups", "A,B,C", "--groups", "4", "--json")
+    assert json.loads(run(*asked).out)["groups"] == 12

@@ -7,6 +7,8 @@ words, or as JSON.
 
 import csv
 import json
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +37,7 @@ from dpselect.cli.options import (
     positive,
     sizes,
     whole,
+    with_options,
 )
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import PermuteAndFlip
@@ -341,7 +344,11 @@ _Budget = Annotated[
 ]
 _Questions = Annotated[str, typer.Option("--questions", metavar="Q", help="How many such questions share the budget.")]
 _Groups = Annotated[
-    str | None, typer.Option(metavar="N|LIST|FILE", help="One answer for each group: their number, A,B,C or a file.")
+    list[str] | None,
+    typer.Option(
+        metavar="N|LIST|FILE",
+        help="One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
+    ),
 ]
 _MaxGroups = Annotated[str, typer.Option(metavar="M", help="In how many groups one person may be counted.")]
 _Lower = Annotated[
@@ -362,23 +369,70 @@ _MaxRows = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """The price of each question, who pays, and whom it is about: what all questions about a table share."""
+
+    epsilon: _Price = None
+    rho: Rho = None
+    budget: _Budget = None
+    questions: _Questions = "1"
+    groups: _Groups = None
+    max_groups: _MaxGroups = "1"
+    neighbours: NeighboursName = "add-remove"
+    as_json: Json = False
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of a plan. The groups of several columns are combined."""
+        return {
+            "epsilon": self.epsilon,
+            "rho": self.rho,
+            "budget": self.budget,
+            "questions": whole(least=1, most=_MOST_QUESTIONS, questions=self.questions),
+            "groups": None if not self.groups else math.prod(_number(groups=text) for text in self.groups),
+            "max_groups": whole(least=1, most=_MOST_QUESTIONS, max_groups=self.max_groups),
+            "neighbours": self.neighbours,
+        }
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The accuracy that is wanted instead of a price, and the mechanism."""
+
+    error: _PeopleError = None
+    mechanism: MechanismName = "auto"
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of a plan."""
+        return {"error": self.error, "mechanism": self.mechanism}
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The candidates of a quantile, and with how many rows a person counts."""
+
+    lower: _Lower = None
+    upper: _Upper = None
+    step: _Step = None
+    range_: _Range = "full"
+    max_rows: _MaxRows = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of a plan."""
+        rows = None if self.max_rows is None else whole(least=1, most=_MOST_QUESTIONS, max_rows=self.max_rows)
+        return {"lower": self.lower, "upper": self.upper, "step": self.step, "range": self.range_, "max_rows": rows}
+
+
 @plan.command()
+@with_options(_Asked, _Drawn)
 def mode(  # noqa: PLR0913 - typer makes an option of each argument
+    asked: _Asked,
+    drawn: _Drawn,
     *,
     candidates: _ListedCandidates = None,
     every: _Every = None,
     delta: _FoundDelta = None,
     max_values: MaxValues = None,
-    epsilon: _Price = None,
-    rho: Rho = None,
-    error: _PeopleError = None,
-    budget: _Budget = None,
-    questions: _Questions = "1",
-    mechanism: MechanismName = "auto",
-    groups: _Groups = None,
-    max_groups: _MaxGroups = "1",
-    neighbours: NeighboursName = "add-remove",
-    as_json: Json = False,
 ) -> None:
     """Plan `dpselect mode`: how many fewer people the chosen value can have than the most common one.
 
@@ -397,24 +451,22 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan mode --candidates 30 --groups 12 --max-groups 2 --budget 1,1e-6 --questions 10
     """
     with clean_errors():
-        price = {"epsilon": epsilon, "rho": rho, "budget": budget, "mechanism": mechanism}
-        people = _people(questions, groups, max_groups, neighbours)
         chosen, kept = _chosen(candidates, every, delta), limit(max_values)
-        if chosen is None:
-            _check_found(error=error)
-            found = _found(question="mode", delta=delta, max_values=kept, **price, **people)
-        elif kept is not None:
+        if chosen is not None and kept is not None:
             raise InvalidValue("--max-values is for values that nobody listed: give --delta, or leave it out")
+        planned: FoundPlan | Plan
+        if chosen is None:
+            planned = _found(asked, drawn, question="mode", delta=delta, max_values=kept)
         else:
-            planned = _planned(question="mode", **chosen, error=error, **price, **people)
-    if chosen is None:
-        _print_found(found, as_json)
-    else:
-        _print(planned, as_json)
+            planned = _planned(question="mode", **chosen, **asked.arguments(), **drawn.arguments())
+    _print_either(planned, asked.as_json)
 
 
 @plan.command()
+@with_options(_Asked, _Drawn)
 def top(  # noqa: PLR0913 - typer makes an option of each argument
+    asked: _Asked,
+    drawn: _Drawn,
     *,
     k: Annotated[str, typer.Option("-k", metavar="K", help="How many candidates to return; LO:HI for the margin.")],
     candidates: _ListedCandidates = None,
@@ -423,16 +475,6 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     method: Method = "auto",
     max_values: MaxValues = None,
     ordered: Ordered = False,
-    epsilon: _Price = None,
-    rho: Rho = None,
-    error: _PeopleError = None,
-    budget: _Budget = None,
-    questions: _Questions = "1",
-    mechanism: MechanismName = "auto",
-    groups: _Groups = None,
-    max_groups: _MaxGroups = "1",
-    neighbours: NeighboursName = "add-remove",
-    as_json: Json = False,
 ) -> None:
     """Plan `dpselect top`: how many fewer people the K chosen values can have than the K most common ones.
 
@@ -451,34 +493,24 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     """
     with clean_errors():
         number = {"k": sizes(k), "max_values": limit(max_values)}
-        price = {"epsilon": epsilon, "rho": rho, "budget": budget, "mechanism": mechanism}
-        people = _people(questions, groups, max_groups, neighbours)
         chosen = _chosen(candidates, every, delta)
+        planned: FoundPlan | Plan
         if chosen is None:
-            _check_found(error=error, method=None if method in ("auto", "peel") else method)
-            found = _found(question="top_k", delta=delta, **number, **price, **people)
+            _check_found(method=None if method in ("auto", "peel") else method)
+            planned = _found(asked, drawn, question="top_k", delta=delta, **number)
         else:
-            how = {"method": method, "ordered": ordered, "error": error}
-            planned = _planned(question="top_k", **chosen, **number, **how, **price, **people)
-    if chosen is None:
-        _print_found(found, as_json)
-    else:
-        _print(planned, as_json)
+            how = {"method": method, "ordered": ordered, **asked.arguments(), **drawn.arguments()}
+            planned = _planned(question="top_k", **chosen, **number, **how)
+    _print_either(planned, asked.as_json)
 
 
 @plan.command()
-def values(  # noqa: PLR0913 - typer makes an option of each argument
+@with_options(_Asked)
+def values(
+    asked: _Asked,
     *,
-    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Epsilon of each question.")] = None,
-    rho: Rho = None,
     delta: _FoundDelta = None,
     max_values: Annotated[str, typer.Option(metavar="M", help="For how many values one person counts at most.")] = "1",
-    budget: _Budget = None,
-    questions: _Questions = "1",
-    groups: _Groups = None,
-    max_groups: _MaxGroups = "1",
-    neighbours: NeighboursName = "add-remove",
-    as_json: Json = False,
 ) -> None:
     """Plan `dpselect values`: how many people must have a value so that it is found.
 
@@ -489,30 +521,13 @@ def values(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan values --rho 0.05 --delta 1e-9 --max-values 3 --budget zcdp:0.5,1e-8
     """
     with clean_errors():
-        price = {"epsilon": epsilon, "rho": rho, "delta": delta, "max_values": limit(max_values), "budget": budget}
-        found = _found(question="values", **price, **_people(questions, groups, max_groups, neighbours))
-    _print_found(found, as_json)
+        found = _found(asked, question="values", delta=delta, max_values=limit(max_values))
+    _print_either(found, asked.as_json)
 
 
 @plan.command()
-def median(  # noqa: PLR0913 - typer makes an option of each argument
-    *,
-    lower: _Lower = None,
-    upper: _Upper = None,
-    step: _Step = None,
-    range_: _Range = "full",
-    max_rows: _MaxRows = None,
-    epsilon: _Price = None,
-    rho: Rho = None,
-    error: _PeopleError = None,
-    budget: _Budget = None,
-    questions: _Questions = "1",
-    mechanism: MechanismName = "auto",
-    groups: _Groups = None,
-    max_groups: _MaxGroups = "1",
-    neighbours: NeighboursName = "add-remove",
-    as_json: Json = False,
-) -> None:
+@with_options(_Asked, _Drawn, _Grid)
+def median(asked: _Asked, drawn: _Drawn, grid: _Grid) -> None:
     """Plan `dpselect median`: how many people the answer can be away from the median.
 
     Example: dpselect plan median --lower 0 --upper 50000 --epsilon 0.1
@@ -520,31 +535,18 @@ def median(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan median --lower 2020-01-01 --upper 2025-12-31 --budget zcdp:0.5 --questions 20
     """
     with clean_errors():
-        grid = _grid(lower, upper, step, range_, max_rows)
-        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
-        planned = _planned(question="median", **grid, **price, **_people(questions, groups, max_groups, neighbours))
-    _print(planned, as_json)
+        planned = _planned(question="median", **grid.arguments(), **asked.arguments(), **drawn.arguments())
+    _print(planned, asked.as_json)
 
 
 @plan.command()
-def quantile(  # noqa: PLR0913 - typer makes an option of each argument
+@with_options(_Asked, _Drawn, _Grid)
+def quantile(
+    asked: _Asked,
+    drawn: _Drawn,
+    grid: _Grid,
     *,
     level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")],
-    lower: _Lower = None,
-    upper: _Upper = None,
-    step: _Step = None,
-    range_: _Range = "full",
-    max_rows: _MaxRows = None,
-    epsilon: _Price = None,
-    rho: Rho = None,
-    error: _PeopleError = None,
-    budget: _Budget = None,
-    questions: _Questions = "1",
-    mechanism: MechanismName = "auto",
-    groups: _Groups = None,
-    max_groups: _MaxGroups = "1",
-    neighbours: NeighboursName = "add-remove",
-    as_json: Json = False,
 ) -> None:
     """Plan `dpselect quantile`: how many people the answer can be away from the quantile.
 
@@ -553,31 +555,19 @@ def quantile(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan quantile --level 0.9 --lower 0 --upper 50000 --error 20 --budget zcdp:0.5
     """
     with clean_errors():
-        grid = {"level": level, **_grid(lower, upper, step, range_, max_rows)}
-        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
-        planned = _planned(question="quantile", **grid, **price, **_people(questions, groups, max_groups, neighbours))
-    _print(planned, as_json)
+        named = {"level": level, **grid.arguments(), **asked.arguments(), **drawn.arguments()}
+        planned = _planned(question="quantile", **named)
+    _print(planned, asked.as_json)
 
 
 @plan.command()
-def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
+@with_options(_Asked, _Drawn, _Grid)
+def quantiles(
+    asked: _Asked,
+    drawn: _Drawn,
+    grid: _Grid,
     *,
     levels: Annotated[str, typer.Option(metavar="LEVELS", help="0.1,0.5,0.9, or quartiles, deciles or percentiles.")],
-    lower: _Lower = None,
-    upper: _Upper = None,
-    step: _Step = None,
-    range_: _Range = "full",
-    max_rows: _MaxRows = None,
-    epsilon: _Price = None,
-    rho: Rho = None,
-    error: _PeopleError = None,
-    budget: _Budget = None,
-    questions: _Questions = "1",
-    mechanism: MechanismName = "auto",
-    groups: _Groups = None,
-    max_groups: _MaxGroups = "1",
-    neighbours: NeighboursName = "add-remove",
-    as_json: Json = False,
 ) -> None:
     """Plan `dpselect quantiles`: how many people each answer can be away from its level.
 
@@ -586,10 +576,9 @@ def quantiles(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect plan quantiles --levels 0.1,0.5,0.9 --range log --budget zcdp:0.5 --questions 20
     """
     with clean_errors():
-        grid = {"levels": listed_levels(levels), **_grid(lower, upper, step, range_, max_rows)}
-        price = {"epsilon": epsilon, "rho": rho, "error": error, "budget": budget, "mechanism": mechanism}
-        planned = _planned(question="quantiles", **grid, **price, **_people(questions, groups, max_groups, neighbours))
-    _print(planned, as_json)
+        named = {"levels": listed_levels(levels), **grid.arguments(), **asked.arguments(), **drawn.arguments()}
+        planned = _planned(question="quantiles", **named)
+    _print(planned, asked.as_json)
 
 
 @plan.command()
@@ -658,10 +647,24 @@ def _check_found(**others: str | None) -> None:
             raise InvalidValue(f"--{name} needs --candidates or --every: leave it out for values that are found")
 
 
-def _found(**asked: Any) -> "FoundPlan":
+def _found(asked: _Asked, drawn: _Drawn | None = None, **question: Any) -> "FoundPlan":
     from dpselect import analysis  # noqa: PLC0415 - SciPy is slow to import
 
-    return analysis.plan_found(**asked)
+    named = {**question, **asked.arguments()}
+    if drawn is not None:
+        _check_found(error=drawn.error)
+        named["mechanism"] = drawn.mechanism
+    return analysis.plan_found(**named)
+
+
+def _print_either(planned: "FoundPlan | Plan", as_json: bool) -> None:
+    """Print a plan of candidates that are given, or of values that are found."""
+    from dpselect.analysis.found_plans import FoundPlan  # noqa: PLC0415 - as above
+
+    if isinstance(planned, FoundPlan):
+        _print_found(planned, as_json)
+    else:
+        _print(planned, as_json)
 
 
 def _print_found(found: "FoundPlan", as_json: bool) -> None:
@@ -675,22 +678,6 @@ def _print_found(found: "FoundPlan", as_json: bool) -> None:
     print_table(_table_of(found_table(found)))
     print_paragraph("In words:", " ".join(found.sentences))
     print_paragraph("Privacy:", "a plan uses public numbers only and reveals nothing about your data.")
-
-
-def _grid(lower: str | None, upper: str | None, step: str | None, range_: str, max_rows: str | None) -> dict[str, Any]:
-    """The candidates of a quantile, and with how many rows a person counts."""
-    rows = None if max_rows is None else whole(least=1, most=_MOST_QUESTIONS, max_rows=max_rows)
-    return {"lower": lower, "upper": upper, "step": step, "range": range_, "max_rows": rows}
-
-
-def _people(questions: str, groups: str | None, max_groups: str, neighbours: str) -> dict[str, Any]:
-    """What all questions about a table share."""
-    return {
-        "questions": whole(least=1, most=_MOST_QUESTIONS, questions=questions),
-        "groups": None if groups is None else _number(groups=groups),
-        "max_groups": whole(least=1, most=_MOST_QUESTIONS, max_groups=max_groups),
-        "neighbours": neighbours,
-    }
 
 
 def _number(**option: str) -> int:
