@@ -216,6 +216,7 @@ def _first(cursor: duckdb.DuckDBPyConnection, texts: str) -> tuple[str, ...]:
 _BARE = r"regexp_replace({x}, '^[\s\p{{Z}}]+|[\s\p{{Z}}]+$', '', 'g')"
 _MISSING_WORD = r"(?i)na|n/a|n\.a\.|#n/a|nan|nat|null|none|nil|missing|unknown|-+|\.+|\?+"
 _PLAIN = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_SPACED = rf"\s*(?:{_PLAIN})\s*"  # as DuckDB reads it, with spaces of ASCII only
 _SIGN = "[-+−–]?"  # noqa: RUF001 - a minus sign and a dash
 # In this order: the first pattern that matches a text names its notation.
 _PATTERNS_OF_NUMBERS = {
@@ -291,7 +292,8 @@ def _cases_of(reading: Reading) -> list[str]:
     if reading.values is not None and reading.kind is Kind.TEXT:
         return [*_cases_of_list(reading.values, reading.column), *word]
     if reading.kind is None:
-        plain = _cases({_POINT: _POINT_PATTERN, _DATE: _ISO_DATE, _NUMBER: _PLAIN})
+        plain = _cases({_POINT: _POINT_PATTERN, _DATE: _ISO_DATE})
+        plain.append(f"WHEN {_matches(_SPACED, 'written')} THEN '{_NUMBER}'")
         return [*word, *_cases(_PATTERNS_OF_DATES), *_cases(_PATTERNS_OF_NUMBERS), *plain, padded]
     return [*word, padded] if reading.kind is Kind.TEXT else word
 
