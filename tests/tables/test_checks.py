@@ -20,6 +20,7 @@ from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import Notation, Reason
 from tests import spark
 from tests.tables.looking import counts, in_writing, places
+from tests.tables.test_leaks import broken_texts
 
 LISTED = ["I10", "E11", "J45"]
 
@@ -457,6 +458,33 @@ def test_a_failing_source_says_nothing():
     with pytest.raises(EngineFailure) as failed:
         dpselect.open_table(relation).check("value", lower=0, upper=9)
     assert CANARY not in str(failed.value)
+
+
+@pytest.mark.parametrize("column", ["value", "who", "ward"])
+def test_texts_that_are_not_utf8(column, tmp_path):
+    """Parquet and Arrow may hold them. They count as texts that are not listed."""
+    broken = broken_texts(pa.string())
+    rows = {name: pa.array(["a"] * len(broken)) for name in ("value", "who", "ward")}
+    table = pa.table({**rows, column: broken})
+    pq.write_table(table, tmp_path / "t.parquet")
+    whole = 2  # of these texts are UTF-8, and one is empty
+    for source in (table, tmp_path / "t.parquet"):
+        grouped = dpselect.open_table(source, person="who").group_by("ward", groups=["a", "b"])
+        check = grouped.check("value", candidates=["a", "b"], show_values=True)
+        assert check.rows == len(broken)
+        assert check.people == (len(broken) if column == "who" else 1)
+        assert check.counted == (len(broken) if column == "who" else 1)
+        expected = {} if column == "ward" else {(column, Notation.NOT_UTF8): len(broken) - whole}
+        assert noticed(check) == expected
+        assert not check.passed
+        assert dpselect.open_table(source).check("value").passed == (column != "value")
+
+
+def test_missing_values_are_no_texts():
+    rows = pa.table({"value": pa.array([None, "a"], pa.string()), "who": pa.array([None, "p"], pa.string())})
+    check = dpselect.open_table(rows, person="who").check("value", candidates=["b"])
+    assert (check.people, check.unlisted, check.left_out) == (1, 1, {Reason.PERSON: 1, Reason.UNLISTED: 1})
+    assert dpselect.open_table(rows).check("value", candidates=["b"]).unlisted == 1
 
 
 def test_odd_names_of_columns():

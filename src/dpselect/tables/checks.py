@@ -81,6 +81,10 @@ class Notation(Enum):
         "write them as they are listed, or list them as they are written if that is public",
     )
     MISSING_WORD = ("words or signs for a missing value, such as NA, null or -", "leave the field empty")
+    NOT_UTF8 = (
+        "texts that are not UTF-8, or have the character U+FFFD, which replaces what could not be read",
+        "convert the file to UTF-8 again, from its own encoding",
+    )
     SIMILAR_PEOPLE = (
         "people whose names equal those of others, except for spaces, case or a .0 at the end",
         "write each name in one way: otherwise one person counts, and is protected, as several",
