@@ -1,6 +1,7 @@
 """`dpselect check`: what is left out of a file, for the data owner only; free, and with an exit code."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,16 @@ def test_what_does_not_fit_is_refused(run: Run, tmp_path: Path, options: tuple[s
     assert (result.code, result.out) == (2, "")
     assert message in " ".join(result.err.split())
     assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
+
+
+def test_the_example_of_the_docs(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
+    [(lines, command, printed)] = re.findall(
+        r"```text\n(patient;cost\n.*?)```\n\n`dpselect (check .*?)` prints\n\n```text\n(.*?)```", text, re.DOTALL
+    )
+    (tmp_path / "costs.csv").write_text(lines, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run(*command.split()).out == printed
 
 
 def test_help_says_that_it_is_private(run: Run) -> None:
