@@ -107,7 +107,7 @@ def _cases_of(reading: Reading) -> list[str]:
     if reading.kind in _TIMES:
         return [*_cases({"MISSING_WORD": _MISSING_WORD}, unread), *_cases(_PATTERNS_OF_DATES)]
     if reading.values is not None and reading.kind is Kind.TEXT:
-        return [*_cases_of_list(reading.values, reading.column), *word]
+        return _cases_of_list(reading.values, reading.column)
     if reading.kind is None:
         plain = _cases({_POINT: _POINT_PATTERN, _DATE: _ISO_DATE})
         plain.append(f"WHEN {_matches(_SPACED, 'written')} THEN '{_NUMBER}'")
@@ -118,18 +118,22 @@ def _cases_of(reading: Reading) -> list[str]:
 def _cases_of_list(values: Values, column: Column) -> list[str]:
     """The cases of a text that is not listed, but nearly so."""
     off, candidates = f"reason = '{Reason.UNLISTED.name}'", f"SELECT value FROM ({listed(CANDIDATES, values, column)})"
-    return _cases_of_near_texts(off, candidates, "bare")
+    return _cases_of_near_texts(off, candidates)
 
 
-def _cases_of_near_texts(off: str, candidates: str, bare: str) -> list[str]:
-    """The cases of a text that would be in a list of texts, if it were written in another way."""
+def _cases_of_near_texts(off: str, candidates: str) -> list[str]:
+    """The cases of a text that is not in a list of texts, and would be if it were written in another way.
+
+    A word for a missing value may be listed: NA is a country.
+    """
     near = {
-        "PADDED": (bare, candidates),
-        "CASE": (f"lower({bare})", f"SELECT lower(value) FROM ({candidates})"),
-        "POINT_ZERO": (f"regexp_replace({bare}, '\\.0+$', '')", candidates),
-        "DECIMAL_COMMA": (f"replace({bare}, ',', '.')", candidates),
+        "PADDED": ("bare", candidates),
+        "CASE": ("lower(bare)", f"SELECT lower(value) FROM ({candidates})"),
+        "POINT_ZERO": ("regexp_replace(bare, '\\.0+$', '')", candidates),
+        "DECIMAL_COMMA": ("replace(bare, ',', '.')", candidates),
     }
-    return [f"WHEN {off} AND {text} IN ({texts}) THEN '{name}'" for name, (text, texts) in near.items()]
+    cases = [f"WHEN {off} AND {text} IN ({texts}) THEN '{name}'" for name, (text, texts) in near.items()]
+    return [_NOT_UTF8, *cases, *_cases({"MISSING_WORD": _MISSING_WORD}, off)]
 
 
 def _suspicious(found: Mapping[str, int], texts: int, kind: Kind | None) -> dict[Notation, list[str]]:
@@ -171,7 +175,7 @@ def notices_of_groups(cursor: duckdb.DuckDBPyConnection, reading: Reading, indiv
             f"SELECT member{i} AS written, {_BARE.format(x=f'member{i}')} AS bare, count(*) AS number FROM {ROWS}"
             f" WHERE reason = '{Reason.GROUP.name}' AND member{i} IS NOT NULL GROUP BY ALL"
         )
-        cases = " ".join([*_cases_of_near_texts(off, groups, "bare"), *_cases({"MISSING_WORD": _MISSING_WORD})])
+        cases = " ".join(_cases_of_near_texts(off, groups))
         notices += _labelled(cursor, column, f"SELECT *, CASE {cases} END AS label FROM ({texts})", reading.show_values)
     return notices
 
