@@ -255,12 +255,14 @@ def test_typed_columns_and_the_ends_of_a_range(name, tmp_path):
         assert check.notices == ()
 
 
-@pytest.mark.parametrize(("type_", "lower"), [(pa.float32(), 0.1), (pa.float64(), 0.1)])
-def test_floats_in_the_order_of_their_bits(type_, lower):
-    """The end 0.1 is the 32-bit float nearest to it."""
-    table = dpselect.open_table(pa.table({"value": pa.array([0.1, 0.09, 0.2, float("inf")], type_)}))
-    check = table.check("value", lower=lower)
+@pytest.mark.parametrize("type_", [pa.float32(), pa.float64()])
+@pytest.mark.parametrize("end", [0.1, 0.7])
+def test_floats_in_the_order_of_their_bits(type_, end):
+    """An end is the 32-bit float nearest to it: that of 0.1 is above it, and that of 0.7 is below."""
+    table = dpselect.open_table(pa.table({"value": pa.array([end, end - 0.01, end + 0.1, float("inf")], type_)}))
+    check = table.check("value", lower=end)
     assert (check.counted, check.below, check.above) == (4, 1, 1)
+    assert table.check("value", upper=end).above == 2
     assert table.check("value", range="log").above == 1
     check = table.check("value")  # as `values` would: an infinity is not one of them
     assert (check.counted, check.left_out) == (3, {Reason.UNREADABLE: 1})
