@@ -8,6 +8,7 @@ import typer
 
 from dpselect._version import __version__
 from dpselect.cli.audit import audit
+from dpselect.cli.check import check
 from dpselect.cli.compare import compare
 from dpselect.cli.demo import demo
 from dpselect.cli.explore import explore
@@ -25,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
+app.command()(check)
 app.command()(mode)
 app.command()(top)
 app.command()(values)

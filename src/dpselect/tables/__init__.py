@@ -1,8 +1,20 @@
 """Private questions about tables: mode, top-k, median and quantiles, for all people or for each public group."""
 
 from dpselect.release import Answer
+from dpselect.tables.checks import Check, Notation, Notice, Reason
 from dpselect.tables.plots import plot_quantiles
 from dpselect.tables.schema import Column
 from dpselect.tables.table import GroupedTable, Table, open_table
 
-__all__ = ["Answer", "Column", "GroupedTable", "Table", "open_table", "plot_quantiles"]
+__all__ = [
+    "Answer",
+    "Check",
+    "Column",
+    "GroupedTable",
+    "Notation",
+    "Notice",
+    "Reason",
+    "Table",
+    "open_table",
+    "plot_quantiles",
+]

@@ -20,6 +20,7 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Values
+from dpselect.tables.checks import Check, check_column
 from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
 from dpselect.tables.groups import found_groups, groups_of_column, groups_of_columns
@@ -694,6 +695,55 @@ class Table:
         table = _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
         table._found = answer
         return table
+
+    def check(  # noqa: PLR0913 - one parameter for each public choice
+        self,
+        column: str,
+        *,
+        candidates: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        step: Any = None,
+        range: str = FULL,
+        show_values: bool = False,
+    ) -> Check:
+        """Return what a question about a column would read and leave out, exactly. It is private: for the data owner.
+
+        Questions are silent about rows. This says how many rows are left out and why, how many people there are, and
+        which notations look wrong, such as decimal commas. It charges nothing and releases nothing. Do not publish the
+        result, and do not choose candidates or a range by it. Groups are those of `group_by`.
+
+        Args:
+            column: the column that the question is about.
+            candidates: the public list or rule of `mode` and `top_k`.
+            lower: the smallest candidate of a quantile.
+            upper: the largest candidate of a quantile.
+            step: the step between candidates of a quantile.
+            range: "full" or "log", as for quantiles.
+            show_values: whether to include up to five values of the data for each thing that is wrong.
+
+        Returns:
+            The check. Its `repr` shows no number; `report()` and `to_dict()` do.
+
+        Raises:
+            InvalidValue, InvalidType: an argument is wrong; or the table has a ledger, or is in Spark.
+            EngineFailure: the rows could not be counted.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"diagnosis": ["I10", " I10", "E11", None]}))
+        >>> check = table.check("diagnosis", candidates=["I10", "E11"])
+        >>> check.passed
+        False
+        >>> print(check.report().splitlines()[-2])
+        suspicious in 'diagnosis': texts with spaces before or after, such as ' I10 ': 1. Fix: remove the spaces.
+        """
+        if self._ledger is not None:
+            raise InvalidValue(
+                "a check is not charged, and is for the data owner only: open the table without a ledger"
+            )
+        ends = (lower, upper, step, range)
+        return check_column(self._engine, self._individuals, self._column(column), candidates, ends, show_values)
 
     def _quantile(
         self, name: str, column: str, levels: tuple[Fraction, ...], ends: tuple[Any, ...], people: tuple[Any, Any]

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import duckdb
@@ -19,8 +19,9 @@ import pyarrow as pa
 from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.tables.candidates import Values
+from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain
-from dpselect.tables.duckdb import expressions, places
+from dpselect.tables.duckdb import checks, expressions, places
 from dpselect.tables.duckdb.content import of_source
 from dpselect.tables.duckdb.lists import arrow_groups, arrow_list, different_values, listed, listed_groups
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
@@ -321,6 +322,11 @@ class DuckDBEngine:
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
         return counted(lambda: of_source(self._source, self._connection, columns))
+
+    def checked(self, reading: Reading, individuals: Individuals) -> Check:
+        """Return what a question would read and leave out. The result is as private as the rows."""
+        with closing(self._connection.cursor()) as cursor, shown_progress(cursor.query_progress):
+            return counted(lambda: checks.checked(self._source, cursor, reading, individuals))
 
     def _found(  # noqa: PLR0913 - what a statement needs
         self,

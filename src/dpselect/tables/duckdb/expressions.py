@@ -177,15 +177,19 @@ def rows(
 
     Folder names become columns, too (`folders`, by name), if a `join` after the `option` supplies them.
     """
+    return rows_of(lines(option, join), delimiter, names, [*names, *(folders or {})], folders)
+
+
+def lines(option: str = "", join: str = "") -> str:
+    """A table with the lines of CSV files after their headers, in its column `line`."""
     # With this new_line, every carriage return and every line feed ends a line, and an empty line
     # between two of them is not a row. DuckDB's own guess at CRLF would drop the row after a doubled carriage return.
-    whole = (
+    return (
         "read_csv($paths, auto_detect = false, columns = {'line': 'VARCHAR'}, header = false, skip = 1,"
         f" delim = '{_SEPARATOR}', quote = '', escape = '', new_line = '\\n',"
         f" strict_mode = false, ignore_errors = true, hive_partitioning = false, max_line_size = {LONGEST_READ}"
         f"{option}){join}"
     )
-    return rows_of(whole, delimiter, names, [*names, *(folders or {})], folders)
 
 
 def rows_of(
@@ -206,10 +210,20 @@ def rows_of(
     return f"SELECT {columns} FROM (SELECT {once} FROM {whole}) WHERE len(fields) = {len(names)}"
 
 
-def _is_well_formed(delimiter: str, number: int) -> str:
-    """This many fields, each without quotation marks, or enclosed in them with inner ones doubled."""
-    others = number - 1
-    repeats = f"{{{others}}}" if others <= _MOST_REPEATS else "*"
+def line_fault(delimiter: str, number: int) -> str:
+    """Why a line that was read is left out: 'long', 'quotes' or 'fields'; NULL if it has this many fields."""
+    plain = f"WHEN NOT contains(line, '\"') THEN len(string_split(line, '{delimiter}'))"
+    fields = f"CASE {plain} ELSE len({_unquoted(delimiter)}) END"
+    return (
+        f"CASE WHEN strlen(line) >= {LONGEST_LINE} THEN 'long'"
+        f" WHEN contains(line, '\"') AND NOT {_is_well_formed(delimiter)} THEN 'quotes'"
+        f" WHEN {fields} <> {number} THEN 'fields' END"
+    )
+
+
+def _is_well_formed(delimiter: str, number: int | None = None) -> str:
+    """This many fields, or any number, each without quotation marks or enclosed in them with inner ones doubled."""
+    repeats = "*" if number is None or number - 1 > _MOST_REPEATS else f"{{{number - 1}}}"
     return f"regexp_full_match(line, '{_field(delimiter)}(?:{_escaped(delimiter)}{_field(delimiter)}){repeats}')"
 
 

@@ -190,7 +190,7 @@ class Files:
         self.files: Sequence[Path] = paths
         self._untyped = listing.format is Format.CSV
         self._by_arrow: ParquetColumns | None = None
-        header = common_header(paths) if self._untyped else None
+        self.header = header = common_header(paths) if self._untyped else None  # of CSV files: delimiter and names
         names = _parquet_names(paths) if header is None else header[1]
         self._folders = Folders(listing, names)
         bound = {"paths": [_literal(path) for path in paths]}
