@@ -26,7 +26,7 @@ help:
 .venv/installed: pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit('dpselect needs Python 3.11 or newer; say make PYTHON=python3.11') if sys.version_info < (3, 11) else None"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,paper,accounting,explore]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,paper,accounting,explore,databases]'
 	touch $@
 
 .venv/installed-dev: .venv/installed

@@ -125,6 +125,7 @@ def test_an_answer_has_a_row_for_its_value_and_what_it_cost(tmp_path: Path) -> N
     assert rows_of(answer) == [
         ["answer", answer.value],
         ["estimates", "the value that most rows have"],
+        ["accuracy", str(answer.accuracy)],
         ["mechanism", "exponential"],
         ["guarantee", str(answer.guarantee)],
         ["cost", "ledger entry 1 (charged rho 0.1)"],

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from dpselect._install import install_command
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.tables.databases import Database, quoted
 from dpselect.tables.duckdb.connector import Field, described, selection
 
-_MISSING = "PostgreSQL needs its ADBC driver: pip install 'dpselect[databases]'"
 _UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the user and the password"
 _FACTS = (
     "SELECT encoding, name FROM (SELECT current_setting('server_encoding') AS encoding) AS one LEFT JOIN"
@@ -73,7 +73,9 @@ class PostgreSQL:
         try:
             from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - an extra
         except ImportError:
-            raise MissingExtra(_MISSING) from None
+            raise MissingExtra(
+                f"PostgreSQL needs its ADBC driver: {install_command('adbc-driver-postgresql')}"
+            ) from None
         with dbapi.connect(self._url) as connection, connection.cursor() as cursor:
             for setting in _SETTINGS:
                 cursor.execute(setting)

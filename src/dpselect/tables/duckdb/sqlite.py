@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from dpselect._install import install_command
 from dpselect.errors import MissingExtra
 from dpselect.tables.databases import Database, quoted
 from dpselect.tables.duckdb.connector import Field, described
 
-_MISSING = "SQLite needs its ADBC driver: pip install 'dpselect[databases]'"
 _SELECTED = "CAST(CASE WHEN {0} IS NULL THEN '-' ELSE '=' || CAST({0} AS TEXT) END AS BLOB)"
 _VALUE = "CASE WHEN {0} <> CAST('-' AS BLOB) THEN TRY(decode({0}[2:])) END"
 
@@ -37,7 +37,7 @@ class SQLite:
         try:
             from adbc_driver_sqlite import dbapi  # noqa: PLC0415 - an extra
         except ImportError:
-            raise MissingExtra(_MISSING) from None
+            raise MissingExtra(f"SQLite needs its ADBC driver: {install_command('adbc-driver-sqlite')}") from None
         with dbapi.connect(self._url) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
             yield cursor.fetch_record_batch()
