@@ -47,6 +47,10 @@ COMMANDS = {
     "maximum file": f"maximum {NAME}none.csv --column d --lower 0 --upper 9 --epsilon 1",
     "maximum groups": f"maximum {ASKED} --lower 0 --upper 9 --group-by d --groups {NAME}bad.txt",
     "maximum ledger": f"maximum {ASKED} --lower 0 --upper 9 --ledger {NAME}bad.txt --budget 1",
+    "check file": f"check {NAME}none.csv --column d",
+    "check candidates": f"check {TABLE} --column d --candidates {NAME}bad.txt",
+    "check groups": f"check {TABLE} --column d --group-by d --groups {NAME}bad.txt",
+    "check ledger": f"check {NAME}none.csv --column d",  # a ledger is refused, and not opened
     "select file": f"select {NAME}none.csv --epsilon 1",
     "select ledger": f"select {SCORES} --epsilon 1 --ledger {NAME}bad.txt --budget 1",
     "plan scores": f"plan --scores {SCORES} --epsilon 1",
