@@ -148,14 +148,14 @@ def _ask_mode(visits: Visits) -> list[Any]:
 
 def _ask_median(visits: Visits) -> list[Any]:
     costs, table = np.sort(typical_costs(visits)), _open(visits)
-    true = int(costs[(costs.size - 1) // 2])
+    true, patients = int(costs[(costs.size - 1) // 2]), costs.size // 2
     answers = [table.median("cost", lower=0, upper=HIGHEST_COST, epsilon="0.1").value for _ in range(_RUNS)]
-    missed = np.mean([abs(int(np.searchsorted(costs, answer)) - costs.size / 2) for answer in answers])
+    missed = np.mean([abs(int(np.searchsorted(costs, answer)) - patients) / 2 for answer in answers])
     text = (
         f"[bold]What does a visit cost?[/bold] Half of the patients typically pay less than {true:,} (true median).\n"
         f"{_RUNS} private answers with epsilon 0.1, out of all whole numbers up to {HIGHEST_COST:,}:"
         f" [green]{', '.join(f'{answer:,}' for answer in answers)}[/green]\n"
-        f"On average, the number of patients below an answer differs from half of {costs.size:,} by {missed:,.0f}.\n"
+        f"On average, the number of patients below an answer differs from half of {patients:,} by {missed:,.0f}.\n"
     )
     return [text]
 
