@@ -89,6 +89,7 @@ def exit_code(command: str, monkeypatch: pytest.MonkeyPatch) -> object:
 WITH_EXAMPLES = [path for path in DOCUMENTS if blocks(path, "python") or commands(path)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document", [pytest.param(d, marks=spark.MARKS if d == ON_SPARK else [], id=name(d)) for d in WITH_EXAMPLES]
 )

@@ -16,7 +16,7 @@ from tests.explore.shown import CLOSE_RACE, shows
 browsing = pytest.importorskip("tests.explore.browsing", exc_type=ImportError)
 Keys = browsing.Keys
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 
 @pytest.fixture

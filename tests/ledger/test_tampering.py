@@ -125,6 +125,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column", "value"), CASES)
 def test_an_edited_value_is_found(filled: Path, table: str, column: str, value: str) -> None:
     row = 1 if table == "ledger" else 3

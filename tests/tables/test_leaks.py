@@ -210,6 +210,7 @@ def views(source):
     return [in_writing(dpselect.open_table(source)), people.group_by("g", groups=["p", "q"], max_groups=2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "source"),
     # pandas has no type for dates, and Parquet none for seconds.

@@ -28,7 +28,11 @@ MOST_EXAMPLES = 5
 
 
 class Reason(Enum):
-    """Why a row is left out, in words. A row is counted for the first reason that holds, in this order."""
+    """Why a row is left out, in words. A row is counted for the first reason that holds, in this order.
+
+    >>> Reason.MISSING.value
+    'missing values'
+    """
 
     ENCODING = "lines that are not UTF-8 (save the file as UTF-8)"
     LONG = "lines of 65,536 bytes or more (save the table as Parquet)"
@@ -42,7 +46,11 @@ class Reason(Enum):
 
 
 class Notation(Enum):
-    """A suspicious notation: what it is, and how to fix it."""
+    """A suspicious notation: what it is, and how to fix it.
+
+    >>> Notation.DECIMAL_COMMA.remedy
+    'write 1.5, with a point'
+    """
 
     DECIMAL_COMMA = ("numbers with a decimal comma, such as 1,5", "write 1.5, with a point")
     THOUSANDS = (
@@ -140,6 +148,9 @@ class Notice:
         notation: what is suspicious, with `words` and a `remedy`.
         number: how many rows have it (how many people, for similar names of people).
         examples: up to five different values, if they were asked for.
+
+    >>> Notice("cost", Notation.DECIMAL_COMMA, 12)
+    Notice(column='cost', private)
     """
 
     column: str
@@ -155,6 +166,9 @@ class Notice:
 
         Returns:
             A dict with the column, the name of the notation, the number, what it is, how to fix it, and examples.
+
+        >>> Notice("cost", Notation.DECIMAL_COMMA, 12).to_dict()["remedy"]
+        'write 1.5, with a point'
         """
         found = {"column": self.column, "notation": self.notation.name.lower(), "number": self.number}
         return {**found, "what": self.notation.words, "remedy": self.notation.remedy, "examples": list(self.examples)}
