@@ -46,10 +46,10 @@ def engine(request):
     return request.param
 
 
-def tally_of(table, column, max_values=None):
+def tally_of(table, column, max_values=None, domain=None):
     """The different counts of each group, and the values that have each."""
     who = table._individuals
-    with table._engine.tally(table.columns[column], None, who, max_values) as tally:
+    with table._engine.tally(table.columns[column], domain, who, max_values) as tally:
         levels = tally.levels()
         wanted = [
             (group, count, rank)
