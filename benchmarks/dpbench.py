@@ -48,7 +48,7 @@ class Shape(Data):
 
 def shaped(name: str, n: int) -> Shape:
     """The scores of a data set's shape; the table shows its name."""
-    return Shape(n, name.lower(), name=name)  # type: ignore[arg-type] - any word is shown
+    return Shape(n, name.lower(), name=name)
 
 
 @lru_cache(maxsize=2)

@@ -49,7 +49,7 @@ def _items(rows: int, values: int) -> str:
         f"CAST({share.format(1)} * {rows // 5} AS INTEGER) AS person",
         f"CAST(floor(pow({share.format(2)}, 1.5) * {values}) AS BIGINT) * 1000003 AS item",
     )
-    duckdb.connect().execute(f"COPY (SELECT {', '.join(columns)} FROM range({rows}) AS r(i)) TO '{path}'")  # noqa: S608
+    duckdb.connect().execute(f"COPY (SELECT {', '.join(columns)} FROM range({rows}) AS r(i)) TO '{path}'")
     return str(path)
 
 
@@ -64,7 +64,7 @@ def _mode_found(values: int) -> Call:
 def _mode_by_list(values: int) -> Call:
     """The list is read from the data, as no user may do: it is as long as the rule's list of counts."""
     path = _items(_FEW_ROWS, values)
-    seen: pa.Table = duckdb.connect().sql(f"SELECT DISTINCT item FROM '{path}'").to_arrow_table()  # noqa: S608
+    seen: pa.Table = duckdb.connect().sql(f"SELECT DISTINCT item FROM '{path}'").to_arrow_table()
     return partial(open_table(path).mode, "item", candidates=seen["item"], epsilon=_EPSILON)
 
 
@@ -86,6 +86,6 @@ def _grouped_people() -> Call:
 
 
 def _statement(counted: str) -> Call:
-    query = f"SELECT item, {counted} FROM '{_items(_MANY_ROWS, 10**6)}' GROUP BY item"  # noqa: S608
+    query = f"SELECT item, {counted} FROM '{_items(_MANY_ROWS, 10**6)}' GROUP BY item"
     connection = duckdb.connect()
     return lambda: connection.sql(query).to_arrow_table()

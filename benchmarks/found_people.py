@@ -26,7 +26,7 @@ import pyarrow as pa
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from benchmarks.contestant import NotAvailable
+from benchmarks.contestant import NotAvailable, opendp_prelude
 from benchmarks.quantiles import package
 from dpselect import every
 from dpselect.analysis import plan_found
@@ -147,11 +147,7 @@ def _opendp_threshold(epsilon: str, delta: str, m: int) -> int:
 
 
 def _opendp_measurement(epsilon: str, m: int, threshold: int) -> Any:
-    try:
-        import opendp.prelude as dp  # noqa: PLC0415
-    except ImportError:
-        raise NotAvailable("OpenDP is not installed") from None
-    dp.enable_features("contrib")
+    dp = opendp_prelude()
     space = (
         dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int)),
         dp.l01inf_distance(dp.absolute_distance(T=int)),

@@ -158,7 +158,7 @@ def _median() -> Call:
 @cache
 def _text() -> str:
     path = Path(folder().name) / "visits.csv"
-    duckdb.connect().execute(f"COPY (SELECT person, cents FROM '{visits(_FEW_ROWS)}') TO '{path}'")  # noqa: S608
+    duckdb.connect().execute(f"COPY (SELECT person, cents FROM '{visits(_FEW_ROWS)}') TO '{path}'")
     return str(path)
 
 

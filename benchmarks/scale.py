@@ -148,7 +148,7 @@ def _file(rows: int) -> str:
     path = Path(_folder().name) / f"{rows}.parquet"
     code = f"'code' || CAST(floor(pow(hash(i) / 18446744073709551616.0, 2) * {_CODES}) AS INTEGER) AS code"
     print(f"  writing {rows:,} rows", file=sys.stderr, flush=True)
-    duckdb.connect().execute(f"COPY (SELECT {code} FROM range({rows}) AS r(i)) TO '{path}'")  # noqa: S608
+    duckdb.connect().execute(f"COPY (SELECT {code} FROM range({rows}) AS r(i)) TO '{path}'")
     return str(path)
 
 
@@ -162,7 +162,7 @@ def _mode_in_duckdb(path: str) -> Call:
 
 def _count_in_duckdb(path: str) -> Call:
     connection = duckdb.connect()
-    return lambda: connection.sql(f"SELECT code, count(*) FROM '{path}' GROUP BY code").to_arrow_table()  # noqa: S608
+    return lambda: connection.sql(f"SELECT code, count(*) FROM '{path}' GROUP BY code").to_arrow_table()
 
 
 @cache

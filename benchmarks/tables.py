@@ -102,7 +102,7 @@ def visits(rows: int) -> str:
         f"CAST({share.format(3)} * {_MOST_CENTS} AS BIGINT) AS cents",
         f"{share.format(4)} * 1000 AS amount",
     )
-    duckdb.connect().execute(f"COPY (SELECT {', '.join(columns)} FROM range({rows}) AS r(i)) TO '{path}'")  # noqa: S608
+    duckdb.connect().execute(f"COPY (SELECT {', '.join(columns)} FROM range({rows}) AS r(i)) TO '{path}'")
     return str(path)
 
 
@@ -136,7 +136,7 @@ def _few_codes() -> pa.Table:
 
 
 def _statement(rows: int, selected: str, rest: str) -> Call:
-    query = f"SELECT {selected} FROM '{visits(rows)}' {rest}"  # noqa: S608
+    query = f"SELECT {selected} FROM '{visits(rows)}' {rest}"
     connection = duckdb.connect()
     return lambda: connection.sql(query).to_arrow_table()
 
@@ -173,7 +173,7 @@ def _median_of_floats() -> Call:
 
 
 def _cents() -> np.ndarray:
-    return duckdb.connect().sql(f"SELECT cents FROM '{visits(_FEW_ROWS)}'").fetchnumpy()["cents"]  # noqa: S608
+    return duckdb.connect().sql(f"SELECT cents FROM '{visits(_FEW_ROWS)}'").fetchnumpy()["cents"]
 
 
 def _diffprivlib_median() -> Call:

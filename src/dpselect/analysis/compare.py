@@ -1,5 +1,6 @@
 """Compare all mechanisms over a range of epsilons, as a table and as a matplotlib figure."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -78,7 +79,7 @@ class Record:
 
 
 @dataclass(frozen=True, repr=False)
-class Records:
+class Records(ABC):
     """Records that can be turned into tables and a figure. They are as private as the scores.
 
     Attributes:
@@ -116,9 +117,9 @@ class Records:
         )
 
     @staticmethod
+    @abstractmethod
     def _cells(record: Any) -> dict[str, str]:
         """The numbers of a record, by the heads of their columns."""
-        raise NotImplementedError
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the records as dictionaries.
