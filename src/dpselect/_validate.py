@@ -3,6 +3,8 @@
 Foreign code is that of a user or an engine. Its errors may quote the data and are replaced (`withheld`).
 """
 
+import sys
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from numbers import Integral
@@ -11,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpselect._numbers import LARGEST_EXPONENT, NotExact, NotFinite, TooLong, rational, rational_from_text
-from dpselect.errors import DPSelectError, InvalidType, InvalidValue
+from dpselect.errors import DoubtfulValue, DPSelectError, InvalidType, InvalidValue
 
 _Result = TypeVar("_Result")
 
@@ -50,10 +52,18 @@ def _number(name: str, value: Any, wanted: str) -> Fraction:
         raise InvalidValue(f"{name} must be finite, got {_short(value)}: give {wanted}") from None
 
 
+def warn(message: str) -> None:
+    """Warn of a doubtful parameter, at the line of the caller that is not in this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "dpselect":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DoubtfulValue, stacklevel=level)
+
+
 def _as_text(wrong: str) -> str:
     """A hint on how to write the number. We do not guess whether '1,000' means 1 or 1000."""
     with_comma = "write 0.1 with a decimal point, and no thousands separators"
-    return with_comma if "," in wrong else "write it as 0.1, 1e-3 or 1/3"
+    return with_comma if "," in wrong else "write it as 10, 0.1, 1e-3 or 1/3"
 
 
 def _not_long(name: str, number: Fraction) -> Fraction:
@@ -158,7 +168,8 @@ def level(level: Any) -> Fraction:
         number = readers[isinstance(level, (str, float, np.floating))](level)
     except NotExact:
         got = repr(level)[:40] if isinstance(level, str) else type(level).__name__
-        raise InvalidType(f"level must be a number between 0 and 1, got {got}: give for example 0.9") from None
+        give = "give for example 0.9, or use quantiles for several levels"
+        raise InvalidType(f"level must be a number between 0 and 1, got {got}: {give}") from None
     except NotFinite:
         raise InvalidValue("level must be between 0 and 1: give for example 0.9") from None
     if not 0 < number < 1:

@@ -14,6 +14,10 @@ class InvalidValue(DPSelectError, ValueError):
     """A parameter has the right type, but its value is not allowed."""
 
 
+class DoubtfulValue(UserWarning):
+    """A warning: a parameter is allowed, but is probably a mistake. It depends on public parameters only."""
+
+
 class ScoresChanged(InvalidValue):
     """The scores changed while they were read. No candidate was selected."""
 

@@ -29,6 +29,7 @@ from dpselect import _html
 from dpselect._levels import stated_levels
 from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text, shown
 from dpselect._types import Floats, Vector
+from dpselect._validate import warn
 from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import Charge, What, drawn_by
 from dpselect.errors import InvalidType, InvalidValue
@@ -36,6 +37,7 @@ from dpselect.mechanisms.privacy import Guarantee
 
 _RECEIPT = 1
 _SAFE_INTEGER = 2**53
+_LARGE_LOSS = 10  # e^10 = 22,026: a belief of 1 % can become one of 99.5 %
 
 
 @dataclass(frozen=True)
@@ -421,6 +423,7 @@ class Release:
         1
         """
         charge = self.charge
+        self._warn_of_large_loss()
         if ledger is None:
             if request_id is not None:
                 raise InvalidValue("request_id needs a ledger that stores it: give the ledger too")
@@ -443,6 +446,15 @@ class Release:
         if request_id is not None and self._digest(content) == before:
             ledger.store_answer(entry.id, encode_answer(value), content=before)
         return replace(self._answer(value), **paid)
+
+    def _warn_of_large_loss(self) -> None:
+        """Warn if the release hardly protects anybody. In zCDP, rho is what counts, however large epsilon is."""
+        loss, name = (self.mechanism.epsilon * self.count, "epsilon") if self.rho is None else (self.rho, "rho")
+        if loss > _LARGE_LOSS:
+            warn(
+                f"{name} {shown(float_near(loss))} hardly protects anybody: above {_LARGE_LOSS}, an answer may show"
+                " nearly for sure who is in the data. Usual values are 0.01 to 1"
+            )
 
     def _digest(self, content: Callable[[], str] | None) -> str | None:
         """What a retry must share with the earlier request. Epsilons and deltas that the ledger rounds alike differ."""

@@ -5,6 +5,7 @@ options of its own and gets the shared ones as records (`options.with_options`).
 """
 
 import csv
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpselect._validate import warn
 from dpselect.cli.options import (
     Budget,
     Dataset,
@@ -29,8 +31,8 @@ from dpselect.tables import Answer, Table, open_table
 from dpselect.tables.databases import file_of
 from dpselect.tables.domains import Domain
 from dpselect.tables.domains import every as domain_of
-from dpselect.tables.schema import Column, value_from_text
-from dpselect.tables.table import checking, known_column
+from dpselect.tables.schema import Column, known_column, value_from_text
+from dpselect.tables.table import checking
 
 MOST = 10**9
 _TABLE_ENDINGS = (".csv", ".gz", ".parquet", ".zst")
@@ -262,7 +264,7 @@ class Asked:
             return rule(every)
         if candidates is None:
             return None
-        return public_list(candidates, known_column(table, self.column, "column"), "--candidates", self.file)
+        return public_list(candidates, known_column(table.columns, self.column, "column"), "--candidates", self.file)
 
     def ask(self, table: Table, question: Callable[[Table], Answer]) -> Answer:
         """Ask a question of the table, or of each of its groups. Groups are found only if the question is right."""
@@ -282,7 +284,7 @@ class Asked:
             question(checking(table, named[0], most))
             return question(self._found_groups(table, named, texts, most))
         listed = {
-            column: public_list(text, known_column(table, column, "--group-by"), "--groups", self.file)
+            column: public_list(text, known_column(table.columns, column, "--group-by"), "--groups", self.file)
             for column, text in zip(named, texts, strict=True)
         }
         by, groups = (named[0], listed[named[0]]) if len(named) == 1 else (named, listed)
@@ -306,6 +308,8 @@ class Asked:
 
 
 _FOUND = "found:"
+# Somebody who means a decimal fraction leaves out zeros at its end.
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}\.[0-9]{2}0")
 
 
 @dataclass(frozen=True)
@@ -326,6 +330,9 @@ class Ends:
         return None if self.max_rows is None else whole(least=1, most=MOST, max_rows=self.max_rows)
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of a question."""
+        """Return the arguments of a question. Warn of 1.500, which may be meant as one thousand five hundred."""
         ends = {"lower": self.lower, "upper": self.upper, "step": self.step, "range": self.range_}
+        for name, text in ends.items():
+            if text is not None and _THOUSANDS.fullmatch(text):
+                warn(f"--{name} {text} is read with a decimal point: for a thousands separator, leave the point out")
         return {**ends, "per_person": self.per_person, "max_rows": self.rows, "mechanism": self.mechanism}

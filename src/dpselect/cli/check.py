@@ -10,7 +10,7 @@ from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import Json
 from dpselect.errors import InvalidValue
 from dpselect.tables import Check, Table, open_table
-from dpselect.tables.table import known_column
+from dpselect.tables.schema import known_column
 
 FAILED = 1
 _NOT_CHARGED = "a check charges nothing, and is for the data owner only: leave {option} out"
@@ -89,7 +89,7 @@ def _possible(table: Table, file: str, column: str, candidates: str | None, ever
         raise InvalidValue("--candidates and --every exclude each other: give a list or a rule")
     if candidates is None:
         return None if every is None else rule(every)
-    return public_list(candidates, known_column(table, column, "column"), "--candidates", file)
+    return public_list(candidates, known_column(table.columns, column, "column"), "--candidates", file)
 
 
 def _grouped(table: Table, file: str, columns: list[str], texts: list[str]) -> Table:
@@ -101,7 +101,7 @@ def _grouped(table: Table, file: str, columns: list[str], texts: list[str]) -> T
     if any(text.startswith("found:") for text in texts):
         raise InvalidValue("--groups found: costs epsilon, and a check is free: give a list of groups")
     listed = {
-        column: public_list(text, known_column(table, column, "--group-by"), "--groups", file)
+        column: public_list(text, known_column(table.columns, column, "--group-by"), "--groups", file)
         for column, text in zip(columns, texts, strict=True)
     }
     if not columns:

@@ -3,6 +3,7 @@
 An error of the library ends a command with one line and the exit code of its kind.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from rich.text import Text
 from dpselect.errors import (
     BudgetExceeded,
     BudgetMismatch,
+    DoubtfulValue,
     DPSelectError,
     EngineFailure,
     LedgerError,
@@ -51,6 +53,13 @@ def print_line(text: str, style: str = "") -> None:
     Console().print(Text(printable(text), style), soft_wrap=True)
 
 
+def print_hint(text: str) -> None:
+    """Print a line for the person at the terminal, on standard error; nothing if nobody is there."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(Text(printable(text), "dim"), soft_wrap=True)
+
+
 def print_paragraph(title: str, text: str) -> None:
     """Print a paragraph, wrapped between words, after a bold title."""
     Console().print(Text.assemble((printable(title), "bold"), " " if title else "", printable(text)))
@@ -81,13 +90,21 @@ def print_terms(answer: Answer, claim: str = "") -> None:
 
 @contextmanager
 def clean_errors() -> Iterator[None]:
-    """Turn an error of the library into one line on standard error and an exit code."""
+    """Turn an error or a warning of the library into one line on standard error, and an error into an exit code."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DoubtfulValue)
+            warnings.showwarning = _print_warning
+            yield
     except DPSelectError as error:
         message = Text.assemble(("error: ", "bold red"), printable(str(error)))
         Console(stderr=True).print(message, soft_wrap=True)
         raise typer.Exit(exit_code(error)) from None
+
+
+def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning as one line on standard error."""
+    Console(stderr=True).print(Text.assemble(("warning: ", "bold yellow"), printable(str(message))), soft_wrap=True)
 
 
 def exit_code(error: DPSelectError) -> int:

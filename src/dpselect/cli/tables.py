@@ -1,7 +1,7 @@
 """Private questions about a table: `dpselect mode`, `top`, `values`, `median`, `quantile`, `quantiles` and others."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any
@@ -12,16 +12,18 @@ from dpselect._numbers import exact_text
 from dpselect.cli import asking
 from dpselect.cli.asking import Asked, Ends
 from dpselect.cli.compare import check_plot
-from dpselect.cli.console import clean_errors, has_several, print_line, print_terms
+from dpselect.cli.console import clean_errors, has_several, print_hint, print_line, print_terms
 from dpselect.cli.options import MechanismName, Method, Ordered, limit, listed_levels, sizes, whole, with_options
 from dpselect.errors import InvalidValue
-from dpselect.tables import Answer, plot_quantiles
+from dpselect.tables import Answer, Table, plot_quantiles
 from dpselect.tables.groups import group_text
 from dpselect.tables.ranges import public_grid
-from dpselect.tables.table import known_column
+from dpselect.tables.schema import known_column
 from dpselect.top_k import is_in_order
 
-_Level = Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")]
+_Level = Annotated[
+    str, typer.Option("--level", "-q", metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")
+]
 
 
 @with_options(Asked)
@@ -127,10 +129,7 @@ def median(asked: Asked, ends: Ends) -> None:
 
     Example: dpselect median visits.csv --column cost --step 1 --person patient --epsilon 0.5
     """
-    with clean_errors():
-        named = {**ends.arguments(), **asked.price}
-        answer = asked.ask(asked.table(), lambda own: own.median(asked.column, **named))
-    _print(answer, asked.as_json)
+    _ask_quantile(asked, ends, lambda own, named: own.median(asked.column, **named))
 
 
 @with_options(Asked, Ends)
@@ -142,10 +141,7 @@ def quantile(asked: Asked, ends: Ends, *, level: _Level) -> None:
 
     Example: dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
-    with clean_errors():
-        named = {**ends.arguments(), **asked.price}
-        answer = asked.ask(asked.table(), lambda own: own.quantile(asked.column, level, **named))
-    _print(answer, asked.as_json)
+    _ask_quantile(asked, ends, lambda own, named: own.quantile(asked.column, level, **named))
 
 
 @with_options(Asked, Ends)
@@ -163,11 +159,12 @@ def quantiles(
     """
     with clean_errors():
         wanted, number, table = listed_levels(levels), _people_drawn(plot, people), asked.table()
-        column = known_column(table, asked.column, "column")
+        column = known_column(table.columns, asked.column, "column")
         size = public_grid(ends.lower, ends.upper, ends.step, column, ends.range_).size
         named = {**ends.arguments(), **asked.price}
         answer = asked.ask(table, lambda own: own.quantiles(asked.column, wanted, **named))
     _print_levels(answer, wanted, asked.as_json)
+    _print_unread(asked, table)
     if plot is not None:
         several = isinstance(answer.value, dict)
         grouped = {"groups": len(answer.value), "max_groups": asked.most_groups} if several else {}
@@ -188,10 +185,7 @@ def minimum(asked: Asked, ends: Ends, *, level: _Level = "0.01") -> None:
 
     Example: dpselect minimum visits.csv --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
-    with clean_errors():
-        named = {**ends.arguments(), **asked.price}
-        answer = asked.ask(asked.table(), lambda own: own.minimum(asked.column, level=level, **named))
-    _print(answer, asked.as_json)
+    _ask_quantile(asked, ends, lambda own, named: own.minimum(asked.column, level=level, **named))
 
 
 @with_options(Asked, Ends)
@@ -203,10 +197,23 @@ def maximum(asked: Asked, ends: Ends, *, level: _Level = "0.99") -> None:
 
     Example: dpselect maximum visits.csv --column cost --lower 0 --upper 50000 --person patient --epsilon 1
     """
+    _ask_quantile(asked, ends, lambda own, named: own.maximum(asked.column, level=level, **named))
+
+
+def _ask_quantile(asked: Asked, ends: Ends, question: Callable[[Table, dict[str, Any]], Answer]) -> None:
+    """Ask for a quantile, with the shared arguments, and print the answer."""
     with clean_errors():
-        named = {**ends.arguments(), **asked.price}
-        answer = asked.ask(asked.table(), lambda own: own.maximum(asked.column, level=level, **named))
+        table, named = asked.table(), {**ends.arguments(), **asked.price}
+        answer = asked.ask(table, lambda own: question(own, named))
     _print(answer, asked.as_json)
+    _print_unread(asked, table)
+
+
+def _print_unread(asked: Asked, table: Table) -> None:
+    """Say, on a terminal, what is always true of a file without types. It depends on no row."""
+    if table.columns[asked.column].untyped:
+        seen = f"dpselect check {asked.file} --column {asked.column}"
+        print_hint(f"Text that is not a number or date, such as 2,5 or 31.12.2026, is left out. To see it: {seen}")
 
 
 def _print(answer: Answer, as_json: bool, ordered: bool | None = None, order: str = "--candidates") -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from dpselect._validate import warn
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.candidates import Values, aligned_values, given_items, python_scalar
 from dpselect.tables.schema import Column, Kind
@@ -81,6 +82,11 @@ def group_text(name: Any) -> str:
 def groups_of_column(groups: Any, column: Column, max_groups: int, listed: Listed) -> Groups:
     """The values of one column as groups, checked. `listed` is that of the engine."""
     values = listed(groups, column, _NAME)
+    if len(values) == 1:
+        warn(
+            f"groups has one value, {str(values.items[0])[:_SHOWN]!r}, so there is one answer, for the people of that"
+            " group alone: list all groups, such as 1, 2, 3, or ask without groups"
+        )
     return Groups((column,), (values.kind,), values.items, min(max_groups, len(values)))
 
 

@@ -255,6 +255,11 @@ class Engine(Protocol):
         """Return the public schema."""
         ...
 
+    @property
+    def no_columns(self) -> Mapping[str, str]:
+        """Return names that look like columns and are not, such as the index of a frame, and what to do."""
+        ...
+
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
         """Return a public list of values, checked to be distinct in the type of their column. Messages use the name."""
         ...

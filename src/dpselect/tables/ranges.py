@@ -132,7 +132,11 @@ def _kind(ends: Mapping[str, Any], step: Any, column: Column) -> Kind:
     """The kind of the candidates: that of the column or, for a column of text, that of the ends or the step."""
     given = {kind_of_value(end) for end in ends.values()}
     if None in given or given & {Kind.BOOLEAN, Kind.TEXT}:
-        raise InvalidType("lower and upper must be numbers, dates or timestamps: give the public range of the column")
+        got = next(type(end).__name__ for end in ends.values() if kind_of_value(end) in {None, Kind.BOOLEAN, Kind.TEXT})
+        raise InvalidType(
+            f"lower and upper must be numbers, dates or timestamps, got {got}: give the public range of the column,"
+            " such as 0 and 100, or '2026-01-01' and '2026-12-31'"
+        )
     if column.untyped:
         return _kind_in_writing(given, (*ends.values(), step), column)
     if not given <= (set(_NUMBERS) if column.kind in _NUMBERS else {column.kind}):

@@ -1,13 +1,17 @@
 """The kinds of columns. The kind of a column is part of the public schema."""
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from dpselect._column_names import shown_names
 from dpselect._numbers import NotExact, NotFinite, decimal_from_text, rational_from_text
-from dpselect.errors import InvalidValue
+from dpselect._spelling import question_for
+from dpselect.errors import InvalidType, InvalidValue
+
+_SHOWN_COLUMNS = 30
 
 
 class Kind(Enum):
@@ -71,6 +75,27 @@ class Column:
         return _IN_WRITING if self.untyped else COMPARABLE[self.kind]
 
 
+def known_column(
+    columns: Mapping[str, Column], name: Any, what: str, elsewhere: Mapping[str, str] | None = None
+) -> Column:
+    """The column of this name. An error lists the existing names, which are public, unless they look like data.
+
+    `elsewhere` has names that are no columns of the table, and what to do about each.
+    """
+    if not isinstance(name, str):
+        raise InvalidType(f"{what} must be the name of a column, got {type(name).__name__}")
+    found = columns.get(name)
+    if found is None:
+        names = shown_names(columns, _SHOWN_COLUMNS)
+        has = names or f"{len(columns)} others, which look like data: the first row must hold the column names"
+        where = what if what == "column" else f"{what}: the column"
+        meant = question_for(name, columns if names else (), elsewhere or {})
+        raise InvalidValue(f"{where} {name!r} is not in the table, which has {has}{meant}")
+    if found.kind is Kind.OTHER:
+        raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
+    return found
+
+
 def _boolean_from_text(text: str) -> bool:
     return {"true": True, "false": False}[text.strip().lower()]
 
@@ -99,9 +124,22 @@ _READERS: dict[Kind, Callable[[str], Any]] = {
 }
 
 
+_EXAMPLES = {
+    Kind.BOOLEAN: "true or false",
+    Kind.INTEGER: "1500",
+    Kind.DECIMAL: "1234.5, with a point",
+    Kind.FLOAT: "1234.5, with a point",
+    Kind.DATE: "2026-01-31",
+    Kind.TIMESTAMP: "2026-01-31 23:59:00",
+    Kind.ZONED: "2026-01-31 23:59:00+00:00",
+}
+
+
 def value_from_text(text: str, kind: Kind, name: str) -> Any:
     """A public value of this kind, parsed from text. Messages use the name."""
     try:
         return _READERS[kind](text)
     except (ValueError, ArithmeticError, KeyError, NotExact, NotFinite):
-        raise InvalidValue(f"{name}: {text[:40]!r} cannot be read as one of the {kind.value} of the column") from None
+        example = f": write it as {_EXAMPLES[kind]}" if kind in _EXAMPLES else ""
+        cannot = f"{name}: {text[:40]!r} cannot be read as one of the {kind.value} of the column"
+        raise InvalidValue(f"{cannot}{example}") from None

@@ -5,14 +5,16 @@ A question is checked against the public schema, becomes a frozen record (`quest
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from dpselect import _validate
 from dpselect._column_names import shown_names
 from dpselect._levels import read_levels
+from dpselect._spelling import NO_QUESTIONS, check_keywords, question_for
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
@@ -27,14 +29,31 @@ from dpselect.tables.groups import found_groups, groups_of_column, groups_of_col
 from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
 from dpselect.tables.questions import Engine, Individuals, Question, TopK
 from dpselect.tables.ranges import FULL, public_grid
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.schema import Column, known_column
 from dpselect.tables.unlisted import FoundTopK, FoundValues, RuleTopK, checked_delta, found_size
 from dpselect.top_k import Peel, checked_limit, free_answer, method_for
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
 
-_SHOWN_COLUMNS = 30
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _explained(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The function, which says what to do about a keyword that it does not have.
+
+    It is defined here because doctest skips functions whose wrapper is in another module.
+    """
+    code = function.__code__
+    accepted = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+    @wraps(function)
+    def checked(*arguments: _P.args, **named: _P.kwargs) -> _R:
+        check_keywords(function.__name__, named, accepted)
+        return function(*arguments, **named)
+
+    return checked
 
 
 _AnyTable = TypeVar("_AnyTable", bound="Table")
@@ -73,6 +92,13 @@ class Table:
         shown = len(columns) if names is None else f"[{names}]"
         return f"{type(self).__name__}(columns={shown}, person={None if person is None else person.name!r})"
 
+    if not TYPE_CHECKING:  # a type checker should still find names that do not exist
+
+        def __getattr__(self, name: str) -> NoReturn:
+            known = [own for own in dir(type(self)) if not own.startswith("_")]
+            meant = "" if name.startswith("_") else question_for(name, known, NO_QUESTIONS)
+            raise AttributeError(f"a table has no {name!r}{meant}", name=name, obj=self)
+
     @property
     def columns(self) -> Mapping[str, Column]:
         """Return the public schema.
@@ -88,6 +114,7 @@ class Table:
         """
         return self._engine.columns
 
+    @_explained
     def mode(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
@@ -138,16 +165,16 @@ class Table:
 
         >>> import pyarrow
         >>> import dpselect
-        >>> visits = pyarrow.table({"patient": [1, 1, 2, 3], "diagnosis": ["I10", "I10", "I10", "E11"]})
+        >>> visits = pyarrow.table({"patient": range(99), "diagnosis": ["I10"] * 90 + ["E11"] * 9})
         >>> table = dpselect.open_table(visits, person="patient")
-        >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
+        >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=1).value
         'I10'
-        >>> table.mode("diagnosis", candidates=dpselect.every("text", max_bytes=3), epsilon=50).value
+        >>> table.mode("diagnosis", candidates=dpselect.every("text", max_bytes=3), epsilon=1).value
         'I10'
         >>> cities = dpselect.open_table(pyarrow.table({"city": ["Ulm"] * 99 + ["Bonn"]}))
         >>> cities.mode("city", epsilon=1, delta=1e-9).value
         'Ulm'
-        >>> table.mode("diagnosis", candidates=["E11", "J45"], other="not listed", epsilon=50).value
+        >>> table.mode("diagnosis", candidates=["E11", "J45"], other="not listed", epsilon=1).value
         'not listed'
         """
         price, found = Price(epsilon, rho, mechanism, delta), self._column(column)
@@ -163,6 +190,7 @@ class Table:
         values = self._listed(found, candidates, other)
         return self._ask(TopK(found, values, Peel(1, len(values), ordered=True), single=True), price, request_id)
 
+    @_explained
     def top_k(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
@@ -248,6 +276,7 @@ class Table:
             else self._ask(question, price, request_id)
         )
 
+    @_explained
     def values(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
@@ -298,6 +327,7 @@ class Table:
             raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
         return self._ask(FoundValues(found, limit), price, request_id)
 
+    @_explained
     def median(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
@@ -359,6 +389,7 @@ class Table:
         question = self._quantile("quantile", column, (Fraction(1, 2),), ends, people)
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
+    @_explained
     def quantile(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
@@ -420,6 +451,7 @@ class Table:
         question = self._quantile("quantile", column, (_validate.level(level),), ends, people)
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
+    @_explained
     def quantiles(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
@@ -482,6 +514,7 @@ class Table:
         question = self._quantile("quantiles", column, read_levels(levels), ends, people)
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
+    @_explained
     def minimum(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
@@ -548,6 +581,7 @@ class Table:
         question = self._quantile("minimum", column, (_validate.level(level),), ends, people)
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
+    @_explained
     def maximum(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
@@ -614,6 +648,7 @@ class Table:
         question = self._quantile("maximum", column, (_validate.level(level),), ends, people)
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
+    @_explained
     def group_by(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str | Sequence[str],
@@ -671,7 +706,7 @@ class Table:
         if candidates is not None:
             if groups is not None:
                 raise InvalidValue("give only groups: candidates is its old name")
-            warnings.warn("group_by(candidates=) is deprecated: use groups=", DeprecationWarning, stacklevel=2)
+            warnings.warn("group_by(candidates=) is deprecated: use groups=", DeprecationWarning, stacklevel=3)
             groups = candidates
         most = _validate.count(max_groups=max_groups)
         if most < 1:
@@ -696,6 +731,7 @@ class Table:
         table._found = answer
         return table
 
+    @_explained
     def check(  # noqa: PLR0913 - one parameter for each public choice
         self,
         column: str,
@@ -769,7 +805,7 @@ class Table:
         return 1 if self._individuals.person is None else limit
 
     def _column(self, name: str) -> Column:
-        return known_column(self, name, "column")
+        return known_column(self._engine.columns, name, "column", self._engine.no_columns)
 
     def _ask(self, question: Question, price: Price, request_id: str | None) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
@@ -883,28 +919,6 @@ def _made(
     return table
 
 
-class _Schema(Protocol):
-    """An engine or a table."""
-
-    @property
-    def columns(self) -> Mapping[str, Column]: ...
-
-
-def known_column(schema: _Schema, name: Any, what: str) -> Column:
-    """The column of this name. An error lists the existing names, which are public, unless they look like data."""
-    if not isinstance(name, str):
-        raise InvalidType(f"{what} must be the name of a column, got {type(name).__name__}")
-    found = schema.columns.get(name)
-    if found is None:
-        names = shown_names(schema.columns, _SHOWN_COLUMNS)
-        has = names or f"{len(schema.columns)} others, which look like data: the first row must hold the column names"
-        where = what if what == "column" else f"{what}: the column"
-        raise InvalidValue(f"{where} {name!r} is not in the table, which has {has}")
-    if found.kind is Kind.OTHER:
-        raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
-    return found
-
-
 def _check_listed(delta: Any, max_values: Any = None) -> None:
     """Refuse what only values that nobody listed need."""
     for name, value in {"delta": delta, "max_values": max_values}.items():
@@ -919,7 +933,12 @@ def _check_unlisted(other: Any) -> None:
 
 
 def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bool = False) -> None:
-    """Refuse what only groups that are found need."""
+    """Refuse what only groups that are found need, and a rule, which would have an answer for each of its values."""
+    if isinstance(groups, Domain):
+        raise InvalidType(
+            "groups must be a list of values, got a rule: list the groups, or find them in the data with epsilon and"
+            " delta"
+        )
     given = [name for name, value in finding.items() if value is not None]
     if given and groups is None and several:
         raise InvalidValue("groups of several columns cannot be found together: find the values of each column")
@@ -935,6 +954,7 @@ def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bo
 _ENGINES = ("duckdb", "spark")
 
 
+@_explained
 def open_table(  # noqa: PLR0913 - the public contract
     source: Any,
     *,
@@ -985,15 +1005,15 @@ def open_table(  # noqa: PLR0913 - the public contract
         LedgerError: the ledger cannot be used; BudgetMismatch if it has a different budget.
 
     >>> import pyarrow
-    >>> visits = pyarrow.table({"patient": [1, 1, 2, 3], "diagnosis": ["I10", "I10", "I10", "E11"]})
+    >>> visits = pyarrow.table({"patient": range(99), "diagnosis": ["I10"] * 90 + ["E11"] * 9})
     >>> table = open_table(visits, person="patient")
-    >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=50).value
+    >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=1).value
     'I10'
     """
     unit = PrivacyUnit(person, neighbours)
     opened = _engine(engine, resolved(source, table, query))
-    individuals = Individuals(None if person is None else known_column(opened, person, "person"))
-    return _made(Table, opened, individuals, unit.neighbours, _ledger(ledger, budget, unit, dataset))
+    column = None if person is None else known_column(opened.columns, person, "person", opened.no_columns)
+    return _made(Table, opened, Individuals(column), unit.neighbours, _ledger(ledger, budget, unit, dataset))
 
 
 def _ledger(ledger: Any, budget: Budget | Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":

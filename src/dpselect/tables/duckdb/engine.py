@@ -23,6 +23,7 @@ from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import checks, expressions, places
 from dpselect.tables.duckdb.content import of_source
+from dpselect.tables.duckdb.frames import index_of
 from dpselect.tables.duckdb.lists import arrow_groups, arrow_list, different_values, listed, listed_groups
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
 from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_column, item
@@ -238,7 +239,7 @@ class DuckDBEngine:
     def __init__(self, source: Any) -> None:
         self._source = source_of(source)
         self._connection = connect()
-        self.columns = schema(self._source, self._connection)
+        self.columns, self.no_columns = schema(self._source, self._connection), index_of(source)
 
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
         """Return a public list of values that are different in the type of their column."""

@@ -73,6 +73,13 @@ def check_names(names: Sequence[Any]) -> None:
         raise InvalidValue("source has two columns of the same name (upper and lower case are the same): rename one")
 
 
+def index_of(source: Any) -> dict[str, str]:
+    """The names of a pandas index, which are no columns, and what to do about them."""
+    names = getattr(getattr(source, "index", None), "names", ())
+    hint = "it is the index of the frame: give frame.reset_index()"
+    return {name: hint for name in names if isinstance(name, str)}
+
+
 class PandasColumns:
     """A pandas DataFrame, read column by column without a common type."""
 

@@ -56,7 +56,7 @@ class SparkEngine:
     def __init__(self, source: Any) -> None:
         self._rows = rows_of(source)
         check_workers(self._rows.spark)
-        self.columns = self._rows.columns
+        self.columns, self.no_columns = self._rows.columns, dict[str, str]()
         self._connection = connect()  # for public lists only
 
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:

@@ -1,0 +1,78 @@
+"""Mistakes on the command line: what is doubtful is said on standard error, and the answer is not changed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+ASKED = ("--column", "delay", "--lower", "0", "--upper", "10", "--epsilon", "1")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "flights.csv"
+    path.write_text("dest,delay\n" + "ulm,4\n" * 300)
+    return path
+
+
+def test_the_share_of_a_quantile_has_a_short_name(run: Run, file: Path) -> None:
+    result = run("quantile", file, "-q", "0.9", *ASKED)
+    assert (result.code, result.out.splitlines()[0], result.err) == (0, "4", "")
+
+
+@pytest.mark.parametrize(("name", "hint"), [("mean", "releases no noisy"), ("count", "OpenDP"), ("max", "maximum")])
+def test_questions_of_other_libraries(run: Run, name: str, hint: str) -> None:
+    result = run(name, "flights.csv", "--column", "delay")
+    assert result.code == 2
+    assert f"No such command '{name}'" in result.err
+    assert hint in " ".join(result.err.split())
+
+
+def test_a_misspelled_command(run: Run) -> None:
+    assert "Did you mean 'median'?" in run("medain", "flights.csv").err
+
+
+def test_a_range_of_groups_is_one_group(run: Run, file: Path) -> None:
+    result = run("median", file, *ASKED, "--group-by", "dest", "--groups", "1-12")
+    assert result.code == 0
+    assert result.err.startswith("warning: groups has one value, '1-12'")
+    assert "1-12: " in result.out
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("upper", "doubtful"), [("1.500", True), ("12.340", True), ("1.5", False), ("1500", False)])
+def test_a_point_may_be_a_thousands_separator(run: Run, file: Path, upper: str, doubtful: bool) -> None:
+    result = run(
+        "median", file, "--column", "delay", "--lower", "0", "--upper", upper, "--step", "0.01", "--epsilon", "1"
+    )
+    assert result.code == 0
+    assert (f"warning: --upper {upper} is read with a decimal point" in result.err) is doubtful
+
+
+def test_a_large_epsilon(run: Run, file: Path) -> None:
+    result = run("mode", file, "--column", "dest", "--candidates", "ulm,bonn", "--epsilon", "1000")
+    assert (result.code, result.out.splitlines()[0]) == (0, "ulm")
+    assert result.err.startswith("warning: epsilon 1,000 hardly protects anybody")
+
+
+def test_a_number_in_words(run: Run, file: Path) -> None:
+    result = run("top", file, "--column", "dest", "--candidates", "a,b,c", "--epsilon", "1", "-k", "ten")
+    assert result.err == "error: k must be a number, got the text 'ten': write it as 10, 0.1, 1e-3 or 1/3\n"
+
+
+def test_a_person_at_a_terminal_learns_how_to_check_a_file_without_types(file: Path) -> None:
+    pty = pytest.importorskip("pty", reason="needs a terminal that a program can make")
+    reader, writer = pty.openpty()
+    try:
+        command = (sys.executable, "-m", "dpselect", "median", str(file), *ASKED)
+        seen = subprocess.run(command, stdout=subprocess.PIPE, stderr=writer, timeout=60, check=True)
+        os.close(writer)
+        shown = os.read(reader, 100_000).decode()
+    finally:
+        os.close(reader)
+    assert b"left out" not in seen.stdout
+    assert "is left out. To see it: dpselect check" in " ".join(shown.split())

@@ -1,0 +1,177 @@
+"""Mistakes of newcomers: every message says what to do, before anything is charged."""
+
+import copy
+import pickle
+import warnings
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import dpselect
+from dpselect._validate import warn
+from dpselect.errors import DoubtfulValue, InvalidType, InvalidValue
+
+ROWS = {"dest": ["ulm", "bonn"] * 60, "delay": [1, 2, 3] * 40}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return dpselect.open_table(pa.table(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("Dest", "dest"), ("dets", "dest"), ("DELAY", "delay"), ("delays", "delay")]
+)
+def test_the_nearest_column_is_named(table, name, meant):
+    with pytest.raises(InvalidValue, match=f"which has 'dest', 'delay': did you mean '{meant}'\\?$"):
+        table.mode(name, candidates=["a", "b"], epsilon=1)
+
+
+def test_no_column_is_named_if_none_is_near(table):
+    with pytest.raises(InvalidValue, match=r"which has 'dest', 'delay'$"):
+        table.mode("colour", candidates=["a", "b"], epsilon=1)
+
+
+def test_names_that_may_be_data_are_never_suggested():
+    looks_like_data = dpselect.open_table(pa.table({"ward 4": [1, 2], "dest": [1, 2]}))
+    with pytest.raises(InvalidValue) as refused:
+        looks_like_data.median("ward 5", lower=0, upper=9, epsilon=1)
+    assert "ward 4" not in str(refused.value)
+    assert "did you mean" not in str(refused.value)
+
+
+def test_the_index_of_a_frame_is_no_column():
+    frame = pd.DataFrame(ROWS, index=pd.Index(range(120), name="tail"))
+    hint = "'tail' is not in the table.*: it is the index of the frame: give frame.reset_index\\(\\)"
+    with pytest.raises(InvalidValue, match=hint):
+        dpselect.open_table(frame, person="tail")
+    with pytest.raises(InvalidValue, match=hint):
+        dpselect.open_table(frame).median("tail", lower=0, upper=9, epsilon=1)
+    assert dpselect.open_table(frame.reset_index(), person="tail").columns
+
+
+def test_columns_of_one_name_are_refused_before_pandas_fails():
+    frame = pd.DataFrame([[1, 2], [3, 4]], columns=["x", "x"])
+    with pytest.raises(InvalidValue, match=r"two columns of the same name .*: rename one"):
+        dpselect.open_table(frame)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "hint"),
+    [
+        ("neighbors", "it is spelled neighbours, and belongs to the whole table"),
+        ("seed", "randomness comes from the operating system"),
+        ("random_state", "randomness comes from the operating system"),
+        ("eps", "it is spelled epsilon"),
+        ("budget", "give it to open_table"),
+        ("bounds", "lower and upper"),
+        ("candidate", "did you mean 'candidates'"),
+    ],
+)
+def test_keywords_of_other_libraries(table, keyword, hint):
+    with pytest.raises(InvalidType, match=f"mode has no keyword '{keyword}': .*{hint}"):
+        table.mode("dest", candidates=["a", "b"], epsilon=1, **{keyword: 1})
+
+
+def test_a_delta_where_there_is_none(table):
+    with pytest.raises(InvalidType, match=r"median has no keyword 'delta': .*dpselect.approximate\('1', '1e-6'\)"):
+        table.median("delay", lower=0, upper=9, epsilon=1, delta=1e-6)
+
+
+@pytest.mark.parametrize(("keyword", "hint"), [("neighbors", "neighbours"), ("persn", "did you mean 'person'")])
+def test_keywords_of_opening(keyword, hint):
+    with pytest.raises(InvalidType, match=f"open_table has no keyword '{keyword}': .*{hint}"):
+        dpselect.open_table(pa.table(ROWS), **{keyword: "replace"})
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("mean", "releases no noisy numbers"),
+        ("count", "releases no noisy numbers"),
+        ("histogram", "releases no noisy numbers"),
+        ("max", "maximum"),
+        ("value_counts", "top_k"),
+        ("groupby", "did you mean 'group_by'"),
+        ("head", "private"),
+    ],
+)
+def test_questions_of_other_libraries(table, name, hint):
+    with pytest.raises(AttributeError, match=f"a table has no '{name}': .*{hint}"):
+        getattr(table, name)
+    assert not hasattr(table, name)
+
+
+def test_what_python_looks_for_itself_is_still_missing_quietly(table):
+    with pytest.raises(AttributeError, match=r"^a table has no '__deepcopy__'$"):
+        table.__deepcopy__  # noqa: B018 - the look-up is what is tested
+    assert not hasattr(table, "_repr_pretty_")
+    for use in (copy.copy, pickle.dumps):
+        try:
+            use(table)
+        except RecursionError:  # the look-up of names must not look up names
+            pytest.fail("a table without attributes calls itself")
+        except (TypeError, AttributeError, pickle.PicklingError):
+            continue
+
+
+def test_several_levels_are_quantiles(table):
+    with pytest.raises(InvalidType, match="use quantiles for several levels"):
+        table.quantile("delay", [0.1, 0.5], lower=0, upper=9, epsilon=1)
+
+
+@pytest.mark.parametrize("end", [[1], True, None.__class__])
+def test_an_end_of_another_type_is_named(table, end):
+    with pytest.raises(InvalidType, match=r"got .*: give the public range of the column, such as 0 and 100"):
+        table.median("delay", lower=end, upper=9, epsilon=1)
+
+
+def test_a_german_date():
+    table = dpselect.open_table(pa.table({"day": pa.array([], pa.date32())}))
+    with pytest.raises(InvalidValue, match=r"'31.12.2026' cannot be read .*: write it as 2026-01-31"):
+        table.median("day", lower="31.12.2026", upper="2027-01-01", epsilon=1)
+
+
+def test_a_rule_is_no_list_of_groups(table):
+    with pytest.raises(InvalidType, match=r"groups must be a list of values, got a rule: .*epsilon and delta"):
+        table.group_by("dest", groups=dpselect.every("text", max_bytes=4))
+
+
+def test_a_lone_group_is_doubtful(table):
+    with pytest.warns(DoubtfulValue, match="groups has one value, '1-12'") as seen:
+        table.group_by("dest", groups=["1-12"])
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulValue)
+        table.group_by("dest", groups=["ulm", "bonn"])
+
+
+@pytest.mark.parametrize(("price", "name"), [({"epsilon": "10.1"}, "epsilon"), ({"rho": 11}, "rho")])
+def test_a_large_loss_is_doubtful(table, price, name):
+    with pytest.warns(DoubtfulValue, match=f"^{name} 1[01].* hardly protects anybody") as seen:
+        table.mode("dest", candidates=["ulm", "bonn"], **price)
+    assert seen[0].filename == __file__
+
+
+def test_a_usual_loss_is_not_doubtful(table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulValue)
+        table.mode("dest", candidates=["ulm", "bonn"], epsilon=10)
+        table.mode("dest", candidates=["ulm", "bonn"], rho=10)  # its pure epsilon is above 10
+
+
+def test_a_doubtful_loss_that_is_an_error_costs_nothing(tmp_path):
+    ledger = dpselect.Ledger(tmp_path / "l.ledger", budget=100)
+    table = dpselect.open_table(pa.table(ROWS), ledger=ledger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulValue)
+        with pytest.raises(DoubtfulValue):
+            table.mode("dest", candidates=["ulm", "bonn"], epsilon=20)
+    assert ledger.spent == 0
+
+
+def test_a_warning_from_the_top_of_the_stack_has_a_place():
+    with pytest.warns(DoubtfulValue) as seen:
+        warn("doubtful")
+    assert seen[0].filename == __file__
