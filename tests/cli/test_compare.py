@@ -281,7 +281,9 @@ def read_terminal(reader: int) -> bytes:
 def test_a_terminal_gets_a_progress_bar_on_standard_error(file: Path) -> None:
     pty = pytest.importorskip("pty")
     reader, writer = pty.openpty()
-    command = [*MAIN, "compare", str(file), "--epsilon", "0.1:1", "--points", "40"]
+    at_once = "from dpselect import _progress; _progress._SILENT_SECONDS = _progress._STEP_SECONDS = 0"
+    main = (sys.executable, "-c", f"{at_once}; from dpselect.cli import main; main()")
+    command = [*main, "compare", str(file), "--epsilon", "0.1:1", "--points", "40"]
     environment = {**os.environ, "TERM": "xterm"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, env=environment) as child:
         os.close(writer)
@@ -290,7 +292,7 @@ def test_a_terminal_gets_a_progress_bar_on_standard_error(file: Path) -> None:
     os.close(reader)
     assert child.returncode == 0
     assert b"Comparing" in seen
-    assert b"100%" in seen
+    assert b"98%" in seen  # 39 of 40 epsilons
     assert b"Comparing" not in shown
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from dpselect import _html, _validate
 from dpselect._install import install_command
 from dpselect._numbers import NEAREST, NONE, float_near, shown
+from dpselect._progress import tracked
 from dpselect._scores import as_vector
 from dpselect._types import Number
 from dpselect.analysis.error import error_quantile, expected_error
@@ -259,7 +260,7 @@ def compare(
     exact = checked_epsilons(epsilons)
     claim, vector = stated(sensitivity, monotonic, score_range).arguments(), as_vector(scores)
     records: list[Record] = []
-    for epsilon in exact:
+    for epsilon in tracked(exact, "Comparing"):
         best = expected_error(PermuteAndFlip(epsilon, **claim), vector)
         for name, kind in MECHANISMS.items():
             mechanism = kind(epsilon, **claim)

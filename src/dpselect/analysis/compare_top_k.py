@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from dpselect import _validate
 from dpselect._numbers import DOWN, NEAREST, float_near, shown
+from dpselect._progress import tracked
 from dpselect._scores import as_vector
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Price
@@ -98,7 +99,7 @@ def compare_top_k(  # noqa: PLR0913 - one parameter for each public choice
     choice = Choice(k, len(vector), max_values, ordered, _validate.boolean(monotonic=monotonic))
     taken = choice.by(AUTO, Price(exact[0]))
     records = []
-    for epsilon in exact:
+    for epsilon in tracked(exact, "Comparing"):
         for drawing in _drawings(choice, methods, epsilon):
             drawing.method.check_scores(vector)
             found = error_of(vector, *drawing, count, seeded(seed))

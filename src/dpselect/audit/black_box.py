@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
+from dpselect._progress import progress
 from dpselect._types import Number
 from dpselect._validate import withheld
 from dpselect.audit.bound import Counts, Samples, chosen_event
@@ -137,7 +138,8 @@ def audit(  # noqa: PLR0913 - what is claimed, and how hard to try
             names to such tuples. The audit cannot check that they are neighbours. Each run gets a shallow copy.
         runs: the number of runs on each of the two inputs of each pair.
         false_alarm: the largest acceptable probability of reporting a violation although `f` keeps its promise.
-        watch: a function that is called with the fraction of the work that is done, from 0 to 1.
+        watch: a function that is called with the fraction of the work that is done, from 0 to 1. If omitted, a bar is
+            shown on a terminal and in a notebook.
 
     Returns:
         The lower bounds on epsilon, one for each pair, with the events that they were computed from.
@@ -169,13 +171,14 @@ def audit(  # noqa: PLR0913 - what is claimed, and how hard to try
     each = _runs(runs)
     checked = _neighbours(promised, claim, pairs, inputs)
     total = 2 * each * len(checked)
-    sampler = _watched(f, total, watch)
     too_deep = InvalidValue("the output of f is nested too deeply: return fewer levels")
-    findings = withheld(
-        lambda: tuple(_test_pair(pair, sampler, each, doubt / len(checked)) for pair in checked),
-        too_deep,
-        RecursionError,  # from reading an output; an exception of f itself is an outcome
-    )
+    with progress("Auditing") as shown:
+        sampler = _watched(f, total, shown if watch is None else watch)
+        findings = withheld(
+            lambda: tuple(_test_pair(pair, sampler, each, doubt / len(checked)) for pair in checked),
+            too_deep,
+            RecursionError,  # from reading an output; an exception of f itself is an outcome
+        )
     if sum(finding.failures for finding in findings) == total:
         raise InvalidValue(f"f failed in every run, with {_try_once(f, checked[0])}: {_SIGNATURE[claim is None]}")
     return Audit(promised, claim, doubt, total, findings)
@@ -243,7 +246,7 @@ def _failures(counts: Counts) -> int:
     return sum(often for outcome, often in counts.items() if isinstance(outcome, Raised))
 
 
-def _watched(f: Any, total: int, watch: Watch | None) -> Sampler:
+def _watched(f: Any, total: int, watch: Watch) -> Sampler:
     """A sampler that works in chunks and reports its progress after each."""
     sampler, done = sampler_of(f), 0
 
@@ -253,8 +256,7 @@ def _watched(f: Any, total: int, watch: Watch | None) -> Sampler:
         for part in _chunks(runs, chunk_size(f, given)):
             counts.update(sampler(given, part))
             done += part
-            if watch is not None:
-                watch(done / total)
+            watch(done / total)
         return counts
 
     return sample

@@ -17,7 +17,6 @@ from dpselect.cli.console import (
     print_line,
     print_paragraph,
     print_table,
-    progress_bar,
 )
 from dpselect.cli.options import (
     Epsilon,
@@ -139,9 +138,8 @@ def _audited(mechanism: str | None, function: str | None, epsilon: Fraction, cla
 
 
 def _run(audited: Any, epsilon: Fraction, arguments: dict[str, Any]) -> "Audit":
-    """Run the black-box audit, with a progress bar on a terminal."""
-    with progress_bar("Auditing ...") as watch:
-        return dpselect.audit.audit(audited, epsilon, **arguments, watch=watch)
+    """Run the black-box audit."""
+    return dpselect.audit.audit(audited, epsilon, **arguments)
 
 
 def _print_text(result: "Audit | PmfAudit") -> None:

@@ -4,7 +4,6 @@ The file of a plot is checked before anything is computed.
 """
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import groupby
@@ -18,7 +17,7 @@ import dpselect
 from dpselect._install import install_command
 from dpselect._numbers import NEAREST, finite, shown
 from dpselect._types import Vector
-from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table, progress_bar
+from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table
 from dpselect.cli.options import (
     Column,
     File,
@@ -275,20 +274,14 @@ def _simulation(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _comparison(scores: Vector, wanted: list[Fraction], claim: Claim, asked: dict[str, Any] | None) -> Any:
-    """Compute the comparison of mechanisms, or of methods, with a progress bar on a terminal."""
-    parts: list[Any] = []
-    with progress_bar("Comparing ...") as watch:
-        for done, epsilon in enumerate(wanted, start=1):
-            if asked is None:
-                parts.append(dpselect.analysis.compare(scores, [epsilon], **claim.arguments()))
-            else:
-                parts.append(_methods_compared(scores, epsilon, **asked))
-            watch(done / len(wanted))
-    return replace(parts[0], records=tuple(record for part in parts for record in part.records))
+    """Compute the comparison of mechanisms, or of methods."""
+    if asked is None:
+        return dpselect.analysis.compare(scores, wanted, **claim.arguments())
+    return _methods_compared(scores, wanted, **asked)
 
 
 def _methods_compared(
-    scores: Vector, epsilon: Fraction, *, k: int | tuple[int, int], neighbours: str, **asked: Any
+    scores: Vector, wanted: list[Fraction], *, k: int | tuple[int, int], neighbours: str, **asked: Any
 ) -> "TopKComparison":
     is_added = neighbours == Neighbours.ADD_REMOVE
-    return dpselect.analysis.compare_top_k(scores, k, [epsilon], monotonic=is_added, **asked)
+    return dpselect.analysis.compare_top_k(scores, k, wanted, monotonic=is_added, **asked)

@@ -1,17 +1,16 @@
-"""Print results and tables to standard output, and errors and progress to standard error.
+"""Print results and tables to standard output, and errors to standard error.
 
 An error of the library ends a command with one line and the exit code of its kind.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -114,29 +113,6 @@ def exit_code(error: DPSelectError) -> int:
     (3, 2)
     """
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
-    """Yield a function that takes the fraction done, from 0 to 1, and updates a bar on a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:  # even a disabled bar prints an empty line, up to rich 14
-        yield lambda _: None
-        return
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(what, total=1.0)
-        yield lambda done: progress.update(task, completed=done)
-
-
-@contextmanager
-def progress_bars() -> Iterator[Callable[[list[Any], str], Iterable[Any]]]:
-    """Yield a function that passes items through and shows a bar for each stage on a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda items, _: items
-        return
-    with Progress(console=console, transient=True) as progress:
-        yield lambda items, what: progress.track(items, description=what)
 
 
 @contextmanager

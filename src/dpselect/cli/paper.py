@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpselect.cli.console import clean_errors, print_line, print_paragraph, progress_bars
+from dpselect.cli.console import clean_errors, print_line, print_paragraph
 from dpselect.cli.options import Benchmark, Folder, Json, whole
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def paper(*, out: Folder, data: Benchmark = None, points: _Points = "250", as_js
 
 
 def _write_report(out: str, data: str | None, points: int) -> "Report":
-    """Write the report, with a progress bar for each stage on a terminal."""
+    """Write the report."""
     from dpselect.research.paper.reproduce import reproduce  # noqa: PLC0415 - the other commands start without SciPy
 
-    with progress_bars() as watch:
-        return reproduce(out, data, points=points, watch=watch)
+    return reproduce(out, data, points=points)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpselect._numbers import NEAREST, finite, shown
-from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table, progress_bars
+from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table
 from dpselect.cli.options import Benchmark, Folder, Json, whole
 
 if TYPE_CHECKING:
@@ -39,11 +39,10 @@ def study(
 
 
 def _run_study(out: str, data: str | None, runs: int, seed: int) -> "Study":
-    """Run the study, with progress bars on a terminal."""
+    """Run the study."""
     from dpselect.research.studies.study import study as run  # noqa: PLC0415 - the other commands start without SciPy
 
-    with progress_bars() as watch:
-        return run(out, data, runs=runs, seed=seed, watch=watch)
+    return run(out, data, runs=runs, seed=seed)
 
 
 def _print_text(made: "Study") -> None:

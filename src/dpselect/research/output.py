@@ -10,11 +10,6 @@ from dpselect.research.plotting import image
 Watch = Callable[[list[Any], str], Iterable[Any]]  # gets the items of a stage and its name, and yields the items
 
 
-def unwatched(items: list[Any], _: str) -> list[Any]:
-    """The items, unchanged."""
-    return items
-
-
 def make_folder(out: str | Path) -> Path:
     """Create the folder if it does not exist."""
     folder = Path(out)

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpselect._progress import tracked
 from dpselect.accounting.budget import rho_within
 from dpselect.analysis import top_k_error
 from dpselect.research import plotting
 from dpselect.research.datasets import histograms
-from dpselect.research.output import unwatched
 from dpselect.research.studies import top_k
 from dpselect.research.studies.top_k import (
     MANY,
@@ -35,7 +35,7 @@ def few(monkeypatch):
 
 @pytest.fixture
 def cases():
-    return top_k_cases(COUNTS, 20, np.random.default_rng(1), unwatched)
+    return top_k_cases(COUNTS, 20, np.random.default_rng(1), tracked)
 
 
 def test_every_method_has_every_case_that_leaves_a_choice(cases):
@@ -60,7 +60,7 @@ def test_a_method_that_does_not_depend_on_people_has_the_same_error_for_both(cas
 
 
 def test_errors_are_those_of_the_analysis():
-    found = top_k_cases(FEW, 20, np.random.default_rng(1), unwatched)
+    found = top_k_cases(FEW, 20, np.random.default_rng(1), tracked)
     exact = [case for case in found if case.exact]
     assert {case.method for case in exact} == {"set", "one-shot", "peel", ZCDP_PEEL, "margin"}
     for case in exact:
@@ -73,8 +73,8 @@ def test_errors_are_those_of_the_analysis():
 
 
 def test_the_same_seed_gives_the_same_numbers(cases):
-    assert top_k_cases(COUNTS, 20, np.random.default_rng(1), unwatched) == cases
-    assert top_k_cases(COUNTS, 20, np.random.default_rng(2), unwatched) != cases
+    assert top_k_cases(COUNTS, 20, np.random.default_rng(1), tracked) == cases
+    assert top_k_cases(COUNTS, 20, np.random.default_rng(2), tracked) != cases
 
 
 def test_the_table_has_all_numbers(cases):
@@ -133,7 +133,7 @@ def test_the_real_data(monkeypatch):
     counts = {"HEPTH": histograms(FOLDER)["HEPTH"]}
     found = {
         case.method: case.error
-        for case in top_k_cases(counts, 20, np.random.default_rng(1), unwatched)
+        for case in top_k_cases(counts, 20, np.random.default_rng(1), tracked)
         if (case.people, case.epsilon, case.k) == (ONE, 0.1, 20)
     }
     assert found["set"] < 2

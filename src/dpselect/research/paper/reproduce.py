@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpselect import _validate
+from dpselect._progress import tracked
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.research import plotting
 from dpselect.research.datasets import histograms
-from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
+from dpselect.research.output import Watch, make_folder, write_figure, write_file
 from dpselect.research.paper import claims_comparison, claims_experiments, claims_optimality
 from dpselect.research.paper.claims import PaperClaim
 from dpselect.research.paper.experiment import Experiments, Material, Plot
@@ -70,9 +71,7 @@ class Report:
         return sum(claim.holds is holds for claim in self.claims)
 
 
-def reproduce(
-    out: str | Path, data: str | Path | None = None, *, points: int = 250, watch: Watch = unwatched
-) -> Report:
+def reproduce(out: str | Path, data: str | Path | None = None, *, points: int = 250, watch: Watch = tracked) -> Report:
     """Write every figure (PNG, PDF, CSV), check every claim, and write `report.html`; `watch` gets each stage's items.
 
     `data` is the folder of the DPBench files. By default they are taken from the folder in DPSELECT_DPBENCH, or

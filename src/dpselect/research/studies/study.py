@@ -17,13 +17,14 @@ import numpy as np
 from scipy import stats
 
 from dpselect import _validate
+from dpselect._progress import tracked
 from dpselect._types import Floats
 from dpselect.analysis.intervals import LEVEL, half_width
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
 from dpselect.research.datasets import histograms
-from dpselect.research.output import Watch, make_folder, unwatched, write_figure, write_file
+from dpselect.research.output import Watch, make_folder, write_figure, write_file
 from dpselect.research.plotting import NumberTable
 from dpselect.research.studies.cases import Case, cases
 from dpselect.research.studies.top_k import TopKCase, draw_top_k, top_k_cases, top_k_table
@@ -159,7 +160,7 @@ class Study:
 
 
 def study(
-    out: str | Path, data: str | Path | None = None, *, runs: int = 100, seed: int = 1, watch: Watch = unwatched
+    out: str | Path, data: str | Path | None = None, *, runs: int = 100, seed: int = 1, watch: Watch = tracked
 ) -> Study:
     """Compare both mechanisms inside larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
 

@@ -2,20 +2,19 @@
 
 A statement counts in four named steps: rows, facts, kept facts, counts. The user's columns are renamed
 in the first step, so that no name clashes with one of ours. A fact is that an individual (in a group) has an item: a
-candidate, or a place on a grid. While a statement runs, a progress bar is shown on standard error if it is a terminal.
+candidate, or a place on a grid. While a statement runs, a progress bar is shown on a terminal or in a notebook.
 """
 
 import os
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from dpselect._progress import polled
 from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.tables.candidates import Values
@@ -32,41 +31,6 @@ from dpselect.tables.groups import Groups
 from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.top_k import Method
-
-_SILENT_SECONDS = 1.0
-_STEP_SECONDS = 0.1
-
-
-@contextmanager
-def shown_progress(percent: Callable[[], float]) -> Iterator[None]:
-    """Show a bar while the body runs, after one second. `percent` returns the progress; below zero means unknown."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(percent, done), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-
-
-def _watch(percent: Callable[[], float], done: threading.Event) -> None:
-    if done.wait(_SILENT_SECONDS):
-        return
-    # rich is slow to import, and rarely needed here.
-    from rich.console import Console  # noqa: PLC0415 - only long questions show progress
-    from rich.progress import Progress  # noqa: PLC0415 - as above
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("Counting", total=None)
-        while not done.wait(_STEP_SECONDS):
-            reached = percent()
-            if reached >= 0:
-                progress.update(task, total=100, completed=reached)
-
 
 CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
 
@@ -326,7 +290,7 @@ class DuckDBEngine:
 
     def checked(self, reading: Reading, individuals: Individuals) -> Check:
         """Return what a question would read and leave out. The result is as private as the rows."""
-        with closing(self._connection.cursor()) as cursor, shown_progress(cursor.query_progress):
+        with closing(self._connection.cursor()) as cursor, _shown(cursor):
             return counted(lambda: checks.checked(self._source, cursor, reading, individuals))
 
     def _found(  # noqa: PLR0913 - what a statement needs
@@ -352,7 +316,7 @@ class DuckDBEngine:
             for name, table in lists.items():
                 connection.register(name, table)
             source.attach(connection)
-            with shown_progress(connection.query_progress):
+            with _shown(connection):
                 bound = {**parameters, **source.parameters}
                 if cursor is not None:
                     cursor.execute(statement(source.query), bound)
@@ -360,6 +324,16 @@ class DuckDBEngine:
                 return connection.sql(statement(source.query), params=bound).to_arrow_table()
 
         return counted(lambda: read(self._source, individuals.names(column), count))
+
+
+def _shown(connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
+    """Show a bar while the body runs a statement. DuckDB's progress is in percent, and below zero if it is unknown."""
+
+    def done() -> float | None:
+        percent = connection.query_progress()
+        return None if percent < 0 else percent / 100
+
+    return polled(done, "Counting")
 
 
 def _number_of_groups(individuals: Individuals) -> int:
