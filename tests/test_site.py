@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dpselect
+from tests.test_documents import BEING_REWRITTEN
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +70,65 @@ def test_the_search_needs_no_network(site):
     assert "assets/iframe-worker.js" in page
     assert (site / "search.js").is_file()
     assert not re.findall(r"(?:src|href)=\"https?://[^\"]*\.(?:js|css|woff2?)", page)
+
+
+@needs_generator
+def test_the_home_page_has_a_start_and_the_version(site, folder):
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert re.search(r'<div class="start">\s*<p><a href="tutorial.html">Get started</a>', page)
+    assert f'dpselect <span class="version">{dpselect.__version__}</span>' in page
+    assert dpselect.__version__ not in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    check = tool("build_docs")
+    assert check.stamp(folder) == []
+    (folder / "docs" / "index.md").write_text("# Home\n")
+    assert "has no" in check.stamp(folder)[0]
+    shutil.copy(ROOT / "docs" / "index.md", folder / "docs")
+
+
+# The blocks of code whose lines are wider than they are.
+CUT = """
+return Array.from(document.querySelectorAll("pre > code"))
+  .filter(code => [code, code.parentElement].some(box => box.scrollWidth > box.clientWidth))
+  .map(code => code.textContent.split("\\n").reduce((a, b) => a.length >= b.length ? a : b));
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A Chromium whose window is 1,280 pixels wide."""
+    browsing = pytest.importorskip("tests.explore.browsing", reason="selenium is not installed", exc_type=ImportError)
+    try:
+        driver = browsing.start_browser(tmp_path_factory.mktemp("profile"), tmp_path_factory.mktemp("downloads"))
+    except browsing.NoBrowser as missing:
+        pytest.skip(str(missing))
+    window = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+    yield driver
+    driver.quit()
+
+
+@needs_generator
+def test_no_code_is_cut_at_1280_pixels(site, browser):
+    """Shorten the line, or write its comment above it. tests/test_documents.py counts the characters."""
+    cut, blocks = {}, 0
+    for page in sorted(site.rglob("*.html")):
+        browser.get(page.as_uri())
+        blocks += browser.execute_script("return document.querySelectorAll('pre > code').length")
+        if page.stem not in BEING_REWRITTEN and (found := browser.execute_script(CUT)):
+            cut[page.relative_to(site).as_posix()] = found
+    assert cut == {}
+    assert blocks > 300
+
+
+@needs_generator
+def test_a_wide_line_is_seen_to_be_cut(site, browser):
+    """The power check: a line of one hundred characters of code."""
+    text = (site / "index.html").read_text(encoding="utf-8")
+    page = site / "wide.html"
+    page.write_text(re.sub(r"(<pre>.*?<code>)", rf"\1{'x' * 100}", text, count=1), encoding="utf-8")
+    browser.get(page.as_uri())
+    page.unlink()
+    assert browser.execute_script(CUT)
 
 
 @needs_generator

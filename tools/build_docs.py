@@ -2,11 +2,12 @@
 
     python tools/build_docs.py [FOLDER]
 
-The generator finds broken links between pages and names that do not exist in the code. Besides, every page of docs/
+The generator finds broken links between pages and names that do not exist in the code. In addition, every page of docs/
 must be in the navigation, every picture, page and anchor that the site names must be there, and nothing may be fetched
-from elsewhere: the site opens without a network.
+from elsewhere: the site opens without a network. The version of the package is written into each page.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from urllib.parse import unquote, urlsplit
 
 # What a browser fetches by itself, unlike a link that somebody clicks.
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+# Where the version goes. Nobody types it into a page.
+VERSION = '<span class="version"></span>'
 
 
 class Names(HTMLParser):
@@ -78,6 +81,17 @@ def broken(site: Path) -> list[str]:
     return found
 
 
+def stamp(folder: Path) -> list[str]:
+    """Write the version of the package into the pages; what is wrong if the home page has no place for it."""
+    source = (folder / "src" / "dpselect" / "_version.py").read_text(encoding="utf-8")
+    [version] = re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE)
+    for page in sorted((folder / "site").rglob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace(VERSION, VERSION.replace("><", f">{version}<")), encoding="utf-8")
+    home = (folder / "docs" / "index.md").read_text(encoding="utf-8")
+    return [] if VERSION in home else [f"docs/index.md has no {VERSION} for the version"]
+
+
 def build(folder: Path) -> list[str]:
     """Build the site of a folder that holds zensical.toml and docs/; what is wrong with it."""
     if wrong := astray(folder):
@@ -87,7 +101,7 @@ def build(folder: Path) -> list[str]:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         return [done.stdout + done.stderr]
-    return broken(folder / "site")
+    return stamp(folder) + broken(folder / "site")
 
 
 def main() -> None:
