@@ -165,8 +165,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
     Formal guarantees:
       * all attributes together are (`repeats.epsilon(e)`, `repeats.delta(delta)`)-DP with
-        e = max(epsilon, score_epsilon), for one row added, removed or replaced, if the number of runs, and the time
-        they take, stay secret;
+        e = max(epsilon, score_epsilon), if the number of runs, and the time they take, stay secret. Neighbours are
+        those of your promise: a row is added or removed, or replaced;
       * noise of the score, coins and the number of runs are exact, with randomness from the operating system;
       * a run that fails raises RunFailed without the cause, and warnings of runs are not shown: both may quote the
         data. The charge stays.
