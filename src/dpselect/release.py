@@ -31,7 +31,7 @@ from dpselect._numbers import decimal_from_text, exact_text, finite, float_near,
 from dpselect._types import Floats, Vector
 from dpselect._validate import warn
 from dpselect.accounting.budget import Budget
-from dpselect.accounting.charge import Charge, What, drawn_by
+from dpselect.accounting.charge import Charge, What, drawn_by, with_terms
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import Guarantee
 
@@ -380,9 +380,7 @@ class Release:
     @property
     def charge(self) -> Charge:
         """Return the cost. It names the mechanism that draws, whose public parameters are added to the question."""
-        what, terms = self.what, self.mechanism.terms()
-        if terms:
-            what = {**({"question": what} if isinstance(what, str) else _mapping(what)), **terms}
+        what = with_terms(self.what, self.mechanism.terms())
         return Charge(what, self.mechanism.epsilon, self.mechanism.name, self.count, rho=self.rho, delta=self.delta)
 
     @property
@@ -473,12 +471,6 @@ class Release:
             estimate=self.estimate,
             measured=self.measured,
         )
-
-
-def _mapping(what: Any) -> Mapping[str, Any]:
-    if not isinstance(what, Mapping):
-        raise InvalidType(f"what must be a text or a mapping of public parameters, got {type(what).__name__}")
-    return what
 
 
 def scores_digest(scores: Vector) -> str:

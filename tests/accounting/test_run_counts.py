@@ -138,7 +138,7 @@ def test_costs_are_on_a_grid_so_that_sums_stay_short():
 
 
 def test_a_number_of_runs_has_a_mean_a_cost_and_draws():
-    assert Repeats.__abstractmethods__ == {"mean", "event_shape", "parameters", "epsilon", "draw"}
+    assert Repeats.__abstractmethods__ == {"mean", "event_shape", "parameters", "epsilon", "delta", "draw"}
     assert NegativeBinomial("1/2", "1/3").parameters == {"shape": Fraction(1, 2), "stop": Fraction(1, 3)}
     assert Poisson("3/2").parameters == {"mean": Fraction(3, 2)}
     assert (NegativeBinomial("1/2", "1/3").event_shape, Poisson(2).event_shape) == (0.5, math.inf)

@@ -1,4 +1,4 @@
-"""The example of tuning a private model, where scikit-learn is installed (`.[dev]`)."""
+"""The examples of tuning a private model, where scikit-learn and Optuna are installed (`.[dev]`)."""
 
 import numpy as np
 import pytest
@@ -60,3 +60,51 @@ def test_a_person_moves_the_exact_model_by_no_more_than_the_noise_covers():
         ours.GENERATOR = generator
     distance = np.linalg.norm(moved[0] - moved[1])
     assert 0.01 / (size * strength) < distance <= 2 / (size * strength)
+
+
+def test_the_search_of_scikit_learn_pays_once_for_all_runs(tmp_path, capsys):
+    script = example("tune_scikit_learn")
+    found = script.search(tmp_path, *script.make_people(400))
+    [entry] = Ledger(tmp_path / "people.ledger").entries()
+    assert entry.epsilon == found.guarantee_.epsilon == geometric(mean=20).epsilon("1/4")
+    assert found.best_estimator_.bound == found.best_params_["bound"]
+    script.main()
+    assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+def test_a_person_moves_the_direction_by_no_more_than_the_noise_covers():
+    """Nearly without noise, a row more changes each coordinate by at most the bound. Its scale covers all of them."""
+    script = example("tune_scikit_learn")
+    features, labels = script.make_people(50)
+    features[0] = 1e9
+
+    def direction(size):
+        return script.PrivateDirection(epsilon=1e12, bound=2.0).fit(features[size:], labels[size:]).direction_
+
+    assert np.abs(np.abs(direction(0) - direction(1)) - 2).max() < 1e-6
+    assert direction(50).shape == (4,)  # nobody is enough people
+
+
+@pytest.fixture
+def optuna_script():
+    pytest.importorskip("optuna", reason="the Optuna example needs Optuna: install '.[dev]'")
+    return example("tune_with_optuna")
+
+
+def test_the_example_with_optuna_tells_its_study_the_winners_only(optuna_script, tmp_path, capsys):
+    script = optuna_script
+    study = script.optuna.create_study(direction="maximize")
+    ledger = Ledger(tmp_path / "ledger", budget=2)
+    best = [script.tuned_round(study, *script.two_halves(400), ledger) for _ in range(2)]
+    assert ledger.spent == 2 * geometric(mean=20).epsilon(script.EPSILON)
+    assert [trial.params for trial in study.trials] == [one.candidate for one in best]
+    assert [trial.value for trial in study.trials] == [one.result.noisy_count for one in best]
+    script.main()
+    assert len(capsys.readouterr().out.splitlines()) == 6
+
+
+def test_optunas_candidates_are_drawn_before_any_run(optuna_script):
+    drawn = optuna_script.draw_candidates(60)
+    assert len({one["bound"] for one in drawn}) == 60
+    assert {one["features"] for one in drawn} == {1, 2, 3, 4}
+    assert optuna_script.two_halves()[0].features.shape == (2_000, 4)

@@ -191,3 +191,47 @@ def test_a_distribution_that_only_claims_to_be_ours_is_refused():
 
     with pytest.raises(InvalidType, match="repeats must be"):
         tune(lambda one: one, [7], epsilon=5, repeats=Cheap(3), score=lambda one: one)
+
+
+def test_runs_with_a_delta_charge_it(tmp_path):
+    """Approximate zCDP and (epsilon, delta) have a delta for releases, pure epsilon has none."""
+    repeats = geometric(mean=4)
+
+    def tuned(ledger):
+        return tune(
+            lambda one: one, [7], epsilon="0.1", delta="1e-9", repeats=repeats, score=float, ledger=ledger, what="model"
+        )
+
+    for name, budget in {"zcdp": dpselect.zcdp("0.5", delta="1e-6"), "both": dpselect.approximate(2, "1e-6")}.items():
+        ledger = Ledger(tmp_path / name, budget=budget)
+        best = tuned(ledger)
+        [entry] = Ledger(tmp_path / name).entries()
+        assert (entry.delta, entry.epsilon) == (repeats.delta("1e-9"), repeats.epsilon("0.1")) == best_costs(best)
+        assert Fraction(3, 10**9) < entry.delta < Fraction(4, 10**9)
+        assert entry.what == {"question": "model", "delta_of_each_run": "1e-9"}
+        assert ledger.spent.delta == entry.delta
+        ledger.verify(best.receipt)
+        found = total(ledger, delta=1e-6)
+        assert found.delta == entry.delta
+        assert 0 < found.approximate.epsilon <= float(entry.epsilon) * (1 + 1e-9)
+    for name, budget in {"pure": "1", "none": dpselect.zcdp("0.5")}.items():
+        ledger = Ledger(tmp_path / name, budget=budget)
+        with pytest.raises(InvalidValue, match=r"whose budget has (a delta|one), such as"):
+            tune(pytest.fail, [7], epsilon="0.1", delta="1e-9", repeats=repeats, score=float, ledger=ledger)
+        assert ledger.entries() == []
+    small = Ledger(tmp_path / "small", budget=dpselect.zcdp("0.5", delta="3e-9"))
+    with pytest.raises(BudgetExceeded):
+        tuned(small)
+
+
+def best_costs(best):
+    return best.guarantee.delta, best.guarantee.epsilon
+
+
+def test_a_delta_needs_an_epsilon():
+    with pytest.raises(InvalidValue, match="epsilon must be given with a delta"):
+        tune(pytest.fail, [7], delta="1e-9", repeats=geometric(4), score=float)
+    with pytest.raises(InvalidValue, match="delta must be from 0 to below 1"):
+        tune(pytest.fail, [7], epsilon=1, delta=1, repeats=geometric(4), score=float)
+    best = tune(lambda one: one, [7], epsilon="0.1", delta="1e-9", repeats=Poisson(3), score=float)
+    assert best_costs(best) == (Poisson(3).delta("1e-9"), Poisson(3).epsilon("0.1"))

@@ -248,7 +248,7 @@ class Charge:
         """Return the cost of keeping the best result of a random number of private runs.
 
         Args:
-            runs: the distribution of the number of runs, and the epsilon of each.
+            runs: the distribution of the number of runs, and the epsilon and delta of each.
             what: the question, a string or a mapping of public parameters.
 
         Returns:
@@ -261,7 +261,7 @@ class Charge:
         >>> round(float(Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon), 4)
         0.2636
         """
-        return cls(what, runs.epsilon, runs.name)
+        return cls(with_terms(what, runs.terms()), runs.epsilon, runs.name, delta=runs.delta)
 
     @property
     def text(self) -> str:
@@ -394,6 +394,21 @@ class Charge:
             The charge with a rho that is not smaller than before.
         """
         return self._with(_stated_rho=_on_grid(self.rho, finer))
+
+
+def with_terms(what: What, terms: Mapping[str, Any]) -> What:
+    """The question with the public parameters of its mechanism.
+
+    >>> with_terms("mode", {"monotonic": True}), with_terms("mode", {})
+    ({'question': 'mode', 'monotonic': True}, 'mode')
+    """
+    if not terms:
+        return what
+    if isinstance(what, str):
+        return {"question": what, **terms}
+    if not isinstance(what, Mapping):
+        raise InvalidType(f"what must be a text or a mapping of public parameters, got {type(what).__name__}")
+    return {**what, **terms}
 
 
 def unit_of(what: What) -> PrivacyUnit | None:

@@ -20,6 +20,12 @@ Both are attained in the limit of small p, so neither can be improved (docs/theo
 
 A fixed number of runs has no such bound: K runs cost K epsilon.
 
+Runs that are (epsilon, delta)-DP: each is an epsilon-DP one except with probability delta. No run is such an exception
+with probability f(1 - delta), and then the number of runs has probabilities that are proportional to
+P(K = k) (1 - delta)**k: stop becomes stop + delta (1 - stop), or the mean becomes (1 - delta) mean, which costs less.
+So keeping the best costs the same epsilon, and the delta 1 - f(1 - delta), which is at most delta times the mean number
+of runs (docs/theory.md, theorem 20).
+
 A name in a ledger holds what an accountant needs: the distribution of the number of runs and the epsilon of each
 run. A name has one form, so equal releases have equal names, and it never changes its meaning.
 """
@@ -33,12 +39,12 @@ from functools import lru_cache
 from typing import Any
 
 from dpselect import _validate
-from dpselect._numbers import NotExact, NotFinite, float_near, rational_from_text, shortest_text
+from dpselect._numbers import NotExact, NotFinite, exact_text, float_near, rational_from_text, shortest_text
 from dpselect._types import Number
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee
 from dpselect.sampling.draws import Draws
-from dpselect.sampling.enclosure import log_bracket, scaled_exp
+from dpselect.sampling.enclosure import exp_bracket, log_bracket, scaled_exp
 from dpselect.sampling.run_counts import poisson, truncated_negative_binomial
 
 _DEPTH = 64
@@ -47,6 +53,11 @@ _BITS, _DIGITS = 192, 60
 # The pure epsilon of repeats is rounded up to a multiple of this, so that the sum of many charges has a
 # denominator that does not grow.
 _GRID = 10**20
+# The same for delta, which is much smaller. Ledgers charge multiples of this exactly.
+_DELTA_GRID = 10**50
+_DELTA_DIGITS = 120
+# A larger stop is taken as this one, for delta only: fewer runs have a smaller delta.
+_LARGEST_STOP = 1 - Fraction(1, 10**20)
 _LEAST_SHAPE, _LARGEST_SHAPE = Fraction(1, 10**6), 1000
 # The largest mean number of runs; more would take too long.
 _MOST_RUNS = 10**12
@@ -86,6 +97,17 @@ class Repeats(ABC):
 
         Returns:
             The exact epsilon of the whole procedure.
+        """
+
+    @abstractmethod
+    def delta(self, each: Number) -> Fraction:
+        """Return the delta of keeping the best result.
+
+        Args:
+            each: the delta of each run.
+
+        Returns:
+            The probability that some run is one of the exceptions that delta allows, rounded up to 50 decimals.
         """
 
     @abstractmethod
@@ -177,6 +199,42 @@ class NegativeBinomial(Repeats):
         product = (1 + self.shape) * logarithm
         return exact + min(Fraction(math.ceil(product * _GRID), _GRID), (1 + self.shape) * exact)
 
+    def delta(self, each: Number) -> Fraction:
+        """Return the delta of keeping the best result, 1 - f(1 - delta).
+
+        With shape h, stop g and g' = g + delta (1 - g) it is (1 - (g/g')**h) / (1 - g**h); for h = 1 delta/g', and for
+        h = 0 ln(g'/g) / ln(1/g). The powers are exponentials of logarithms. The numerator is bounded from above and the
+        denominator from below, each with an error below 10**-110: logarithms have an error below 10**-117, h is at most
+        1000, and exponentials have a relative error below 10**-118. The denominator is at least 10**-27, because g is
+        at most 1 - 10**-20 and h at least 10**-6. So the bound is within 10**-55 before it is rounded up. A g beyond
+        that is taken as 1 - 10**-20: P(K = k) has the factor (1 - g)**k, so the runs become fewer as g grows.
+
+        Args:
+            each: the delta of each run.
+
+        Returns:
+            The delta of the whole procedure, rounded up to 50 decimals.
+
+        Raises:
+            InvalidType: `each` is not a number.
+            InvalidValue: `each` is not from 0 to below 1, or with so many runs nothing is left to guarantee.
+
+        >>> float(geometric(mean=10).delta("1e-9"))
+        9.99999991e-09
+        """
+        exact, stop = checked_delta(each), min(self.stop, _LARGEST_STOP)
+        if not exact:
+            return exact
+        after = stop + exact * (1 - stop)
+        if self.shape == 1:
+            return _rounded_delta(exact / after)
+        _, drop = log_bracket(after / stop, _DELTA_DIGITS)
+        rate, _ = log_bracket(1 / stop, _DELTA_DIGITS)
+        if not self.shape:
+            return _rounded_delta(drop / rate)
+        numerator = 1 - exp_bracket(self.shape * drop, _DELTA_DIGITS)[0]
+        return _rounded_delta(numerator / (1 - exp_bracket(self.shape * rate, _DELTA_DIGITS)[1]))
+
     def draw(self, draws: Draws) -> int:
         """Draw a number of runs, at least one.
 
@@ -254,6 +312,27 @@ class Poisson(Repeats):
         product = self.runs * (1 - odds) / (1 + odds)
         return exact + min(Fraction(math.ceil(product * _GRID), _GRID), self.runs * exact / 2)
 
+    def delta(self, each: Number) -> Fraction:
+        """Return the delta of keeping the best result, 1 - e^(-mean delta), rounded up.
+
+        The exponential is rounded down to a multiple of 2**-192, which is finer than 10**-57.
+
+        Args:
+            each: the delta of each run.
+
+        Returns:
+            The delta of the whole procedure, rounded up to 50 decimals.
+
+        Raises:
+            InvalidType: `each` is not a number.
+            InvalidValue: `each` is not from 0 to below 1, or with so many runs nothing is left to guarantee.
+
+        >>> float(Poisson(10).delta("1e-9"))
+        9.99999995e-09
+        """
+        failures = self.runs * checked_delta(each)
+        return _rounded_delta(1 - Fraction(scaled_exp(failures, _BITS), 1 << _BITS))
+
     def draw(self, draws: Draws) -> int:
         """Draw a number of runs, which may be zero.
 
@@ -323,6 +402,24 @@ def checked_repeats(repeats: object) -> Repeats:
     raise InvalidType(f"repeats must be {kinds}, got {got}: a fixed number of runs is not private")
 
 
+def checked_delta(delta: object) -> Fraction:
+    """The exact delta of a run."""
+    exact = _validate.exact(delta=delta)
+    if not 0 <= exact < 1:
+        raise InvalidValue("delta must be from 0 to below 1")
+    return exact
+
+
+def _rounded_delta(delta: Fraction) -> Fraction:
+    rounded = Fraction(math.ceil(delta * _DELTA_GRID), _DELTA_GRID)
+    if rounded >= 1:
+        raise InvalidValue(
+            "delta is too large: nearly always, a run is one of the exceptions that it allows. Give runs with a smaller"
+            " delta, or fewer runs"
+        )
+    return rounded
+
+
 PREFIX = "repeat-and-select"
 _KINDS: dict[str, type[NegativeBinomial | Poisson]] = {"negative-binomial": NegativeBinomial, "poisson": Poisson}
 _FORM = re.compile(rf"{PREFIX} (\S+)((?: \S+=\S+)+)")
@@ -335,43 +432,57 @@ class Repeated:
     Args:
         repeats: the distribution of the number of runs.
         each: the epsilon of each run.
+        each_delta: the delta of each run; 0 for runs with a pure epsilon.
 
     Raises:
         InvalidType: an argument has the wrong type.
-        InvalidValue: `each` is not positive.
+        InvalidValue: `each` is not positive, or the delta is too large.
 
     >>> round(float(Repeated(geometric(mean=10), "0.1").epsilon), 4)
     0.2636
+    >>> print(Repeated(geometric(mean=10), "0.1", "1e-9").guarantee)
+    (0.263592, 1e-8)-DP, 0.0345405-zCDP with the same delta
     """
 
     repeats: Repeats
     each: Fraction
+    each_delta: Fraction
 
-    def __init__(self, repeats: Repeats, each: Number) -> None:
+    def __init__(self, repeats: Repeats, each: Number, each_delta: Number = 0) -> None:
         object.__setattr__(self, "repeats", checked_repeats(repeats))
         object.__setattr__(self, "each", _validate.exact_positive(epsilon=each))
+        object.__setattr__(self, "each_delta", checked_delta(each_delta))
+        self.repeats.delta(self.each_delta)  # refused if nothing is left to guarantee
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the total pure epsilon."""
+        """Return the total epsilon, which is pure if that of the runs is."""
         return self.repeats.epsilon(self.each)
 
     @property
+    def delta(self) -> Fraction:
+        """Return the total delta; 0 if the runs have a pure epsilon."""
+        return self.repeats.delta(self.each_delta)
+
+    @property
     def guarantee(self) -> Guarantee:
-        """Return the guarantee of the whole procedure. Only the pure epsilon of the runs is used."""
-        return Guarantee(self.epsilon, PURE_LOSS.zcdp(self.epsilon))
+        """Return the guarantee of the whole procedure. Only the epsilon and the delta of the runs are used."""
+        return Guarantee(self.epsilon, PURE_LOSS.zcdp(self.epsilon), self.delta)
 
     def terms(self) -> dict[str, Any]:
-        """Return no further terms: the name contains all of them.
+        """Return the delta of each run, if there is one. All other terms are in the name.
 
         Returns:
-            An empty dict.
+            A dict of public parameters.
+
+        >>> Repeated(Poisson(10), "0.1", "1e-9").terms()
+        {'delta_of_each_run': '1e-9'}
         """
-        return {}
+        return {"delta_of_each_run": exact_text(self.each_delta)} if self.each_delta else {}
 
     @property
     def name(self) -> str:
-        """Return the name in the ledger.
+        """Return the name in the ledger. It has no delta: an entry states that of all runs beside it.
 
         >>> Repeated(Poisson(10), "0.1").name
         'repeat-and-select poisson mean=10 epsilon=1/10'
@@ -386,7 +497,7 @@ def repeated(name: str) -> Repeated | None:
     """The release that a name stands for; None if it is not the name of such a release.
 
     >>> repeated("repeat-and-select poisson mean=10 epsilon=1/10")
-    Repeated(repeats=Poisson(mean=10), each=Fraction(1, 10))
+    Repeated(repeats=Poisson(mean=10), each=Fraction(1, 10), each_delta=Fraction(0, 1))
     """
     match = _FORM.fullmatch(name)
     if match is None or match[1] not in _KINDS:

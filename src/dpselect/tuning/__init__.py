@@ -4,10 +4,17 @@ Reporting the epsilon of the one run that is kept would be wrong: the choice dep
 With a random and secret number of runs, the whole procedure costs less than two or three times that epsilon.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dpselect.accounting.composition import best_event
 from dpselect.accounting.run_counts import NegativeBinomial, Poisson, Repeated, Repeats, geometric, logarithmic
 from dpselect.tuning.best import Tuned, tune
 
+if TYPE_CHECKING:
+    from dpselect.tuning.search_cv import PrivateSearchCV as PrivateSearchCV
+
+# `PrivateSearchCV` is not in the list: `import *` must work without scikit-learn.
 __all__ = [
     "NegativeBinomial",
     "Poisson",
@@ -19,3 +26,15 @@ __all__ = [
     "logarithmic",
     "tune",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs scikit-learn when it is first used."""
+    if name == "PrivateSearchCV":
+        return import_module("dpselect.tuning.search_cv").PrivateSearchCV
+    raise AttributeError(f"module 'dpselect.tuning' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also of what is not imported yet."""
+    return sorted([*__all__, "PrivateSearchCV"])

@@ -2,7 +2,7 @@
 
 A failure counts as the best possible result: the first one ends the procedure, as the first of several best results
 would be kept. So the guarantee covers failures too, if a run that may fail is epsilon-DP with "fails" as one
-of its results.
+of its results. Runs may also be (epsilon, delta)-DP.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from dpselect._numbers import rational
 from dpselect._types import Number
 from dpselect.accounting.charge import What
-from dpselect.accounting.run_counts import Repeated, Repeats, checked_repeats
+from dpselect.accounting.run_counts import Repeated, Repeats, checked_delta, checked_repeats
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
 from dpselect.ledger import Ledger
 from dpselect.mechanisms.privacy import Guarantee
@@ -53,6 +53,7 @@ def tune(  # noqa: PLR0913 - all but two are keywords
     candidates: Iterable[Candidate],
     *,
     epsilon: Number | None = None,
+    delta: Number = 0,
     repeats: Repeats,
     score: Callable[[Result], Any],
     ledger: Ledger | None = None,
@@ -61,9 +62,11 @@ def tune(  # noqa: PLR0913 - all but two are keywords
     """Run a private mechanism a random number of times, each time for a random candidate, and keep the best result.
 
     Args:
-        run: The mechanism: `run(candidate)` must be epsilon-DP for every candidate, with fresh randomness each time.
+        run: The mechanism: `run(candidate)` must be epsilon-DP, or (epsilon, delta)-DP, for every candidate, with
+            fresh randomness each time.
         candidates: The public candidates, in a public order.
         epsilon: The epsilon of each run. Without it, no guarantee is stated. Required with a ledger.
+        delta: The delta of each run; 0 if its epsilon is pure. A ledger of pure epsilon refuses any other.
         repeats: The distribution of the number of runs: `geometric(mean)`, `logarithmic(stop)`,
             `NegativeBinomial(shape, stop)` or `Poisson(mean)`.
         score: Returns how good a result is, as a finite number. It must not use the data: any use of the
@@ -82,6 +85,7 @@ def tune(  # noqa: PLR0913 - all but two are keywords
 
     Formal guarantees:
       * the result is `repeats.epsilon(epsilon)`-DP if the number of runs, and the time they take, stay secret;
+      * if runs have a delta, it is (`repeats.epsilon(epsilon)`, `repeats.delta(delta)`)-DP;
       * the number of runs and the candidates are drawn exactly, with randomness from the operating system;
       * a run or score that fails raises RunFailed, which names the position of the candidate but not the cause.
 
@@ -98,16 +102,18 @@ def tune(  # noqa: PLR0913 - all but two are keywords
     for name, function in {"run": run, "score": score}.items():
         if not callable(function):
             raise InvalidType(f"{name} must be callable, got {type(function).__name__}")
-    number, runs = checked_repeats(repeats), None if epsilon is None else Repeated(repeats, epsilon)
+    number, runs = checked_repeats(repeats), None if epsilon is None else Repeated(repeats, epsilon, delta)
 
     def draw() -> tuple[int, Result] | None:
         return best_run(run, listed, score, number, Draws())
 
     if runs is None:
+        if checked_delta(delta):
+            raise InvalidValue("epsilon must be given with a delta: state both for each run")
         if ledger is not None:
             raise InvalidValue("epsilon must be given with a ledger: state the epsilon of each run, which is charged")
         return _tuned(draw(), listed, None)
-    answer = Release(what, runs).draw(draw, ledger=ledger)
+    answer = Release(what, runs, delta=runs.delta).draw(draw, ledger=ledger)
     return _tuned(answer.value, listed, answer.guarantee, answer.ledger_id, answer.receipt)
 
 

@@ -1,0 +1,360 @@
+"""`PrivateSearchCV`: scikit-learn's interface, what is charged, and what never shows."""
+
+import contextlib
+import pickle
+import shlex
+import subprocess
+import sys
+import traceback
+import unittest
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
+from sklearn.utils import estimator_checks
+
+import dpselect
+from dpselect import BudgetExceeded, Ledger, tuning
+from dpselect.errors import InvalidType, InvalidValue, RunFailed
+from dpselect.sampling.draws import Draws
+from dpselect.tuning import Poisson, PrivateSearchCV, geometric
+from dpselect.tuning.held_out import FINE, WHOLE, held_out, units
+from dpselect.tuning.spaces import checked_space, drawn_parameters
+
+# scikit-learn before 1.7 calls SciPy in a way that newer SciPys deprecate.
+pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
+SECRET = "patient 4711"  # noqa: S105 - of a person, not a password
+
+
+class Constant(ClassifierMixin, BaseEstimator):
+    """Predicts a parameter. It does not read the data, so it is private."""
+
+    def __init__(self, label=0, fail=None, random_state=None):
+        self.label = label
+        self.fail = fail
+        self.random_state = random_state
+
+    def fit(self, features, y):
+        if self.fail is not None:
+            self.fail()
+        self.classes_, self.n_features_in_ = np.array([0, 1]), np.shape(features)[1]
+        return self
+
+    def predict(self, features):
+        return np.full(np.shape(features)[0], self.label)
+
+
+def people(size=400):
+    return np.zeros((size, 2)), np.ones(size, dtype=int)
+
+
+def search(**changed):
+    arguments = {"estimator": Constant(), "param_distributions": {"label": [0, 1]}, "epsilon": 1}
+    return PrivateSearchCV(**(arguments | changed))
+
+
+def test_the_best_parameters_are_found_and_all_runs_are_charged(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", budget=10)
+    repeats = geometric(mean=40)
+    found = search(repeats=repeats, ledger=ledger, what={"model": "constant"}, epsilon="0.5", score_epsilon="0.75")
+    assert found.fit(*people()) is found
+    [entry] = ledger.entries()
+    assert entry.what == {"model": "constant"}
+    assert entry.epsilon == found.guarantee_.epsilon == repeats.epsilon("0.75")  # the larger one of both
+    assert (found.ledger_id_, found.guarantee_.delta) == (1, 0)
+    ledger.verify(found.receipt_)
+    assert found.best_params_ in ({"label": 0}, {"label": 1})
+    assert found.best_estimator_.label == found.best_params_["label"]
+    assert (found.predict(people(3)[0]) == found.best_params_["label"]).all()
+    assert found.score(*people(3)) == found.best_params_["label"]
+    assert isinstance(found.noisy_count_, int)
+    assert found.n_features_in_ == 2
+    assert found.classes_.tolist() == [0, 1]
+    best = [search(repeats=Poisson(60)).fit(*people()) for _ in range(5)]
+    assert all(one.best_params_ == {"label": 1} and one.noisy_count_ > 50 for one in best)  # 100 people on average
+
+
+def test_a_delta_is_charged_for_all_runs(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", budget=dpselect.approximate(20, "1e-6"))
+    found = search(delta="1e-9", ledger=ledger).fit(*people(20))
+    assert found.guarantee_.delta == ledger.entries()[0].delta == geometric(mean=10).delta("1e-9")
+    with pytest.raises(InvalidValue, match="whose budget has a delta"):
+        search(delta="1e-9", ledger=Ledger(tmp_path / "pure", budget=9)).fit(*people(20))
+
+
+def test_an_exhausted_budget_trains_nothing(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", budget=2)
+    with pytest.raises(BudgetExceeded):
+        search(estimator=Constant(fail=pytest.fail), ledger=ledger).fit(*people(20))
+    assert ledger.spent == 0
+
+
+def raising():
+    raise KeyError(SECRET)
+
+
+def test_a_failure_tells_nothing_and_stays_charged(tmp_path, capsys):
+    ledger = Ledger(tmp_path / "ledger", budget=3)
+    with pytest.raises(RunFailed, match="made-up data") as caught:
+        search(estimator=Constant(fail=raising), ledger=ledger).fit(*people(20))
+    assert ledger.spent > 0
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert capsys.readouterr() == ("", "")
+
+
+class PrivacyLeakWarning(RuntimeWarning):
+    """Named as diffprivlib's."""
+
+
+def test_warnings_of_runs_are_not_shown_and_one_of_a_leak_is_a_failure():
+    def warn():
+        warnings.warn(SECRET, RuntimeWarning, stacklevel=1)
+
+    def leak():
+        warnings.warn("norm taken from the data", PrivacyLeakWarning, stacklevel=1)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        search(estimator=Constant(fail=warn)).fit(*people(20))
+        with pytest.raises(RunFailed, match="PrivacyLeakWarning"):
+            search(estimator=Constant(fail=leak)).fit(*people(20))
+    assert seen == []
+
+
+def test_no_secret_number_is_kept():
+    """Parameters, the released values, and nothing else: no rows, no number of runs, no size of a part."""
+    found = search().fit(*people())
+    released = {"best_params_", "best_estimator_", "noisy_count_", "guarantee_", "ledger_id_", "receipt_"}
+    assert vars(found).keys() == found.get_params(deep=False).keys() | released
+    assert str(found.noisy_count_) not in repr(found)
+
+
+def test_without_a_run_there_is_no_model():
+    while (found := search(repeats=Poisson(1)).fit(*people(20))).best_estimator_ is not None:  # a third has no run
+        pass
+    assert (found.best_params_, found.noisy_count_) == (None, None)
+    assert found.guarantee_.epsilon == Poisson(1).epsilon(1)
+    with pytest.raises(NotFittedError, match="there was no run"):
+        found.predict(people(2)[0])
+    with pytest.raises(NotFittedError):
+        search().predict(people(2)[0])
+    assert not hasattr(search(), "classes_")
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "words"),
+    [
+        ({"estimator": Constant(random_state=3)}, InvalidValue, "random_state must have no seed"),
+        (
+            {"estimator": make_pipeline(Constant(random_state=3)), "param_distributions": {}},
+            InvalidValue,
+            "constant__random_state",
+        ),
+        ({"param_distributions": {"random_state": [1, 2]}}, InvalidValue, "random_state must have no seed"),
+        ({"param_distributions": {"label": [Constant(random_state=1)]}}, InvalidValue, "label must have no seed"),
+        ({"estimator": Constant}, InvalidType, "estimator must be an estimator"),
+        ({"estimator": 3}, InvalidType, "estimator must be an estimator"),
+        ({"param_distributions": {"labels": [1]}}, InvalidValue, "must have parameters of the estimator, got labels"),
+        ({"param_distributions": {"label": []}}, InvalidValue, "label must have at least one value"),
+        ({"param_distributions": {"label": "ab"}}, InvalidType, "label must have a list"),
+        ({"param_distributions": {"label": 3}}, InvalidType, "label must have a list"),
+        ({"param_distributions": []}, InvalidType, "param_distributions must be a dict"),
+        ({"param_distributions": ["label"]}, InvalidType, "param_distributions must be a dict"),
+        ({"scoring": "roc_auc"}, InvalidType, "scoring must be None or a function"),
+        ({"epsilon": 0}, InvalidValue, "epsilon must be > 0"),
+        ({"score_epsilon": -1}, InvalidValue, "score_epsilon must be > 0"),
+        ({"delta": 1}, InvalidValue, "delta must be from 0 to below 1"),
+        ({"test_size": 1}, InvalidValue, "test_size must be between 0 and 1"),
+        ({"repeats": 10}, InvalidType, "a fixed number of runs is not private"),
+    ],
+)
+def test_wrong_parameters_are_refused_and_not_charged(changed, error, words, tmp_path):
+    ledger = Ledger(tmp_path / "ledger", budget=10)
+    with pytest.raises(error, match=words):
+        search(ledger=ledger, **changed).fit(*people(20))
+    assert ledger.spent == 0
+
+
+def test_wrong_shapes_are_refused_without_their_sizes():
+    for labels in (np.ones(19), None):
+        with pytest.raises(InvalidValue) as caught:
+            search().fit(people(20)[0], labels)
+        assert not any(size in str(caught.value) for size in ("19", "20"))
+
+
+def test_clones_share_the_ledger(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", budget=20)
+    one = search(ledger=ledger, repeats=Poisson(3))
+    for other in (clone(one), clone(Pipeline([("search", one)]))["search"]):
+        assert other is not one
+        assert other.ledger is ledger
+        assert other.estimator is not one.estimator
+        assert other.get_params()["repeats"] == Poisson(3)
+    one.set_params(epsilon="1/2", estimator__label=1)
+    assert (one.epsilon, one.estimator.label) == ("1/2", 1)
+    assert pickle.loads(pickle.dumps(search().fit(*people(20)))).guarantee_.epsilon > 2  # noqa: S301 - our own
+
+
+def test_pipelines_inside_and_outside():
+    features, y = people(200)
+    inner = search(
+        estimator=make_pipeline(FunctionTransformer(), Constant()), param_distributions={"constant__label": [1]}
+    )
+    assert inner.fit(features, y).predict(features[:2]).tolist() == [1, 1]
+    outer = make_pipeline(FunctionTransformer(), search(param_distributions={"label": [1]})).fit(features, y)
+    assert outer.score(features, y) == 1
+    assert is_classifier(search())
+    assert is_regressor(search(estimator=Ridge(), param_distributions={"alpha": [1]}))
+    assert not hasattr(search(), "predict_proba")
+    assert not hasattr(search(), "transform")
+    scaled = search(estimator=MaxAbsScaler(), param_distributions={"copy": [True]}, scoring=lambda *_: 1).fit(
+        features + 1, y
+    )
+    assert scaled.transform(features[:1] + 1).tolist() == [[1, 1]]
+    model = search(estimator=LogisticRegression(), param_distributions={"C": [1]}, test_size=0.01)
+    model.fit(np.arange(40)[:, None] % 2, np.arange(40) % 2)
+    assert model.predict_proba([[0]]).shape == model.predict_log_proba([[0]]).shape == (1, 2)
+    assert model.decision_function([[0]]).shape == (1,)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.coo_matrix, lambda features: features.tolist()])
+def test_tables_of_many_kinds(kind):
+    features, y = people(60)
+    for labels in (y, y.tolist(), pd.Series(y, index=range(100, 160)), y.astype(str)):
+        found = search(
+            repeats=Poisson(8),
+            param_distributions={"label": [labels[100] if isinstance(labels, pd.Series) else labels[0]]},
+        )
+        assert found.fit(kind(features), labels).guarantee_.epsilon > 1
+
+
+class Sometimes:
+    """Scores rows by their own value, fails on some, and counts its calls."""
+
+    def __init__(self, values):
+        self.values, self.calls = np.asarray(values, dtype=object), 0
+
+    def __call__(self, positions):
+        self.calls += 1
+        return [float(value) for value in self.values[positions]]
+
+
+def test_a_row_that_fails_counts_as_zero_and_changes_no_other():
+    rows = np.arange(5)
+    good, bad = Sometimes([0, 1, 0.5, 1, 7]), Sometimes([0, 1, 0.5, SECRET, -7])
+    assert units(good, rows, FINE).tolist() == [0, FINE, FINE // 2, FINE, FINE]
+    assert units(bad, rows, FINE).tolist() == [0, FINE, FINE // 2, 0, 0]
+    assert (good.calls, bad.calls) == (1, 6)
+    assert units(lambda rows: [np.nan] * 5, rows, WHOLE).tolist() == [0] * 5
+    assert units(lambda rows: [np.inf, -np.inf, 1, 0, np.nan], rows, WHOLE).tolist() == [1, 0, 1, 0, 0]
+    assert units(lambda rows: len(rows) == 1, rows, WHOLE).tolist() == [1] * 5  # one number: each row is scored alone
+    assert units(lambda rows: pytest.fail("no rows"), rows[:0], WHOLE).tolist() == []
+
+
+def test_scores_of_ones_own():
+    features, y = people(2_000)
+    found = search(
+        repeats=geometric(mean=2),
+        scoring=lambda model, features, y: np.full(len(y), 1 / 3),
+        score_epsilon=20,
+        test_size="1/2",
+    ).fit(features, y)
+    assert isinstance(found.noisy_count_, float)
+    assert 250 < found.noisy_count_ < 420  # a third of 1,000 people; ten standard deviations wide
+    assert found.noisy_count_ * FINE % 1 == 0
+
+
+def test_the_share_of_held_out_people():
+    flags = held_out(40_000, Fraction(1, 4), Draws())
+    assert abs(flags.mean() - 0.25) < 6.5 * (0.1875 / 40_000) ** 0.5
+    assert (held_out(40_000, Fraction(1, 4), Draws()) != flags).any()
+
+
+def test_parameters_are_drawn_from_lists_and_distributions():
+    space = checked_space([{"a": (1, 2), "b": stats.uniform(5, 1)}, {"a": np.array([3])}])
+    drawn = [drawn_parameters(space, Draws()) for _ in range(200)]
+    assert {one["a"] for one in drawn} == {1, 2, 3}
+    numbers = [one["b"] for one in drawn if "b" in one]
+    assert len(set(numbers)) == len(numbers)
+    assert all(5 <= number <= 6 for number in numbers)
+    assert {frozenset(one) for one in drawn} == {frozenset("ab"), frozenset("a")}
+
+
+LATE = """
+import sys
+import dpselect.tuning
+from dpselect.tuning import *
+assert "sklearn" not in sys.modules
+assert "PrivateSearchCV" in dir(dpselect.tuning)
+sys.modules["sklearn"] = None
+try:
+    dpselect.tuning.PrivateSearchCV
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_scikit_learn_is_imported_when_it_is_needed():
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=True)
+    needed, _, command = done.stdout.strip().partition(": ")
+    assert needed == "PrivateSearchCV needs scikit-learn"
+    assert shlex.split(command) == [sys.executable, "-m", "pip", "install", "scikit-learn"]
+    with pytest.raises(AttributeError, match="no attribute 'Search'"):
+        _ = tuning.Search
+
+
+# What scikit-learn wants and a private search must not, or cannot, do.
+WITHHELD = "what a run raises is withheld, because it may quote the data, and no value is looked at before the charge"
+RANDOM = "two fits differ: each has its own secret runs and held-out people"
+NOT_DONE = {
+    "check_complex_data": WITHHELD,
+    "check_dtype_object": WITHHELD,
+    "check_estimators_empty_data_messages": WITHHELD,
+    "check_estimators_nan_inf": WITHHELD,
+    "check_estimator_sparse_array": WITHHELD,
+    "check_estimator_sparse_matrix": WITHHELD,
+    "check_estimator_sparse_data": WITHHELD,
+    "check_estimator_sparse_tag": WITHHELD,
+    "check_classifiers_one_label": WITHHELD,
+    "check_classifiers_regression_target": WITHHELD,
+    "check_supervised_y_no_nan": WITHHELD,
+    "check_supervised_y_2d": "warnings of runs are not shown",
+    "check_fit1d": WITHHELD,
+    "check_fit2d_1sample": WITHHELD,
+    "check_fit_idempotent": RANDOM,
+    "check_regressors_int": RANDOM,
+}
+# Hardly anybody is held out, so that small tables have people of all classes to train on.
+OF_MODELS = [
+    PrivateSearchCV(model, {name: [1.0]}, epsilon=10, repeats=geometric(mean=2), test_size=1e-9)
+    for model, name in ((LogisticRegression(), "C"), (Ridge(), "alpha"))
+]
+
+
+def checks_of(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # 1.6 has another name for it, which 1.5 does not have
+        return list(estimator_checks.check_estimator(estimator, generate_only=True))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*lbfgs failed to converge")
+@pytest.mark.parametrize("estimator", OF_MODELS, ids=["LogisticRegression", "Ridge"])
+def test_scikit_learns_own_checks(estimator):
+    """The models inside are not private; here only the interface is looked at."""
+    done = 0
+    for fresh, check in checks_of(estimator):
+        if check.func.__name__ not in NOT_DONE:
+            with contextlib.suppress(unittest.SkipTest):
+                check(fresh)
+                done += 1
+    assert done >= 35
