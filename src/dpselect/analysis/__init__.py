@@ -10,7 +10,8 @@ from dpselect.analysis.compare_top_k import TopKComparison, compare_top_k
 from dpselect.analysis.error import error_quantile, error_tail, expected_error
 from dpselect.analysis.evaluations import expected_evaluations
 from dpselect.analysis.found_plans import FoundPlan, plan_found
-from dpselect.analysis.planning import Accuracy, Plan, PlannedMethod, plan
+from dpselect.analysis.planning import plan
+from dpselect.analysis.plans import Accuracy, Plan, PlannedMethod
 from dpselect.analysis.privacy import check_privacy, search_neighbours
 from dpselect.analysis.promises import Promise
 from dpselect.analysis.top_k_error import TopKError, top_k_error
