@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, accounting, analysis, audit
-from dpselect.analysis.equal_cost import affordable_epsilon
+from dpselect.analysis.costs import affordable_epsilon
 from dpselect.cli import main
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.app import Explorer

@@ -14,10 +14,8 @@ from dpselect import _validate
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
 from dpselect.accounting.budget import AUTO, Budget, Price, PureBudget, as_budget
-from dpselect.analysis.calibrate import epsilon_for
-from dpselect.analysis.costs import Cost, cost, currency_of, free, share_of
-from dpselect.analysis.equal_cost import equal_cost, equal_rounds
-from dpselect.analysis.error import error_quantile, expected_error
+from dpselect.analysis.costs import Cost, cost, currency_of, equal_cost, equal_rounds, free, share_of
+from dpselect.analysis.error import epsilon_for, error_quantile, expected_error
 from dpselect.analysis.plans import OnScores, Plan, PlannedMethod
 from dpselect.analysis.promises import ErrorsOf, Promise, promised_by
 from dpselect.analysis.questions import Question, Select, moderate, question_of, whole_number

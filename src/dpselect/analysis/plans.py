@@ -11,11 +11,10 @@ from typing import Any, Protocol
 from dpselect import _html
 from dpselect._numbers import exact_text, shortest_text, shown
 from dpselect.accounting.budget import Budget
-from dpselect.analysis.costs import Cost, currency_of
-from dpselect.analysis.equal_cost import EqualCost, EqualRounds, Rounds
+from dpselect.analysis.costs import Cost, EqualCost, EqualRounds, Rounds, currency_of
+from dpselect.analysis.methods import taken_for
 from dpselect.analysis.promises import Promise, rarely_exceeded
 from dpselect.analysis.questions import Question, TopK
-from dpselect.analysis.top_k_words import taken_for
 from dpselect.analysis.ways import ByMethod, Way
 from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip

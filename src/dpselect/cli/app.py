@@ -15,10 +15,9 @@ from dpselect.cli.compare import compare
 from dpselect.cli.demo import demo
 from dpselect.cli.explore import explore
 from dpselect.cli.ledger import ledger
-from dpselect.cli.paper import paper
+from dpselect.cli.paper import paper, study
 from dpselect.cli.plan import plan
 from dpselect.cli.select import select
-from dpselect.cli.study import study
 from dpselect.cli.tables import maximum, median, minimum, mode, quantile, quantiles, top, values
 
 

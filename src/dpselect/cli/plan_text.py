@@ -12,7 +12,7 @@ from dpselect.mechanisms import PermuteAndFlip
 from dpselect.score_files import PRIVACY, shown_path
 
 if TYPE_CHECKING:
-    from dpselect.analysis.equal_cost import EqualCost, EqualRounds
+    from dpselect.analysis.costs import EqualCost, EqualRounds
     from dpselect.analysis.plans import Plan, Shown
     from dpselect.analysis.promises import Promise
 
