@@ -132,6 +132,18 @@ def test_warnings_of_runs_are_not_shown_and_one_of_a_leak_is_a_failure():
     assert seen == []
 
 
+def test_models_of_diffprivlib():
+    """Also its budget accountant counts one training, not the number of runs."""
+    models = pytest.importorskip("diffprivlib.models", reason="diffprivlib is not installed: pip install '.[peers]'")
+    features, labels = np.eye(2)[np.arange(400) % 2], np.arange(400) % 2
+    model = models.LogisticRegression(epsilon=1, data_norm=1)
+    found = search(estimator=model, param_distributions={"C": [0.1, 1]}).fit(features, labels)
+    assert len(found.best_estimator_.accountant) == 1
+    assert len(model.accountant) == 0
+    with pytest.raises(RunFailed, match="took a bound from the data"):
+        search(estimator=models.LogisticRegression(), param_distributions={"C": [0.1]}).fit(features, labels)
+
+
 def test_no_secret_number_is_kept():
     """Parameters, the released values, and nothing else: no rows, no number of runs, no size of a part."""
     found = search().fit(*people())
