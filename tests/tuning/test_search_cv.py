@@ -27,8 +27,9 @@ import dpselect
 from dpselect import BudgetExceeded, Ledger, tuning
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
 from dpselect.sampling.draws import Draws
-from dpselect.tuning import Poisson, PrivateSearchCV, geometric
-from dpselect.tuning.held_out import FINE, WHOLE, held_out, units
+from dpselect.tuning import Poisson, PrivateSearchCV, geometric, held_out
+from dpselect.tuning.held_out import FINE, WHOLE, units
+from dpselect.tuning.search_cv import split
 from dpselect.tuning.spaces import checked_space, drawn_parameters
 
 # scikit-learn before 1.7 calls SciPy in a way that newer SciPys deprecate.
@@ -287,10 +288,27 @@ def test_scores_of_ones_own():
     assert found.noisy_count_ * FINE % 1 == 0
 
 
+def test_noise_is_that_of_the_grid(monkeypatch):
+    """A person changes the sum by up to `grid` units, so its rate is that many times smaller."""
+    rates = []
+    monkeypatch.setattr(held_out, "two_sided_geometric", lambda rate, draws: rates.append(rate) or 5)
+    for grid in (WHOLE, FINE):
+        found = held_out.noisy_sum(lambda rows: np.ones(rows.size), np.arange(3), grid, Fraction(1, 2), Draws())
+        assert found == 3 * grid + 5
+    assert rates == [Fraction(1, 2), Fraction(1, 2 * FINE)]
+
+
+def test_everybody_is_in_one_part():
+    parts = split(*people(2_000), Fraction(1, 10), Draws())
+    assert sorted([*parts.training, *parts.testing]) == list(range(2_000))
+    assert 100 < parts.testing.size < 300  # 200 people; seven standard deviations
+    assert "training" not in repr(parts)
+
+
 def test_the_share_of_held_out_people():
-    flags = held_out(40_000, Fraction(1, 4), Draws())
+    flags = held_out.held_out(40_000, Fraction(1, 4), Draws())
     assert abs(flags.mean() - 0.25) < 6.5 * (0.1875 / 40_000) ** 0.5
-    assert (held_out(40_000, Fraction(1, 4), Draws()) != flags).any()
+    assert (held_out.held_out(40_000, Fraction(1, 4), Draws()) != flags).any()
 
 
 def test_parameters_are_drawn_from_lists_and_distributions():
