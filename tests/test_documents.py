@@ -35,8 +35,6 @@ PROGRAMS = {"cd", "createdb", "git", "psql", "python", "source", "spark-submit",
 # blocks, and of code beside other code. The style sheet of the site decides; tests/test_site.py measures it.
 WIDTHS = {"python": 92, "sh": 92, "": 100, "text": 100}
 BESIDE = 49
-# Pages whose lines may still be wider, because somebody is rewriting them.
-BEING_REWRITTEN = {"tune"}
 # The page whose examples need Java; without it they are skipped.
 ON_SPARK = ROOT / "docs" / "scale.md"
 
@@ -291,7 +289,7 @@ def wide_lines(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.stem not in BEING_REWRITTEN], ids=name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_lines_of_code_are_short(document: Path) -> None:
     """A comment that makes a line too long goes above it."""
     assert wide_lines(document.read_text(encoding="utf-8")) == []

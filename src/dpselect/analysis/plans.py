@@ -317,8 +317,7 @@ class Plan:
             growth = (
                 f"The bounds grow with the logarithm of the number of candidates: ten times as many add {shown(more)}."
             )
-        usual = asked.usual_error(mechanism)
-        dense = "" if usual is None else f"If values lie densely, expect about {shown(usual)} {asked.per_person}."
+        dense = asked.dense(mechanism)
         needed = "" if people is None else asked.need(people)
         return [self.way.remark(expected.within_95), all_of_them, dense, needed, growth, self.way.shares]
 
