@@ -22,7 +22,7 @@ def screenshot():
     with served() as running, tempfile.TemporaryDirectory() as folder:
         driver = start_browser(folder, folder)
         try:
-            page = Page(driver, running.address).open(WIDTH, HEIGHT)
+            page = Page(driver, running.address).open(WIDTH, HEIGHT, question=None)
             page.run("document.querySelector('#curve summary').click()")
             told = "return document.querySelector('#curve table')?.textContent ?? '\N{EN DASH}'"
             page.until(lambda: "\N{EN DASH}" not in page.run(told))

@@ -43,7 +43,7 @@ return found;
 # The contrast of the marks of the charts with their card (WCAG 2.2: at least 3).
 MARKS = """
 const probe = document.createElement('span'); document.querySelector('.card').append(probe);
-const seen = ['--pf', '--em', '--nm', '--ball', '--card'].map(name => {
+const seen = ['--style-0', '--style-1', '--style-2', '--style-3', '--style-4', '--ball', '--card'].map(name => {
   probe.style.color = `var(${name})`; return getComputedStyle(probe).color; });
 probe.remove();
 return seen.map(color => color.match(/\\d+/g).slice(0, 3).map(Number));
@@ -54,9 +54,8 @@ return seen.map(color => color.match(/\\d+/g).slice(0, 3).map(Number));
 def page(browser, request):
     width, dark = request.param
     browser.open(width=width, dark=dark)
-    for form in ("needed", "shares"):
-        browser.press(f"#{form} > button")
-        browser.until(lambda form=form: browser.all(f"#{form}-outcome table"))
+    browser.press("#needed > button")
+    browser.until(lambda: browser.all("#needed-outcome table"))
     for summary in browser.all("summary"):
         summary.send_keys(Keys.ENTER)
     browser.until(lambda: len(browser.all(".tools table")) == 3)
@@ -157,8 +156,8 @@ def test_the_tab_key_reaches_everything_and_is_seen(browser):
 
 def test_a_screen_reader_hears_the_sentence_once_the_slider_rests(browser):
     browser.open()
-    browser.find("#epsilon-slider").send_keys(Keys.ARROW_RIGHT * 5)
-    epsilon = browser.find("#epsilon").get_attribute("value")
+    browser.find("#slider").send_keys(Keys.ARROW_RIGHT * 5)
+    epsilon = browser.find("#amount").get_attribute("value")
     spoken = "return document.getElementById('spoken').textContent"
     browser.until(lambda: f"ε = {epsilon} " in browser.run(spoken))
     assert browser.find("#spoken").get_attribute("aria-live") == "polite"
