@@ -259,7 +259,7 @@ class TopCandidates(Asked):
         right = int((shortfalls(-self.data.losses, answers) == 0).sum())
         told = f"found the whole top {self.question.k:,} {right:,} of {draws:,} times."
         if draws == 1:
-            chosen = answers[0] if self.question.ordered else np.sort(answers[0])
+            chosen = answers[0] if self.way.method.ordered else np.sort(answers[0])
             told = f"chose {', '.join(self.data.labels[place] for place in chosen)}."
         return Drawn(self._often(answers).tolist(), draws, told)
 
