@@ -50,14 +50,19 @@ return seen.map(color => color.match(/\\d+/g).slice(0, 3).map(Number));
 """
 
 
-@pytest.fixture(scope="module", params=[(1320, False), (1320, True), (390, False)], ids=["light", "dark", "phone"])
+@pytest.fixture(
+    scope="module",
+    params=[(1320, False, "select"), (1320, True, "top_k"), (390, False, "quantiles"), (390, True, "mode")],
+    ids=["light", "dark", "phone", "dark-phone"],
+)
 def page(browser, request):
-    width, dark = request.param
-    browser.open(width=width, dark=dark)
+    width, dark, question = request.param
+    browser.open(width=width, dark=dark, question=question, amount=None)
     browser.press("#needed > button")
     browser.until(lambda: browser.all("#needed-outcome table"))
     for summary in browser.all("summary"):
-        summary.send_keys(Keys.ENTER)
+        if summary.is_displayed():
+            summary.send_keys(Keys.ENTER)
     browser.until(lambda: len(browser.all(".tools table")) == 3)
     return browser
 
