@@ -8,7 +8,7 @@ from typing import Any
 
 from dpselect import _validate
 from dpselect._numbers import UP, exact_text, shown
-from dpselect.accounting.beliefs import largest_belief
+from dpselect.accounting import largest_belief
 from dpselect.accounting.budget import Budget, approximate, pure, zcdp
 from dpselect.errors import InvalidType, InvalidValue
 

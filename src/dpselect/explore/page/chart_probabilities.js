@@ -70,7 +70,7 @@ function lines(frame, order, x, y, { chances, taken, chart, labels }) {
   frame.add("path", { class: `area ${CLASSES[taken]}`, d: `${chosen}V${frame.floor}H${frame.left}Z` });
   for (const [name, probabilities] of Object.entries(chances))
     frame.add("path", { class: `curve ${CLASSES[name]}${name === taken ? " chosen" : ""}`, d: steps(probabilities) });
-  const ticks = roundTicks(order.length, frame.width > 380 ? 6 : 3).filter((tick) => tick >= 1 && tick <= order.length);
+  const ticks = roundTicks(order.length, frame.width > 380 ? 6 : 4).filter((tick) => tick >= 1 && tick <= order.length);
   frame.horizontalTicks(ticks, (rank) => x(rank - 0.5), (rank) => (chart.ranked ? String(rank) : labels[order[rank - 1]]));
 }
 

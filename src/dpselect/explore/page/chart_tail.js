@@ -19,6 +19,7 @@ export function drawTail(place, readout, state) {
   frame.text(frame.end, y(0.05) - 5, "5 in 100", { "text-anchor": "end" });
   for (const [name, tail] of Object.entries(tails))
     frame.add("path", { class: `curve ${CLASSES[name]}${name === taken ? " chosen" : ""}`, d: stepped(thresholds, tail, x, y) });
+  if (thresholds.length < 2) frame.text((frame.left + frame.end) / 2, y(0.3), "Hardly ever any error.", { "text-anchor": "middle" });
   frame.captions(`error t (${unit})`, "probability");
   frame.readable(thresholds.map(x), (index) => told(index, look), readout);
 }
