@@ -172,6 +172,21 @@ def error_of(
     return TopKError(mean, max(mean - width, 0.0), high, False, runs, method.name)
 
 
+def simulated_answers(
+    vector: Vector, method: Method, mechanism: MechanismBase, runs: int, generator: np.random.Generator
+) -> Positions:
+    """Simulated answers in floats: a row of positions for each run. Never for release."""
+    if method.k == method.candidates:
+        return np.tile(np.arange(method.candidates), (runs, 1))
+    task = _task(method, mechanism, _floats(vector))
+    found = _LAWS[method.name].simulated(task, runs, generator)
+    if task.share == 1.0:
+        return found
+    is_left = np.ones((runs, method.candidates), np.bool_)  # the answer is what the simulation leaves out
+    np.put_along_axis(is_left, found, False, axis=1)
+    return np.nonzero(is_left)[1].reshape(runs, method.k)
+
+
 def _exactly(mean: float, method: Method) -> TopKError:
     return TopKError(mean, mean, mean, True, 0, method.name)
 
