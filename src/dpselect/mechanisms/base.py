@@ -69,7 +69,7 @@ class Mechanism(Protocol):
         ...
 
 
-_CHUNK = 32 * 1024
+_CHUNK = 64 * 1024
 # Nothing forces the computed probabilities to sum to one, so their sum checks all of them.
 _SUM_TOLERANCE = 1e-12
 
@@ -222,8 +222,9 @@ class MechanismBase(Parameters):
             return np.array([choose(gaps_of(row, self._rate, steady=steady), draws) for row in rows], dtype=np.int64)
         selected = np.empty(len(rows), np.int64)
         step = max(1, _CHUNK // rows.shape[1])
+        room = np.empty((2, min(step, len(rows)) * rows.shape[1]))  # used again, so that its pages stay in the cache
         for start in range(0, len(rows), step):
-            chunk = RowGaps(rows[start : start + step], self._rate, steady=steady)
+            chunk = RowGaps(rows[start : start + step], self._rate, steady, room)
             selected[start : start + step] = choose_rows(chunk, draws)
         return selected
 
