@@ -199,7 +199,7 @@ class Gaps:
         if not (self._whole or np.minimum.reduce(gaps, initial=0.0) >= 0):
             raise ScoresChanged
         with np.errstate(over="ignore", under="ignore"):
-            return gaps.astype(np.float64) * self.rate.approximate
+            return np.multiply(gaps, self.rate.approximate, dtype=np.float64)
 
     @property
     def largest_exponent(self) -> float:
