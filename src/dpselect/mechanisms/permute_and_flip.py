@@ -11,7 +11,7 @@ Laplace noise (theorem 2 of docs/theory.md), and its worst case is known exactly
 import itertools
 import math
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -33,7 +33,9 @@ from dpselect.probability.flip_integral import expected_visits, permute_and_flip
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.bits import random_order
 from dpselect.sampling.draws import Draws
-from dpselect.streaming.summary import Summary
+
+if TYPE_CHECKING:  # a selection without a stream needs neither labels nor batches
+    from dpselect.streaming.summary import Summary
 
 _EARLY_STEPS = 64
 _TINY = 1e-300
@@ -204,7 +206,7 @@ class PermuteAndFlip(SelectsSeveral):
         scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
         return flip_lazily(scores.exponent, count, Draws())
 
-    def summary(self, *, steady: bool = False) -> Summary:
+    def summary(self, *, steady: bool = False) -> "Summary":
         """Return an empty summary, which takes candidates block by block and merges with others.
 
         Args:
@@ -222,6 +224,8 @@ class PermuteAndFlip(SelectsSeveral):
         >>> summary.result()
         'c'
         """
+        from dpselect.streaming.summary import Summary  # noqa: PLC0415 - imported when first used
+
         return Summary(self, steady=_validate.boolean(steady=steady))
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
@@ -243,7 +247,7 @@ class PermuteAndFlip(SelectsSeveral):
         return expected_visits(exponents)
 
     @staticmethod
-    def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
         """Draw exponential noise (Ding et al. 2021), for simulations in floats only.
 
         Args:
