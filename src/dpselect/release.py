@@ -210,7 +210,10 @@ ledger_id=None)
         >>> answer.accuracy.unit, answer.accuracy.within_95 < 20
         ('rows', True)
         """
-        return None if self.measured is None else self.measured()
+        try:
+            return None if self.measured is None else self.measured()
+        except OverflowError:  # the bounds of a tiny epsilon are larger than any float
+            return None
 
     def __repr__(self) -> str:
         estimate = f"estimate={self.estimate!r}, " if self.estimate else ""

@@ -18,6 +18,7 @@ from dpselect._validate import fraction_of_one
 from dpselect.cli.console import busy, clean_errors
 from dpselect.cli.options import (
     Column,
+    Commands,
     Json,
     Label,
     MaxValues,
@@ -68,7 +69,7 @@ _MOST_CANDIDATES = 10**15
 _MOST_QUESTIONS = 10**9
 
 
-plan = typer.Typer(invoke_without_command=True)
+plan = typer.Typer(cls=Commands, invoke_without_command=True)
 
 
 @plan.callback()

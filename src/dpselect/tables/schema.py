@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from dpselect._column_names import shown_names
+from dpselect._column_names import SHOWN_CHARACTERS, shown_names
 from dpselect._numbers import NotExact, NotFinite, decimal_from_text, rational_from_text
 from dpselect._spelling import question_for
 from dpselect.errors import InvalidType, InvalidValue
@@ -89,8 +89,9 @@ def known_column(
         names = shown_names(columns, _SHOWN_COLUMNS)
         has = names or f"{len(columns)} others, which look like data: the first row must hold the column names"
         where = what if what == "column" else f"{what}: the column"
-        meant = question_for(name, columns if names else (), elsewhere or {})
-        raise InvalidValue(f"{where} {name!r} is not in the table, which has {has}{meant}")
+        near = [known for known in list(columns)[:_SHOWN_COLUMNS] if len(known) <= SHOWN_CHARACTERS] if names else []
+        meant = question_for(name, near, elsewhere or {})
+        raise InvalidValue(f"{where} {name[:SHOWN_CHARACTERS]!r} is not in the table, which has {has}{meant}")
     if found.kind is Kind.OTHER:
         raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
     return found

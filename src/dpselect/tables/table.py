@@ -12,7 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from dpselect import _validate
-from dpselect._column_names import shown_names
+from dpselect._column_names import SHOWN_CHARACTERS, shown_names
 from dpselect._levels import read_levels
 from dpselect._spelling import NO_QUESTIONS, check_keywords, question_for
 from dpselect._types import Number
@@ -97,7 +97,7 @@ class Table:
         def __getattr__(self, name: str) -> NoReturn:
             known = [own for own in dir(type(self)) if not own.startswith("_")]
             meant = "" if name.startswith("_") else question_for(name, known, NO_QUESTIONS)
-            raise AttributeError(f"a table has no {name!r}{meant}", name=name, obj=self)
+            raise AttributeError(f"a table has no {name[:SHOWN_CHARACTERS]!r}{meant}", name=name, obj=self)
 
     @property
     def columns(self) -> Mapping[str, Column]:
