@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "constraints" / "lock.txt"
 # The clone is built with these, in the same environment: a build of its own would fetch what no hash protects.
-ALWAYS = {"base", "build"}
+ALWAYS = frozenset({"base", "build"})
 PACKAGE = re.compile(r"^(?P<lines>[a-z0-9][^\n]*\n(?:    --hash=\S+(?: \\)?\n)+)    # (?P<extras>.*)\n", re.MULTILINE)
 
 
@@ -36,7 +36,7 @@ def is_covered(lock: str, system: str, python: str) -> bool:
     return any(name == system and python in pythons.split() for name, pythons in lines)
 
 
-def chosen(lock: str, extras: set[str]) -> str:
+def chosen(lock: str, extras: set[str], always: frozenset[str] = ALWAYS) -> str:
     """The lines of the lock that some extras need.
 
     Raises:
@@ -48,7 +48,7 @@ def chosen(lock: str, extras: set[str]) -> str:
         sys.exit(
             f"{', '.join(sorted(extras - known))}: not in constraints/lock.txt; use one of {', '.join(sorted(known))}"
         )
-    return "".join(lines for lines, needed in packages if needed & (extras | ALWAYS))
+    return "".join(lines for lines, needed in packages if needed & (extras | always))
 
 
 def pip(*words: str) -> None:
