@@ -9,7 +9,7 @@ MUTANTS ?= 200
 # How long `make neighbours` looks for a question that charges too little.
 NEIGHBOURS_SECONDS ?= 600
 
-.PHONY: help demo test test-slow bench docs pictures notebooks test-oldest fuzz mutants listed-mutants neighbours clean
+.PHONY: help demo test test-slow bench docs pictures notebooks test-oldest test-newest lock package fuzz mutants listed-mutants neighbours clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run the tests"
@@ -19,26 +19,34 @@ help:
 	@echo "make pictures  draw the pictures of the documentation again"
 	@echo "make notebooks  run the notebooks of the documentation, and save what they show"
 	@echo "make test-oldest  run every test with the oldest dependencies that are allowed"
+	@echo "make test-newest  run the tests with the newest dependencies, without constraints/lock.txt"
+	@echo "make lock   write constraints/lock.txt again; with UPGRADE=yes, from the newest versions"
+	@echo "make package  build what an index takes into dist/, check it, and install it"
 	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
 	@echo "make mutants  change the code in $(MUTANTS) ways, one at a time, and see whether the tests notice"
 	@echo "make neighbours  random neighbouring tables, and what their scores give away, $(NEIGHBOURS_SECONDS) s"
 
-.venv/installed: pyproject.toml
+# Each environment has what constraints/lock.txt says, so that a release of a dependency cannot break a fresh machine.
+# `make demo LOCK=no` takes the newest versions instead; so does a Python or a system that the lock does not cover.
+export LOCK
+INSTALL := $(BIN)/python tools/install.py
+
+.venv/installed: pyproject.toml constraints/lock.txt
 	$(PYTHON) -c "import sys; sys.exit('dpselect needs Python 3.11 or newer; say make PYTHON=python3.11') if sys.version_info < (3, 11) else None"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,paper,accounting,explore,databases]'
+	$(INSTALL) plot paper accounting explore databases
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs,peers]'
+	$(INSTALL) dev docs peers
 	touch $@
 
 .venv/installed-docs: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(INSTALL) docs
 	touch $@
 
 .venv/installed-bench: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(INSTALL) bench
 	touch $@
 
 demo: .venv/installed
@@ -76,6 +84,32 @@ notebooks: .venv/installed-docs
 test-oldest: .venv-oldest/installed
 	.venv-oldest/bin/python -m pytest -n 2 --dist loadgroup -p no:cacheprovider
 
+# Without the lock. A warning of a dependency is not an error here: it is news for us, not a fault of the code.
+.venv-newest/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[dev,docs,peers]'
+	touch $@
+
+test-newest: .venv-newest/installed
+	.venv-newest/bin/python -m pytest -n 2 --dist loadgroup -p no:cacheprovider -m "not slow" -W default
+
+# Renews constraints/lock.txt: pyproject.toml changed, or UPGRADE=yes was given. uv does the work; nothing else needs it.
+.venv-lock/installed:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check packaging 'uv==0.13.*'
+	touch $@
+
+lock: .venv-lock/installed
+	.venv-lock/bin/python tools/lock.py --uv .venv-lock/bin/uv $(if $(UPGRADE),--upgrade)
+
+.venv/installed-package: .venv/installed
+	$(INSTALL) package
+	touch $@
+
+# Builds dist/, checks it as an index would, and installs the wheel into an environment of its own.
+package: .venv/installed-package
+	$(BIN)/python tools/package.py
+
 .venv/installed-fuzz: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
 	touch $@
@@ -88,7 +122,7 @@ fuzz: .venv/installed-fuzz
 	done
 
 .venv/installed-mutants: .venv/installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
+	$(INSTALL) mutants
 	touch $@
 
 # A session goes on where it stopped, unless the code or the tests have changed since.
@@ -109,4 +143,4 @@ neighbours: .venv/installed-dev
 	$(BIN)/python -m tests.attacks.neighbouring $(NEIGHBOURS_SECONDS)
 
 clean:
-	rm -rf .venv .venv-oldest build site .cache
+	rm -rf .venv .venv-oldest .venv-newest .venv-lock build dist site .cache

@@ -16,7 +16,7 @@ TEXTS = [
     for folder in ("src", "docs", "examples", "benchmarks", "tools", "fuzz", "mutation")
     for path in (ROOT / folder).rglob("*")
     if path.suffix in {".py", ".md", ".toml", ".js", ".html", ".ipynb"}
-] + [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "constraints/newest.txt")]
+] + [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "constraints/lock.txt")]
 # dpselect as something that pip takes from an index; a path such as . or '.[plot]' is a clone.
 FROM_AN_INDEX = re.compile(r"pip install[^\n`;&]*?[ '\"]dpselect\b")
 
@@ -68,8 +68,8 @@ def hinted() -> set[str]:
 def test_make_demo_installs_what_commands_need() -> None:
     """Spark is left out: it is large, and needs Java. No command needs scikit-learn."""
     makefile = (ROOT / "Makefile").read_text()
-    [installed] = re.findall(r"^\.venv/installed: .*?-e '\.\[([\w,]+)\]'", makefile, re.MULTILINE | re.DOTALL)
-    packages = {re.split("[<>=]", one)[0] for extra in installed.split(",") for one in project()[extra]}
+    [installed] = re.findall(r"^\.venv/installed: .*?\$\(INSTALL\) ([\w ]+)$", makefile, re.MULTILINE | re.DOTALL)
+    packages = {re.split("[<>=]", one)[0] for extra in installed.split() for one in project()[extra]}
     assert {"matplotlib", "pooch", "dp-accounting", "starlette", "uvicorn"} <= hinted()
     assert hinted() - packages == {"pandas", "pyspark", "scikit-learn"}
 

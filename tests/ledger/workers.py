@@ -170,11 +170,18 @@ def small_disk(path: str) -> None:
 # Files that cannot be written.
 
 
-def read_only(path: str) -> None:
-    """Use a ledger as a user who may read it and not write it."""
+def become_nobody() -> None:
+    """Give up the rights of root, if this is root."""
     if os.getuid() == 0:
+        # Newer Pythons import urllib only here, and nobody may be unable to read the folder of an interpreter of root.
+        Path.cwd().as_uri()
         os.setgid(65534)
         os.setuid(65534)
+
+
+def read_only(path: str) -> None:
+    """Use a ledger as a user who may read it and not write it."""
+    become_nobody()
     ledger = Ledger(path)
     found = {"spent": str(ledger.spent), "entries": len(ledger.entries()), "verified": ledger.verify().id}
     try:
@@ -186,9 +193,7 @@ def read_only(path: str) -> None:
 
 def new_in(folder: str) -> None:
     """Create a ledger as a user who may not."""
-    if os.getuid() == 0:
-        os.setgid(65534)
-        os.setuid(65534)
+    become_nobody()
     try:
         Ledger(Path(folder) / "new.ledger", budget=1)
     except LedgerError as error:

@@ -1,0 +1,91 @@
+"""The script that installs the clone: by the lock, or with a line that says why not."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "tools" / "install.py"
+LOCK = """\
+# covers linux-x86_64: 3.11 3.12
+one==1.0 \\
+    --hash=sha256:11
+    # base plot
+two==2.0 ; sys_platform == 'win32' \\
+    --hash=sha256:22 \\
+    --hash=sha256:23
+    # plot
+three==3.0 \\
+    --hash=sha256:33
+    # build
+four==4.0 \\
+    --hash=sha256:44
+    # dev
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """The script with a small lock, on a covered machine; what it would have pip do is noted in place of pip."""
+    names = runpy.run_path(str(SCRIPT))
+    shared = names["main"].__globals__
+    calls = []
+
+    def note(*words):
+        texts = [Path(word).read_text() for word in words if word.endswith("requirements.txt")]
+        calls.append([word for word in words if not word.endswith("requirements.txt")] + texts)
+
+    (tmp_path / "lock.txt").write_text(LOCK)
+    monkeypatch.setitem(shared, "LOCK", tmp_path / "lock.txt")
+    monkeypatch.setitem(shared, "pip", note)
+    monkeypatch.setitem(shared, "machine", lambda: ("linux-x86_64", "3.12"))
+    monkeypatch.delenv("LOCK", raising=False)
+    shared["calls"] = calls
+    return shared
+
+
+def test_dependencies_come_with_hashes_and_the_clone_alone(install):
+    install["main"](["plot"])
+    dependencies, clone = install["calls"]
+    assert dependencies[:-1] == ["--require-hashes", "--no-deps", "-r"]
+    assert re.findall(r"^\w+", dependencies[-1], re.MULTILINE) == ["one", "two", "three"]
+    assert dependencies[-1].count("--hash") == 4
+    assert clone == ["--no-deps", "--no-build-isolation", "-e", "."]
+
+
+def test_the_lock_can_be_left_out(install, monkeypatch, capsys):
+    monkeypatch.setenv("LOCK", "no")
+    install["main"](["plot", "dev"])
+    assert install["calls"] == [["-e", ".[plot,dev]"]]
+    assert "LOCK=no was given: installing the newest" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "machine", [("linux-x86_64", "3.19"), ("linux-riscv64", "3.12"), ("linux-x86_64", "pypy 3.12")]
+)
+def test_other_machines_are_told(install, monkeypatch, capsys, machine):
+    monkeypatch.setitem(install, "machine", lambda: machine)
+    install["main"]([])
+    assert install["calls"] == [["-e", "."]]
+    assert f"does not cover Python {machine[1]} on {machine[0]}" in capsys.readouterr().err
+
+
+def test_an_extra_that_is_not_locked_is_refused(install):
+    with pytest.raises(SystemExit, match=r"^flot: not in constraints/lock\.txt; use one of base, build, dev, plot$"):
+        install["main"](["flot"])
+    assert install["calls"] == []
+
+
+def test_the_machine_that_runs_this_is_named_as_in_the_lock():
+    system, python = runpy.run_path(str(SCRIPT))["machine"]()
+    assert system.startswith(f"{sys.platform}-")
+    assert python.endswith(f"{sys.version_info[0]}.{sys.version_info[1]}")
+
+
+def test_a_failure_of_pip_is_one_of_the_script():
+    """There is no second try without the lock: a wrong hash must stop everything."""
+    with pytest.raises(SystemExit) as error:
+        runpy.run_path(str(SCRIPT))["pip"]("--no-index", "--require-hashes", "no-such-package==1")
+    assert error.value.code not in {0, None}

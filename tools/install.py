@@ -1,0 +1,79 @@
+"""Install dpselect from this clone, with what constraints/lock.txt holds for the given extras.
+
+`python tools/install.py plot paper` installs into the Python that runs it; the Makefile does this in .venv. Every file
+is compared with its hash in the lock. pip cannot do that for a clone and its dependencies in one call, so there are
+two: the dependencies first, then the clone alone. Where the lock does not apply, pip chooses the newest versions that
+pyproject.toml allows, and a line says so. `LOCK=no` in the environment asks for that.
+"""
+
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LOCK = ROOT / "constraints" / "lock.txt"
+# The clone is built with these, in the same environment: a build of its own would fetch what no hash protects.
+ALWAYS = frozenset({"base", "build"})
+PACKAGE = re.compile(r"^(?P<lines>[a-z0-9][^\n]*\n(?:    --hash=\S+(?: \\)?\n)+)    # (?P<extras>.*)\n", re.MULTILINE)
+
+
+def machine() -> tuple[str, str]:
+    """The system and the Python that run this, as the lock names them."""
+    system = f"{sys.platform}-{platform.machine().lower()}"
+    if sys.platform == "linux" and platform.libc_ver()[0] != "glibc":
+        system += "-without-glibc"
+    name = "" if sys.implementation.name == "cpython" else sys.implementation.name + " "
+    return system, f"{name}{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def is_covered(lock: str, system: str, python: str) -> bool:
+    """Whether the lock has a file of every package for a machine."""
+    lines = re.findall(r"^# covers (\S+): (.*)$", lock, re.MULTILINE)
+    return any(name == system and python in pythons.split() for name, pythons in lines)
+
+
+def chosen(lock: str, extras: set[str], always: frozenset[str] = ALWAYS) -> str:
+    """The lines of the lock that some extras need.
+
+    Raises:
+        SystemExit: An extra is not locked.
+    """
+    packages = [(found["lines"], set(found["extras"].split())) for found in PACKAGE.finditer(lock)]
+    known = {extra for _, needed in packages for extra in needed}
+    if not extras <= known:
+        sys.exit(
+            f"{', '.join(sorted(extras - known))}: not in constraints/lock.txt; use one of {', '.join(sorted(known))}"
+        )
+    return "".join(lines for lines, needed in packages if needed & (extras | always))
+
+
+def pip(*words: str) -> None:
+    """Run pip, and end with its code if it fails."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words]
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    if code:
+        sys.exit(code)
+
+
+def main(extras: list[str]) -> None:
+    """Install."""
+    lock, (system, python) = LOCK.read_text("utf-8"), machine()
+    asked = os.environ.get("LOCK") == "no"
+    if asked or not is_covered(lock, system, python):
+        why = "LOCK=no was given" if asked else f"constraints/lock.txt does not cover Python {python} on {system}"
+        print(f"{why}: installing the newest versions that pyproject.toml allows", file=sys.stderr)
+        pip("-e", f".[{','.join(extras)}]" if extras else ".")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        requirements = Path(folder) / "requirements.txt"
+        requirements.write_text(chosen(lock, set(extras)), "utf-8")
+        pip("--require-hashes", "--no-deps", "-r", str(requirements))
+    pip("--no-deps", "--no-build-isolation", "-e", ".")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
