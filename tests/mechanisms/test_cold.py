@@ -193,6 +193,61 @@ def test_cold_candidates_that_survive_have_seven_zeros(rows, kind, monkeypatch):
     assert sorted(finished) == [(0, 0), (4, 0), (5, 7), (9, 7)]
 
 
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(7, 3), Fraction(1, 2000), Fraction(1, 10**12)], ids=str)
+@pytest.mark.parametrize("best", [1000, -3, 2**50])
+def test_warm_coins_are_tails_only_after_ones(best, rate):
+    """The largest gaps that are warm, as integers and as floats: exp(-rate gap) >= 15/16, and not for larger ones."""
+    whole, below = Rate(rate).warm_gap
+    with ctx.workprec(200):
+        limit = (arb(16) / 15).log()
+        assert ball(rate * whole) < limit < ball(rate * (whole + 1))
+        assert ball(rate * Fraction(below)) < limit < ball(rate * Fraction(below) * (1 + Fraction(1, 2**50)))
+    for gap, is_warm in ((whole, True), (whole + 1, False)):
+        assert Gaps(np.array([best, best - gap]), Rate(rate)).is_warm(flips.ALL) is is_warm
+    for gap, is_warm in ((math.nextafter(below, 0), True), (below, False)):
+        assert Gaps(np.array([0.0, -gap]), Rate(rate)).is_warm(flips.ALL) is is_warm
+    assert not Gaps(np.array([0.0, -1e308]), Rate(rate)).is_warm(flips.ALL)
+
+
+@pytest.mark.parametrize(("rest", "members_"), [("0", {0, 1, 2, 3}), ("1", {0, 1, 3})])
+def test_warm_candidates_that_start_with_ones_are_flipped(rest, members_):
+    """exp(-1/20) = 0.95: after four ones it is heads with zeros, and tails with ones. The others are heads."""
+
+    class Doubtful(Draws):
+        def survivors(self, count, zeros):
+            assert (count, zeros) == (4, 4)
+            return np.array([0, 2])
+
+    rate = Rate(Fraction(1, 20))
+    source = ScriptedBits("1" * 32 + rest * 32)
+    contest = Gaps(np.array([0, -1, -1, 0]), rate)
+    assert contest.is_warm(flips.ALL)
+    flags = flips._flip_warm(contest, 0, 4, Doubtful(source))
+    assert set(np.flatnonzero(flags).tolist()) == members_
+    assert source.used == 64
+
+
+def test_warm_runs_are_crowds_of_which_few_are_read():
+    scores = np.zeros(70_000)
+    scores[:35_000] -= 1
+    reads = []
+
+    class Reading(Draws):
+        def finish(self, exponents, prefixes, depths):
+            if isinstance(prefixes, int):
+                assert (prefixes, depths) == (15, 4)
+                reads.append(exponents.approximate.size)
+            return super().finish(exponents, prefixes, depths)
+
+        def first_octets(self, gaps, table):
+            assert not gaps.size
+            return super().first_octets(gaps, table)
+
+    heads = flip_long(Gaps(scores, Rate(Fraction(1, 20))), Reading())
+    assert 4000 < sum(reads) < 4800  # a sixteenth
+    assert 65_000 < heads.size < 70_000
+
+
 def test_neighbouring_blocks_are_read_together(monkeypatch):
     monkeypatch.setattr(flips, "_RUN", 4)
     assert flips._runs(np.array([], np.int64)) == []

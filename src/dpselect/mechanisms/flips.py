@@ -9,7 +9,8 @@ All coins exp(-c (q* - q_r)) are flipped, but only the scores that matter are re
 
 A cold candidate (heads with probability below 2**-8) needs a U that starts with eight zeros. Which candidates have
 one is a Bernoulli(1/256) process, so `flip_long` draws the gaps between those and reads the scores there only; and with
-twelve zeros in the same way in blocks whose best candidate is colder still.
+twelve zeros in the same way in blocks whose best candidate is colder still. In the same way, a run of warm candidates
+(heads with probability 15/16 or more) is heads but for those whose U starts with four ones, and only these are read.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Flags, Octets, Positions
-from dpselect.mechanisms.gaps import BLOCK, Gaps
+from dpselect.mechanisms.gaps import BLOCK, ONES, Gaps
 from dpselect.sampling.draws import Draws
 
 
@@ -70,7 +71,7 @@ class Heads:
 
 # The largest number of blocks that one step handles, adjacent or scattered: large enough to hide the interpreter's
 # overhead, small enough for the cache.
-_RUN = 64
+_RUN = 128
 _SCATTERED = 512
 # A run is a crowd if more than one in _CROWDED is hot. Then flipping all its coins is cheaper than listing hot ones.
 _CROWDED = 32
@@ -221,12 +222,23 @@ def flip_long(gaps: Gaps, draws: Draws) -> Heads:
     heads, hot, open_coins = Heads(), find_hot(gaps), OpenCoins()
     heads.add(_flip_hot(gaps, hot.positions, open_coins, draws))
     for start, stop in hot.crowds:
+        if gaps.is_warm(slice(start, stop)):
+            heads.add_run(start, _flip_warm(gaps, start, stop, draws))
+            continue
         flags, undecided, octets = draws.first_octets(gaps.at(slice(start, stop)), gaps.octets)
         heads.add_run(start, flags)
         open_coins.add(start + undecided, _OCTET, octets)
     _add_cold(gaps, hot, open_coins, draws)
     heads.add(open_coins.heads(gaps, draws))
     return heads
+
+
+def _flip_warm(gaps: Gaps, start: int, stop: int, draws: Draws) -> Flags:
+    """Flip the coins of a warm run: the others than those that start with ones are heads and are not read."""
+    flags = np.ones(stop - start, np.bool_)
+    doubtful = draws.survivors(stop - start, ONES)  # ones are as likely as zeros
+    flags[doubtful] = draws.finish(gaps.exponents(start + doubtful), (1 << ONES) - 1, ONES)
+    return flags
 
 
 def _add_cold(gaps: Gaps, hot: Hot, open_coins: OpenCoins, draws: Draws) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._numbers import float_above, float_near, rational
+from dpselect._numbers import float_above, float_below, float_near, rational
 from dpselect._scores import not_finite, over_common_denominator
 from dpselect._types import Array, Flags, Floats, Positions, Vector
 from dpselect.errors import ScoresChanged
@@ -33,6 +33,8 @@ Candidates = npt.NDArray[np.integer] | slice  # positions, or a run of them
 BLOCK = 256
 # In a vector up to this length, flipping every coin is cheaper than finding out which ones matter.
 SHORT = 4096
+# A warm coin is tails only if its first bits are this many ones.
+ONES = 4
 # Rates within these bounds neither overflow nor underflow when multiplied by a float that matters. Others use
 # exact rationals.
 _LARGEST_GAP = 2**64 - 1
@@ -74,6 +76,15 @@ class Rate:
             cold = _log_of_power(zeros) / self.exact
             self._cold_gaps[zeros] = math.floor(cold), float_above(cold)
         return self._cold_gaps[zeros]
+
+    @cached_property
+    def warm_gap(self) -> tuple[int, float]:
+        """Return a gap, below -ln(1 - 2**-ONES) / c, up to which a coin is tails only if its first ONES bits are ones.
+
+        It is rounded down: to a whole gap, and to a float.
+        """
+        warm = log_bracket(Fraction(1 << ONES, (1 << ONES) - 1), 25)[0] / self.exact
+        return math.floor(warm), float_below(warm)
 
     @cached_property
     def is_moderate(self) -> bool:
@@ -189,6 +200,15 @@ class Gaps:
         """Return which coins may be heads though not all of their first `zeros` bits are zero."""
         flags: Flags = self.values >= self.floor(zeros)
         return flags
+
+    def is_warm(self, run: slice) -> bool:
+        """Return whether every coin of a run is heads unless its first ONES bits are ones.
+
+        Rounding is monotone: a rounded gap that is smaller than a float comes from a gap that is smaller.
+        """
+        widest = self.maximum.item() - np.minimum.reduce(self.values[run]).item()
+        whole, below = self.rate.warm_gap
+        return bool(widest <= whole if self._whole else widest < below)
 
     def approximate(self, gaps: Array) -> Floats:
         """Return rate * gap with three roundings: the gap's, the rate's and the product's.
