@@ -1,6 +1,5 @@
-"""PyArrow is an extra. This says whether it is there, and how to install it where a source needs it."""
+"""PyArrow is an extra: whether it is there, and the error if a source needs it."""
 
-from dpselect._install import install_command
 from dpselect.errors import MissingExtra
 
 
@@ -14,7 +13,7 @@ def has_arrow() -> bool:
     return True
 
 
-def check_arrow(what: str) -> None:
-    """Raise an error if PyArrow is missing. `what` needs it, in the plural."""
+def check_arrow(what: str, remedy: str) -> None:
+    """Raise an error if PyArrow is missing: what needs it, and the command that installs what is needed."""
     if not has_arrow():
-        raise MissingExtra(f"{what} need PyArrow: {install_command('pyarrow')}")
+        raise MissingExtra(f"{what}: {remedy}")

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import duckdb
 
+from dpselect._install import install_command
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.databases import Database, System
@@ -341,7 +342,7 @@ def source_of(source: Any) -> Source:
 
 
 def _frame(source: Any) -> Frame:
-    check_arrow("data frames and Arrow tables")
+    check_arrow("data frames and Arrow tables need PyArrow", install_command("pyarrow"))
     import pyarrow as pa  # noqa: PLC0415 - an extra
 
     from dpselect.tables.duckdb.frames import columns_of  # noqa: PLC0415 - needs PyArrow, an extra
@@ -355,7 +356,11 @@ def _rows_of_database(database: Database) -> Source:
     """The rows, after their columns were read and checked. No row is read, and no message of a driver is passed on."""
     if database.system is System.DUCKDB:
         return DuckDBFileRows(database, connect_file)
-    check_arrow(f"tables of {database.system.value}")
+    remedies = {
+        System.POSTGRESQL: install_command("adbc-driver-postgresql", "pyarrow"),
+        System.SQLITE: install_command("adbc-driver-sqlite", "pyarrow"),
+    }
+    check_arrow(f"{database.system.value} needs its ADBC driver and PyArrow", remedies[database.system])
     from dpselect.tables.duckdb.databases import rows_of_database  # noqa: PLC0415 - needs PyArrow, an extra
 
     return rows_of_database(database)
