@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
@@ -70,7 +71,7 @@ def shown(document: Path) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the tables that the examples name."""
     folder = tmp_path_factory.mktemp("examples")
-    visits = make_visits().table()
+    visits = pa.table(make_visits().columns())
     csv.write_csv(visits, folder / "visits.csv")
     pq.write_table(visits, folder / "visits.parquet")
     return folder
