@@ -116,6 +116,7 @@ def test_scores_are_forgotten_and_the_answer_says_so(explorer):
         explorer.load(b"1\n2\n")
     status, answer = explorer.ask("look", id=first["id"])
     assert (status, answer["error"]) == (404, "these scores are no longer in memory: load them again")
+    assert explorer.ask("look", id=first["id"], question="quantiles")[0] == 200, "made-up people need no scores"
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"1", b"{", b"\xff", b'{"id": 7}', b'{"id": null}'])

@@ -106,6 +106,8 @@ class Asked(ABC):
     chart_order: ClassVar[str] = "rank of the candidate, best score first"
     note: ClassVar[str] = "score"  # what `notes` are
     is_ranked: ClassVar[bool] = True  # whether the page may show the best candidates only
+    has_scores: ClassVar[bool] = True  # whether it is about the scores that the reader loaded
+    is_simulated_slowly: ClassVar[bool] = False
     most_draws: ClassVar[int] = 10_000
 
     question: Question

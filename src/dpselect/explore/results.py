@@ -169,6 +169,8 @@ def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
     """
     error = float(positive(fields, "error"))
     often = float(_hundredth(fields)) if text(fields, "times", "") else None
+    if often is not None and asked.is_simulated_slowly:
+        raise InvalidValue("times cannot be found for several levels, which are simulated: give an average error")
 
     def is_met(choice: str, amount: Fraction) -> bool:
         at = asked.at(amount)
@@ -177,7 +179,7 @@ def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
         return float(at.outcomes(choice).tail(np.array([error]))[0]) <= often
 
     rows, currency = {}, asked.spending.currency
-    for choice in asked.choices if often is None else asked.compared:
+    for choice in asked.choices:
         found = _smallest(currency, partial(is_met, choice))
         told = f"more than {written(float(currency.high))}" if found is None else rounded_up_text(found, _DIGITS)
         is_any = found == currency.low
