@@ -251,7 +251,9 @@ def test_the_page_begins_with_a_shape(explorer):
     assert [one["symbol"] for one in start["currencies"]] == ["ε", "\N{GREEK SMALL LETTER RHO}", "ε"]
 
 
-@pytest.mark.parametrize(("scores", "question"), [([3, 1], "mode"), ([3, -1], "select"), ([Decimal("0.5")], "select")])
+@pytest.mark.parametrize(
+    ("scores", "question"), [([3, 1], "mode"), ([3, -1], "select"), ([3], "select"), ([Decimal("0.5")], "select")]
+)
 def test_counts_begin_with_the_most_common_value(scores, question):
     first = ScoreSet("x", ScoreFile(scores, None))
     assert app.Explorer(first).start({})["question"] == question
