@@ -104,7 +104,7 @@ class OneCandidate(Asked):
             Cell("best", "1" if not self.has_rivals else probability_text(best), best),
             error_cell("mean", self.mean(choice)),
             error_cell("error_95", outcomes.error_quantile(0.95)),
-            error_cell("any_data", self.planned.accuracy[choice].average),
+            error_cell("any_data", self.planned.accuracy_of(self.planned.promises[choice]).average),
             each_cell(self.mechanism(choice)),
         ]
 

@@ -261,7 +261,7 @@ class SeveralLevels(OfPeople):
 
     def cells(self, choice: str) -> list[Cell]:
         """Return the row of a choice."""
-        accuracy = self.planned.accuracy[choice]
+        accuracy = self.planned.accuracy_of(self.planned.promises[choice])
         return [
             error_cell("mean", self.mean(choice)),
             error_cell("any_data", accuracy.average),
