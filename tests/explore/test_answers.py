@@ -379,6 +379,7 @@ def test_beliefs_are_those_of_the_whole_budget():
         ({"question": "quantiles", "lower": "9", "upper": "1"}, InvalidValue, "lower must be <= upper"),
         ({"question": "quantiles", "step": "0.001"}, InvalidValue, "must make 2 to 10,000 values here"),
         ({"question": "quantiles", "people": "0"}, InvalidValue, "people must be a whole number"),
+        ({"question": "quantiles", "people": "20001", "levels": "deciles"}, InvalidValue, "from 1 to 20,000"),
         ({"question": "quantiles", "spread": "-1"}, InvalidValue, "spread must be a number above 0"),
         ({"question": "quantiles", "middle": "1e20"}, InvalidValue, "middle and spread must be of the size"),
     ],
@@ -397,6 +398,14 @@ def test_a_mechanism_that_a_table_cannot_use_is_refused():
 def test_bad_targets_are_refused(fields):
     with pytest.raises(DPSelectError):
         needed(asked_of({}, made("median", 9)), fields)
+
+
+def test_times_in_a_hundred_are_refused_for_several_levels():
+    asked = asked_of({"question": "quantiles", "levels": "quartiles"})
+    with pytest.raises(InvalidValue, match="give an average error"):
+        needed(asked, {"error": "3", "times": "5"})
+    rows = needed(asked, {"error": "3"})["choices"]
+    assert asked.at(Fraction(rows["exponential"]["amount"])).mean("exponential") <= 3
 
 
 def test_a_score_set_keeps_its_scores_to_itself():

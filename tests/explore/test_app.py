@@ -116,6 +116,7 @@ def test_scores_are_forgotten_and_the_answer_says_so(explorer):
         explorer.load(b"1\n2\n")
     status, answer = explorer.ask("look", id=first["id"])
     assert (status, answer["error"]) == (404, "these scores are no longer in memory: load them again")
+    assert explorer.ask("look", id=first["id"], question="quantiles")[0] == 200, "made-up people need no scores"
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"1", b"{", b"\xff", b'{"id": 7}', b'{"id": null}'])
@@ -250,7 +251,9 @@ def test_the_page_begins_with_a_shape(explorer):
     assert [one["symbol"] for one in start["currencies"]] == ["ε", "\N{GREEK SMALL LETTER RHO}", "ε"]
 
 
-@pytest.mark.parametrize(("scores", "question"), [([3, 1], "mode"), ([3, -1], "select"), ([Decimal("0.5")], "select")])
+@pytest.mark.parametrize(
+    ("scores", "question"), [([3, 1], "mode"), ([3, -1], "select"), ([3], "select"), ([Decimal("0.5")], "select")]
+)
 def test_counts_begin_with_the_most_common_value(scores, question):
     first = ScoreSet("x", ScoreFile(scores, None))
     assert app.Explorer(first).start({})["question"] == question

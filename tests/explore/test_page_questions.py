@@ -128,7 +128,7 @@ def test_the_median_is_that_of_the_made_up_people(page):
     page.until(lambda: cells(page, "mean")["Permute-and-flip"] == pytest.approx(fewer.mean("permute-and-flip")))
     page.write("levels", "quartiles")
     page.until(lambda: "quartiles" in page.text("sentence"))
-    assert page.text("simulated") == "By 60 simulated answers."
+    assert re.fullmatch(r"By \d+ simulated answers\.", page.text("simulated"))
     page.press("[data-draws='1']")
     page.until(lambda: re.fullmatch(r"gave \d+, \d+, \d+\.", page.text("drawn")))
     assert not page.find("[data-draws='10000']").is_displayed()

@@ -21,7 +21,7 @@ from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.explore import results
 from dpselect.explore.asked import Asked
 from dpselect.explore.by_scores import MostCommon, OwnScores
-from dpselect.explore.questions import QUESTIONS, asked_of
+from dpselect.explore.questions import QUESTIONS, asked_of, kind_of
 from dpselect.explore.score_set import SHAPES, ScoreSet, made
 from dpselect.explore.settings import CURRENCIES, Fields, text, whole
 from dpselect.score_files import Names, candidates_of, check_columns
@@ -131,7 +131,7 @@ class Explorer:
         return {"compared": results.compared(asked), "python": asked.python(), "command": asked.command()}
 
     def _asked(self, fields: Fields) -> Asked:
-        return asked_of(fields, self._set(fields))
+        return asked_of(fields, self._set(fields) if kind_of(fields).has_scores else None)
 
     def _kept(self, shown: ScoreSet) -> Answer:
         key = secrets.token_urlsafe(12)

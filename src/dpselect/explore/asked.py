@@ -30,7 +30,6 @@ from dpselect.mechanisms import MECHANISMS, MechanismBase
 
 _ALMOST = 0.9999
 _LITTLE = 0.001
-SOME = 100  # draws that are shown one by one
 MOST = 10**9
 
 
@@ -107,6 +106,8 @@ class Asked(ABC):
     chart_order: ClassVar[str] = "rank of the candidate, best score first"
     note: ClassVar[str] = "score"  # what `notes` are
     is_ranked: ClassVar[bool] = True  # whether the page may show the best candidates only
+    has_scores: ClassVar[bool] = True  # whether it is about the scores that the reader loaded
+    is_simulated_slowly: ClassVar[bool] = False
     most_draws: ClassVar[int] = 10_000
 
     question: Question
@@ -175,23 +176,18 @@ class Asked(ABC):
         """Return the choices whose answers are shown."""
         return self.choices
 
+    @abstractmethod
     def outcomes(self, choice: str) -> Outcomes:
         """Return what the answers can be."""
-        known = self.data.known(choice, self.mechanism(choice).rate)
-        return Outcomes(known.probabilities, known.probabilities, self.data.losses / self.question.unit)
 
+    @abstractmethod
     def drawn(self, draws: int) -> Drawn:
         """Return simulated answers of the taken choice. Never for release."""
-        found = self.mechanism(self.taken).simulate(self.data.scores, draws)
-        counts = np.bincount(found, minlength=len(self.data.exact))
-        best = int(self.data.losses.argmin())
-        told = f"{counts[best]:,} of {draws:,} times on {self.data.labels[best]}, which is the best"
-        return Drawn(counts.tolist(), draws, f"landed {told if draws > 1 else f'on {self.data.labels[found[0]]}'}.")
 
     @property
     def draw_counts(self) -> list[int]:
         """Return the numbers of simulated answers that the page offers."""
-        return [draws for draws in (1, SOME, 10_000) if draws <= self.most_draws]
+        return [draws for draws in (1, 100, 10_000) if draws <= self.most_draws]
 
     @property
     @abstractmethod

@@ -72,6 +72,19 @@ class OneCandidate(Asked):
     def _mean(self, choice: str, rate: Fraction) -> float:
         return expected_error(self.data.known(choice, rate), self.data.scores)
 
+    def outcomes(self, choice: str) -> Outcomes:
+        """Return all candidates, with their exact probabilities."""
+        known = self.data.known(choice, self.mechanism(choice).rate)
+        return Outcomes(known.probabilities, known.probabilities, self.data.losses / self.question.unit)
+
+    def drawn(self, draws: int) -> Drawn:
+        """Return how often each candidate is the simulated answer."""
+        found = self.mechanism(self.taken).simulate(self.data.scores, draws)
+        counts = np.bincount(found, minlength=len(self.data.exact))
+        best = int(self.data.losses.argmin())
+        told = f"{counts[best]:,} of {draws:,} times on {self.data.labels[best]}, which is the best"
+        return Drawn(counts.tolist(), draws, f"landed {told if draws > 1 else f'on {self.data.labels[found[0]]}'}.")
+
     @property
     def target(self) -> float:
         """Return a part of the gap between the best and the next."""
@@ -91,7 +104,7 @@ class OneCandidate(Asked):
             Cell("best", "1" if not self.has_rivals else probability_text(best), best),
             error_cell("mean", self.mean(choice)),
             error_cell("error_95", outcomes.error_quantile(0.95)),
-            error_cell("any_data", self.planned.accuracy[choice].average),
+            error_cell("any_data", self.planned.accuracy_of(self.planned.promises[choice]).average),
             each_cell(self.mechanism(choice)),
         ]
 

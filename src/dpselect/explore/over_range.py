@@ -4,6 +4,7 @@ The errors of one quantile are exact. For several, the page shows the usual erro
 simulated answers.
 """
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,7 +43,9 @@ from dpselect.tables.splitting import split_quantiles
 
 _SOME_PEOPLE = 0.02  # of all people
 _MOST_PEOPLE = 10**8
-_ANSWERS = 20  # each takes some milliseconds
+_MOST_SPLIT = 20_000  # people of several levels, whose answers are simulated
+_ANSWERS = 20
+_PATIENCE, _LONG_PATIENCE = 0.3, 3.0  # seconds: an answer takes milliseconds, but with tiny budgets a second
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class OfPeople(Asked):
     chart_order = "value"
     note = "people"
     is_ranked = False
+    has_scores = False
 
     people: People
 
@@ -125,7 +129,8 @@ class OfPeople(Asked):
         middle = number(fields, "middle") if text(fields, "middle", "") else (lower + upper) / 2
         if not -MOST <= (middle - lower) / step <= MOST or not Fraction(1, MOST) <= spread / step <= MOST:
             raise InvalidValue("middle and spread must be of the size of the range: give numbers near it")
-        people = People(lower, step, question.size, whole(fields, "people", 1, _MOST_PEOPLE, "2000"), middle, spread)
+        total = whole(fields, "people", 1, _MOST_SPLIT if several else _MOST_PEOPLE, "2000")
+        people = People(lower, step, question.size, total, middle, spread)
         data = _scored(people, None if several else levels[0])
         made: type[OfPeople] = SeveralLevels if several else OneLevel
         return made(question, spending, choice_of(fields, MECHANISMS), data, "people", people)
@@ -209,6 +214,7 @@ class SeveralLevels(OfPeople):
     question: Quantiles
     chart_title = "How often each value is an answer"
     most_draws = 100
+    is_simulated_slowly = True
 
     def mean(self, choice: str) -> float:
         """Return about how large the error of the worst level is if values lie densely."""
@@ -225,21 +231,25 @@ class SeveralLevels(OfPeople):
         return self.data.remembered(key, lambda: self._simulated(choice))
 
     def _simulated(self, choice: str) -> Outcomes:
-        answers = self._answers(choice, _ANSWERS)
+        answers = self._answers(choice, _ANSWERS, _PATIENCE)
         errors = [self.people.off_by(*one) for one in zip(self.question.ascending, answers.T, strict=True)]
         return Outcomes.simulated(self._often(answers) / answers.size, np.concatenate(errors))
 
-    def _answers(self, choice: str, runs: int) -> Integers:
+    def _answers(self, choice: str, runs: int, patience: float) -> Integers:
+        """This many simulated answers, or as many as there is patience for."""
         asked = self.people.places, self.people.size, self.question.ascending
-        drawing = for_each_level(self.mechanism(choice))
-        return np.array([split_quantiles(*asked, drawing, Draws()) for _ in range(runs)], np.int64)
+        drawing, deadline = for_each_level(self.mechanism(choice)), time.monotonic() + patience
+        answers = [split_quantiles(*asked, drawing, Draws())]
+        while len(answers) < runs and time.monotonic() < deadline:
+            answers.append(split_quantiles(*asked, drawing, Draws()))
+        return np.array(answers, np.int64)
 
     def _often(self, answers: Integers) -> Integers:
         return np.bincount(answers.ravel(), minlength=self.people.size)
 
     def drawn(self, draws: int) -> Drawn:
         """Return how often each value is among the simulated answers."""
-        answers = self._answers(self.taken, draws)
+        answers = self._answers(self.taken, draws, _LONG_PATIENCE)
         values = ", ".join(self.data.labels[place] for place in answers[0])
         told = f"gave {values}." if draws == 1 else f"gave {answers.size:,} values."
         return Drawn(self._often(answers).tolist(), answers.size, told)
@@ -251,7 +261,7 @@ class SeveralLevels(OfPeople):
 
     def cells(self, choice: str) -> list[Cell]:
         """Return the row of a choice."""
-        accuracy = self.planned.accuracy[choice]
+        accuracy = self.planned.accuracy_of(self.planned.promises[choice])
         return [
             error_cell("mean", self.mean(choice)),
             error_cell("any_data", accuracy.average),

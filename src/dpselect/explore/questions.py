@@ -10,9 +10,14 @@ from dpselect.explore.settings import Fields, spending_of, text
 QUESTIONS: dict[str, type[Asked]] = {kind.name: kind for kind in (MostCommon, TopCandidates, OfPeople, OwnScores)}
 
 
-def asked_of(fields: Fields, scores: ScoreSet | None = None) -> Asked:
-    """The question that a request states, on these scores."""
+def kind_of(fields: Fields) -> type[Asked]:
+    """The kind of question that a request states."""
     name = text(fields, "question", MostCommon.name)
     if name not in QUESTIONS:
         raise InvalidValue(f"question must be one of {', '.join(QUESTIONS)}")
-    return QUESTIONS[name].read(fields, spending_of(fields), scores)
+    return QUESTIONS[name]
+
+
+def asked_of(fields: Fields, scores: ScoreSet | None = None) -> Asked:
+    """The question that a request states, on these scores if it is about scores."""
+    return kind_of(fields).read(fields, spending_of(fields), scores)

@@ -159,6 +159,7 @@ def _place(decades: Any) -> int:
 
 _DIGITS = 4
 _CLOSE = 1.0001
+_THREE_DIGITS = 1.001
 _SAME = 0.001
 
 
@@ -169,6 +170,8 @@ def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
     """
     error = float(positive(fields, "error"))
     often = float(_hundredth(fields)) if text(fields, "times", "") else None
+    if often is not None and asked.is_simulated_slowly:
+        raise InvalidValue("times cannot be found for several levels, which are simulated: give an average error")
 
     def is_met(choice: str, amount: Fraction) -> bool:
         at = asked.at(amount)
@@ -177,7 +180,7 @@ def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
         return float(at.outcomes(choice).tail(np.array([error]))[0]) <= often
 
     rows, currency = {}, asked.spending.currency
-    for choice in asked.choices if often is None else asked.compared:
+    for choice in asked.choices:
         found = _smallest(currency, partial(is_met, choice))
         told = f"more than {written(float(currency.high))}" if found is None else rounded_up_text(found, _DIGITS)
         is_any = found == currency.low
@@ -185,14 +188,14 @@ def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
     return {"choices": rows}
 
 
-def _smallest(currency: Currency, is_met: Callable[[Fraction], bool]) -> Fraction | None:
-    """The smallest amount that is enough, within a ten-thousandth above; None if none is."""
+def _smallest(currency: Currency, is_met: Callable[[Fraction], bool], close: float = _CLOSE) -> Fraction | None:
+    """The smallest amount that is enough, at most this many times too large; None if none is."""
     if is_met(currency.low):
         return currency.low
     low, high = map(float, (currency.low, currency.high))
     if not is_met(currency.high):
         return None
-    while high / low > _CLOSE:
+    while high / low > close:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if is_met(Fraction(middle)) else (middle, high)
     return Fraction(high)
@@ -219,7 +222,7 @@ def compared(asked: Asked) -> str:
     named = f"{title[0].upper()}{title[1:]}"
     if abs(others[other] - mine) <= _SAME * mine:
         return f"{named} does not differ measurably here."
-    amount = _smallest(currency, lambda amount: asked.at(amount).mean(other) <= mine)
+    amount = _smallest(currency, lambda amount: asked.at(amount).mean(other) <= mine, _THREE_DIGITS)
     if amount is None or amount == currency.low:
         return ""
     factor = written(float(amount / asked.spending.amount), NEAREST, 3)

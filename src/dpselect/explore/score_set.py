@@ -63,8 +63,8 @@ class ScoreSet:
 
     @property
     def has_counts(self) -> bool:
-        """Return whether the scores can be counts of people."""
-        return all(isinstance(score, int) and score >= 0 for score in self.exact)
+        """Return whether the scores can be counts of people who choose among several candidates."""
+        return len(self.exact) > 1 and all(isinstance(score, int) and score >= 0 for score in self.exact)
 
     @cached_property
     def losses(self) -> Floats:

@@ -8,18 +8,18 @@ import { moveSlider, settings, state, symbol } from "./state.js";
 
 const line = new Line("begin", "look", "details", "curve");
 const INVITATION = "simulated answers, and see where they land.";
-let lastChange = 0, speaking = 0, resting = 0;
+let lastChange = 0, speaking = 0, resting = [];
 
 function changed() {
   lastChange = performance.now();
   showDrawn(null, INVITATION);
   line.put("look", look);
-  // Updates that need not follow a moving slider wait until it rests.
-  clearTimeout(resting);
-  resting = setTimeout(() => {
-    line.put("details", details);
-    if (curveKey() !== state.curveKey) line.put("curve", curve);
-  }, 200);
+  // Updates that need not follow a moving slider wait until it rests, the slow ones longer.
+  resting.forEach(clearTimeout);
+  resting = [
+    setTimeout(() => curveKey() !== state.curveKey && line.put("curve", curve), 200),
+    setTimeout(() => line.put("details", details), 500),
+  ];
 }
 
 // Another question, other data or another currency: the slider starts where there is something to see.
