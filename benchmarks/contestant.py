@@ -42,6 +42,23 @@ def _naive_noisy_max(scores: Scores) -> Call:
     return lambda: np.argmax(scores + generator.laplace(scale=2, size=scores.size))
 
 
+def _naive_permute_and_flip(scores: Scores) -> Call:
+    """Permute-and-flip at epsilon = 1 in floats: exponential noise on all scores at once, for each row of a matrix."""
+    generator, axis = np.random.default_rng(), scores.ndim - 1
+    return lambda: np.argmax(scores + generator.exponential(2, scores.shape), axis=axis)
+
+
+def _softmax(scores: Scores) -> Call:
+    """The probabilities of the exponential mechanism at epsilon = 1, as they are often written."""
+
+    def probabilities() -> Scores:
+        weights = np.exp((scores - scores.max()) * 0.5)
+        normalized: Scores = weights / weights.sum()
+        return normalized
+
+    return probabilities
+
+
 def _opendp_noisy_max(scores: Scores) -> Call:
     """Permute-and-flip at epsilon = 1, which is noisy max with exponential noise of scale 2."""
     dp = opendp_prelude()
@@ -83,5 +100,7 @@ def _module(name: str) -> ModuleType:
 ARGMAX = Contestant("argmax", lambda scores: partial(np.argmax, scores))
 ARGMAX_OF_ROWS = Contestant("argmax(axis=1)", lambda scores: partial(np.argmax, scores, axis=1))
 NAIVE_NOISY_MAX = Contestant("argmax(q + laplace)", _naive_noisy_max)
+NAIVE_PERMUTE_AND_FLIP = Contestant("argmax(q + exponential)", _naive_permute_and_flip)
+SOFTMAX = Contestant("softmax", _softmax)
 OPENDP = Contestant("OpenDP noisy max", _opendp_noisy_max)
 DIFFPRIVLIB = Contestant("diffprivlib P&F", _diffprivlib_permute_and_flip)

@@ -12,9 +12,9 @@ from benchmarks.bars import Bar, Figures, at_most_seconds, no_bar
 from benchmarks.case import Case
 from benchmarks.contestant import NotAvailable
 from benchmarks.stopwatch import Effort, interleaved_medians, timed
+from dpselect.explore.questions import asked_of
 from dpselect.explore.results import look
 from dpselect.explore.score_set import made
-from dpselect.explore.settings import settings_of
 
 _BINS = 1024
 _WAITED = 0.1
@@ -24,7 +24,7 @@ _REMEDY = "python -m pip install -e '.[bench]', and tools/install-system-package
 
 # From the slider's event to the first frame that is drawn with the new figures, at many places of the slider.
 _DRAG = """
-const done = arguments[0], slider = document.getElementById('epsilon-slider'), waited = [];
+const done = arguments[0], slider = document.getElementById('slider'), waited = [];
 const frame = () => new Promise(requestAnimationFrame);
 const count = () => performance.getEntriesByName('answer').length;
 (async () => {
@@ -61,7 +61,7 @@ def _epsilons() -> Iterator[str]:
 
 def _figures(shape: str, effort: Effort) -> Figures:
     shown, epsilons = made(shape, _BINS), _epsilons()
-    call = timed(lambda: look(shown, settings_of({"epsilon": next(epsilons)}), "people"))
+    call = timed(lambda: look(asked_of({"question": "select", "amount": next(epsilons)}, shown)))
     return Figures(*interleaved_medians([call], effort))
 
 
@@ -70,7 +70,7 @@ def _over_http(effort: Effort) -> Figures:
     epsilons = _epsilons()
     with served() as running:
         key = running.ask("shape", shape=_HARD, candidates=str(_BINS))[1]["id"]
-        call = timed(lambda: json.dumps(running.ask("look", id=key, epsilon=next(epsilons))[0]))
+        call = timed(lambda: json.dumps(running.ask("look", question="select", id=key, amount=next(epsilons))[0]))
         return Figures(*interleaved_medians([call], effort))
 
 

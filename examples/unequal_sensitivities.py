@@ -45,15 +45,15 @@ def tasks() -> Iterator[Task]:
     yield Task("all sensitivities are equal", scores, equal)
     wild = np.ones(n, int)
     wild[best_first[n // 2]] = 1000
-    yield Task("one mediocre candidate is wild", scores, wild)
+    yield Task("a mediocre candidate is very sensitive", scores, wild)
     spread = np.random.default_rng(2).permutation(np.geomspace(1, 1000, n).astype(int))
     yield Task("sensitivities spread from 1 to 1000", scores, spread)
     wild_winner = np.ones(n, int)
     wild_winner[best_first[0]] = 100
-    yield Task("the best candidate is wild, by a nose", scores, wild_winner)
+    yield Task("the best candidate is very sensitive, and barely ahead", scores, wild_winner)
     far_ahead = scores // 2
     far_ahead[best_first[0]] = 1000
-    yield Task("the best candidate is wild, far ahead", far_ahead, wild_winner)
+    yield Task("the best candidate is very sensitive, and far ahead", far_ahead, wild_winner)
     slightly = np.where(np.arange(n) % 2, 10, 15)
     yield Task("sensitivities of 10 and 15", scores, slightly)
 

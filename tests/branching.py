@@ -68,11 +68,13 @@ class BranchingDraws(Draws):
         return self.first_octets(levels, None)
 
     def finish(self, exponents, prefixes, depths):
+        """The known bits are zeros, or ones: then U is in the last cell, whose start is below the probability."""
         size = exponents.approximate.size
-        assert not np.any(prefixes)
-        known = np.broadcast_to(depths, size).tolist()
+        known, first = np.broadcast_to(depths, size).tolist(), np.broadcast_to(prefixes, size).tolist()
+        assert all(prefix in (0, 2**depth - 1) for prefix, depth in zip(first, known, strict=True))
         return np.array(
-            [self.coin(heads_probability(exponents.exact(i)) * 2 ** known[i]) for i in range(size)], dtype=bool
+            [self.coin(heads_probability(exponents.exact(i)) * 2 ** known[i] - first[i]) for i in range(size)],
+            dtype=bool,
         )
 
     def survivors(self, count, zeros):

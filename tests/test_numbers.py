@@ -25,7 +25,9 @@ from dpselect.accounting.run_counts import Repeated, repeated
 from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error
 from dpselect.errors import DPSelectError, InvalidValue
-from dpselect.explore.settings import settings_of, whole
+from dpselect.explore.questions import asked_of
+from dpselect.explore.score_set import made
+from dpselect.explore.settings import spending_of, whole
 from dpselect.release import decode_answer
 from dpselect.score_files import parse_score
 from dpselect.streaming.summary import Summary
@@ -135,7 +137,8 @@ READERS: dict[str, Take] = {
         f"value of {kind.name}": lambda x, kind=kind: value_from_text(x, kind, "x")
         for kind in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
     },
-    **{f"{name} of the explorer": lambda x, name=name: settings_of({name: x}) for name in ("epsilon", "sensitivity")},
+    "amount of the explorer": lambda x: spending_of({"amount": x}),
+    "sensitivity of the explorer": lambda x: asked_of({"question": "select", "sensitivity": x}, made("median", 9)),
     "whole of the explorer": lambda x: whole({"n": x}, "n", 1, 10**9),
 }
 

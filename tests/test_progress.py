@@ -105,11 +105,26 @@ def test_another_thread_asks(bars: list[Bar], monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for stream in (None, io.StringIO()):
+    closed = io.StringIO()
+    closed.close()
+    for stream in (None, io.StringIO(), closed, SimpleNamespace(write=print, flush=print)):
         monkeypatch.setattr(sys, "stderr", stream)
         assert _progress._place() is None
     with polled(lambda: 1 / 0, "never asked"):
         pass
+
+
+def test_a_bar_that_fails_does_not_disturb_the_work(bars: list[Bar], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_progress, "_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(_progress, "_STEP_SECONDS", 0.001)
+    asked = _progress.threading.Event()
+
+    def done() -> float:
+        asked.set()
+        raise ValueError("not a number")
+
+    with polled(done, "Counting"):
+        assert asked.wait(30)
 
 
 def test_a_bar_on_a_terminal() -> None:

@@ -69,8 +69,8 @@ def test_numbers_stay_numbers(number: object) -> None:
 
 
 def test_the_visits_of_the_demo_have_no_such_text() -> None:
-    """They are written by Arrow."""
-    visits = make_visits().table()
+    """They are written by DuckDB."""
+    visits = pa.table(make_visits().columns())
     for column in visits.columns:
         if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
             values = column.unique().to_pylist()
@@ -87,4 +87,4 @@ def test_no_other_code_writes_csv() -> None:
                 owner = ast.unparse(node.value)
                 if owner == "csv" or node.attr == "write_csv" or owner in ("frame", "df"):
                     writers.add(path.relative_to(folder).as_posix())
-    assert writers == {"_spreadsheet.py", "cli/demo.py", "explore/sentences.py"}
+    assert writers == {"_spreadsheet.py", "cli/demo.py", "explore/codes.py"}

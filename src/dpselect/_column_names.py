@@ -10,7 +10,7 @@ from collections.abc import Iterable
 # What programs write for a missing number.
 NO_NUMBER = re.compile(r"[+-]?(?:nan|inf|infinity)|n/?a|<na>|null|none|", re.IGNORECASE)
 
-_SHOWN_CHARACTERS = 40
+SHOWN_CHARACTERS = 40
 
 
 def is_data(field: str) -> bool:
@@ -50,5 +50,5 @@ def shown_names(names: Iterable[str], most: int) -> str | None:
     known = list(names)
     if not all(name and is_name(name) for name in known):
         return None
-    shown = [repr(name[:_SHOWN_CHARACTERS]) for name in known[:most]]
+    shown = [repr(name[:SHOWN_CHARACTERS]) for name in known[:most]]
     return ", ".join(shown + ["..."] * (len(known) > most))

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
@@ -72,8 +72,9 @@ class _InNotebook:
 
 def _place() -> Callable[[str], _Bar] | None:
     """Where somebody looks: at a terminal, at a notebook, or nowhere."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        return _OnTerminal
+    with suppress(Exception):  # standard error may be closed, or anything that has `write`
+        if sys.stderr.isatty():
+            return _OnTerminal
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return _InNotebook if hasattr(shell, "kernel") else None
 
@@ -128,6 +129,6 @@ def polled(done: Callable[[], float | None], what: str) -> Iterator[None]:
 
 
 def _poll(done: Callable[[], float | None], what: str, ended: threading.Event) -> None:
-    with progress(what) as watch:
+    with suppress(Exception), progress(what) as watch:  # a bar that fails must not disturb the work
         while not ended.wait(_STEP_SECONDS):
             watch(done())

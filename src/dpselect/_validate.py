@@ -138,23 +138,39 @@ def is_unicode(text: str) -> bool:
     return True
 
 
+# The user or the interpreter stops the work. All others are failures: some libraries raise panics that are not errors.
+_STOPS = (KeyboardInterrupt, GeneratorExit)
+
+
 def withheld(
     call: Callable[[], _Result],
     error: DPSelectError,
-    foreign: type[Exception] | tuple[type[Exception], ...] = Exception,
+    foreign: type[BaseException] | tuple[type[BaseException], ...] = BaseException,
 ) -> _Result:
     """What a call returns, or this error where it raises a foreign one, which may quote the data.
 
     An error that is raised while another is handled keeps it as its context, also with `from None`. So this one is
-    raised after the handler. Errors of this package pass through.
+    raised after the handler. Errors of this package pass through, and the user's interrupt without what it carries.
     """
+    raised: BaseException = error
     try:
         return call()
     except DPSelectError:
         raise
+    except _STOPS as stop:
+        raised = type(stop)()
     except foreign:
         pass
-    raise error
+    raise raised
+
+
+def attempted(call: Callable[[], _Result]) -> _Result | None:
+    """What a call returns, or None where it raises anything, also an error of this package."""
+    failed = InvalidValue("the call failed")
+    try:
+        return withheld(call, failed)
+    except DPSelectError:
+        return None
 
 
 def level(level: Any) -> Fraction:

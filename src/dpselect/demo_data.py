@@ -1,11 +1,14 @@
 """A synthetic hospital table for the demo: visits of patients, each with a diagnosis, a county and a cost."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpselect._types import Integers
+
+if TYPE_CHECKING:
+    import duckdb
 
 VISITS = 200_000
 PATIENTS = 40_000
@@ -68,19 +71,24 @@ class Visits:
     counties: Integers
     costs: Integers
 
-    def table(self) -> Any:
-        """Return the visits as an Arrow table, with codes and names in place of indices."""
-        import pyarrow as pa  # noqa: PLC0415 - slow to import, and few commands need it
+    def columns(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the columns by name, with codes and names in place of indices."""
+        codes = np.array([diagnosis.code for diagnosis in DIAGNOSES], dtype=object)
+        return {
+            "patient": self.patients,
+            "county": np.array(COUNTIES, dtype=object)[self.counties],
+            "diagnosis": codes[self.diagnoses],
+            "cost": self.costs,
+        }
 
-        codes = np.array([diagnosis.code for diagnosis in DIAGNOSES])
-        return pa.table(
-            {
-                "patient": self.patients,
-                "county": np.array(COUNTIES)[self.counties],
-                "diagnosis": codes[self.diagnoses],
-                "cost": self.costs,
-            }
-        )
+    def relation(self) -> "duckdb.DuckDBPyRelation":
+        """Return the visits as a relation of DuckDB."""
+        import duckdb  # noqa: PLC0415 - slow to import, and few commands need it
+
+        connection = duckdb.connect()
+        connection.register("arrays", self.columns())
+        connection.execute("CREATE TABLE visits AS SELECT * FROM arrays")
+        return connection.table("visits")
 
 
 def make_visits(seed: int = _SEED) -> Visits:

@@ -120,6 +120,7 @@ class Accuracy:
         unit: the unit of both: people or rows.
         method: what kind of number it is.
         words: what it means, in sentences.
+        dense: for several quantiles, about how large the error is if values lie densely; otherwise None.
 
     >>> import pyarrow
     >>> import dpselect
@@ -134,19 +135,21 @@ class Accuracy:
     unit: str
     method: str
     words: str = field(repr=False)
+    dense: float | None = None
 
     def __str__(self) -> str:
         if not self.method.startswith("bound"):
             half, usual = f"{self.average:,.0f}", f"{self.within_95:,.0f}"
             return f"a value that {half} {self.unit} have is found in half of all cases, one of {usual} in 95 of 100"
         average, usual = shown(self.average), shown(self.within_95)
-        return f"at most {average} {self.unit} off on average, less than {usual} in 95 of 100 cases"
+        bounds = f"at most {average} {self.unit} off on average, less than {usual} in 95 of 100 cases"
+        return bounds if self.dense is None else f"{bounds}; about {shown(self.dense)} if values lie densely"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the accuracy in the types of JSON.
 
         Returns:
-            A dict with the five fields.
+            A dict with the fields.
         """
         return {
             "average": finite(self.average),
@@ -154,6 +157,7 @@ class Accuracy:
             "unit": self.unit,
             "method": self.method,
             "words": self.words,
+            "dense": self.dense,
         }
 
 
@@ -206,7 +210,10 @@ ledger_id=None)
         >>> answer.accuracy.unit, answer.accuracy.within_95 < 20
         ('rows', True)
         """
-        return None if self.measured is None else self.measured()
+        try:
+            return None if self.measured is None else self.measured()
+        except OverflowError:  # the bounds of a tiny epsilon are larger than any float
+            return None
 
     def __repr__(self) -> str:
         estimate = f"estimate={self.estimate!r}, " if self.estimate else ""

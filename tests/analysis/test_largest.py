@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect.analysis.equal_cost import largest
+from dpselect.analysis.costs import largest
 
 POSITIVE = st.fractions(Fraction(1, 10**9), 10**9)
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error, plan
-from dpselect.analysis.equal_cost import EqualCost, equal_cost
+from dpselect.analysis.costs import EqualCost, equal_cost
 from dpselect.analysis.promises import among, epsilon_promising, promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase

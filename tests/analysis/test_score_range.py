@@ -19,7 +19,7 @@ from dpselect.analysis import (
     search_neighbours,
     worst_case_error,
 )
-from dpselect.analysis.equal_cost import equal_cost
+from dpselect.analysis.costs import equal_cost
 from dpselect.analysis.promises import among, epsilon_promising
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]

@@ -21,7 +21,7 @@ from dpselect.tables import files, quantiles
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb import source as duckdb_source
-from dpselect.tables.duckdb.lists import arrow_list, cast_groups, cast_list, key
+from dpselect.tables.duckdb.lists import cast_groups, cast_list, columns_of_list, key
 from dpselect.tables.quantiles import Quantile
 from dpselect.tables.questions import TopK
 from dpselect.tables.spark import engine as spark_engine
@@ -89,7 +89,7 @@ def equal_groups_allowed(monkeypatch):
 
     def every_key(values, column, connection):
         cursor = connection.cursor()
-        cursor.register("every_item", arrow_list(values, column))
+        cursor.register("every_item", columns_of_list(values, column))
         cast = cast_list("every_item", values, column)
         return cursor.sql(f"SELECT place, {key('value', values.kind)} AS key FROM ({cast})").to_arrow_table()
 

@@ -78,7 +78,7 @@ def test_top_is_in_order_if_that_is_asked(run: Run, file: str) -> None:
     assert shown == {
         "value": ["asthma, severe", "flu"],
         "ordered": True,
-        "estimate": "the 2 values that most rows have",
+        "estimate": "the 2 values that most rows have, by the method peel",
         "mechanism": "permute-and-flip",
         "guarantee": {"epsilon": "4", "zcdp": pytest.approx(1.9488449115)},
         "epsilon": "4",
@@ -90,14 +90,14 @@ def test_top_is_in_order_if_that_is_asked(run: Run, file: str) -> None:
 
 
 def test_top_is_in_the_order_of_the_candidates_and_says_so(run: Run, file: str) -> None:
-    for asked in ([], ["--method", "set"], ["--method", "margin"]):
+    for asked, method in (([], "peel"), (["--method", "set"], "set"), (["--method", "margin"], "margin")):
         *lines, accuracy, terms = run("top", file, "-k", "2", *LISTED, *asked).out.splitlines()
         assert "rows off on average" in accuracy
         assert [*lines, terms] == [
             "flu",
             "asthma, severe",
             "in the order of --candidates, which says nothing about the counts",
-            "the 2 values that most rows have",
+            f"the 2 values that most rows have, by the method {method}",
             f"chosen by permute-and-flip; guarantee: {PermuteAndFlip(4).guarantee}",
         ]
     shown = json.loads(run("top", file, "-k", "2", *LISTED, "--json").out)
@@ -109,7 +109,10 @@ def test_top_finds_the_number_of_candidates_with_a_clear_cut(run: Run, file: str
     """A hundred people have flu as well as asthma: the margin is largest after the first."""
     for asked in ([], ["--method", "margin"]):
         result = run("top", file, "-k", "1:2", *LISTED, *asked, "--person", "patient")
-        assert result.out.splitlines()[:2] == ["asthma, severe", "the 1 to 2 values that most people have"]
+        assert result.out.splitlines()[:2] == [
+            "asthma, severe",
+            "the 1 to 2 values that most people have, by the method margin",
+        ]
         assert len(result.out.splitlines()) == 4
 
 

@@ -32,6 +32,10 @@ def test_questions_of_other_libraries(run: Run, name: str, hint: str) -> None:
     assert hint in " ".join(result.err.split())
 
 
+def test_a_plan_of_a_question_of_other_libraries(run: Run) -> None:
+    assert "releases no noisy" in " ".join(run("plan", "mean", "--epsilon", "1").err.split())
+
+
 def test_a_misspelled_command(run: Run) -> None:
     assert "Did you mean 'median'?" in run("medain", "flights.csv").err
 

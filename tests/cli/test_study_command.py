@@ -8,7 +8,7 @@ import pytest
 from dpselect.research.datasets import VARIABLE
 from dpselect.research.studies import cases, top_k
 from dpselect.research.studies import study as study_room
-from dpselect.research.studies.budgets import Currency
+from dpselect.research.studies.procedures import Currency
 from dpselect.research.studies.winners import winners
 from tests.cli.conftest import Run
 

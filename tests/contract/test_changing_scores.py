@@ -22,7 +22,8 @@ from dpselect.analysis import expected_error
 from dpselect.errors import DPSelectError, InvalidValue, ScoresChanged
 from dpselect.mechanisms import gaps
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.gaps import BLOCK, SHORT, Gaps, Rate
+from dpselect.mechanisms.flips import MIDDLE
+from dpselect.mechanisms.gaps import SHORT, Gaps, Rate
 from dpselect.mechanisms.runs import choose_in_runs
 from dpselect.sampling import draws
 from dpselect.sampling.bits import SystemEntropy, index, indices, indices_below
@@ -33,8 +34,7 @@ Array = npt.NDArray[Any]
 Ask = Callable[[Any], Any]
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
-SIZES = [7, 2 * BLOCK + 100]  # one of each road
-assert SIZES[0] <= SHORT < SIZES[1]
+SIZES = [7, SHORT + 100, MIDDLE + 100]  # one of each road
 
 
 def _seen(scores: Any, before: Any = None, steady: bool = False) -> int:
@@ -227,14 +227,15 @@ WHOLE = arrays.arrays(np.int64, 9, elements=st.sampled_from([0, 1, -1, 50, 2**63
 @given(vectors=st.lists(FLOATS, min_size=2, max_size=5) | st.lists(WHOLE, min_size=2, max_size=5))
 def test_every_call_ends_whatever_it_sees(ask: str, vectors: list[Array]) -> None:
     """Long vectors, tiled from short ones, of which each look sees the next."""
-    long = [np.tile(vector, 600) for vector in vectors]
-    ends(CHOICES[ask], restless(itertools.cycle(long)), long[0].size)
+    for size in SIZES[1:]:
+        long = [np.resize(vector, size) for vector in vectors]
+        ends(CHOICES[ask], restless(itertools.cycle(long)), size)
 
 
 @pytest.mark.parametrize("ask", ["select of PermuteAndFlip", "select of ExponentialMechanism", "early exit", "summary"])
 def test_every_call_ends_while_a_thread_flips_the_best_score(ask: str) -> None:
     """What hung after a thousand calls: epsilon is so large that the best candidate alone is likely."""
-    for size in (1_000, 20_000):
+    for size in (1_000, 20_000, MIDDLE + 1):
         scores = np.zeros(size, np.int64)
         stopped = threading.Event()
 
@@ -256,26 +257,27 @@ def test_every_call_ends_while_a_thread_flips_the_best_score(ask: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_short_vector_is_a_snapshot(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts is what the first look saw: the best candidate wins, though it is gone before the first draw."""
-    find = gaps.row_maxima
+    find = gaps._finite_maxima
     for size in (2, 100, SHORT):
         scores = np.zeros(size)
         scores[1] = 1e9
 
-        def find_and_change(values: Array, scores: Array = scores) -> Array:
-            found = find(values)
+        def find_and_change(values: Array, maxima: Any, scores: Array = scores) -> Array:
+            found = find(values, maxima)
             scores[:] = np.where(np.arange(scores.size) == 0, 1e9, 0)
             return found
 
         with monkeypatch.context() as patch:
-            patch.setattr(gaps, "row_maxima", find_and_change)
+            patch.setattr(gaps, "_finite_maxima", find_and_change)
             assert kind(1).select(scores) == 1
             assert scores[0] == 1e9
             scores[:] = np.where(np.arange(size) == 1, 1e9, 0)
             assert kind(1).select_rows(scores[np.newaxis]).tolist() == [1]
 
 
-def test_a_best_candidate_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores, find = np.zeros(5_000), gaps.block_maxima
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_a_best_candidate_that_is_gone_is_an_error(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, find = np.zeros(size), gaps.block_maxima
     for ask in (PermuteAndFlip(1).select, PermuteAndFlip(1).summary().update):
         scores[:] = 0
         scores[17] = 1e9
@@ -290,11 +292,12 @@ def test_a_best_candidate_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPat
             ask(scores)
 
 
-def test_a_refused_block_leaves_a_summary_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_a_refused_block_leaves_a_summary_as_it_was(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = PermuteAndFlip(1).summary()
     seen.update([5, 1])
     result = seen.result()
-    scores, find = np.zeros(5_000), gaps.block_maxima
+    scores, find = np.zeros(size), gaps.block_maxima
     scores[17] = 1e9
 
     def find_and_change(values: Array) -> Array:

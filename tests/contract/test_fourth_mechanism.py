@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, accounting, analysis, audit
-from dpselect.analysis.equal_cost import affordable_epsilon
+from dpselect.analysis.costs import affordable_epsilon
 from dpselect.cli import main
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.app import Explorer
@@ -151,23 +151,33 @@ def test_the_command_line_selects_with_it(run, file):
 @pytest.mark.usefixtures("fourth")
 def test_the_explorer_takes_it():
     explorer = Explorer()
-    start = explorer.start({})
-    assert start["mechanisms"][-1] == {"name": NAME, "title": "report noisy max with Gumbel noise"}
-    asked = {"id": start["scores"]["id"], "epsilon": "0.2", "mechanism": NAME, "monotonic": True}
-    found = explorer.look(asked)
-    assert list(found["mechanisms"]) == [*NAMES, NAME]
-    assert found["mechanisms"][NAME] == found["mechanisms"]["exponential"]
-    assert found["guarantee"] == str(GumbelNoisyMax("0.2").guarantee)
-    errors = explorer.curve(asked)["errors"]
-    assert list(errors) == [*NAMES, NAME]
-    needed = explorer.needed({**asked, "error": "5"})["mechanisms"]
-    assert needed[NAME] == needed["exponential"]
-    shared = explorer.shares({**asked, "budget": "1", "selections": "20", "delta": "1e-6"})["mechanisms"]
-    assert shared[NAME] == shared["exponential"]
-    assert sum(explorer.draw({**asked, "draws": "100"})["counts"]) == 100
-    code = explorer.code(asked)
-    assert "from tests.gumbel import GumbelNoisyMax\n" in code["python"]
-    assert f"--mechanism {NAME}" in code["command"]
+    scores = {"id": explorer.start({})["scores"]["id"]}
+    for currency in ("pure", "zcdp", "approximate"):
+        asked = {
+            **scores,
+            "question": "select",
+            "currency": currency,
+            "amount": "0.2",
+            "choice": NAME,
+            "monotonic": True,
+        }
+        found = explorer.look(asked)
+        assert found["taken"] == NAME
+        assert found["choices"][-1] == {"name": NAME, "title": "report noisy max with Gumbel noise"}
+        assert list(found["rows"]) == [*NAMES, NAME]
+        for part in ("rows", "means", "chances", "tails"):
+            assert found[part][NAME] == found[part]["exponential"]
+        errors = explorer.curve({**asked, "low": -2, "high": 1})["errors"]
+        assert list(errors) == [*NAMES, NAME]
+        needed = explorer.needed({**asked, "error": "5"})["choices"]
+        assert needed[NAME] == needed["exponential"]
+        assert explorer.begin(asked) == explorer.begin({**asked, "choice": "exponential"})
+        assert sum(explorer.draw({**asked, "draws": "100"})["counts"]) == 100
+        details = explorer.details(asked)
+        assert "from tests.gumbel import GumbelNoisyMax\n" in details["python"]
+        assert f"--mechanism {NAME}" in details["command"]
+    for question in ("mode", "top_k", "quantiles"):  # it has no runs and no sets, so a table cannot use it
+        assert explorer.look({**scores, "question": question})["taken"] != NAME
 
 
 @pytest.mark.usefixtures("fourth")

@@ -11,6 +11,7 @@ import pytest
 
 import dpselect
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
+from dpselect.mechanisms.flips import MIDDLE
 from tests.gumbel import GumbelNoisyMax
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax, GumbelNoisyMax]
@@ -93,6 +94,7 @@ def test_where_numpy_raises_no_finite_scores_do(kind, epsilon, sensitivity):
     pairs = [np.array(pair) for pair in itertools.product(EXTREMES, repeat=2)]
     long = np.resize(np.array(EXTREMES), 5_000)
     with np.errstate(all="raise"):
+        mechanism.select(np.resize(long, MIDDLE + 1))
         for scores in (*pairs, long, long[::-1]):
             mechanism.select(scores)
             mechanism.select_rows(scores[np.newaxis])

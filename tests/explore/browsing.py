@@ -58,13 +58,29 @@ class Page:
     def __init__(self, driver, address):
         self.driver, self.address = driver, address
 
-    def open(self, width=1320, height=900, dark=False):
+    def open(self, width=1320, height=900, dark=False, question="select", amount="0.2"):
+        """Open the page with a question at a budget; with neither, as it begins."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         self.driver.get(self.address)
         self.until(lambda: self.text("sentence") and self.driver.find_elements(By.CSS_SELECTOR, "#curve svg"))
+        if question:
+            self.ask(question, amount)
+        return self
+
+    def ask(self, question, amount=None):
+        """Choose a question and, if given, a budget, and wait for its answer."""
+        choice = f"input[name=question][value={question}]"
+        if not self.find(choice).is_selected():
+            self.run("window.begun = document.getElementById('sentence').textContent")
+            self.find(choice).send_keys(Keys.SPACE)
+            self.until(lambda: self.text("sentence") != self.run("return window.begun"))
+        if amount is not None:
+            self.write("amount", amount)
+            self.until(lambda: f" = {amount} " in self.text("sentence"))
+        self.until(lambda: self.all("#curve svg"))
         return self
 
     def find(self, css):
@@ -110,8 +126,8 @@ class Page:
     def figures(self):
         """The figures of the table, as the numbers that they show."""
         rows = self.run(
-            "return [...document.querySelectorAll('#figures tbody tr')]"
-            ".map(row => [...row.querySelectorAll('td')].map(cell => Number(cell.dataset.value)))"
+            "return [...document.querySelectorAll('#figures tbody tr')].map(row => ['best', 'mean', 'error_95']"
+            ".map(name => Number(row.querySelector(`td[data-name=${name}]`).dataset.value)))"
         )
         return dict(zip(("permute-and-flip", "exponential", "noisy-max"), rows, strict=True))
 

@@ -14,20 +14,19 @@ from PIL import Image
 from tests.explore.browsing import Page, start_browser
 from tests.explore.serving import served
 
-WIDTH, HEIGHT = 1200, 1430
+WIDTH, HEIGHT = 1200, 1800
 
 
 def screenshot():
-    """The page as it starts, once the curve is whole, as a PNG file."""
+    """The page as it starts, down to the first chart, as a PNG file."""
     with served() as running, tempfile.TemporaryDirectory() as folder:
         driver = start_browser(folder, folder)
         try:
-            page = Page(driver, running.address).open(WIDTH, HEIGHT)
-            page.run("document.querySelector('#curve summary').click()")
-            told = "return document.querySelector('#curve table')?.textContent ?? '\N{EN DASH}'"
-            page.until(lambda: "\N{EN DASH}" not in page.run(told))
-            page.run("document.querySelector('#curve summary').click()")
-            return base64.b64decode(driver.execute_cdp_cmd("Page.captureScreenshot", {})["data"])
+            page = Page(driver, running.address).open(WIDTH, HEIGHT, question=None)
+            page.until(lambda: page.text("compared") and page.all("#probabilities svg"))
+            bottom = page.run("return document.getElementById('probabilities').getBoundingClientRect().bottom")
+            clip = {"x": 0, "y": 0, "width": WIDTH, "height": bottom + 16, "scale": 1}
+            return base64.b64decode(driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip})["data"])
         finally:
             driver.quit()
 

@@ -9,9 +9,10 @@ from dpselect.mechanisms import MECHANISMS
 CLOSE_RACE = made("close-race", 30).exact
 
 
-def shows(page, scores, epsilon, sensitivity="1", monotonic=True):
-    """Whether the table shows the figures of the analysis at these settings."""
-    for name, figures in page.figures().items():
+def shows(page, scores, epsilon=None, sensitivity="1", monotonic=True):
+    """Whether the table shows the figures of the analysis at these settings; by default at the page's own epsilon."""
+    epsilon = epsilon or page.find("#amount").get_attribute("value")
+    for name, figures in page.figures().items():  # of the question by scores of one's own
         mechanism = MECHANISMS[name](epsilon, sensitivity, monotonic)
         probabilities = mechanism.pmf(scores)
         best = sum(p for p, score in zip(probabilities, scores, strict=True) if score == max(scores))

@@ -43,22 +43,26 @@ return found;
 # The contrast of the marks of the charts with their card (WCAG 2.2: at least 3).
 MARKS = """
 const probe = document.createElement('span'); document.querySelector('.card').append(probe);
-const seen = ['--pf', '--em', '--nm', '--ball', '--card'].map(name => {
+const seen = ['--style-0', '--style-1', '--style-2', '--style-3', '--style-4', '--ball', '--card'].map(name => {
   probe.style.color = `var(${name})`; return getComputedStyle(probe).color; });
 probe.remove();
 return seen.map(color => color.match(/\\d+/g).slice(0, 3).map(Number));
 """
 
 
-@pytest.fixture(scope="module", params=[(1320, False), (1320, True), (390, False)], ids=["light", "dark", "phone"])
+@pytest.fixture(
+    scope="module",
+    params=[(1320, False, "select"), (1320, True, "top_k"), (390, False, "quantiles"), (390, True, "mode")],
+    ids=["light", "dark", "phone", "dark-phone"],
+)
 def page(browser, request):
-    width, dark = request.param
-    browser.open(width=width, dark=dark)
-    for form in ("needed", "shares"):
-        browser.press(f"#{form} > button")
-        browser.until(lambda form=form: browser.all(f"#{form}-outcome table"))
+    width, dark, question = request.param
+    browser.open(width=width, dark=dark, question=question, amount=None)
+    browser.press("#needed > button")
+    browser.until(lambda: browser.all("#needed-outcome table"))
     for summary in browser.all("summary"):
-        summary.send_keys(Keys.ENTER)
+        if summary.is_displayed():
+            summary.send_keys(Keys.ENTER)
     browser.until(lambda: len(browser.all(".tools table")) == 3)
     return browser
 
@@ -157,8 +161,8 @@ def test_the_tab_key_reaches_everything_and_is_seen(browser):
 
 def test_a_screen_reader_hears_the_sentence_once_the_slider_rests(browser):
     browser.open()
-    browser.find("#epsilon-slider").send_keys(Keys.ARROW_RIGHT * 5)
-    epsilon = browser.find("#epsilon").get_attribute("value")
+    browser.find("#slider").send_keys(Keys.ARROW_RIGHT * 5)
+    epsilon = browser.find("#amount").get_attribute("value")
     spoken = "return document.getElementById('spoken').textContent"
     browser.until(lambda: f"ε = {epsilon} " in browser.run(spoken))
     assert browser.find("#spoken").get_attribute("aria-live") == "polite"

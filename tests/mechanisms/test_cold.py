@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect.mechanisms import flips, gaps
-from dpselect.mechanisms.flips import OpenCoins, find_hot, flip, flip_long
-from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, block_maxima, gaps_of
+from dpselect.mechanisms.flips import Heads, OpenCoins, find_hot, flip, flip_at_once, flip_long
+from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, RowGaps, block_maxima, gaps_of
 from dpselect.sampling.draws import Draws
 from tests.branching import distribution
 from tests.reference import ball
@@ -119,6 +119,11 @@ def test_no_candidate_behind_the_last_one_is_read(monkeypatch):
     assert opened(scores)[12] == [4]
 
 
+def members(heads):
+    """The positions of heads, as flags in runs or as a list."""
+    return sorted(distribution(heads.choose)) if isinstance(heads, Heads) else sorted(heads.tolist())
+
+
 class Unlucky(Draws):
     """No cold coin survives its zeros."""
 
@@ -131,6 +136,7 @@ class Unlucky(Draws):
 def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blocks, monkeypatch):
     """The best one at 2 is heads; the octet 94 leaves 5 open; 4 and 7 are a head and a tail by their octets."""
     monkeypatch.setattr(flips, "_CROWDED", one_in)
+    monkeypatch.setattr(flips, "_FEW", 0)
     scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
     octets = [255, 93, 94, 95] if one_in == 1 else [255, 255, 93, 94, 255, 95]
     source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + rest * 32)
@@ -142,12 +148,112 @@ def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blo
     assert source.used == 8 * len(octets) + 32
 
 
+@pytest.mark.parametrize("road", [flip_long, flip_at_once])
+@pytest.mark.parametrize("rest", ["0", "1"])
+def test_few_hot_coins_are_finished_without_an_octet(rest, road, tiny_blocks, monkeypatch):
+    """2**32 exp(-1) = 1580030168.7: that word is open and the ones next to it are a head and a tail."""
+    monkeypatch.setattr(flips, "_CROWDED", 1)
+    monkeypatch.setattr(flips, "_MANY", 1)
+    scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
+    words = [2**32 - 1, 1580030167, 1580030168, 1580030169]
+    source = ScriptedBits("".join(f"{word:032b}" for word in words) + rest * 32)
+    heads = road(gaps_of(scores, UNIT), Unlucky(source))
+    assert members(heads) == ([2, 4, 5] if rest == "0" else [2, 4])
+    assert source.used == 32 * len(words) + 32
+
+
+@pytest.mark.parametrize(("many", "few"), [(1, 0), (3, 0)], ids=["hot ones", "all"])
+def test_many_hot_coins_begin_with_an_octet(many, few, monkeypatch):
+    """Five of eight are hot: of these, or of all, the first octets are drawn, and one coin is open."""
+    monkeypatch.setattr(flips, "_MANY", many)
+    monkeypatch.setattr(flips, "_FEW", few)
+    scores = np.array([-50, 0, -1, -50, -1, -1, -1, -50])
+    octets = [255, 93, 94, 95, 95] if many == 1 else [255, 255, 93, 255, 94, 95, 95, 255]
+    source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + "0" * 32)
+    heads = flip_at_once(gaps_of(scores, UNIT), Unlucky(source))
+    assert members(heads) == [1, 2, 4]
+    assert source.used == 8 * len(octets) + 32
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+@pytest.mark.parametrize("rows", [False, True], ids=["vector", "rows"])
+def test_cold_candidates_that_survive_have_seven_zeros(rows, kind, monkeypatch):
+    """7 ln 2 = 4.9: gaps of 4 are hot and of 5 cold; every cold coin survives and then is finished."""
+    finished = []
+
+    class Watched(Surviving):
+        def finish(self, exponents, prefixes, depths):
+            finished.extend(zip(exponents.approximate.tolist(), np.asarray(depths).tolist(), strict=True))
+            return np.ones(exponents.approximate.size, np.bool_)
+
+    monkeypatch.setattr(flips, "_MANY", 1)
+    scores = np.array([0, -4, -5, -9], kind)
+    gaps_ = RowGaps(scores[np.newaxis], UNIT) if rows else gaps_of(scores, UNIT)
+    assert sorted(flip_at_once(gaps_, Watched()).tolist()) == [0, 1, 2, 3]
+    assert sorted(finished) == [(0, 0), (4, 0), (5, 7), (9, 7)]
+
+
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(7, 3), Fraction(1, 2000), Fraction(1, 10**12)], ids=str)
+@pytest.mark.parametrize("best", [1000, -3, 2**50])
+def test_warm_coins_are_tails_only_after_ones(best, rate):
+    """The largest gaps that are warm, as integers and as floats: exp(-rate gap) >= 15/16, and not for larger ones."""
+    whole, below = Rate(rate).warm_gap
+    with ctx.workprec(200):
+        limit = (arb(16) / 15).log()
+        assert ball(rate * whole) < limit < ball(rate * (whole + 1))
+        assert ball(rate * Fraction(below)) < limit < ball(rate * Fraction(below) * (1 + Fraction(1, 2**50)))
+    for gap, is_warm in ((whole, True), (whole + 1, False)):
+        assert Gaps(np.array([best, best - gap]), Rate(rate)).is_warm(flips.ALL) is is_warm
+    for gap, is_warm in ((math.nextafter(below, 0), True), (below, False)):
+        assert Gaps(np.array([0.0, -gap]), Rate(rate)).is_warm(flips.ALL) is is_warm
+    assert not Gaps(np.array([0.0, -1e308]), Rate(rate)).is_warm(flips.ALL)
+
+
+@pytest.mark.parametrize(("rest", "members_"), [("0", {0, 1, 2, 3}), ("1", {0, 1, 3})])
+def test_warm_candidates_that_start_with_ones_are_flipped(rest, members_):
+    """exp(-1/20) = 0.95: after four ones it is heads with zeros, and tails with ones. The others are heads."""
+
+    class Doubtful(Draws):
+        def survivors(self, count, zeros):
+            assert (count, zeros) == (4, 4)
+            return np.array([0, 2])
+
+    rate = Rate(Fraction(1, 20))
+    source = ScriptedBits("1" * 32 + rest * 32)
+    contest = Gaps(np.array([0, -1, -1, 0]), rate)
+    assert contest.is_warm(flips.ALL)
+    flags = flips._flip_warm(contest, 0, 4, Doubtful(source))
+    assert set(np.flatnonzero(flags).tolist()) == members_
+    assert source.used == 64
+
+
+def test_warm_runs_are_crowds_of_which_few_are_read():
+    scores = np.zeros(70_000)
+    scores[:35_000] -= 1
+    reads = []
+
+    class Reading(Draws):
+        def finish(self, exponents, prefixes, depths):
+            if isinstance(prefixes, int):
+                assert (prefixes, depths) == (15, 4)
+                reads.append(exponents.approximate.size)
+            return super().finish(exponents, prefixes, depths)
+
+        def first_octets(self, gaps, table):
+            assert not gaps.size
+            return super().first_octets(gaps, table)
+
+    heads = flip_long(Gaps(scores, Rate(Fraction(1, 20))), Reading())
+    assert 4000 < sum(reads) < 4800  # a sixteenth
+    assert 65_000 < heads.size < 70_000
+
+
 def test_neighbouring_blocks_are_read_together(monkeypatch):
     monkeypatch.setattr(flips, "_RUN", 4)
-    assert flips._runs([]) == []
-    assert flips._runs([0, 1, 2, 3, 4, 6, 7, 9]) == [(0, 4), (4, 5), (6, 8), (9, 10)]
-    assert flips._runs([1, 2, 3, 4, 5]) == [(1, 5), (5, 6)]
-    assert flips._runs([1000, 1001, 1003]) == [(1000, 1002), (1003, 1004)]
+    assert flips._runs(np.array([], np.int64)) == []
+    assert flips._runs(np.array([0, 1, 2, 3, 4, 6, 7, 9], np.int64)) == [(0, 4), (4, 5), (6, 8), (9, 10)]
+    assert flips._runs(np.array([1, 2, 3, 4, 5], np.int64)) == [(1, 5), (5, 6)]
+    assert flips._runs(np.array([1000, 1001, 1003], np.int64)) == [(1000, 1002), (1003, 1004)]
 
 
 @pytest.mark.parametrize(("many", "is_crowd"), [(BLOCK // 32, False), (BLOCK // 32 + 1, True)])

@@ -50,8 +50,8 @@ def tiny_blocks(monkeypatch):
     """Blocks of two candidates, so that five make a long vector; returns a setter of what counts as a crowd."""
     for module in (gaps, flips, flips):
         monkeypatch.setattr(module, "BLOCK", 2)
-    for module in (permute_and_flip, exponential):
-        monkeypatch.setattr(module, "SHORT", 2)
+    monkeypatch.setattr(permute_and_flip, "MIDDLE", 2)
+    monkeypatch.setattr(exponential, "SHORT", 2)
 
     def crowded(one_in):
         monkeypatch.setattr(flips, "_CROWDED", one_in)

@@ -79,7 +79,7 @@ def test_each_cold_candidate_holds_one_ticket_behind_those(position):
 def test_a_short_crowd_behind_single_ones():
     """Of 105 hot candidates, 100 are the last block: sizes that are no multiples of a block add up."""
     scores = np.zeros(4 * BLOCK + 100)
-    singles = [3, 40, 41, 500, 4000]
+    singles = [3, 40, 41, 500, 1000]
     scores[singles] = scores[4 * BLOCK :] = 10_000
     contest = gaps_of(scores, UNIT)
     members = [*singles, *range(4 * BLOCK, 4 * BLOCK + 100)]

@@ -81,6 +81,18 @@ def test_crowds_on_both_sides_of_every_cut(size, rest):
     assert_accurate(np.repeat(levels, counts), repeated)
 
 
+@pytest.mark.parametrize("ulps", [-8, 0, 8])
+@pytest.mark.parametrize("company", [1, 77, 78, 200])
+@pytest.mark.parametrize("far", [300, 5_000])
+@pytest.mark.parametrize("limit", [10, 16])
+def test_however_many_terms_a_candidate_needs(limit, far, company, ulps):
+    """Candidates at p T = 2**-10 or 2**-16, up to 128 and more that are closer, and few or most that are farther."""
+    edge = limit * math.log(2)
+    edge += ulps * math.ulp(edge)
+    levels, counts = [0.0, 2.0, 3.0, 5.0, edge, 9.0, 12.0, 40.0], [1, 3, 20, company, 26, 30, far, far]
+    assert_accurate_by_level(counts, levels)
+
+
 CROWDS = {
     "a million ties": ([10**6], [0.0]),
     "one among a million": ([1, 10**6 - 1], [0.0, 12.0]),
@@ -94,7 +106,11 @@ CROWDS = {
 
 @pytest.mark.parametrize("case", CROWDS)
 def test_millions_of_candidates_are_accurate(case):
-    counts, levels = CROWDS[case]
+    assert_accurate_by_level(*CROWDS[case])
+
+
+def assert_accurate_by_level(counts, levels):
+    """So many candidates of each level, in a scattered order."""
     exponents = np.random.default_rng(5).permutation(np.repeat(levels, counts))
     ours = permute_and_flip_probabilities(exponents)
     assert abs(math.fsum(ours) - 1) <= TOLERANCE

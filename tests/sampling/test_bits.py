@@ -87,15 +87,25 @@ def test_indices_below_uses_long_words_for_long_bounds():
 
 @pytest.mark.parametrize("bounds", [[1], [2], [3, 1, 7], [2**32, 5], [65, 64, 63]])
 def test_indices_refuse_and_repeat_one_by_one(bounds):
-    """Each bound reads the leading bits of its own word; those refused read a further word."""
-    values = [bound - 1 for bound in bounds]
-    opened = [(bound, value) for bound, value in zip(bounds, values, strict=True) if bound > 1]
-    refused = [bound for bound, _ in opened if bound & (bound - 1)]
-    script = "1" * 32 * len(opened)
-    for bound in refused:
-        width = (bound - 1).bit_length()
-        script += f"{bound - 1:0{width}b}".ljust(32, "0")
-    assert indices(np.array(bounds), ScriptedBits(script)).tolist() == values
+    """A word of zeros is refused unless the bound is a power of two; those refused read a further word, of ones."""
+    opened = [bound for bound in bounds if bound > 1]
+    refused = [bound for bound in opened if bound & (bound - 1)]
+    source = ScriptedBits("0" * 32 * len(opened) + "1" * 32 * len(refused))
+    assert indices(np.array(bounds), source).tolist() == [bound - 1 if bound in refused else 0 for bound in bounds]
+    assert source.used == 32 * (len(opened) + len(refused))
+
+
+@pytest.mark.parametrize("bound", [2, 3, 7, 64, 1000, 2**31 + 1, 2**32 - 1, 2**32])
+def test_as_many_words_give_each_index(bound):
+    """The words that give an index are neighbours; the first and the last of them, and those next to them."""
+    for number in {0, 1, bound // 2, bound - 1}:
+        first, end = -(-(number * 2**32 + 2**32 % bound) // bound), -(-(number + 1) * 2**32 // bound)
+        assert end - first == 2**32 // bound
+        for word in {first, end - 1}:
+            assert indices(np.array([bound]), ScriptedBits(f"{word:032b}")).tolist() == [number]
+        if first:  # refused, or the last word of the index before
+            before = indices(np.array([bound]), ScriptedBits(f"{first - 1:032b}" + "1" * 32)).tolist()
+            assert before == [number - 1 if (first - 1) * bound < number * 2**32 else bound - 1]
 
 
 @pytest.mark.parametrize("count", range(5))

@@ -59,8 +59,15 @@ def test_small_words_are_decided_only_if_their_whole_cell_is(zeros):
 def test_batches_leave_no_position_out(monkeypatch):
     """One gap of zero after the other, a batch each: every position succeeds."""
     monkeypatch.setattr("dpselect.sampling.geometric._BATCH", 1)
+    monkeypatch.setattr("dpselect.sampling.geometric._DIRECT", 0)
     word = f"{int(0.999 * 2**32):032b}"
     assert successes(5, 8, ScriptedBits(word * 6)).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("zeros", "expected"), [(8, [0, 3]), (7, [0, 1, 3]), (1, [0, 1, 3, 5]), (0, list(range(6)))])
+def test_few_trials_draw_an_octet_each(zeros, expected):
+    octets = [0, 1, 255, 0, 128, 127]
+    assert successes(6, zeros, ScriptedBits("".join(f"{octet:08b}" for octet in octets))).tolist() == expected
 
 
 def test_a_dry_source_never_decides():
@@ -77,12 +84,15 @@ def test_zero_words_ask_for_more():
     assert failure ** int(gap + 1) < Fraction(1, 2**32) < failure ** int(gap)
 
 
-@pytest.mark.parametrize(("zeros", "margin"), [(3, MARGIN), (8, MARGIN), (3, 0.05)])
-def test_successes_are_a_bernoulli_process(zeros, margin):
+@pytest.mark.parametrize(
+    ("zeros", "margin", "trials", "times"),
+    [(3, MARGIN, 2**16, 60), (8, MARGIN, 2**16, 60), (7, MARGIN, 2**11, 1920), (3, 0.05, 2**12, 2)],
+)
+def test_successes_are_a_bernoulli_process(zeros, margin, trials, times):
     """Every position succeeds with probability 2**-zeros: counts per residue class, and of the totals of pairs."""
-    trials, classes = 2**16 if margin == MARGIN else 2**11, 8
+    classes = 8
     counts = np.zeros(classes + 1)
-    for _ in range(60 if margin == MARGIN else 2):
+    for _ in range(times):
         positions = successes(trials, zeros, SystemEntropy(), margin)
         assert np.all(np.diff(positions) > 0)
         assert positions.size == 0 or (positions[0] >= 0 and positions[-1] < trials)
@@ -94,6 +104,7 @@ def test_successes_are_a_bernoulli_process(zeros, margin):
 
 def test_batches_continue_where_the_last_one_ended(monkeypatch):
     monkeypatch.setattr("dpselect.sampling.geometric._BATCH", 3)
+    monkeypatch.setattr("dpselect.sampling.geometric._DIRECT", 0)
     counts = np.zeros(2)
     for _ in range(20):
         positions = successes(2000, 3, SystemEntropy())

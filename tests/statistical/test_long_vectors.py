@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpselect.mechanisms import permute_and_flip
 from tests import reference
 from tests.statistical.goodness import assert_fits, assert_rejected
 
@@ -39,6 +40,13 @@ def grouped(pmf, scores, selected):
     return counts, np.bincount(inverse, weights=pmf, minlength=levels.size)
 
 
+@pytest.fixture(params=[0, 2**20], ids=["by blocks", "at once"])
+def road(request, monkeypatch):
+    """Both ways to flip many coins, whatever their number is."""
+    monkeypatch.setattr(permute_and_flip, "MIDDLE", request.param)
+
+
+@pytest.mark.usefixtures("road")
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
 @pytest.mark.parametrize("case", CASES)
 def test_permute_and_flip_fits(case, dtype):
@@ -92,6 +100,7 @@ def test_a_wrong_rate_is_rejected(case):
     assert_rejected(counts, wrong, truth=truth)
 
 
+@pytest.mark.usefixtures("road")
 def test_positions_of_ties_are_uniform():
     """Where everybody ties, every position is as likely as any other, at the ends and across blocks."""
     scores = np.zeros(10_000)

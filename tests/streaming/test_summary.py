@@ -112,7 +112,7 @@ def check_every_split(losses, kind, steady):
 def test_long_blocks_are_exact(monkeypatch):
     for module in (gaps, flips):
         monkeypatch.setattr(module, "BLOCK", 2)
-    monkeypatch.setattr(part, "SHORT", 2)
+    monkeypatch.setattr(part, "MIDDLE", 2)
     losses = [1, 0, 9, 2, 1]
     scores = np.array([40 - loss for loss in losses])
 

@@ -41,6 +41,26 @@ def test_names_that_may_be_data_are_never_suggested():
     assert "did you mean" not in str(refused.value)
 
 
+def test_only_names_that_are_listed_are_suggested():
+    """The list is cut after thirty names, and a name after forty characters."""
+    many = dpselect.open_table(
+        pa.table({f"{chr(97 + i // 26)}{chr(97 + i % 26)}": [1] for i in range(40)} | {"smith": [1]})
+    )
+    with pytest.raises(InvalidValue) as refused:
+        many.median("smyth", lower=0, upper=9, epsilon=1)
+    assert "smith" not in str(refused.value)
+    long = dpselect.open_table(pa.table({"x" * 50: [1]}))
+    with pytest.raises(InvalidValue) as refused:
+        long.median("x" * 10**6, lower=0, upper=9, epsilon=1)
+    assert len(str(refused.value)) < 200
+
+
+def test_a_tiny_epsilon_has_no_bounds_that_a_float_can_hold():
+    answer = dpselect.open_table(pa.table(ROWS)).quantiles("delay", "deciles", lower=0, upper=9, epsilon="1e-309")
+    assert answer.accuracy is None
+    assert "accuracy" not in repr(answer)
+
+
 def test_the_index_of_a_frame_is_no_column():
     frame = pd.DataFrame(ROWS, index=pd.Index(range(120), name="tail"))
     hint = "'tail' is not in the table.*: it is the index of the frame: give frame.reset_index\\(\\)"

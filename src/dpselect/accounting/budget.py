@@ -481,6 +481,10 @@ class ApproximateBudget(ConcentratedBudget):
         """Return the part of delta for releases that have a delta of their own."""
         return self._stated[2]
 
+    def rest(self, spent: Amount) -> str:
+        """Return how much rho is left of how much, and of which epsilon and delta, in words."""
+        return f"{super().rest(spent)} (of rho; the budget is epsilon {_up(self.epsilon)}, delta {_up(self.delta)})"
+
     def to_dict(self) -> dict[str, str]:
         """Return epsilon, delta and the share. The rho follows from them."""
         epsilon, delta, share = map(exact_text, self._stated)

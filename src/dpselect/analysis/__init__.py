@@ -4,18 +4,16 @@ Results computed from scores are as private as the scores: use public or synthet
 yourself. Nothing here touches a ledger or releases an answer.
 """
 
-from dpselect.analysis.calibrate import epsilon_for
-from dpselect.analysis.compare import Comparison, compare
-from dpselect.analysis.compare_top_k import TopKComparison, compare_top_k
-from dpselect.analysis.error import error_quantile, error_tail, expected_error
+from dpselect.analysis.compare import Comparison, TopKComparison, compare, compare_top_k
+from dpselect.analysis.error import epsilon_for, error_quantile, error_tail, expected_error
 from dpselect.analysis.evaluations import expected_evaluations
 from dpselect.analysis.found_plans import FoundPlan, plan_found
-from dpselect.analysis.planning import Accuracy, Plan, PlannedMethod, plan
+from dpselect.analysis.planning import plan
+from dpselect.analysis.plans import Accuracy, Plan, PlannedMethod
 from dpselect.analysis.privacy import check_privacy, search_neighbours
-from dpselect.analysis.promises import Promise
+from dpselect.analysis.promises import Bounds, Promise, WorstCase, error_bounds, worst_case_error
 from dpselect.analysis.top_k_error import TopKError, top_k_error
 from dpselect.analysis.unequal import UnequalErrors, unequal_errors
-from dpselect.analysis.worst_case import Bounds, WorstCase, error_bounds, worst_case_error
 
 __all__ = [
     "Accuracy",

@@ -1,13 +1,24 @@
-"""McKenna & Sheldon (2020), Section 2: the error q* - q_M of a mechanism M, its mean, tails and quantiles."""
+"""McKenna & Sheldon (2020), Section 2: the error q* - q_M of a mechanism M, its mean, tails and quantiles.
 
+`epsilon_for` is the inverse: the epsilon that an accuracy needs.
+"""
+
+import itertools
+import math
+import operator
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.optimize import brentq
 
 from dpselect import _validate
+from dpselect._numbers import float_near
 from dpselect._scores import as_vector, losses
-from dpselect._types import Floats
-from dpselect.errors import InvalidValue
+from dpselect._types import Floats, Number
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.base import Mechanism, MechanismBase, is_mechanism_class
+from dpselect.mechanisms.parameters import stated
 
 
 class HasPmf(Protocol):
@@ -115,3 +126,94 @@ def _distribution(mechanism: HasPmf, scores: Any) -> tuple[Floats, Floats]:
     errors, inverse = np.unique(losses(as_vector(scores)), return_inverse=True)
     probabilities: Floats = np.bincount(inverse, weights=mechanism.pmf(scores)).astype(np.float64)
     return errors, probabilities
+
+
+# The range of log(epsilon) to search: all positive floats.
+_LOWEST, _HIGHEST = -744.0, 709.0
+_TOLERANCE = 1e-12
+
+
+def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
+    kind: type[MechanismBase],
+    scores: Any,
+    *,
+    expected_error: float | None = None,
+    error: float | None = None,
+    probability: float | None = None,
+    sensitivity: Number | None = None,
+    monotonic: bool = False,
+    score_range: Number | None = None,
+) -> float:
+    """Find the smallest epsilon at which a mechanism of this kind is accurate enough on these scores.
+
+    Give either `expected_error`, or both `error` and `probability`. The result is rounded to the accurate side, within
+    a relative 1e-10, and is as private as the scores.
+
+    Args:
+        kind: a mechanism class, such as `PermuteAndFlip`.
+        scores: one score per candidate.
+        expected_error: the largest mean error that is acceptable, in units of the scores.
+        error: an error that should be rare, in units of the scores.
+        probability: the largest acceptable probability of an error of at least `error`.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person moves all scores in the same direction, as with counts of people.
+        score_range: the largest change of the difference of two scores; replaces the other two.
+
+    Returns:
+        The epsilon.
+
+    Raises:
+        InvalidType: `kind` is not a mechanism class, the scores cannot be read, or another argument is not a number.
+        InvalidValue: the target is not stated in one of the two ways, or every epsilon or no epsilon meets it.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(epsilon_for(PermuteAndFlip, [10, 8, 0], expected_error=0.1), 4)
+    2.3031
+    """
+    if not is_mechanism_class(kind):
+        raise InvalidType("kind must be a mechanism class: give PermuteAndFlip, not PermuteAndFlip(epsilon=1)")
+    claim = stated(sensitivity, monotonic, score_range).arguments()
+    measured, target = _target(scores, expected_error, error, probability)
+
+    def excess(log_epsilon: float) -> float:
+        return measured(kind(math.exp(log_epsilon), **claim)) - target
+
+    if not losses(as_vector(scores)).any():
+        raise InvalidValue("every epsilon meets the target: all scores are equal, so there is no error")
+    return _smallest(excess)
+
+
+def _target(
+    scores: Any, mean: float | None, error: float | None, probability: float | None
+) -> tuple[Callable[[Mechanism], float], float]:
+    """The quantity to bound, as a function of the mechanism, and its bound."""
+    if mean is not None and error is None and probability is None:
+        target = float_near(_validate.exact_positive(expected_error=mean))
+        return lambda mechanism: expected_error(mechanism, scores), target
+    if mean is None and error is not None and probability is not None:
+        threshold = float_near(_validate.exact_positive(error=error))
+        return lambda mechanism: float(error_tail(mechanism, scores, threshold)), _validate.fraction_of_one(
+            probability=probability
+        )
+    raise InvalidValue("give either expected_error, or both error and probability")
+
+
+def _smallest(excess: Callable[[float], float]) -> float:
+    """The zero of a decreasing function of log(epsilon), found from a bracket that widens until it contains one."""
+    low = high = 0.0
+    for step in itertools.accumulate(itertools.repeat(2.0), operator.mul):
+        if excess(low) > 0:
+            break
+        if low <= _LOWEST:
+            raise InvalidValue("every epsilon meets the target: even the smallest float is accurate enough")
+        low = max(low - step, _LOWEST)
+    for step in itertools.accumulate(itertools.repeat(2.0), operator.mul):
+        if excess(high) <= 0:
+            break
+        if high >= _HIGHEST:
+            raise InvalidValue("no epsilon meets the target: give a larger error")
+        high = min(high + step, _HIGHEST)
+    root = float(brentq(excess, low, high, xtol=_TOLERANCE, rtol=4 * np.finfo(float).eps))
+    while excess(root) > 0:  # round to the accurate side
+        root += 10 * _TOLERANCE
+    return math.exp(root)

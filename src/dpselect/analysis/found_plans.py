@@ -24,13 +24,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dpselect import _html
 from dpselect._numbers import exact_text, shortest_text, shown
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Budget, Price, as_budget
 from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION, Charge
 from dpselect.analysis.costs import times_allowed
-from dpselect.analysis.plan_tables import found_table
+from dpselect.analysis.plans import Texts, shown_in_notebook
 from dpselect.analysis.questions import divided, whole_number
 from dpselect.analysis.ways import WHAT
 from dpselect.errors import InvalidType, InvalidValue
@@ -107,10 +106,33 @@ class FoundPlan:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what `dpselect plan values` prints."""
-        title = f"{self.title}: how many people must have a value so that it is found"
-        return _html.page(
-            _html.table(*found_table(self), caption=title, is_numeric=True), _html.paragraph(" ".join(self.sentences))
-        )
+        return shown_in_notebook(self)
+
+    @property
+    def subject(self) -> str:
+        """Return what the numbers of the table are about."""
+        return "how many people must have a value so that it is found"
+
+    @property
+    def table(self) -> Texts:
+        """Return the heads and the rows of a table: how many people must have a value so that it is found.
+
+        >>> plan_found("values", epsilon=1, delta="1e-6").table[1][0][1:]
+        ['14', '16', '28']
+        """
+        rows = {"" if self.limited is None else "any number of values": self}
+        rows |= {} if self.limited is None else {"max-values 1": self.limited}
+        heads = ["\nmechanism", "probability\n1/2", "95 of\n100"] + (["\nalways"] if self.surely is not None else [])
+        texts = []
+        for name, each in rows.items():
+            people = [each.half, each.usual] + ([] if each.surely is None else [each.surely])
+            texts.append([", ".join(filter(None, [each.mechanism, name])), *(f"{number:,}" for number in people)])
+        return heads, texts
+
+    @property
+    def paragraphs(self) -> dict[str, str]:
+        """Return what the numbers mean, by titles."""
+        return {"In words": " ".join(self.sentences)}
 
     @property
     def title(self) -> str:

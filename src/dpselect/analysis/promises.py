@@ -2,21 +2,27 @@
 
 With the rate c = epsilon / score_range every error is that of rate one divided by c, so errors are computed once for
 each mechanism and number of candidates.
+
+The worst cases are those of McKenna & Sheldon (2020), Propositions 1, 4 and 5. Each mechanism knows its `worst` errors
+at rate one (see `mechanisms.worst`); here they are converted to score units.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
 
+import numpy as np
+from scipy.optimize import minimize_scalar
+
 from dpselect import _validate
-from dpselect._numbers import rounded_up_text
+from dpselect._numbers import float_near, rounded_up_text
 from dpselect._types import Number
-from dpselect.analysis.worst_case import checked_count, worst_exponent
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.base import MechanismBase, checked_mechanism
 from dpselect.mechanisms.parameters import stated
+from dpselect.mechanisms.worst import WorstErrors
 
 _BISECTIONS = 60
 
@@ -149,3 +155,151 @@ def smallest(holds: Callable[[float], bool]) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+_GRID = 40
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The largest expected error over all scores.
+
+    Attributes:
+        error: the largest expected error, in units of the scores.
+        gap: how far all others are below the best candidate on the scores where it occurs.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(worst_case_error(PermuteAndFlip(epsilon=1), 2).gap, 6)
+    2.0
+    """
+
+    error: float
+    gap: float
+
+
+def worst_case_error(mechanism: MechanismBase, n: int) -> WorstCase:
+    """The largest expected error over all scores of n candidates.
+
+    For permute-and-flip and the exponential mechanism it is exact (Proposition 4). For report noisy max only scores
+    (c, ..., c, 0) are searched, which gives a lower bound on its worst case.
+
+    Args:
+        mechanism: a mechanism with its public parameters.
+        n: the number of candidates.
+
+    Returns:
+        The error, and the gap between the best candidate and the others at which it occurs, in units of the scores.
+
+    Raises:
+        InvalidType: `mechanism` is not one of dpselect's, or `n` is not an integer.
+        InvalidValue: `n` is not positive, or has more than 4,000 digits.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> worst = worst_case_error(PermuteAndFlip(epsilon=1), 2)
+    >>> round(worst.error, 6), round(worst.gap, 6)
+    (0.367879, 2.0)
+    """
+    worst, size = checked_mechanism(mechanism).worst, checked_count(n)
+    exponent, error = worst_exponent(worst, math.log(size))
+    unit = float_near(1 / mechanism.rate)
+    return WorstCase(error * unit, exponent * unit)
+
+
+def worst_exponent(worst: WorstErrors, log_n: float) -> tuple[float, float]:
+    """The x at which x Pr[lose] is largest on scores (-x, ..., -x, 0) at rate one, and that product."""
+    if not log_n:
+        return 0.0, 0.0
+
+    def negated(log_exponent: float) -> float:
+        exponent = math.exp(log_exponent)
+        return -exponent * worst.loss_probability(exponent, log_n)
+
+    # The product x * Pr[lose] rises from zero, has one maximum near x = log n, and falls like x n exp(-x).
+    grid = np.linspace(math.log(0.01), math.log(log_n + 50), _GRID)
+    top = int(np.argmin([negated(point) for point in grid]))
+    bounds = grid[max(top - 1, 0)], grid[min(top + 1, _GRID - 1)]
+    found = minimize_scalar(negated, bounds=bounds, method="bounded", options={"xatol": 1e-10})
+    return math.exp(float(found.x)), -float(found.fun)
+
+
+def checked_count(n: int) -> int:
+    """The number of candidates, at least one. It may be beyond all floats."""
+    size = _validate.count(n=n)
+    if size < 1:
+        raise InvalidValue("n must be >= 1: give at least one candidate")
+    return size
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds on the errors of a mechanism that hold for all scores, in units of the scores.
+
+    Attributes:
+        lower: the largest expected error over all scores is at least this.
+        upper: the expected error is at most this, for any scores.
+        n: the number of candidates.
+        rate: the factor c of exp(-c (q* - q)).
+        worst: what the mechanism knows about its errors at rate one.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(error_bounds(PermuteAndFlip(epsilon=1), 1000).upper, 3)
+    13.816
+    """
+
+    lower: float
+    upper: float
+    n: int
+    rate: Fraction
+    worst: WorstErrors = field(repr=False)
+
+    def tail(self, error: float) -> float:
+        """Return an upper bound on Pr[error >= t] that holds for all scores.
+
+        For the exponential mechanism and permute-and-flip it is n exp(-c t), the paper's bound with
+        t = (log n + s) / c. For report noisy max it is a union bound: a candidate that is t worse wins only if the
+        difference of two Laplace noises is at least c t, which has probability (1/2 + c t / 4) exp(-c t).
+
+        Args:
+            error: t, in units of the scores.
+
+        Returns:
+            A number from 0 to 1.
+
+        Raises:
+            InvalidType: `error` is not a number.
+            InvalidValue: `error` is not positive and finite.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> round(error_bounds(PermuteAndFlip(epsilon=1), 1000).tail(20), 4)
+        0.0454
+        """
+        return self.worst.tail(float_near(self.rate * _validate.exact_positive(error=error)), math.log(self.n))
+
+
+def error_bounds(mechanism: MechanismBase, n: int) -> Bounds:
+    """Bound the expected error and its tails, from n and the public parameters of the mechanism alone.
+
+    For permute-and-flip and the exponential mechanism the upper bound is log(n) / c with c = epsilon / score_range, and
+    the lower one a quarter of it (Proposition 5). For report noisy max the error is at most the largest noise minus the
+    noise of the best candidate, so the upper bound is the mean of the largest of n noises; the lower one is attained on
+    (x, ..., x, 0) with x = -log(n) / c.
+
+    Args:
+        mechanism: a mechanism with its public parameters.
+        n: the number of candidates.
+
+    Returns:
+        The bounds, in units of the scores.
+
+    Raises:
+        InvalidType: `mechanism` is not one of dpselect's, or `n` is not an integer.
+        InvalidValue: `n` is not positive, or has more than 4,000 digits.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> error_bounds(PermuteAndFlip(epsilon=1), 1000).upper
+    13.815510557964274
+    """
+    worst, size = checked_mechanism(mechanism).worst, checked_count(n)
+    unit = float_near(1 / mechanism.rate)
+    lower, upper = worst.averages(math.log(size))
+    return Bounds(lower * unit, upper * unit, size, mechanism.rate, worst)

@@ -22,7 +22,7 @@ import numpy as np
 
 from dpselect import _validate
 from dpselect._levels import NAMED, read_levels
-from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
+from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text, shown
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Price
 from dpselect.analysis.methods import Choice
@@ -164,6 +164,11 @@ class Question(ABC):
         """Return about how large the error is on data without wide gaps; None if the bounds say enough."""
         del mechanism
         return None
+
+    def dense(self, mechanism: MechanismBase) -> str:
+        """Return in words how large the error is on data without wide gaps; nothing if the bounds say enough."""
+        usual = self.usual_error(mechanism)
+        return "" if usual is None else f"If values lie densely, expect about {shown(usual)} {self.per_person}."
 
     @property
     def shares(self) -> str:

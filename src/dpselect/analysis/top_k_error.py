@@ -18,6 +18,8 @@ difference g is *inverted* with probability at most
 
 So the mean is at most the sum of g times that over all pairs. Another bound is the largest possible shortfall times the
 probability of any that N runs without one leave possible, 1 - 0.025**(1/N).
+
+Otherwise the interval of the mean is that of Student (1908).
 """
 
 import math
@@ -26,12 +28,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from scipy.special import stdtrit
 
 from dpselect import _validate
 from dpselect._scores import as_vector, losses
 from dpselect._types import Floats, Number, Positions, Vector
 from dpselect.accounting.budget import AUTO, Price
-from dpselect.analysis.intervals import LEVEL, half_width
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.several import SelectsSeveral
@@ -170,6 +172,21 @@ def error_of(
     return TopKError(mean, max(mean - width, 0.0), high, False, runs, method.name)
 
 
+def simulated_answers(
+    vector: Vector, method: Method, mechanism: MechanismBase, runs: int, generator: np.random.Generator
+) -> Positions:
+    """Simulated answers in floats: a row of positions for each run. Never for release."""
+    if method.k == method.candidates:
+        return np.tile(np.arange(method.candidates), (runs, 1))
+    task = _task(method, mechanism, _floats(vector))
+    found = _LAWS[method.name].simulated(task, runs, generator)
+    if task.share == 1.0:
+        return found
+    is_left = np.ones((runs, method.candidates), np.bool_)  # the answer is what the simulation leaves out
+    np.put_along_axis(is_left, found, False, axis=1)
+    return np.nonzero(is_left)[1].reshape(runs, method.k)
+
+
 def _exactly(mean: float, method: Method) -> TopKError:
     return TopKError(mean, mean, mean, True, 0, method.name)
 
@@ -282,3 +299,17 @@ _LAWS = {
         lambda _: _laplace,
     ),
 }
+
+
+LEVEL = 0.95
+
+
+def half_width(sample: Floats) -> float:
+    """Half the width of the interval of the mean, at 95 percent. The sample has at least two values.
+
+    >>> import numpy as np
+    >>> round(half_width(np.array([0.0, 1.0])), 3)
+    6.353
+    """
+    spread = float(sample.std(ddof=1)) / math.sqrt(sample.size)
+    return float(stdtrit(sample.size - 1, (1 + LEVEL) / 2)) * spread

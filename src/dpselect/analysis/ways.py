@@ -12,11 +12,10 @@ from typing import cast
 
 from dpselect.accounting.budget import Budget, Price
 from dpselect.accounting.charge import Charge
-from dpselect.analysis.methods import Choice
+from dpselect.analysis.methods import Choice, meaning, remark
 from dpselect.analysis.promises import ErrorsOf, Promise, among, epsilon_for_average, promised_by
 from dpselect.analysis.questions import Question, TopK, divided
 from dpselect.analysis.top_k_bounds import errors_of
-from dpselect.analysis.top_k_words import meaning, remark
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase

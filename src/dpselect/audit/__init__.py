@@ -20,8 +20,7 @@ An audit can prove that a promised epsilon is wrong. It can never prove that it 
 
 from dpselect.audit.black_box import audit
 from dpselect.audit.findings import Audit, Finding, PmfAudit
-from dpselect.audit.hard_pairs import hard_pairs
-from dpselect.audit.neighbours import Pair
+from dpselect.audit.neighbours import Pair, hard_pairs
 from dpselect.audit.white_box import audit_pmf
 
 __all__ = ["Audit", "Finding", "Pair", "PmfAudit", "audit", "audit_pmf", "hard_pairs"]

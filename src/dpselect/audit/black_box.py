@@ -18,9 +18,8 @@ from dpselect._types import Number
 from dpselect._validate import withheld
 from dpselect.audit.bound import Counts, Samples, chosen_event
 from dpselect.audit.findings import Audit, Finding
-from dpselect.audit.hard_pairs import hard_pairs
 from dpselect.audit.learning import learned_views
-from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_pairs
+from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_pairs, hard_pairs
 from dpselect.audit.outputs import Raised, in_order, is_new_object, outcome_of, plain
 from dpselect.audit.views import WHOLE
 from dpselect.errors import InvalidType, InvalidValue

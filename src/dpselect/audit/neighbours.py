@@ -1,13 +1,24 @@
-"""Neighbours: two score vectors, or two inputs of any kind, that one person can turn into each other."""
+"""Neighbours: two score vectors, or two inputs of any kind, that one person can turn into each other.
 
-from collections.abc import Hashable, Iterable, Mapping
+`hard_pairs` are scores on which implementations of selection are known to fail. They cover ties, the order of
+candidates, exponentials that underflow (Mironov 2012; Ilvento 2020), integers that floats cannot distinguish,
+differences that wrap around, and the largest and smallest floats.
+"""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from dpselect import _validate
+from dpselect._numbers import float_below
 from dpselect._scores import exact_scores
+from dpselect._types import Number
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import Claim
+from dpselect.mechanisms.parameters import Claim, stated
 
 _MOST_LEVELS = 8
 
@@ -131,3 +142,158 @@ def _check(pair: Pair, claim: Claim) -> None:
 
 def _not_neighbours(pair: Pair, rule: str, remedy: str) -> InvalidValue:
     return InvalidValue(f"pairs: the vectors of {pair.name!r} are not neighbours, {rule}: {remedy}")
+
+
+_SHORT = 26  # bits of the unit: its multiples below 2**_SHORT are exact floats
+_LARGEST_MULTIPLE = 2**_SHORT
+_LARGEST_STEP = 2**10
+_FAR = 2**21 - 1  # a move that becomes 2**20 where scores move in one direction only
+# exp(x) is zero below the first and infinite above the second.
+_UNDERFLOW, _OVERFLOW = -745.1332191019412, 709.782712893384
+_TINY, _HUGE = 5e-324, 1.7e308
+DEFAULT_LONGEST = 64
+
+
+def hard_pairs(
+    epsilon: Number,
+    sensitivity: Number | None = None,
+    monotonic: bool = False,
+    *,
+    score_range: Number | None = None,
+    longest: int = DEFAULT_LONGEST,
+) -> list[Pair]:
+    """About twenty pairs of neighbouring score vectors that are likely to expose a mistake.
+
+    The vectors are NumPy arrays of floats and integers. With a score range, the scores of a pair move in one direction,
+    by at most the score range, and one more pair moves all scores far by the same amount.
+
+    Args:
+        epsilon: the epsilon that the mechanism promises; some pairs depend on it.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person always moves all scores in the same direction.
+        score_range: the largest change of the difference between any two scores; replaces `sensitivity` and
+            `monotonic`.
+        longest: the number of candidates in the longest vectors.
+
+    Returns:
+        The pairs, each with a name that says what it tests.
+
+    Raises:
+        InvalidType: an argument has the wrong type.
+        InvalidValue: an argument is out of range, or the sensitivity is too large or too small for floats.
+
+    >>> hard_pairs(1)[:2]
+    [Pair('ties', 2 candidates), Pair('three ties', 3 candidates)]
+    """
+    budget = _validate.exact_positive(epsilon=epsilon)
+    claim = stated(sensitivity, monotonic, score_range)
+    one_way = claim.monotonic or claim.by_range
+    largest = claim.score_range if one_way else claim.sensitivity
+    size = _validate.count(longest=longest)
+    if size < 2:
+        raise InvalidValue(f"longest must be >= 2, got {size}: the longest vectors need a winner and a loser")
+    unit = _unit(largest)
+    exponent = float(claim.rate(budget) * Fraction(unit))
+    world = _World(unit, exponent, one_way)
+    pairs = [*_floats(world, size), *_ends(largest, world)]
+    if largest >= 1:
+        pairs += _integers(min(math.floor(largest), _LARGEST_STEP), world)
+    if claim.by_range:
+        pairs.append(world.pair("all move far and alike", [3, 1, 0], [_FAR, _FAR, _FAR]))
+    return checked_pairs(pairs, claim)
+
+
+def _unit(sensitivity: Fraction) -> float:
+    """A number with few bits, at most the sensitivity and close to it. Its multiples are exact floats."""
+    nearest = float_below(sensitivity)
+    significand, exponent = math.frexp(nearest)
+    unit = math.ldexp(math.floor(math.ldexp(significand, _SHORT)), exponent - _SHORT)
+    if not unit or math.isinf(2.0 * _LARGEST_MULTIPLE * unit):
+        raise InvalidValue("sensitivity is too large or too small for floats: give pairs of neighbouring scores")
+    return unit
+
+
+@dataclass(frozen=True)
+class _World:
+    """What all pairs share: the unit of the scores, the exponent c * unit, and how one person moves scores."""
+
+    unit: float
+    exponent: float
+    monotonic: bool
+
+    def pair(self, name: str, multiples: Sequence[float], moves: Sequence[int]) -> Pair:
+        """Scores that are multiples of the unit, and a neighbour. Moves of -1 and 1 become 0 and 1 if monotonic."""
+        scores, moved = np.array(multiples, float), self.moves(np.array(moves, float))
+        return Pair(name, scores * self.unit, (scores + moved) * self.unit)
+
+    def moves(self, moves: Any) -> Any:
+        return (moves + 1) / 2 if self.monotonic else moves
+
+
+def _floats(world: _World, longest: int) -> list[Pair]:
+    losers = longest - 1
+    gap = max(1, round(math.log(longest) / world.exponent))
+    pairs = [
+        world.pair("ties", [0, 0], [-1, 1]),
+        world.pair("three ties", [0, 0, 0], [-1, -1, 1]),
+        world.pair("three ties, the first moves", [0, 0, 0], [1, -1, -1]),
+        world.pair("four ties, two move", [0, 0, 0, 0], [1, -1, 1, -1]),
+        world.pair("near ties", [0.5, 0], [-1, 1]),
+        world.pair("a lead that is lost", [1, 0], [-1, 1]),
+        world.pair("a lead that grows", [2, 0], [1, -1]),
+        world.pair("spread", [0, 1, 2, 3, 5], [1, -1, 1, -1, -1]),
+        world.pair("one candidate", [0], [1]),
+        world.pair("all move alike", [3, 1, 0], [1, 1, 1]),
+    ]
+    if gap < _LARGEST_MULTIPLE:
+        pairs.append(world.pair("many losers", [0] + [-gap] * losers, [-1] + [1] * losers))
+    return [*pairs, *_exponentials(world)]
+
+
+def _exponentials(world: _World) -> list[Pair]:
+    """The winner's exp(c q) underflows or overflows on one side of the pair only; the loser is 1000 / c below it."""
+    lowest = math.floor(_UNDERFLOW / world.exponent) + 1
+    highest = math.floor(_OVERFLOW / world.exponent)
+    behind = math.ceil(1000 / world.exponent)
+    if max(-lowest, highest) + behind >= _LARGEST_MULTIPLE:
+        return []
+    underflow, overflow = np.array([lowest, lowest - behind]), np.array([highest, highest - behind])
+    return [
+        Pair("exponentials that underflow", underflow * world.unit, (underflow - 1) * world.unit),
+        Pair("exponentials that overflow", overflow * world.unit, (overflow + 1) * world.unit),
+    ]
+
+
+def _ends(sensitivity: Fraction, world: _World) -> list[Pair]:
+    """Negative zero, the smallest and the largest floats."""
+    ahead = world.unit * min(math.ceil(30 / world.exponent), _LARGEST_MULTIPLE)
+    pairs = [
+        Pair("negative zero", np.array([ahead, 0.0, 0.0]), np.array([ahead, -0.0, 0.0])),
+        Pair("largest floats", np.array([_HUGE, 0, -_HUGE]), np.array([_HUGE, world.unit, -_HUGE])),
+    ]
+    if sensitivity >= Fraction(_TINY):  # for a smaller one no two of these are neighbours
+        neighbour = [_TINY, _TINY] if world.monotonic else [0, _TINY]
+        pairs.append(Pair("subnormal scores", np.array([_TINY, 0.0]), np.array(neighbour)))
+    return pairs
+
+
+def _integers(step: int, world: _World) -> list[Pair]:
+    """Integers that float64 cannot distinguish, and differences that do not fit int64 or uint64."""
+    middle, far, quarter = 2**53, 2**60 + 128, 2**62
+    top = quarter if world.monotonic else quarter + 1  # the difference wraps around on one side of the pair only
+    ties = [7 * step, 7 * step]
+    return [
+        _whole("integer ties", ties, [step, -step], world, np.int64),
+        _whole("unsigned ties", ties, [step, -step], world, np.uint64),
+        _whole("integers beyond 2**53", [middle + 1, middle + 3], [1, -1], world, np.int64),
+        _whole("integers beyond 2**60", [far, far + 1], [1, -1], world, np.int64),
+        _whole("a difference of 2**63", [top, -quarter], [-1, 1], world, np.int64),
+        _whole("a difference of 2**63, unsigned", [2**63, 0], [-1, 1], world, np.uint64),
+    ]
+
+
+def _whole(name: str, scores: list[int], moves: list[int], world: _World, kind: type[np.integer]) -> Pair:
+    """A pair of integer vectors. If monotonic, only the first candidate moves."""
+    taken = [moves[0], 0] if world.monotonic else moves
+    moved = [score + move for score, move in zip(scores, taken, strict=True)]
+    return Pair(name, np.array(scores, kind), np.array(moved, kind))

@@ -9,7 +9,7 @@ from dpselect._scores import exact_scores
 from dpselect._types import Number
 from dpselect.analysis.privacy import HasProbabilities, check_privacy, search_neighbours
 from dpselect.audit.findings import PmfAudit
-from dpselect.audit.hard_pairs import hard_pairs
+from dpselect.audit.neighbours import hard_pairs
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import claim_of
 

@@ -2,12 +2,10 @@
 
 import io
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from dpselect._spelling import NO_QUESTIONS
 from dpselect._version import __version__
 from dpselect.cli.audit import audit
 from dpselect.cli.check import check
@@ -15,26 +13,15 @@ from dpselect.cli.compare import compare
 from dpselect.cli.demo import demo
 from dpselect.cli.explore import explore
 from dpselect.cli.ledger import ledger
-from dpselect.cli.paper import paper
+from dpselect.cli.options import Commands
+from dpselect.cli.paper import paper, study
 from dpselect.cli.plan import plan
 from dpselect.cli.select import select
-from dpselect.cli.study import study
 from dpselect.cli.tables import maximum, median, minimum, mode, quantile, quantiles, top, values
-
-
-class _Commands(TyperGroup):
-    """The commands. For a question that other libraries have, it says what there is here."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command, or raise an error that says what to do."""
-        if args and args[0] in NO_QUESTIONS:
-            ctx.fail(f"No such command {args[0]!r}: {NO_QUESTIONS[args[0]]}.")
-        return super().resolve_command(ctx, args)
-
 
 # A pretty traceback would print local variables, which include scores.
 app = typer.Typer(
-    cls=_Commands,
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

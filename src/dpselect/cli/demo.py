@@ -97,22 +97,22 @@ def _command() -> str:
 
 
 def _save(visits: Visits, path: str) -> None:
-    # Arrow is slow to import, and few commands need it.
-    from pyarrow import csv, parquet  # noqa: PLC0415 - see above
-
     try:
-        if path.lower().endswith(".parquet"):
-            parquet.write_table(visits.table(), path)
-        else:
-            csv.write_csv(visits.table(), path)
+        with open(path, "wb"):  # raises the errors of a path that cannot be written
+            pass
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InvalidValue(f"{path}: the file cannot be written ({reason}): check the path and permissions") from None
+    relation, written = visits.relation(), str(Path(path).absolute())
+    if path.lower().endswith(".parquet"):
+        relation.write_parquet(written)
+    else:
+        relation.write_csv(written)
     print_line(f"{VISITS:,} visits written to {path}: columns patient, county, diagnosis, cost.")
 
 
 def _open(visits: Visits) -> Table:
-    return dpselect.open_table(visits.table(), person="patient")
+    return dpselect.open_table(visits.relation(), person="patient")
 
 
 def _ask_mode(visits: Visits) -> list[Any]:

@@ -51,7 +51,7 @@ def explore(
 
 def _read_first(file: str, column: str | None, label: str | None) -> ScoreSet:
     """Read the scores of the file."""
-    from dpselect.explore.sentences import file_words  # noqa: PLC0415 - only once the extra is known to be installed
+    from dpselect.explore.codes import file_words  # noqa: PLC0415 - only once the extra is known to be installed
 
     candidates = read_scores(file, column=column, label=label)
     words = None if file == STANDARD_INPUT else file_words(file, column, label)

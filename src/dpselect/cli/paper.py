@@ -1,4 +1,4 @@
-"""`dpselect paper`: reproduce every figure of the permute-and-flip paper, and check every number in it."""
+"""`dpselect paper` reproduces the permute-and-flip paper; `dpselect study` compares mechanisms inside larger ones."""
 
 import json
 from dataclasses import asdict
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpselect.cli.console import clean_errors, print_line, print_paragraph
+from dpselect._numbers import NEAREST, finite, shown
+from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table
 from dpselect.cli.options import Benchmark, Folder, Json, whole
 
 if TYPE_CHECKING:
@@ -70,3 +71,80 @@ def _write_report(out: str, data: str | None, points: int) -> "Report":
     from dpselect.research.paper.reproduce import reproduce  # noqa: PLC0415 - the other commands start without SciPy
 
     return reproduce(out, data, points=points)
+
+
+if TYPE_CHECKING:
+    from dpselect.research.studies.study import Study
+
+_Runs = Annotated[str, typer.Option(metavar="R", help="Number of runs of each mechanism on each case.")]
+_Seed = Annotated[str, typer.Option(metavar="S", help="Seed of the simulation. The same seed gives the same numbers.")]
+
+
+def study(
+    *, out: Folder, data: Benchmark = None, runs: _Runs = "100", seed: _Seed = "1", as_json: Json = False
+) -> None:
+    """Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the top k.
+
+    The larger mechanisms are MWEM, peeled top-k and stepwise feature selection.
+    They are compared at equal pure epsilon, equal (epsilon, delta) and equal zCDP: study.csv.
+    The methods for the top k are set, margin, one-shot, peel and noisy-counts: top_k.csv.
+    Also writes figures (PNG, PDF). This is a simulation on public data; its results are not private.
+    Takes about four minutes. Needs the extra 'paper' (matplotlib and pooch).
+
+    Example: dpselect study --out study --data dpbench
+    """
+    with clean_errors():
+        made = _run_study(out, data, whole(least=2, most=10**6, runs=runs), whole(least=1, most=10**9, seed=seed))
+    if as_json:
+        _print_json(made)
+    else:
+        _print_text(made)
+
+
+def _run_study(out: str, data: str | None, runs: int, seed: int) -> "Study":
+    """Run the study."""
+    from dpselect.research.studies.study import study as run  # noqa: PLC0415 - the other commands start without SciPy
+
+    return run(out, data, runs=runs, seed=seed)
+
+
+def _print_text(made: "Study") -> None:
+    print_paragraph(
+        f"{made.runs:,} runs per case.",
+        "A mechanism counts as better if the 95 % interval of the difference excludes zero. By chance alone, this"
+        " happens in one case of twenty.",
+    )
+    columns = ("cases", "permute-and-flip\nbetter", "exponential\nbetter", "median ratio of\nerrors, exp. / p&f")
+    table = figure_table("study", "equal", *columns)
+    for one in made.summaries:
+        wins = (f"{one.cases}", f"{one.permute_and_flip}", f"{one.exponential}")
+        table.add_row(one.study, one.currency, *wins, shown(one.ratio, NEAREST))
+    print_table(table)
+    if made.top_k:
+        _print_top_k(made)
+    if made.why_missing:
+        print_paragraph("Missing:", f"the cases that need data: {made.why_missing}. Give --data DIR.")
+    print_line(f"All numbers: {made.folder / 'study.csv'}", "bold")
+
+
+def _print_top_k(made: "Study") -> None:
+    from dpselect.research.studies.top_k import top_k_summaries  # noqa: PLC0415 - the other commands start without SciPy
+
+    print_paragraph("The methods for the top k:", "errors in people per item; below 0.001 they count as equal.")
+    table = figure_table("", "method", "cases", "smallest\nerror", "median\nerror")
+    for one in top_k_summaries(made.top_k):
+        table.add_row(one.people, one.method, f"{one.cases}", f"{one.best}", shown(one.median_error, NEAREST))
+    print_table(table)
+    print_line(f"All numbers: {made.folder / 'top_k.csv'}", "bold")
+
+
+def _print_json(made: "Study") -> None:
+    content = {
+        "folder": str(made.folder),
+        "runs": made.runs,
+        "why_missing": made.why_missing or None,
+        "summaries": [{**asdict(one), "ratio": finite(one.ratio)} for one in made.summaries],
+        "comparisons": [{**asdict(one), "ratio": finite(one.ratio)} for one in made.comparisons],
+        "top_k": [asdict(one) for one in made.top_k],
+    }
+    typer.echo(json.dumps(content, allow_nan=False))

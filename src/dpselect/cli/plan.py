@@ -1,12 +1,10 @@
 """`dpselect plan`: what accuracy to expect, what it costs, or what epsilon to use, before any data are touched.
 
 There is a sub-command for each kind of question. `dpselect plan` with options of its own is the older form of
-`dpselect plan select`. `analysis.plan` computes everything. Here it is printed: as tables with their meaning in plain
-words, or as JSON.
+`dpselect plan select`. `analysis.plan` computes everything, and `plan_text` prints it.
 """
 
 import csv
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpselect._numbers import DOWN, is_number, shown
+from dpselect._numbers import is_number
 from dpselect._types import Vector
 from dpselect._validate import fraction_of_one
-from dpselect.cli.console import busy, clean_errors, figure_table, print_line, print_paragraph, print_table
+from dpselect.cli.console import busy, clean_errors
 from dpselect.cli.options import (
     Column,
+    Commands,
     Json,
     Label,
     MaxValues,
@@ -39,164 +38,13 @@ from dpselect.cli.options import (
     whole,
     with_options,
 )
+from dpselect.cli.plan_text import print_json, print_many, print_plan, print_selections
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms import PermuteAndFlip
-from dpselect.score_files import PRIVACY, read_public_scores, shown_path
+from dpselect.score_files import read_public_scores
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from dpselect.analysis.equal_cost import EqualCost, EqualRounds
     from dpselect.analysis.found_plans import FoundPlan
-    from dpselect.analysis.plan_tables import Texts
-    from dpselect.analysis.planning import Plan
-    from dpselect.analysis.promises import Promise
-
-
-def print_json(planned: "Plan", file: str | None) -> None:
-    """Print one JSON object: the question with exact numbers, and the results as unrounded floats."""
-    content = planned.to_dict()
-    if content["proxy"] is not None:
-        content["proxy"] = {"file": file, **content["proxy"]}
-    typer.echo(json.dumps(content))
-
-
-def print_question(planned: "Plan") -> None:
-    """Print the accuracy and the cost of each mechanism, and what they mean."""
-    from dpselect.analysis.plan_tables import plan_table  # noqa: PLC0415 - SciPy is slow to import
-
-    about = f"how far the answer can be off, for any data, in {planned.question.per_person}"
-    print_paragraph(f"{planned.question.title}:", about)
-    print_table(_table_of(plan_table(planned)))
-    print_paragraph("In words:", " ".join(planned.sentences))
-    if planned.about_methods:
-        print_paragraph("Which method:", " ".join(planned.about_methods))
-    if planned.advice:
-        print_paragraph("Which mechanism:", " ".join(planned.advice))
-
-
-def _table_of(texts: "Texts") -> "Table":
-    heads, rows = texts
-    table = figure_table(*heads)
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-_FIXED = "This holds if the epsilons and the number of selections do not depend on the answers."
-
-
-def print_text(planned: "Plan", file: str | None, size: int) -> None:
-    """Print the results and what they mean. `size` is the number of scores in the file."""
-    title = f"Choosing one of {planned.candidates:,} candidates, {planned.claim}:"
-    print_paragraph(title, "how far the choice can be below the best, for any data, in units of the scores")
-    _print_promises(planned)
-    print_paragraph("In words:", _words(planned, planned.promises[PermuteAndFlip.name]))
-    print_paragraph(
-        "For one selection, permute-and-flip is the better mechanism:",
-        "at the same epsilon it is never worse than the exponential mechanism, on any data, on average or in any tail.",
-    )
-    if planned.equal_cost is not None:
-        _print_many(planned.selections, planned.equal_cost)
-    if planned.equal_rounds is not None:
-        _print_rounds(planned.selections, planned.equal_rounds)
-    if file is not None:
-        _print_on_scores(planned, file, size)
-    print_paragraph(
-        "Privacy:",
-        f"these guarantees use public numbers only and reveal nothing about your data. But {PRIVACY}: give"
-        " --scores public or synthetic scores only.",
-    )
-
-
-def _print_promises(planned: "Plan") -> None:
-    times = planned.selections
-    totals = [f"{times:,} times\nepsilon", f"{times:,} times\nrho"] if times > 1 else []
-    columns = ("\nepsilon", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow")
-    table = figure_table("\nmechanism", *columns, *totals)
-    for name, promised in planned.promises.items():
-        mark = "*" if promised.attained < promised.average else ""
-        cells = [_epsilon(promised), *map(shown, (promised.average, promised.within_95, promised.within_99))]
-        if times > 1:
-            guarantee = promised.mechanism.guarantee
-            cells += [shown(float(guarantee.epsilon * times), digits=6), shown(guarantee.zcdp * times)]
-        table.add_row(name + mark, *cells)
-    print_table(table)
-    for name, promised in planned.promises.items():
-        if promised.attained < promised.average:
-            attained = shown(promised.attained, DOWN)
-            note = f"the exact worst case of {name} is not known. On some data its average is {attained}."
-            print_paragraph("* A proven bound:", note)
-
-
-def _words(planned: "Plan", best: "Promise") -> str:
-    n, epsilon = f"{planned.candidates:,}", _epsilon(best)
-    if planned.error is None:
-        told = f"with epsilon {epsilon} and {n} candidates, permute-and-flip's choice scores on average at most"
-        told += f" {shown(best.average)} below the best, for any data."
-    else:
-        told = f"epsilon {epsilon} guarantees that permute-and-flip's choice among {n} candidates scores on average"
-        told += f" at most {shown(float(planned.error), digits=6)} below the best, for any data."
-    tails = f"95 of 100 choices are less than {shown(best.within_95)} below it, 99 of 100 less than"
-    return f"{told} {tails} {shown(best.within_99)}."
-
-
-def _print_many(times: int, equal: "EqualCost") -> None:
-    print_paragraph(
-        f"For {times:,} selections that share a budget of pure epsilon, permute-and-flip is always better:",
-        "epsilons add up, and at the same epsilon it is never worse than the exponential mechanism.",
-    )
-    exponential, other = equal.exponential, equal.permute_and_flip
-    rho, epsilon = shown(equal.rho * times), shown(float(other.mechanism.epsilon), DOWN)
-    print_paragraph(
-        f"For {times:,} selections that share a zCDP budget, {equal.better.mechanism.name} is better:",
-        f"{times:,} exponential selections at epsilon {_epsilon(exponential)} cost rho {rho}, and are on average at"
-        f" most {shown(exponential.average)} below the best. For the same rho, permute-and-flip has epsilon {epsilon}"
-        f" each, and is on average at most {shown(other.average)} below the best. {_FIXED}",
-    )
-
-
-def _print_rounds(times: int, compared: "EqualRounds") -> None:
-    delta = f"{compared.exponential.total.delta:g}"
-    together = f"{times:,} selections together" if times > 1 else "One selection"
-    print_paragraph(f"{together} as (epsilon, {delta})-DP:", "the exponential mechanism and permute-and-flip")
-    table = figure_table("\nmechanism", "epsilon\neach", "average\nat most", "total\nepsilon")
-    rows = {
-        "exponential": compared.exponential,
-        "permute-and-flip, same error": compared.equal_error,
-        "permute-and-flip, same total": compared.equal_budget,
-    }
-    for name, rounds in rows.items():
-        cells = (rounds.each.mechanism.epsilon, rounds.each.average, rounds.total.epsilon)
-        table.add_row(name, *(shown(float(cell)) for cell in cells))
-    print_table(table)
-    better, error, total = compared.better.each.mechanism, compared.equal_error, compared.equal_budget
-    print_paragraph(
-        f"For a budget of (epsilon, {delta}), {better.name} is better:",
-        f"for the same error, permute-and-flip costs {shown(error.total.epsilon)} instead of"
-        f" {shown(compared.exponential.total.epsilon)}, and for the same total, its choice is on average at most"
-        f" {shown(total.each.average)} below the best instead of {shown(compared.exponential.each.average)}. {_FIXED}",
-    )
-
-
-def _print_on_scores(planned: "Plan", file: str, size: int) -> None:
-    source = f"on the {size:,} scores of {shown_path(file)}"
-    if planned.error is None:
-        print_line(f"Exact errors {source} (other data give other numbers):", "bold")
-        table = figure_table("\nmechanism", "\naverage", "95 of 100\nwithin")
-        for name, found in planned.on_scores.items():
-            table.add_row(name, shown(found.expected_error), shown(found.error_95))
-    else:
-        wanted = f"an average of {shown(float(planned.error), digits=6)}"
-        print_line(f"The epsilon for {wanted} {source} (other data may need more):", "bold")
-        table = figure_table("mechanism", "epsilon")
-        for name, found in planned.on_scores.items():
-            table.add_row(name, "any" if found.epsilon is None else shown(found.epsilon))
-    print_table(table)
-
-
-def _epsilon(promised: "Promise") -> str:
-    return shown(float(promised.mechanism.epsilon), digits=6)
+    from dpselect.analysis.plans import Plan, Shown
 
 
 _Candidates = Annotated[str | None, typer.Option(metavar="N", help="Number of candidates. Default: that of --scores.")]
@@ -221,7 +69,7 @@ _MOST_CANDIDATES = 10**15
 _MOST_QUESTIONS = 10**9
 
 
-plan = typer.Typer(invoke_without_command=True)
+plan = typer.Typer(cls=Commands, invoke_without_command=True)
 
 
 @plan.callback()
@@ -243,7 +91,8 @@ def compare_selections(  # noqa: PLR0913 - typer makes an option of each argumen
 ) -> None:
     """Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.
 
-    Name a question about a table (mode, top, values, median, quantile, quantiles), or select for scores of your own.
+    Name a question about a table (mode, top, values, median, quantile, quantiles, minimum, maximum), or select for
+    scores of your own.
     Without a name, the options below compare the mechanisms for scores of your own.
 
     The guarantees need only public numbers and hold for any data.
@@ -278,7 +127,7 @@ def compare_selections(  # noqa: PLR0913 - typer makes an option of each argumen
     if as_json:
         print_json(planned, scores)
     else:
-        print_text(planned, scores, size)
+        print_selections(planned, scores, size)
 
 
 def _check_no_options(context: typer.Context) -> None:
@@ -454,12 +303,12 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
         chosen, kept = _chosen(candidates, every, delta), limit(max_values)
         if chosen is not None and kept is not None:
             raise InvalidValue("--max-values is for values that nobody listed: give --delta, or leave it out")
-        planned: FoundPlan | Plan
+        planned: Shown
         if chosen is None:
             planned = _found(asked, drawn, question="mode", delta=delta, max_values=kept)
         else:
             planned = _planned(question="mode", **chosen, **asked.arguments(), **drawn.arguments())
-    _print_either(planned, asked.as_json)
+    print_plan(planned, asked.as_json)
 
 
 @plan.command()
@@ -494,14 +343,14 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     with clean_errors():
         number = {"k": sizes(k), "max_values": limit(max_values)}
         chosen = _chosen(candidates, every, delta)
-        planned: FoundPlan | Plan
+        planned: Shown
         if chosen is None:
             _check_found(method=None if method in ("auto", "peel") else method)
             planned = _found(asked, drawn, question="top_k", delta=delta, **number)
         else:
             how = {"method": method, "ordered": ordered, **asked.arguments(), **drawn.arguments()}
             planned = _planned(question="top_k", **chosen, **number, **how)
-    _print_either(planned, asked.as_json)
+    print_plan(planned, asked.as_json)
 
 
 @plan.command()
@@ -522,7 +371,7 @@ def values(
     """
     with clean_errors():
         found = _found(asked, question="values", delta=delta, max_values=limit(max_values))
-    _print_either(found, asked.as_json)
+    print_plan(found, asked.as_json)
 
 
 @plan.command()
@@ -536,7 +385,7 @@ def median(asked: _Asked, drawn: _Drawn, grid: _Grid) -> None:
     """
     with clean_errors():
         planned = _planned(question="median", **grid.arguments(), **asked.arguments(), **drawn.arguments())
-    _print(planned, asked.as_json)
+    print_plan(planned, asked.as_json)
 
 
 @plan.command()
@@ -546,7 +395,9 @@ def quantile(
     drawn: _Drawn,
     grid: _Grid,
     *,
-    level: Annotated[str, typer.Option(metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")],
+    level: Annotated[
+        str, typer.Option("--level", "-q", metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")
+    ],
 ) -> None:
     """Plan `dpselect quantile`: how many people the answer can be away from the quantile.
 
@@ -554,10 +405,49 @@ def quantile(
 
     Example: dpselect plan quantile --level 0.9 --lower 0 --upper 50000 --error 20 --budget zcdp:0.5
     """
+    _plan_quantile(asked, drawn, grid, level)
+
+
+def _plan_quantile(asked: _Asked, drawn: _Drawn, grid: _Grid, level: str) -> None:
     with clean_errors():
         named = {"level": level, **grid.arguments(), **asked.arguments(), **drawn.arguments()}
         planned = _planned(question="quantile", **named)
-    _print(planned, asked.as_json)
+    print_plan(planned, asked.as_json)
+
+
+_NEAR_AN_END = "Level of the quantile, near {end}. More people than the error should be beyond it."
+
+
+@plan.command()
+@with_options(_Asked, _Drawn, _Grid)
+def minimum(
+    asked: _Asked,
+    drawn: _Drawn,
+    grid: _Grid,
+    *,
+    level: Annotated[str, typer.Option("--level", "-q", metavar="Q", help=_NEAR_AN_END.format(end=0))] = "0.01",
+) -> None:
+    """Plan `dpselect minimum`: how many people the answer can be away from the quantile that stands for the minimum.
+
+    Example: dpselect plan minimum --lower 0 --upper 50000 --epsilon 0.1
+    """
+    _plan_quantile(asked, drawn, grid, level)
+
+
+@plan.command()
+@with_options(_Asked, _Drawn, _Grid)
+def maximum(
+    asked: _Asked,
+    drawn: _Drawn,
+    grid: _Grid,
+    *,
+    level: Annotated[str, typer.Option("--level", "-q", metavar="Q", help=_NEAR_AN_END.format(end=1))] = "0.99",
+) -> None:
+    """Plan `dpselect maximum`: how many people the answer can be away from the quantile that stands for the maximum.
+
+    Example: dpselect plan maximum --lower 0 --upper 50000 --epsilon 0.1
+    """
+    _plan_quantile(asked, drawn, grid, level)
 
 
 @plan.command()
@@ -578,7 +468,7 @@ def quantiles(
     with clean_errors():
         named = {"levels": listed_levels(levels), **grid.arguments(), **asked.arguments(), **drawn.arguments()}
         planned = _planned(question="quantiles", **named)
-    _print(planned, asked.as_json)
+    print_plan(planned, asked.as_json)
 
 
 @plan.command()
@@ -618,7 +508,7 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
             mechanism=mechanism,
             questions=whole(least=1, most=_MOST_QUESTIONS, questions=questions),
         )
-    _print(planned, as_json, scores, size)
+    print_plan(planned, as_json, lambda: print_many(planned, scores, size), file=scores)
 
 
 def _chosen(candidates: str | None, every: str | None, delta: str | None) -> dict[str, Any] | None:
@@ -657,29 +547,6 @@ def _found(asked: _Asked, drawn: _Drawn | None = None, **question: Any) -> "Foun
     return analysis.plan_found(**named)
 
 
-def _print_either(planned: "FoundPlan | Plan", as_json: bool) -> None:
-    """Print a plan of candidates that are given, or of values that are found."""
-    from dpselect.analysis.found_plans import FoundPlan  # noqa: PLC0415 - as above
-
-    if isinstance(planned, FoundPlan):
-        _print_found(planned, as_json)
-    else:
-        _print(planned, as_json)
-
-
-def _print_found(found: "FoundPlan", as_json: bool) -> None:
-    """Print how many people a value needs, and what that means."""
-    from dpselect.analysis.plan_tables import found_table  # noqa: PLC0415 - SciPy is slow to import
-
-    if as_json:
-        typer.echo(json.dumps(found.to_dict()))
-        return
-    print_paragraph(f"{found.title}:", "how many people must have a value so that it is found")
-    print_table(_table_of(found_table(found)))
-    print_paragraph("In words:", " ".join(found.sentences))
-    print_paragraph("Privacy:", "a plan uses public numbers only and reveals nothing about your data.")
-
-
 def _number(**option: str) -> int:
     """How many values an option names: a number, a list A,B,C, or a file with one value per line.
 
@@ -697,18 +564,6 @@ def _number(**option: str) -> int:
     if not is_number(text):
         raise InvalidValue(f"{name} must be a number, a list A,B,C or an existing file, got {text[:40]!r}")
     return whole(least=1, most=_MOST_CANDIDATES, **option)
-
-
-def _print(planned: "Plan", as_json: bool, file: str | None = None, size: int = 0) -> None:
-    if as_json:
-        print_json(planned, file)
-        return
-    print_question(planned)
-    if planned.equal_rounds is not None:
-        _print_rounds(planned.questions, planned.equal_rounds)
-    if file is not None:
-        _print_on_scores(planned, file, size)
-    print_paragraph("Privacy:", "a plan uses public numbers only and reveals nothing about your data.")
 
 
 def _candidates(

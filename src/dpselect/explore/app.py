@@ -9,7 +9,6 @@ from importlib.resources import files
 from io import StringIO
 from typing import Any
 
-import numpy as np
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -19,11 +18,12 @@ from starlette.routing import Route
 from dpselect._validate import withheld
 from dpselect._version import __version__
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.explore.results import curve, epsilon_needed, look, shares
-from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made
-from dpselect.explore.sentences import command_line, python_code, scores_csv
-from dpselect.explore.settings import settings_of, text, whole
-from dpselect.mechanisms import MECHANISMS
+from dpselect.explore import results
+from dpselect.explore.asked import Asked
+from dpselect.explore.by_scores import MostCommon, OwnScores
+from dpselect.explore.questions import QUESTIONS, asked_of
+from dpselect.explore.score_set import SHAPES, ScoreSet, made
+from dpselect.explore.settings import CURRENCIES, Fields, text, whole
 from dpselect.score_files import Names, candidates_of, check_columns
 
 MOST_BYTES = 2**20
@@ -32,10 +32,9 @@ _FIELDS = Names(
     "the field \N{LEFT DOUBLE QUOTATION MARK}Score column\N{RIGHT DOUBLE QUOTATION MARK}",
     "the field \N{LEFT DOUBLE QUOTATION MARK}Label column\N{RIGHT DOUBLE QUOTATION MARK}",
 )
-_DRAWS = ("1", "100", "10000")
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
-Asked = dict[str, Any]
+Answer = dict[str, Any]
 
 
 class TooLarge(InvalidValue):
@@ -56,75 +55,85 @@ class Explorer:
 
     def app(self) -> Starlette:
         """Return the web application."""
+        answers = (
+            self.start,
+            self.shape,
+            self.begin,
+            self.look,
+            self.curve,
+            self.needed,
+            self.draw,
+            self.details,
+        )
         routes = [
-            Route("/start", _answering(self.start), methods=["POST"]),
             Route("/scores", _answering(self.load, raw=True), methods=["POST"]),
-            Route("/shape", _answering(self.shape), methods=["POST"]),
-            Route("/look", _answering(self.look), methods=["POST"]),
-            Route("/curve", _answering(self.curve), methods=["POST"]),
-            Route("/needed", _answering(self.needed), methods=["POST"]),
-            Route("/shares", _answering(self.shares), methods=["POST"]),
-            Route("/draw", _answering(self.draw), methods=["POST"]),
-            Route("/code", _answering(self.code), methods=["POST"]),
+            *(Route(f"/{answer.__name__}", _answering(answer), methods=["POST"]) for answer in answers),
             Route("/{name:path}", _page_file, methods=["GET"]),
         ]
         return Starlette(routes=routes)
 
-    def start(self, _: Asked) -> Asked:
+    def start(self, _: Fields) -> Answer:
         """What the page shows first."""
+        first = made("close-race", 30) if self._first is None else self._first
         return {
             "version": __version__,
-            "mechanisms": [{"name": name, "title": kind.title} for name, kind in MECHANISMS.items()],
+            "questions": [{"name": kind.name, "title": kind.title} for kind in QUESTIONS.values()],
+            "question": (MostCommon if first.has_counts else OwnScores).name,
+            "currencies": [
+                {"name": one.name, "title": one.title, "symbol": one.symbol, "has_delta": one.has_delta}
+                for one in CURRENCIES.values()
+            ],
             "shapes": [{"name": shape.name, "title": shape.title} for shape in SHAPES.values()],
-            "most_candidates": MOST_CANDIDATES,
-            "most_bytes": MOST_BYTES,
-            "scores": self._kept(made("close-race", 30) if self._first is None else self._first),
+            "scores": self._kept(first),
         }
 
-    def load(self, asked: Asked) -> Asked:
+    def load(self, fields: Fields) -> Answer:
         """Scores that were pasted, or that the browser read from a file."""
-        column, label = text(asked, "column", "") or None, text(asked, "label", "") or None
-        name = text(asked, "name", "pasted scores")[:80]
+        column, label = text(fields, "column", "") or None, text(fields, "label", "") or None
+        name = text(fields, "name", "pasted scores")[:80]
         unreadable = InvalidValue("this is not UTF-8 text: save the scores as CSV in UTF-8")
-        content = withheld(lambda: asked["body"].decode("utf-8-sig"), unreadable, UnicodeDecodeError)
+        content = withheld(lambda: fields["body"].decode("utf-8-sig"), unreadable, UnicodeDecodeError)
         check_columns(column, label, _FIELDS)
         candidates = candidates_of(StringIO(content, newline=""), column, label, _FIELDS)
         return self._kept(ScoreSet(name, candidates))
 
-    def shape(self, asked: Asked) -> Asked:
+    def shape(self, fields: Fields) -> Answer:
         """Built-in scores."""
-        return self._kept(made(text(asked, "shape"), whole(asked, "candidates", 2, 1024)))
+        return self._kept(made(text(fields, "shape"), whole(fields, "candidates", 2, 1024)))
 
-    def look(self, asked: Asked) -> Asked:
-        """The results at one epsilon."""
-        return look(self._set(asked), settings_of(asked), text(asked, "unit", "points")[:40])
+    def begin(self, fields: Fields) -> Answer:
+        """Where the slider begins."""
+        return results.begin(self._asked(fields))
 
-    def curve(self, asked: Asked) -> Asked:
+    def look(self, fields: Fields) -> Answer:
+        """The results at one budget."""
+        return results.look(self._asked(fields))
+
+    def curve(self, fields: Fields) -> Answer:
         """The points of the error curve that are known so far."""
-        return curve(self._set(asked), settings_of(asked))
+        return results.curve(self._asked(fields), *results.places_of(fields))
 
-    def needed(self, asked: Asked) -> Asked:
-        """The epsilon for an error."""
-        return epsilon_needed(self._set(asked), settings_of(asked), asked)
+    def needed(self, fields: Fields) -> Answer:
+        """The budget for an error."""
+        return results.needed(self._asked(fields), fields)
 
-    def shares(self, asked: Asked) -> Asked:
-        """The epsilon of each of many selections."""
-        return shares(self._set(asked), settings_of(asked), asked)
+    def draw(self, fields: Fields) -> Answer:
+        """Simulated answers: how often each candidate is chosen. Never for release."""
+        asked, draws = self._asked(fields), text(fields, "draws")
+        offered = [str(count) for count in asked.draw_counts]
+        if draws not in offered:
+            raise InvalidValue(f"draws must be one of {', '.join(offered)}")
+        return asked.drawn(int(draws))._asdict()
 
-    def draw(self, asked: Asked) -> Asked:
-        """Simulated selections: how often each candidate is chosen. Never for release."""
-        shown, draws = self._set(asked), text(asked, "draws")
-        if draws not in _DRAWS:
-            raise InvalidValue(f"draws must be one of {', '.join(_DRAWS)}")
-        chosen = settings_of(asked).mechanism_for().simulate(shown.scores, int(draws))
-        return {"counts": np.bincount(chosen, minlength=len(shown.exact)).tolist()}
+    def details(self, fields: Fields) -> Answer:
+        """What need not follow a moving slider: a comparison, and the settings as code."""
+        asked = self._asked(fields)
+        return {"compared": results.compared(asked), "python": asked.python(), "command": asked.command()}
 
-    def code(self, asked: Asked) -> Asked:
-        """The settings as code."""
-        shown, settings = self._set(asked), settings_of(asked)
-        return {"python": python_code(shown, settings), "command": command_line(shown, settings)}
+    def _asked(self, fields: Fields) -> Asked:
+        return asked_of(fields, self._set(fields))
 
-    def _kept(self, shown: ScoreSet) -> Asked:
+    def _kept(self, shown: ScoreSet) -> Answer:
         key = secrets.token_urlsafe(12)
         with self._lock:
             self._sets[key] = shown
@@ -136,14 +145,11 @@ class Explorer:
             "unit": shown.unit,
             "monotonic": SHAPES[shown.shape].monotonic if shown.shape else None,  # a file does not state it
             "shape": shown.shape,
-            "labels": shown.labels,
-            "scores": [str(score) for score in shown.exact],
-            "losses": shown.losses.tolist(),
-            "csv": scores_csv(shown),
+            "candidates": len(shown.exact),
         }
 
-    def _set(self, asked: Asked) -> ScoreSet:
-        key = text(asked, "id")
+    def _set(self, fields: Fields) -> ScoreSet:
+        key = text(fields, "id")
         with self._lock:
             if key not in self._sets:
                 raise NotLoaded("these scores are no longer in memory: load them again")
@@ -151,14 +157,14 @@ class Explorer:
             return self._sets[key]
 
 
-def _answering(answer: Callable[[Asked], Asked], *, raw: bool = False) -> Callable[[Request], Awaitable[Response]]:
+def _answering(answer: Callable[[Fields], Answer], *, raw: bool = False) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint that answers with JSON: a result or an error. A raw body is content; the query has the fields."""
 
     async def endpoint(request: Request) -> Response:
         try:
             body = await _body(request)
-            asked = {**request.query_params, "body": body} if raw else _fields(body)
-            return JSONResponse(await run_in_threadpool(answer, asked))
+            fields = {**request.query_params, "body": body} if raw else _fields(body)
+            return JSONResponse(await run_in_threadpool(answer, fields))
         except DPSelectError as error:
             status = 413 if isinstance(error, TooLarge) else 404 if isinstance(error, NotLoaded) else 400
             return JSONResponse({"error": str(error)}, status)
@@ -180,7 +186,7 @@ async def _body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def _fields(body: bytes) -> Asked:
+def _fields(body: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,189 +1,227 @@
-"""The results on the page, computed by `dpselect.analysis`.
+"""The results on the page, the same for every question.
 
-`look` computes probabilities, errors and tails of all mechanisms at one epsilon. `curve` is expected error against
-epsilon, once for each set of scores and a few points at a time: the error depends on the rate c = epsilon / range
-alone, so it is computed at fixed rates, 10^(i/12), and another sensitivity only moves the curve along the axis.
-`epsilon_needed` and `shares` answer the inverse questions: the epsilon for an error, and the epsilon of each of k
-selections from one budget.
+`look` has everything at one budget. `curve` is the average error against the amount of the budget, a few points at a
+time. `begin` finds an amount at which there is something to see. `needed` and `compared` are the inverse: the amount
+for an error, and how much more of it another choice needs. Amounts are powers of the twelfth root of ten, or found by
+bisection: errors fall as budgets grow.
 """
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dpselect._numbers import rounded_down_text, rounded_up_text
+from dpselect._numbers import NEAREST, rounded_up_text
 from dpselect._types import Floats
-from dpselect.accounting.budget import Budget, approximate, pure
-from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error, plan
 from dpselect.errors import InvalidValue
-from dpselect.explore.score_set import Known, ScoreSet
-from dpselect.explore.sentences import factor_sentence, sentence
-from dpselect.explore.settings import LARGEST, SMALLEST, Settings, positive, text, whole
-from dpselect.mechanisms import MECHANISMS, ExponentialMechanism, PermuteAndFlip
+from dpselect.explore.asked import Asked, Outcomes
+from dpselect.explore.settings import Currency, Fields, positive, text, written
 
 _MOST_STEPS = 240
 _FAR = 0.9995  # the tails are drawn up to this probability
-# Closer to the error of a uniform choice than this, floats cannot distinguish two epsilons.
-_BLIND = 1 - 1e-6
 
 
-def look(shown: ScoreSet, settings: Settings, unit: str) -> dict[str, Any]:
+def look(asked: Asked) -> dict[str, Any]:
     """All results at these settings."""
-    known = {name: shown.known(name, settings.rate) for name in MECHANISMS}
-    results = {name: _results(shown, one) for name, one in known.items()}
-    thresholds = _thresholds(shown, known)
-    for name, one in known.items():
-        results[name]["tail"] = error_tail(one, shown.scores, thresholds).tolist()
+    known = {choice: asked.outcomes(choice) for choice in asked.compared}
+    thresholds = _thresholds(list(known.values()))
     return {
-        "mechanisms": results,
+        "choices": [{"name": name, "title": title} for name, title in asked.choices.items()],
+        "taken": asked.taken,
+        "unit": asked.unit,
+        "symbol": asked.spending.currency.symbol,
+        "sentence": asked.sentence(),
+        "heads": [asked.choice_title, *asked.heads],
+        "rows": {choice: [cell._asdict() for cell in asked.cells(choice)] for choice in asked.choices},
+        "means": {choice: asked.mean(choice) for choice in asked.choices},
+        "chances": {choice: one.chances.tolist() for choice, one in known.items()},
+        "runs": max(one.runs for one in known.values()),
         "thresholds": thresholds.tolist(),
-        "sentence": sentence(settings, unit, results[settings.mechanism], bool(shown.losses.any())),
-        "factor": (factor := exponential_factor(shown, settings)),
-        "factor_sentence": factor_sentence(settings, factor),
-        "guarantee": str(settings.mechanism_for().guarantee),
+        "tails": {choice: one.tail(thresholds).tolist() for choice, one in known.items()},
+        "chart": {
+            "title": asked.chart_title,
+            "order": asked.chart_order,
+            "note": asked.note,
+            "ranked": asked.is_ranked,
+        },
+        "labels": asked.data.labels,
+        "notes": asked.notes,
+        "order": asked.order,
+        "draws": asked.draw_counts,
+        "beliefs": asked.spending.beliefs(),
+        "words": asked.words,
     }
 
 
-def _results(shown: ScoreSet, known: Known) -> dict[str, Any]:
-    return {
-        "probabilities": known.probabilities.tolist(),
-        "best": min(1.0, float(known.probabilities[shown.losses == 0].sum())),
-        "expected_error": expected_error(known, shown.scores),
-        "error_95": error_quantile(known, shown.scores, 0.95),
-    }
-
-
-def _thresholds(shown: ScoreSet, known: dict[str, Known]) -> Floats:
+def _thresholds(known: list[Outcomes]) -> Floats:
     """The errors at which the tails step, or a grid if there are many."""
-    far = max(error_quantile(one, shown.scores, _FAR) for one in known.values())
-    errors = np.unique(shown.losses)
+    far = max(one.error_quantile(_FAR) for one in known)
+    errors = np.unique(np.concatenate([one.errors for one in known]))
     steps: Floats = errors[errors <= far]
     return steps if steps.size <= _MOST_STEPS else np.linspace(0, far, _MOST_STEPS)
 
 
-def exponential_factor(shown: ScoreSet, settings: Settings) -> float | None:
-    """How many times the budget the exponential mechanism needs for the expected error of permute-and-flip.
-
-    None if all scores are equal, if the error is zero in floats, or if both choose almost uniformly.
-    """
-    target = expected_error(shown.known(PermuteAndFlip.name, settings.rate), shown.scores)
-    if not 1e-290 < target < _BLIND * float(shown.losses.mean()):
-        return None
-    try:
-        # At score range 1 the epsilon is the rate, and ratios of rates are ratios of epsilons.
-        needed = epsilon_for(ExponentialMechanism, shown.scores, expected_error=target, score_range=1)
-    except InvalidValue:
-        return None
-    return float(Fraction(needed) / settings.rate)
-
-
 _PER_DECADE = 12
+_ON_EITHER_SIDE = 2  # decades of the slider
+_FARTHEST = 15
+_NOT_ENDS = InvalidValue("low and high must be the ends of the slider, in decades")
 PATIENCE = 0.04  # seconds: a dragged slider must not wait for the curve
 
 
-def curve(shown: ScoreSet, settings: Settings, patience: float = PATIENCE) -> dict[str, Any]:
-    """The points that are known after this many seconds; null for missing ones."""
-    low, high = (_PER_DECADE * math.log10(end / settings.claim.score_range) for end in (SMALLEST, LARGEST))
-    places = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
-    points, deadline = shown.curve_points, time.monotonic() + patience
-    for name, place in _missing(shown, places):
-        mechanism = MECHANISMS[name](rate_at(place), score_range=1)
-        points[name, place] = expected_error(mechanism, shown.scores)
-        if time.monotonic() > deadline:
-            break
+def begin(asked: Asked) -> dict[str, Any]:
+    """Where the slider begins and ends: around an amount whose average error is a small part of what matters."""
+    currency, target = asked.spending.currency, asked.target
+    first, last = _places(currency)
+    place = 0
+    if target:  # the smallest amount with at most this error
+        while first < last:
+            middle = (first + last) // 2
+            first, last = (first, middle) if _mean_at(asked, asked.taken, middle) <= target else (middle + 1, last)
+        place = first
+    lowest, highest = _places(currency)
+    low = min(max(lowest, place - _PER_DECADE * _ON_EITHER_SIDE), highest - 2 * _PER_DECADE * _ON_EITHER_SIDE)
+    high = low + 2 * _PER_DECADE * _ON_EITHER_SIDE
     return {
-        "epsilons": [float(rate_at(place) * settings.claim.score_range) for place in places],
-        "errors": {name: [points.get((name, place)) for place in places] for name in MECHANISMS},
-        "complete": all((name, place) in points for name in MECHANISMS for place in places),
+        "amount": rounded_up_text(_amount(currency, place), 2),
+        "low": low / _PER_DECADE,
+        "high": high / _PER_DECADE,
+        "target": target,
     }
 
 
-def rate_at(place: int) -> Fraction:
-    """The rate at a place of the curve."""
-    return Fraction(10.0 ** (place / _PER_DECADE))
+def _places(currency: Currency) -> tuple[int, int]:
+    """The first and the last place of a currency."""
+    low, high = (_PER_DECADE * math.log10(end) for end in (currency.low, currency.high))
+    return round(low), round(high)
 
 
-def _missing(shown: ScoreSet, places: range) -> Iterator[tuple[str, int]]:
-    """The order of points: the slow mechanism last, and coarse before fine, so that every line is complete soon."""
-    for name in MECHANISMS:
-        for stride in (8, 4, 2, 1):
+def _amount(currency: Currency, place: int) -> Fraction:
+    """The amount at a place."""
+    return min(max(Fraction(10.0 ** (place / _PER_DECADE)), currency.low), currency.high)
+
+
+def _mean_at(asked: Asked, choice: str, place: int) -> float:
+    return asked.at(_amount(asked.spending.currency, place)).mean(choice)
+
+
+def curve(asked: Asked, low: int, high: int, patience: float = PATIENCE) -> dict[str, Any]:
+    """The points between two places that are known after this many seconds; null for missing ones."""
+    places, choices = range(low, high + 1), list(asked.choices)
+    points, deadline = asked.data, time.monotonic() + patience
+    keys = {(choice, place): _key(asked, choice, place) for choice in choices for place in places}
+    for one in _coarse_first(choices, places):
+        if not points.has(keys[one]):
+            points.remembered(keys[one], partial(_mean_at, asked, *one))
+            if time.monotonic() > deadline:
+                break
+    known = {one: points.remembered(key, _unknown) if points.has(key) else None for one, key in keys.items()}
+    return {
+        "amounts": [float(_amount(asked.spending.currency, place)) for place in places],
+        "errors": {choice: [known[choice, place] for place in places] for choice in choices},
+        "complete": None not in known.values(),
+    }
+
+
+def _key(asked: Asked, choice: str, place: int) -> tuple[Any, ...]:
+    return "curve", asked.question, asked.spending.at(Fraction(1)), choice, place
+
+
+def _unknown() -> None:
+    """What is computed for a point that another thread has dropped."""
+
+
+def _coarse_first(choices: list[str], places: range) -> Iterator[tuple[str, int]]:
+    """The order of points: every line is complete soon, if coarsely. Some come twice."""
+    for stride in (8, 4, 2, 1):
+        for choice in choices:
             for place in places:
-                if place % stride == 0 and (name, place) not in shown.curve_points:
-                    yield name, place
+                if place % stride == 0:
+                    yield choice, place
+
+
+def places_of(fields: Fields) -> tuple[int, int]:
+    """The ends of a slider that a request states, in decades."""
+    low, high = (_place(fields.get(name)) for name in ("low", "high"))
+    if low >= high:
+        raise _NOT_ENDS
+    return low, high
+
+
+def _place(decades: Any) -> int:
+    if not isinstance(decades, (int, float)) or not -_FARTHEST <= decades <= _FARTHEST:
+        raise _NOT_ENDS
+    return round(_PER_DECADE * decades)
 
 
 _DIGITS = 4
-_MOST_SELECTIONS = 10_000
-_LARGEST_BUDGET = 100
-_NEARLY = 1.001
+_CLOSE = 1.0001
+_SAME = 0.001
 
 
-def epsilon_needed(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The smallest epsilon of each mechanism for an acceptable error, rounded up.
+def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
+    """The smallest budget with which each choice has an acceptable error, rounded up.
 
     The target is an average error, or an error that may occur only a given number of times in 100.
     """
-    error = float(positive(asked, "error"))
-    blind = Known(np.full(len(shown.exact), 1 / len(shown.exact)))  # no mechanism is worse than this
-    if text(asked, "times", ""):
-        target: dict[str, Any] = {"error": error, "probability": float(_hundredth(asked))}
-        is_met = error_tail(blind, shown.scores, error) <= target["probability"]
-    else:
-        target = {"expected_error": error}
-        is_met = expected_error(blind, shown.scores) <= error
-    rows = {}
-    for name, kind in MECHANISMS.items():
-        needed = None
-        if not is_met:
-            found = epsilon_for(kind, shown.scores, **target, **settings.claim.arguments())
-            needed = rounded_up_text(Fraction(found), _DIGITS)
-        rows[name] = {"epsilon": needed, "usable": needed is not None and SMALLEST <= Fraction(needed) <= LARGEST}
-    return {"mechanisms": rows}
+    error = float(positive(fields, "error"))
+    often = float(_hundredth(fields)) if text(fields, "times", "") else None
+
+    def is_met(choice: str, amount: Fraction) -> bool:
+        at = asked.at(amount)
+        if often is None:
+            return at.mean(choice) <= error
+        return float(at.outcomes(choice).tail(np.array([error]))[0]) <= often
+
+    rows, currency = {}, asked.spending.currency
+    for choice in asked.choices if often is None else asked.compared:
+        found = _smallest(currency, partial(is_met, choice))
+        told = f"more than {written(float(currency.high))}" if found is None else rounded_up_text(found, _DIGITS)
+        is_any = found == currency.low
+        rows[choice] = {"amount": None if is_any else told, "usable": found is not None and not is_any}
+    return {"choices": rows}
 
 
-def _hundredth(asked: Mapping[str, Any]) -> Fraction:
-    times = positive(asked, "times")
+def _smallest(currency: Currency, is_met: Callable[[Fraction], bool]) -> Fraction | None:
+    """The smallest amount that is enough, within a ten-thousandth above; None if none is."""
+    if is_met(currency.low):
+        return currency.low
+    low, high = map(float, (currency.low, currency.high))
+    if not is_met(currency.high):
+        return None
+    while high / low > _CLOSE:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if is_met(Fraction(middle)) else (middle, high)
+    return Fraction(high)
+
+
+def _hundredth(fields: Fields) -> Fraction:
+    times = positive(fields, "times")
     if times >= 100:
         raise InvalidValue("times must be below 100: it counts cases in a hundred selections")
     return times / 100
 
 
-def shares(shown: ScoreSet, settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The epsilon of each of k selections from a total budget, and the mechanism with the smallest error.
+def compared(asked: Asked) -> str:
+    """How much more the best other choice would need for the error of the taken one, in words.
 
-    They are those of `analysis.plan`, so a ledger with this budget pays for exactly k of them. Pure epsilon implies
-    (epsilon, delta): where a pure budget leaves more for each selection, its share is taken.
+    Nothing if there is no other, or if they do not differ measurably.
     """
-    count = whole(asked, "selections", 1, _MOST_SELECTIONS)
-    budget = positive(asked, "budget")
-    if budget < SMALLEST:
-        raise InvalidValue(f"budget must be at least {float(SMALLEST)}: below that, every answer is noise")
-    if budget > _LARGEST_BUDGET:
-        raise InvalidValue(f"budget must be at most {_LARGEST_BUDGET}: above that, there is hardly any privacy")
-    budgets = [pure(budget)]
-    if text(asked, "delta", ""):
-        budgets.append(approximate(budget, text(asked, "delta"), share=0))
-    rows: dict[str, dict[str, Any]] = {}
-    for paid in budgets:
-        for name, share in _affordable(settings, len(shown.exact), count, paid).items():
-            each = rounded_down_text(share, _DIGITS)
-            if name in rows and Fraction(each) <= Fraction(rows[name]["epsilon"]):
-                continue
-            error = expected_error(settings.mechanism_for(name, Fraction(each)), shown.scores)
-            usable = SMALLEST <= Fraction(each) <= LARGEST
-            rows[name] = {"epsilon": each, "expected_error": error, "usable": usable, "budget": paid.currency}
-    # Permute-and-flip comes first: it is preferred unless another one is better by more than a thousandth.
-    least = min(row["expected_error"] for row in rows.values())
-    better = next(name for name, row in rows.items() if row["expected_error"] <= _NEARLY * least)
-    return {"mechanisms": rows, "better": better, "accounting": rows[better]["budget"]}
-
-
-def _affordable(settings: Settings, candidates: int, count: int, budget: Budget) -> dict[str, Fraction]:
-    """The epsilon of each of `count` selections by each mechanism."""
-    claim = settings.claim.arguments()  # no share depends on the number of candidates, of which a plan has at least two
-    planned = plan(max(candidates, 2), question="select", budget=budget, questions=count, **claim)
-    return {name: promised.mechanism.epsilon for name, promised in planned.promises.items()}
+    mine = asked.mean(asked.taken)
+    others = {choice: asked.mean(choice) for choice in asked.choices if choice != asked.taken}
+    if not others or not mine > 0:
+        return ""
+    other = min(others, key=lambda choice: others[choice])
+    title, currency = asked.choices[other], asked.spending.currency
+    named = f"{title[0].upper()}{title[1:]}"
+    if abs(others[other] - mine) <= _SAME * mine:
+        return f"{named} does not differ measurably here."
+    amount = _smallest(currency, lambda amount: asked.at(amount).mean(other) <= mine)
+    if amount is None or amount == currency.low:
+        return ""
+    factor = written(float(amount / asked.spending.amount), NEAREST, 3)
+    budget = f"{currency.symbol} = {written(float(amount), NEAREST, 3)}"
+    return f"{named}: the same average error needs {factor} times the budget ({budget})."

@@ -5,11 +5,12 @@ They come from a file or from a built-in shape: public example scores that look 
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from statistics import NormalDist
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.score_files import Score, ScoreFile
 
+_Found = TypeVar("_Found")
+
 MOST_CANDIDATES = 10_000
-_REMEMBERED = 48  # some 4 MB of probabilities at ten thousand candidates
+_MOST_KNOWN = 48  # some 4 MB of probabilities at ten thousand candidates
+_MOST_REMEMBERED = 4096
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,9 +50,9 @@ class ScoreSet:
         self.name, self.unit, self.shape, self.file = name, unit, shape, file
         self.exact: Sequence[Score] = candidates.scores
         self.given_labels = None if candidates.labels is None else [_printable(label) for label in candidates.labels]
-        self._known: OrderedDict[tuple[str, Fraction], Known] = OrderedDict()
+        self._known: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = threading.Lock()
-        self.curve_points: dict[tuple[str, int], float] = {}
+        self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
         if not np.isfinite(self.losses).all():
             raise InvalidValue("the scores differ by more than a float can hold: give them in another unit")
 
@@ -56,6 +60,11 @@ class ScoreSet:
     def labels(self) -> list[str]:
         """Return the labels of the candidates, or their positions."""
         return self.given_labels or [f"candidate {index}" for index in range(len(self.exact))]
+
+    @property
+    def has_counts(self) -> bool:
+        """Return whether the scores can be counts of people."""
+        return all(isinstance(score, int) and score >= 0 for score in self.exact)
 
     @cached_property
     def losses(self) -> Floats:
@@ -74,17 +83,34 @@ class ScoreSet:
 
     def known(self, name: str, rate: Fraction) -> Known:
         """Return the probabilities of a mechanism, which depend on its rate alone."""
-        key = (name, rate)
+        computed = partial(self._pmf, name, rate)
+        return self._kept(self._known, _MOST_KNOWN, (name, rate), computed)
+
+    def _pmf(self, name: str, rate: Fraction) -> Known:
+        return Known(MECHANISMS[name](rate, score_range=1).pmf(self.scores))
+
+    def remembered(self, key: Hashable, compute: Callable[[], _Found]) -> _Found:
+        """Return a small result under this key, computed once."""
+        return self._kept(self._remembered, _MOST_REMEMBERED, key, compute)
+
+    def _kept(
+        self, results: OrderedDict[Hashable, Any], most: int, key: Hashable, compute: Callable[[], _Found]
+    ) -> _Found:
         with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        found = Known(MECHANISMS[name](rate, score_range=1).pmf(self.scores))
+            if key in results:
+                results.move_to_end(key)
+                return cast("_Found", results[key])
+        found = compute()
         with self._lock:
-            self._known[key] = found
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+            results[key] = found
+            while len(results) > most:
+                results.popitem(last=False)
         return found
+
+    def has(self, key: Hashable) -> bool:
+        """Return whether the result of this key is known."""
+        with self._lock:
+            return key in self._remembered
 
 
 def _printable(label: str) -> str:
@@ -159,3 +185,16 @@ def made(name: str, n: int) -> ScoreSet:
         raise InvalidValue(f"candidates must be a whole number from 2 to {MOST:,}")
     shape = SHAPES[name]
     return ScoreSet(shape.title, ScoreFile(shape.make(n).tolist(), None), shape.unit, shape=name)
+
+
+def people_on_grid(size: int, people: int, middle: float, spread: float) -> Integers:
+    """Made-up people at each of `size` values: as many as a normal distribution says, in steps of the grid.
+
+    Those beyond an end stand at the end, as the values of a table do.
+
+    >>> people_on_grid(5, 100, 2.0, 1.0).tolist()
+    [7, 24, 38, 24, 7]
+    """
+    normal = NormalDist(middle, spread)
+    below = [round(people * normal.cdf(place + 0.5)) for place in range(size - 1)]
+    return np.diff([0, *below, people]).astype(np.int64)

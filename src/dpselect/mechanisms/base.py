@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
 from inspect import isabstract
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +18,16 @@ import numpy.typing as npt
 from dpselect import _validate
 from dpselect._scores import as_rows, as_vector, copied
 from dpselect._types import Floats, Number, Selections
-from dpselect.accounting.charge import What
 from dpselect.errors import InvalidType, InvalidValue, NotConverged
 from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.parameters import Parameters, name_of
 from dpselect.mechanisms.privacy import Guarantee
 from dpselect.mechanisms.worst import WorstErrors
-from dpselect.release import Answer, Payer, Release, repr_digest, scores_digest
 from dpselect.sampling.draws import Draws
+
+if TYPE_CHECKING:  # releases and charges take as long to import as all mechanisms
+    from dpselect.accounting.charge import What
+    from dpselect.release import Answer, Payer
 
 
 @runtime_checkable
@@ -69,7 +71,7 @@ class Mechanism(Protocol):
         ...
 
 
-_CHUNK = 32 * 1024
+_CHUNK = 64 * 1024
 # Nothing forces the computed probabilities to sum to one, so their sum checks all of them.
 _SUM_TOLERANCE = 1e-12
 
@@ -136,11 +138,11 @@ class MechanismBase(Parameters):
         scores: Any,
         labels: Sequence[Any] | None = None,
         *,
-        ledger: Payer | None = None,
-        what: What = "select",
+        ledger: "Payer | None" = None,
+        what: "What" = "select",
         request_id: str | None = None,
         rho: Number | None = None,
-    ) -> Answer:
+    ) -> "Answer":
         """Charge a ledger, draw a private selection, and return it as an answer.
 
         Args:
@@ -174,6 +176,8 @@ class MechanismBase(Parameters):
         ...     answer.value, answer.ledger_id, ledger.remaining
         ('coffee', 1, pure('0.9'))
         """
+        from dpselect.release import Release, repr_digest, scores_digest  # noqa: PLC0415 - imported when first used
+
         vector = copied(as_vector(scores))  # the same scores are checked, digested and drawn from
         gaps_of(vector, self._rate)  # refuses scores that are not finite, before anything is charged
         name_of(self)  # refuses a subclass, which may draw in another way
@@ -222,8 +226,9 @@ class MechanismBase(Parameters):
             return np.array([choose(gaps_of(row, self._rate, steady=steady), draws) for row in rows], dtype=np.int64)
         selected = np.empty(len(rows), np.int64)
         step = max(1, _CHUNK // rows.shape[1])
+        room = np.empty((2, min(step, len(rows)) * rows.shape[1]))  # used again, so that its pages stay in the cache
         for start in range(0, len(rows), step):
-            chunk = RowGaps(rows[start : start + step], self._rate, steady=steady)
+            chunk = RowGaps(rows[start : start + step], self._rate, steady, room)
             selected[start : start + step] = choose_rows(chunk, draws)
         return selected
 
@@ -302,7 +307,7 @@ class MechanismBase(Parameters):
         raise InvalidType(f"mechanism must have select_lazily: {type(self).__name__} needs all scores")
 
     @staticmethod
-    def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:  # noqa: ARG004 - for those that have it
+    def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:  # noqa: ARG004 - for those that have it
         """Draw noise whose sum with c q is largest at the selection. For simulations in floats only.
 
         Args:
@@ -338,7 +343,7 @@ def checked_mechanism(mechanism: Any) -> MechanismBase:
     return mechanism
 
 
-def counted_question(what: What, count: int) -> What:
+def counted_question(what: "What", count: int) -> "What":
     """The question with the number of candidates."""
     asked = {"question": what} if isinstance(what, str) else what
     if not isinstance(asked, Mapping):
@@ -359,5 +364,5 @@ def checked_labels(labels: Any, count: int) -> list[Any]:
     return listed
 
 
-def _generator(seed: Any) -> np.random.Generator:
+def _generator(seed: Any) -> "np.random.Generator":
     return np.random.default_rng(None if seed is None else _validate.count(seed=seed))

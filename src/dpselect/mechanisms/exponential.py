@@ -167,7 +167,7 @@ class ExponentialMechanism(SelectsSeveral):
         return float((1 / (1 + (heads.sum() - heads))).sum())
 
     @staticmethod
-    def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
         """Draw Gumbel noise (Yellott 1977), for simulations in floats only.
 
         Args:

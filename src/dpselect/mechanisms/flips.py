@@ -9,7 +9,8 @@ All coins exp(-c (q* - q_r)) are flipped, but only the scores that matter are re
 
 A cold candidate (heads with probability below 2**-8) needs a U that starts with eight zeros. Which candidates have
 one is a Bernoulli(1/256) process, so `flip_long` draws the gaps between those and reads the scores there only; and with
-twelve zeros in the same way in blocks whose best candidate is colder still.
+twelve zeros in the same way in blocks whose best candidate is colder still. In the same way, a run of warm candidates
+(heads with probability 15/16 or more) is heads but for those whose U starts with four ones, and only these are read.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Flags, Octets, Positions
-from dpselect.mechanisms.gaps import BLOCK, Gaps
+from dpselect.mechanisms.gaps import BLOCK, ONES, Gaps
 from dpselect.sampling.draws import Draws
 
 
@@ -70,8 +71,8 @@ class Heads:
 
 # The largest number of blocks that one step handles, adjacent or scattered: large enough to hide the interpreter's
 # overhead, small enough for the cache.
-_RUN = 8
-_SCATTERED = 64
+_RUN = 128
+_SCATTERED = 512
 # A run is a crowd if more than one in _CROWDED is hot. Then flipping all its coins is cheaper than listing hot ones.
 _CROWDED = 32
 # A hot candidate can be heads without this many leading zeros.
@@ -104,7 +105,7 @@ def find_hot(gaps: Gaps) -> Hot:
         if few is not None:
             singles.append(few)
             continue
-        for first, last in _runs(part.tolist()):
+        for first, last in _runs(part):
             start, stop = first * BLOCK, min(last * BLOCK, gaps.size)
             hot = gaps.values[start:stop] >= floor
             if np.count_nonzero(hot) * _CROWDED > stop - start:
@@ -137,20 +138,27 @@ def _few(gaps: Gaps, blocks: Positions, floor: Any) -> Positions | None:
     return positions
 
 
-def _runs(blocks: list[int]) -> list[tuple[int, int]]:
+def _runs(blocks: Positions) -> list[tuple[int, int]]:
     """Neighbouring blocks as half-open ranges of at most _RUN blocks."""
-    runs: list[tuple[int, int]] = []
-    for block in blocks:
-        if runs and runs[-1][1] == block and block - runs[-1][0] < _RUN:
-            runs[-1] = (runs[-1][0], block + 1)
-        else:
-            runs.append((block, block + 1))
-    return runs
+    firsts, lasts = blocks[np.diff(blocks, prepend=-2) != 1], blocks[np.diff(blocks, append=-1) != 1]
+    return [
+        (start, min(start + _RUN, last + 1))
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
+        for start in range(first, last + 1, _RUN)
+    ]
 
 
 ALL = slice(None)
+# In a vector up to this length, reading all candidates again is cheaper than finding the blocks that matter.
+MIDDLE = 2**15
 _OCTET = 8
 _FROZEN = 12
+# Where all candidates are read again, listing fewer hot ones and more survivors is faster.
+_FEW_ZEROS = 7
+# Up to this many coins, one comparison with more bits is faster than one with an octet first.
+_FEW = 512
+# If more than one in _MANY is hot, an octet for each candidate is cheaper than listing the hot ones.
+_MANY = 5
 
 
 def flip(gaps: Gaps, draws: Draws, candidates: Positions | None = None) -> Flags:
@@ -170,43 +178,78 @@ class OpenCoins:
         self._prefixes: list[Octets] = []
         self._depths: list[int] = []
 
-    def add(self, positions: Positions, prefixes: Octets, depth: int) -> None:
-        """Add coins whose first `depth` bits are `prefixes`."""
+    def add(self, positions: Positions, depth: int, prefixes: Octets | None = None) -> None:
+        """Add coins whose first `depth` bits are `prefixes`, or zeros."""
         self._positions.append(positions)
-        self._prefixes.append(prefixes)
+        self._prefixes.append(np.zeros(positions.size, np.uint8) if prefixes is None else prefixes)
         self._depths.append(depth)
 
     def heads(self, gaps: Gaps, draws: Draws) -> Positions:
         """Flip them to the end."""
         positions = np.concatenate(self._positions)
-        depths = np.repeat(np.array(self._depths, np.uint8), [part.size for part in self._positions])
+        depths = np.array(self._depths, np.uint8).repeat([part.size for part in self._positions])
         return positions[draws.finish(gaps.exponents(positions), np.concatenate(self._prefixes), depths)]
+
+
+def _flip_hot(gaps: Gaps, positions: Positions, open_coins: OpenCoins, draws: Draws) -> Positions:
+    """The hot candidates whose first octet is heads; those that it leaves open are added. Few are added at once."""
+    if positions.size <= _FEW:
+        open_coins.add(positions, 0)
+        return positions[:0]
+    flags, undecided, octets = draws.first_octets(gaps.at(positions), gaps.octets)
+    open_coins.add(positions[undecided], _OCTET, octets)
+    return positions[flags]
+
+
+def flip_at_once(gaps: Gaps, draws: Draws) -> Positions:
+    """The heads, in any order, of a vector (or of rows) that fits the cache, so that all of it is read again."""
+    is_hot = gaps.is_hot(_FEW_ZEROS)
+    hot = is_hot.nonzero()[0]
+    if hot.size * _MANY > gaps.size:
+        return flip(gaps, draws).nonzero()[0]
+    cold = draws.survivors(gaps.size, _FEW_ZEROS)
+    cold = cold[~is_hot[cold]]
+    if hot.size > _FEW:
+        heads = hot.compress(flip(gaps, draws, hot))
+        return np.concatenate([heads, cold[draws.finish(gaps.exponents(cold), 0, _FEW_ZEROS)]])
+    positions, zeros = np.concatenate([hot, cold]), np.zeros(hot.size + cold.size, np.int64)
+    zeros[hot.size :] = _FEW_ZEROS
+    return positions[draws.finish(gaps.exponents(positions), 0, zeros)]
 
 
 def flip_long(gaps: Gaps, draws: Draws) -> Heads:
     """Flip the coins of a long vector, and read a second time only the candidates that may be heads."""
     heads, hot, open_coins = Heads(), find_hot(gaps), OpenCoins()
-    flags, undecided, octets = draws.first_octets(gaps.at(hot.positions), gaps.octets)
-    heads.add(hot.positions[flags])
-    open_coins.add(hot.positions[undecided], octets, _OCTET)
+    heads.add(_flip_hot(gaps, hot.positions, open_coins, draws))
     for start, stop in hot.crowds:
+        if gaps.is_warm(slice(start, stop)):
+            heads.add_run(start, _flip_warm(gaps, start, stop, draws))
+            continue
         flags, undecided, octets = draws.first_octets(gaps.at(slice(start, stop)), gaps.octets)
         heads.add_run(start, flags)
-        open_coins.add(start + undecided, octets, _OCTET)
+        open_coins.add(start + undecided, _OCTET, octets)
     _add_cold(gaps, hot, open_coins, draws)
     heads.add(open_coins.heads(gaps, draws))
     return heads
 
 
+def _flip_warm(gaps: Gaps, start: int, stop: int, draws: Draws) -> Flags:
+    """Flip the coins of a warm run: the others than those that start with ones are heads and are not read."""
+    flags = np.ones(stop - start, np.bool_)
+    doubtful = draws.survivors(stop - start, ONES)  # ones are as likely as zeros
+    flags[doubtful] = draws.finish(gaps.exponents(start + doubtful), (1 << ONES) - 1, ONES)
+    return flags
+
+
 def _add_cold(gaps: Gaps, hot: Hot, open_coins: OpenCoins, draws: Draws) -> None:
     """Add the coins of cold candidates that start with enough zeros. The others are tails and are not read."""
     frozen = gaps.block_maxima < gaps.floor(_FROZEN)
-    for zeros, chosen in ((ZEROS, ~frozen & ~hot.in_crowd), (_FROZEN, frozen)):
+    for zeros, chosen in ((ZEROS, ~(frozen | hot.in_crowd)), (_FROZEN, frozen)):
         blocks = chosen.nonzero()[0]
         if not blocks.size:
             continue
         survivors = draws.survivors(blocks.size * BLOCK, zeros)
-        positions = blocks[survivors // BLOCK] * BLOCK + survivors % BLOCK
-        positions = positions[positions < gaps.size]
-        cold = positions[hot.is_outsider(gaps, positions)]
-        open_coins.add(cold, np.zeros(cold.size, np.uint8), zeros)
+        ranks = survivors // BLOCK
+        positions = survivors + (blocks[ranks] - ranks) * BLOCK
+        positions = positions[: positions.searchsorted(gaps.size)]  # the last block may be shorter
+        open_coins.add(positions[gaps.values[positions] < hot.floor], zeros)

@@ -10,7 +10,7 @@ gives a non-negative exponent or raises `ScoresChanged`, and no loop waits for a
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._numbers import float_above, float_near, rational
+from dpselect._numbers import float_above, float_below, float_near, rational
 from dpselect._scores import not_finite, over_common_denominator
-from dpselect._types import Array, Floats, Positions, Vector
+from dpselect._types import Array, Flags, Floats, Positions, Vector
 from dpselect.errors import ScoresChanged
 from dpselect.sampling.enclosure import log_bracket
 from dpselect.sampling.lines import Distances, Lines, of_rounded_gaps
@@ -30,13 +30,15 @@ from dpselect.sampling.octets import OctetTable, octet_tables
 Candidates = npt.NDArray[np.integer] | slice  # positions, or a run of them
 
 # The maxima of smaller blocks take longer to find, and larger blocks are read again more often.
-BLOCK = 2048
+BLOCK = 256
 # In a vector up to this length, flipping every coin is cheaper than finding out which ones matter.
 SHORT = 4096
-# Blocks are read in groups that fit the second-level cache, so that a second reduction costs no memory traffic.
-_GROUP = 64
+# A warm coin is tails only if its first bits are this many ones.
+ONES = 4
 # Rates within these bounds neither overflow nor underflow when multiplied by a float that matters. Others use
 # exact rationals.
+_LARGEST_GAP = 2**64 - 1
+_BITS: dict[int, np.dtype[Any]] = {2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
 _LEAST_RATE, _LARGEST_RATE = Fraction(1, 2**900), Fraction(2**900)
 
 
@@ -74,6 +76,15 @@ class Rate:
             cold = _log_of_power(zeros) / self.exact
             self._cold_gaps[zeros] = math.floor(cold), float_above(cold)
         return self._cold_gaps[zeros]
+
+    @cached_property
+    def warm_gap(self) -> tuple[int, float]:
+        """Return a gap, below -ln(1 - 2**-ONES) / c, up to which a coin is tails only if its first ONES bits are ones.
+
+        It is rounded down: to a whole gap, and to a float.
+        """
+        warm = log_bracket(Fraction(1 << ONES, (1 << ONES) - 1), 25)[0] / self.exact
+        return math.floor(warm), float_below(warm)
 
     @cached_property
     def is_moderate(self) -> bool:
@@ -185,6 +196,20 @@ class Gaps:
         # The float before the rounded difference is not above the difference itself; minus infinity is below all.
         return np.float64(math.nextafter(best - above, -math.inf))
 
+    def is_hot(self, zeros: int) -> Flags:
+        """Return which coins may be heads though not all of their first `zeros` bits are zero."""
+        flags: Flags = self.values >= self.floor(zeros)
+        return flags
+
+    def is_warm(self, run: slice) -> bool:
+        """Return whether every coin of a run is heads unless its first ONES bits are ones.
+
+        Rounding is monotone: a rounded gap that is smaller than a float comes from a gap that is smaller.
+        """
+        widest = self.maximum.item() - np.minimum.reduce(self.values[run]).item()
+        whole, below = self.rate.warm_gap
+        return bool(widest <= whole if self._whole else widest < below)
+
     def approximate(self, gaps: Array) -> Floats:
         """Return rate * gap with three roundings: the gap's, the rate's and the product's.
 
@@ -194,7 +219,7 @@ class Gaps:
         if not (self._whole or np.minimum.reduce(gaps, initial=0.0) >= 0):
             raise ScoresChanged
         with np.errstate(over="ignore", under="ignore"):
-            return gaps.astype(np.float64) * self.rate.approximate
+            return np.multiply(gaps, self.rate.approximate, dtype=np.float64)
 
     @property
     def largest_exponent(self) -> float:
@@ -282,12 +307,17 @@ class RationalGaps(Gaps):
 class RowGaps(Gaps):
     """Gaps of a copy of a matrix, each row relative to its own maximum. Candidates are numbered row by row."""
 
-    def __init__(self, matrix: Array, rate: Rate, steady: bool = False) -> None:
-        matrix = np.array(matrix, order="C")
-        maxima = steady_maxima(matrix) if steady else row_maxima(matrix)
+    def __init__(self, matrix: Array, rate: Rate, steady: bool = False, room: Floats | None = None) -> None:
+        """Gaps of a copy of a matrix, in two rows of memory that may be used again: `room`, of eight bytes a score."""
+        room = np.empty((2, matrix.size)) if room is None else room
         self.shape = matrix.shape
-        super().__init__(matrix.ravel(), rate, maxima)
-        self._all = self.of(matrix, self.maximum[:, np.newaxis]).ravel()
+        copy = room[0].view(matrix.dtype)[: matrix.size].reshape(matrix.shape)
+        copy[...] = matrix
+        super().__init__(copy.ravel(), rate, steady_maxima(copy) if steady else row_maxima(copy))
+        self._all: Array = room[1].view(np.uint64 if self._whole else np.float64)[: matrix.size]
+        gaps = self._all.view(self._type).reshape(self.shape)
+        with np.errstate(over="ignore"):
+            np.subtract(self.maximum[:, np.newaxis], copy, out=gaps, dtype=self._type)
 
     def at(self, candidates: Candidates) -> Array:
         """Return the gaps of some candidates."""
@@ -297,6 +327,15 @@ class RowGaps(Gaps):
     def lines(self) -> Lines:
         """Return lines for gaps: each row has its own best score, so gaps are compared, not scores."""
         return self.rate.distances.of_whole_gaps if self._whole else of_rounded_gaps(self.octets)
+
+    def is_hot(self, zeros: int) -> Flags:
+        """Return which coins may be heads though not all of their first `zeros` bits are zero.
+
+        Rounding is monotone: a rounded gap that is larger than a float comes from a gap that is larger.
+        """
+        whole, above = self.rate.cold_gap(zeros)
+        flags: Flags = self._all <= (min(whole, _LARGEST_GAP) if self._whole else above)
+        return flags
 
     def levels(self, run: slice, room: Array) -> Array:
         """Return the gaps; whole ones in `room`."""
@@ -348,42 +387,36 @@ def _native(number: Fraction | None, dtype: np.dtype[Any]) -> float | int | None
 
 def block_maxima(values: Array) -> Array:
     """The maximum of each block of BLOCK values (the last may be shorter); refuses values that are not finite."""
-    if values.size <= BLOCK:
-        return row_maxima(values[np.newaxis])
-    whole = values.size // BLOCK
-    blocks = values[: whole * BLOCK].reshape(whole, BLOCK)
-    maxima = np.empty(-(-values.size // BLOCK), values.dtype)
-    for start in range(0, whole, _GROUP):
-        group = blocks[start : start + _GROUP]
-        maxima[start : start + len(group)] = row_maxima(group)
-    if whole < maxima.size:
-        maxima[whole] = row_maxima(values[np.newaxis, whole * BLOCK :])[0]
-    return maxima
+    starts = np.arange(0, values.size, BLOCK)
+    return _finite_maxima(values, lambda numbers: np.maximum.reduceat(numbers, starts))
 
 
 def row_maxima(matrix: Array) -> Array:
-    """The maximum of each row; refuses values that are not finite.
+    """The maximum of each row of a matrix without holes; refuses values that are not finite."""
+    starts = np.arange(0, matrix.size, matrix.shape[1])
+    return _finite_maxima(matrix.ravel(), lambda numbers: np.maximum.reduceat(numbers, starts))
+
+
+def _finite_maxima(values: Array, maxima: Callable[[Array], Array]) -> Array:
+    """What `maxima` finds; refuses values that are not finite.
 
     Floats without a sign bit are ordered like the integers that have their bits, and infinities and NaN come last:
-    one reduction finds the maximum and proves all values finite. Where there is a sign bit, two more are needed.
+    one reduction finds the maximum and proves all values finite. Floats with a sign bit come after all of these, and
+    again infinity and NaN are last among them. So where there is one, the reduction proves all values with a sign bit
+    finite, and a second one finds the maximum of all values.
     """
-    if matrix.dtype.kind != "f":
-        integers: Array = np.maximum.reduce(matrix, axis=1)
-        return integers
-    width = matrix.dtype.itemsize
-    bits = np.maximum.reduce(matrix.view(f"u{width}"), axis=1)
-    highest = np.maximum.reduce(bits)
-    maxima: Array
-    if highest >> (8 * width - 1):
+    if values.dtype.kind != "f":
+        return maxima(values)
+    bits = maxima(values.view(_BITS[values.dtype.itemsize]))
+    found, highest = bits.view(values.dtype), np.maximum.reduce(bits).view(values.dtype).item()
+    is_finite = math.isfinite(highest)
+    if math.copysign(1.0, highest) < 0:
         with np.errstate(invalid="ignore"):
-            maxima = np.maximum.reduce(matrix, axis=1)
-            finite = math.isfinite(np.minimum.reduce(matrix, axis=None)) and math.isfinite(maxima.max())
-    else:
-        maxima = bits.view(matrix.dtype)
-        finite = math.isfinite(highest.view(matrix.dtype))
-    if not finite:
+            found = maxima(values)
+            is_finite &= math.isfinite(np.maximum.reduce(found))
+    if not is_finite:
         raise not_finite()
-    return maxima
+    return found
 
 
 def steady_maxima(matrix: Array) -> Array:

@@ -129,7 +129,7 @@ class ReportNoisyMax(SelectsInOrder):
         return noisy_max_probabilities(exponents)
 
     @staticmethod
-    def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
         """Draw Laplace noise, for simulations in floats only.
 
         Args:

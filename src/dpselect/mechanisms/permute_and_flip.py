@@ -11,7 +11,7 @@ Laplace noise (theorem 2 of docs/theory.md), and its worst case is known exactly
 import itertools
 import math
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from dpselect import _validate
 from dpselect._scores import as_lengths, as_vector
 from dpselect._types import Floats, Number, Positions, Selections
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.flips import ALL, flip, flip_long
-from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
+from dpselect.mechanisms.flips import MIDDLE, flip, flip_at_once, flip_long
+from dpselect.mechanisms.gaps import Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.lazy import Score, Watch, flip_lazily, lazy_scores
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
@@ -33,7 +33,9 @@ from dpselect.probability.flip_integral import expected_visits, permute_and_flip
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.bits import random_order
 from dpselect.sampling.draws import Draws
-from dpselect.streaming.summary import Summary
+
+if TYPE_CHECKING:  # a selection without a stream needs neither labels nor batches
+    from dpselect.streaming.summary import Summary
 
 _EARLY_STEPS = 64
 _TINY = 1e-300
@@ -114,12 +116,11 @@ class PermuteAndFlip(SelectsSeveral):
         >>> PermuteAndFlip(epsilon=1).select([0, 0, 1000], steady=True)
         2
         """
-        if _validate.boolean(early_exit=early_exit) and _validate.boolean(steady=steady):
+        is_early, is_steady = _validate.boolean(early_exit=early_exit), _validate.boolean(steady=steady)
+        if is_early and is_steady:
             raise InvalidValue("early_exit and steady exclude each other: a run that ends early is not steady")
-        if _validate.boolean(steady=steady):
-            return choose_steadily(gaps_of(as_vector(scores), self._rate, steady=True), Draws())
-        choose = choose_early if early_exit else choose_head
-        return choose(gaps_of(as_vector(scores), self._rate), Draws())
+        choose = choose_early if is_early else choose_steadily if is_steady else choose_head
+        return choose(gaps_of(as_vector(scores), self._rate, steady=is_steady), Draws())
 
     def select_rows(self, scores: Any, *, steady: bool = False) -> Selections:
         """Return the index of an independent selection for each row of a matrix.
@@ -205,7 +206,7 @@ class PermuteAndFlip(SelectsSeveral):
         scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
         return flip_lazily(scores.exponent, count, Draws())
 
-    def summary(self, *, steady: bool = False) -> Summary:
+    def summary(self, *, steady: bool = False) -> "Summary":
         """Return an empty summary, which takes candidates block by block and merges with others.
 
         Args:
@@ -223,6 +224,8 @@ class PermuteAndFlip(SelectsSeveral):
         >>> summary.result()
         'c'
         """
+        from dpselect.streaming.summary import Summary  # noqa: PLC0415 - imported when first used
+
         return Summary(self, steady=_validate.boolean(steady=steady))
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
@@ -244,7 +247,7 @@ class PermuteAndFlip(SelectsSeveral):
         return expected_visits(exponents)
 
     @staticmethod
-    def noise(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
         """Draw exponential noise (Ding et al. 2021), for simulations in floats only.
 
         Args:
@@ -259,19 +262,19 @@ class PermuteAndFlip(SelectsSeveral):
 
 def choose_head(gaps: Gaps, draws: Draws) -> int:
     """A uniform head among the coins of all candidates."""
-    if gaps.size > SHORT:
+    if gaps.size > MIDDLE:
         return flip_long(gaps, draws).choose(draws)
-    members = draws.finish(gaps.exponents(ALL), prefixes=0, depths=0).nonzero()[0]
+    members = flip_at_once(gaps, draws)
     return int(members[draws.index(members.size)])
 
 
 def choose_head_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
     """A uniform head in each row."""
-    heads = flip(gaps, draws)
+    heads = np.sort(flip_at_once(gaps, draws), kind="stable")
     rows, width = gaps.shape
-    counts = np.count_nonzero(heads.reshape(rows, width), axis=1)
+    counts = np.bincount(heads // width, minlength=rows)
     firsts = np.cumsum(counts) - counts
-    chosen: Selections = np.flatnonzero(heads)[firsts + draws.indices(counts)] % width
+    chosen: Selections = heads[firsts + draws.indices(counts)] % width
     return chosen
 
 

@@ -18,7 +18,7 @@ from dpselect.sampling.draws import Draws
 
 _OCTET, _WORD = 8, 64
 # The number of candidates per step: large enough to hide the interpreter, small enough for the cache.
-_RUN = 32 * BLOCK
+_RUN = 256 * BLOCK
 
 
 @dataclass(frozen=True, repr=False)

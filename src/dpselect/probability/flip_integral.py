@@ -12,7 +12,8 @@ F is an entire function of exponential type S = sum p_s.
   exp(a u), |a| <= 46, on the unit interval with an error below (a/4)**128 / 128! < 1e-75 relative to its largest value.
 * Candidates with p T <= 1/16 are far (from the best). Their part of log F is -sum_j P_j t**j / j with power sums
   P_j = sum p**j, and their g is the series sum_j p**j M_j with moments M_j = integral of F t**j. Both series are cut
-  where (1/16)**j (or T**j) times REACH falls below 1e-17.
+  where (1/16)**j (or T**j) times REACH falls below 1e-17. Most candidates are much farther: those with p T <= 2**-16
+  need five terms instead of seventeen. So if few are closer, those few are summed separately, or are near as well.
 * If S >= 16 REACH, all candidates are far. Otherwise at most 16 S candidates are near, and each distinct one is summed
   directly, with 1 - p t = (1 - p) + p (1 - t), whose two terms are positive and accurate.
 
@@ -23,34 +24,40 @@ error of about 1e-14. The rounding of the exponents adds 3e-13 to p for p >= 1e-
 import itertools
 import math
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._types import Floats
+from dpselect._types import Floats, Positions
 from dpselect.probability.quadrature import unit_grid
 
 REACH = 45.0
 _FAR = 1 / 16
 _NODES = 64
-_BLOCK = 2048
+_BLOCK = 8192
 # Up to this many near candidates, finding the distinct ones costs more than it saves.
-_FEW = 256
+_FEW = 128
+# If only so few candidates have p T > 2**-16 or 2**-10, all of these are near, and the others need fewer terms.
+_FARTHEST, _FARTHER = 2.0**-16, 2.0**-10
+# Where near candidates are those with p T > 1/16, and at most one in _CLOSER has p T > 2**-16, the far ones among those
+# are summed separately, so that all others need fewer terms.
+_CLOSER = 8
 
 
 def permute_and_flip_probabilities(exponents: Floats) -> Floats:
     """Probabilities from exponents x_r = c (q* - q_r) >= 0, of which one is zero, in linear time."""
     with np.errstate(under="ignore"):
-        coin_probabilities = np.exp(-exponents)
-        near, reach = _near(coin_probabilities)
-        near_exponents = exponents[near]
-        coin_probabilities[near] = 0.0  # only far candidates are left
-        integrals = _integrals(coin_probabilities, near_exponents, reach)
-        for block in _blocks(coin_probabilities):
-            _apply_series(block, integrals.moments)
-        coin_probabilities[near] = (np.exp(-integrals.levels) * integrals.near)[integrals.inverse]
-        return coin_probabilities
+        split = _split(exponents)
+        integrals = _integrals(split)
+        probabilities = split.far
+        for block in _blocks(probabilities):
+            np.multiply(block, _series(block, integrals.moments[: split.far_terms]), out=block)
+        if split.middle.size:
+            probabilities[split.middle] = split.middle_values * _series(split.middle_values, integrals.moments)
+        probabilities[split.near] = (np.exp(-integrals.levels) * integrals.near)[integrals.inverse]
+        return probabilities
 
 
 def expected_visits(exponents: Floats) -> float:
@@ -61,12 +68,9 @@ def expected_visits(exponents: Floats) -> float:
     relative error is that of a single g, below 1e-12. Linear time.
     """
     with np.errstate(under="ignore"):
-        coin_probabilities = np.exp(-exponents)
-        near, reach = _near(coin_probabilities)
-        near_exponents = exponents[near]
-        coin_probabilities[near] = 0.0
-        integrals = _integrals(coin_probabilities, near_exponents, reach)
-        far = coin_probabilities.size - near_exponents.size
+        split = _split(exponents)
+        integrals = _integrals(split)
+        far = exponents.size - split.near.size
         series = np.concatenate([[far], integrals.power_sums[: integrals.moments.size - 1]]) @ integrals.moments
         return float(series + integrals.counts @ integrals.near)
 
@@ -100,6 +104,42 @@ def permute_and_flip_by_level(exponents: Floats, log_counts: Floats) -> Floats:
         return expected * probabilities
 
 
+class _Split(NamedTuple):
+    """Candidates by how far they are from the best, and the point T where the integral is cut."""
+
+    reach: float
+    near: Positions
+    near_exponents: Floats
+    middle: Positions  # far candidates that need more terms than most, if they are few
+    middle_values: Floats  # their p
+    far: Floats  # the p of the other far candidates, with zeros in place of near and middle ones
+    terms: int  # of the series for all far candidates
+    far_terms: int  # of the series without those in the middle
+
+
+def _split(exponents: Floats) -> _Split:
+    far = np.negative(exponents)
+    np.exp(far, out=far)
+    total = float(far.sum())
+    reach = min(1.0, REACH / (total - 1)) if total > 1 + REACH else 1.0
+    closer = (far > _FARTHEST / reach).nonzero()[0]
+    values = far[closer]
+    limits = (limit for limit in (_FARTHEST, _FARTHER) if np.count_nonzero(values > limit / reach) <= _FEW)
+    near_limit = next(limits, _FAR)
+    is_near = values > near_limit / reach
+    near, middle, middle_values, far_limit = closer[is_near], closer[:0], values[:0], near_limit
+    if near.size < closer.size <= far.size // _CLOSER:
+        middle, middle_values, far_limit = closer[~is_near], values[~is_near], _FARTHEST
+    far[near] = far[middle] = 0.0
+    terms, far_terms = _terms(near_limit, reach), _terms(far_limit, reach)
+    return _Split(reach, near, exponents[near], middle, middle_values, far, terms, far_terms)
+
+
+def _terms(largest: float, reach: float) -> int:
+    """The number of terms of the series of candidates whose p T is at most min(largest, T)."""
+    return math.ceil(math.log(1e-17 / REACH) / math.log(min(largest, reach))) + 1
+
+
 class _Integrals(NamedTuple):
     """The parts of which the integrals of all candidates are composed."""
 
@@ -111,31 +151,39 @@ class _Integrals(NamedTuple):
     near: Floats  # g of each level
 
 
-def _near(coin_probabilities: Floats) -> tuple[npt.NDArray[np.intp], float]:
-    """The positions of near candidates, and the point T where the integral is cut."""
-    total = float(coin_probabilities.sum())
-    reach = min(1.0, REACH / (total - 1)) if total > 1 + REACH else 1.0
-    return (coin_probabilities > _FAR / reach).nonzero()[0], reach
-
-
-def _integrals(far: Floats, near_exponents: Floats, reach: float) -> _Integrals:
-    """The integrals, from the p of far candidates (with zeros in place of near ones) and the exponents of near ones."""
+def _integrals(split: _Split) -> _Integrals:
+    """The integrals; t**j = T**j u**j with u in the unit interval."""
     nodes, weights = unit_grid(_NODES)
-    terms = math.ceil(math.log(1e-17 / REACH) / math.log(min(_FAR, reach))) + 1
-    t_powers = _powers(reach * nodes, terms)
-    levels, inverse, counts = _distinct(near_exponents)
+    terms, reach = split.terms, split.reach
+    u_powers, t_factors = _unit_powers(_NODES, terms), reach ** np.arange(1, terms + 1)
+    levels, inverse, counts = _distinct(split.near_exponents)
     tails = -np.expm1(-levels)[:, np.newaxis] + np.exp(-levels)[:, np.newaxis] * (1 - reach * nodes)
-    # Stacked so that NumPy adds the blocks' sums pairwise.
-    power_sums = np.stack([_powers(block, terms).sum(axis=1) for block in _blocks(far)], axis=1).sum(axis=1)
-    log_survival = counts @ np.log(tails) - power_sums / np.arange(1, terms + 1) @ t_powers
+    power_sums = _power_sums(split.middle_values, terms) if split.middle.size else np.zeros(terms)
+    power_sums[: split.far_terms] += _power_sums(split.far, split.far_terms)
+    log_survival = counts @ np.log(tails) - (power_sums * t_factors / np.arange(1, terms + 1)) @ u_powers
     weighted = np.exp(log_survival) * (reach * weights)
-    moments = np.concatenate([[weighted.sum()], t_powers[:-1] @ weighted])
+    moments = np.concatenate([[weighted.sum()], (u_powers[:-1] @ weighted) * t_factors[:-1]])
     return _Integrals(moments, power_sums, levels, inverse, counts, (weighted / tails).sum(axis=1))
 
 
-def _apply_series(block: Floats, moments: Floats) -> None:
-    """Replace each p by p * sum_j p**j M_j in place, element by element, so that equal candidates stay equal."""
-    block *= _series(block, moments)
+@cache
+def _unit_powers(count: int, terms: int) -> Floats:
+    """Rows of u**j for j = 1..terms at the nodes of the unit interval."""
+    return _powers(unit_grid(count)[0], terms)
+
+
+def _power_sums(values: Floats, terms: int) -> Floats:
+    """The sums of values**j for j = 1..terms, added pairwise in each block and over the blocks."""
+    sums, room = np.empty((terms, -(-values.size // _BLOCK))), np.empty(min(values.size, _BLOCK))
+    for number, block in enumerate(_blocks(values)):
+        power = room[: block.size]
+        power[:] = block
+        sums[0, number] = np.add.reduce(power)
+        for j in range(1, terms):
+            power *= block
+            sums[j, number] = np.add.reduce(power)
+    totals: Floats = sums.sum(axis=1)
+    return totals
 
 
 def _series(values: Floats, moments: Floats) -> Floats:
@@ -165,5 +213,5 @@ def _powers(values: Floats, terms: int) -> Floats:
 
 
 def _blocks(values: Floats) -> Iterator[Floats]:
-    """Views of consecutive values, small enough that they fit the cache together with their powers."""
+    """Views of consecutive values, small enough that they fit the cache together with a power or a sum."""
     return (values[start : start + _BLOCK] for start in range(0, values.size, _BLOCK))

@@ -1,18 +1,19 @@
-"""What the figures of the paper and of the studies share: their style, and tables of their numbers.
+"""What the reports of the paper and of the studies share: the style of figures, tables of numbers, and writing files.
 
 Colours suit all kinds of colour vision; dashes and markers work in greyscale. A mechanism has the same style in all
 figures, chosen by its position among the mechanisms, and is labelled with its title.
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from dpselect._install import install_command
 from dpselect._spreadsheet import csv_text
-from dpselect.errors import MissingExtra
+from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.mechanisms import MECHANISMS, ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 
 # Okabe & Ito (2008), without yellow, which is too pale for lines.
@@ -125,3 +126,35 @@ class NumberTable:
     def to_csv(self) -> str:
         """The table as CSV, with all digits of floats."""
         return csv_text(self.columns, self.rows, end="\n")
+
+
+Watch = Callable[[list[Any], str], Iterable[Any]]  # gets the items of a stage and its name, and yields the items
+
+
+def make_folder(out: str | Path) -> Path:
+    """Create the folder if it does not exist."""
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidValue(f"out: the folder {str(out)!r} cannot be created ({_reason(error)})") from None
+    return folder
+
+
+def write_file(path: Path, content: str | bytes) -> Path:
+    """Write text or bytes to a file."""
+    try:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise InvalidValue(f"out: {str(path)!r} cannot be written ({_reason(error)})") from None
+    return path
+
+
+def write_figure(folder: Path, name: str, figure: Any) -> None:
+    """Write a figure as PNG and PDF."""
+    for ending in ("png", "pdf"):
+        write_file(folder / f"{name}.{ending}", image(figure, ending))
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

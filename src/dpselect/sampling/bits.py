@@ -43,7 +43,7 @@ class SystemEntropy:
 
 
 _WORD = 128
-_HALF, _SHIFT = np.uint64(2**32 - 1), np.uint64(32)
+_HALF, _BEYOND_HALF, _SHIFT = np.uint64(2**32 - 1), np.uint64(2**32), np.uint64(32)
 
 
 def index(bound: int, source: BitSource) -> int:
@@ -103,19 +103,19 @@ def indices_below(bound: int, tries: int, source: BitSource) -> Integers:
 
 
 def indices(bounds: Integers, source: BitSource) -> Integers:
-    """One uniform integer below each bound (1 <= bound <= 2**32)."""
+    """One uniform integer below each bound (1 <= bound <= 2**32), from one word of 32 bits for most (Lemire 2019).
+
+    The high half of bound * word is uniform if words whose low half is below 2**32 mod bound are refused.
+    """
     if len(bounds) and bounds.min() < 1:
         raise ScoresChanged
-    drawn = np.zeros(len(bounds), np.int64)
-    # frexp writes b - 1 = f * 2**e with 0.5 <= f < 1, so e is the bit length; exact below 2**53.
-    widths = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.uint64)
-    open_ = np.flatnonzero(bounds > 1)
-    while open_.size:
-        words = source.words(open_.size, 32).astype(np.uint64)
-        tried = (words >> (np.uint64(32) - widths[open_])).astype(np.int64)
-        accepted = tried < bounds[open_]
-        drawn[open_[accepted]] = tried[accepted]
-        open_ = open_[~accepted]
+    factors, drawn = bounds.astype(np.uint64), np.zeros(len(bounds), np.int64)
+    left = (bounds > 1).nonzero()[0]
+    while left.size:
+        factor = factors[left]
+        products = source.words(left.size, 32) * factor
+        drawn[left] = products >> _SHIFT
+        left = left[(products & _HALF) < _BEYOND_HALF % factor]
     return drawn
 
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dpselect._types import Flags, Floats, Octets
+from dpselect._types import Flags, Floats, Integers, Octets
 from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import scaled_exp
 
@@ -32,6 +32,9 @@ SLACK = 4.0
 _VANISHED = 100.0
 _FRESH_BITS = 32
 _BITS_PER_STEP = 32
+_DEEPEST = 20
+_CELLS = 2.0 ** -np.arange(_FRESH_BITS, _FRESH_BITS + _DEEPEST + 1)  # the width of a cell, by the known depth
+_SLACKS = SLACK * _CELLS
 
 
 class Exponents(Protocol):
@@ -59,18 +62,22 @@ def coin(exponent: Fraction, source: BitSource, prefix: int = 0, depth: int = 0)
 
 
 def coins(
-    exponents: Exponents, prefixes: Octets | int, depths: Octets | int, source: BitSource, margin: float = MARGIN
+    exponents: Exponents,
+    prefixes: Octets | int,
+    depths: Octets | Integers | int,
+    source: BitSource,
+    margin: float = MARGIN,
 ) -> Flags:
     """Whether U < exp(-exponent) for each coin, given the first bits of each U: `depths` of them, at most 20.
 
     All words stay below 2**53, so floats hold them exactly.
     """
     fresh = source.words(exponents.approximate.size, _FRESH_BITS)
-    cell = np.ldexp(1.0, -(np.int32(_FRESH_BITS) + depths))
+    cell = _CELLS.take(depths)
     lowest = (fresh + prefixes * 2.0**_FRESH_BITS) * cell
-    boundary = np.exp(-np.minimum(exponents.approximate, _VANISHED))
+    boundary = np.exp(np.maximum(-exponents.approximate, -_VANISHED))
     distance = boundary - lowest
-    doubt = boundary * margin + SLACK * cell
+    doubt = boundary * margin + _SLACKS.take(depths)
     heads = distance > doubt
     for index in (np.abs(distance) <= doubt).nonzero()[0].tolist():
         depth = _FRESH_BITS + int(np.broadcast_to(depths, heads.shape)[index])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._types import Flags, Octets, Positions
+from dpselect._types import Flags, Integers, Octets, Positions
 from dpselect.sampling import bits
 from dpselect.sampling.arrival import Arrival, draw_arrival, earlier
 from dpselect.sampling.bits import BitSource, SystemEntropy
@@ -41,7 +41,7 @@ class Draws:
         undecided = np.flatnonzero(is_open)
         return heads, undecided, octets[undecided]
 
-    def finish(self, exponents: Exponents, prefixes: Octets | int, depths: Octets | int) -> Flags:
+    def finish(self, exponents: Exponents, prefixes: Octets | int, depths: Octets | Integers | int) -> Flags:
         """Finish coins whose first `depths` bits are known to be `prefixes`."""
         return coins(exponents, prefixes, depths, self.source)
 

@@ -16,6 +16,8 @@ from dpselect.sampling.enclosure import log_bracket
 _WORD_BITS = 32
 _BITS_PER_STEP = 32
 _BATCH = 8192
+# Up to this many trials, one octet each is faster than skips.
+_DIRECT, _OCTET = 2048, 8
 # Relative error of x = ln V / ln a: log within 256 units in the last place (2**-44, far above what any libm needs),
 # ln a and the quotient rounded once each.
 MARGIN = 2.0**-43
@@ -43,13 +45,13 @@ def _quotient_bracket(zeros: int, prefix: int, depth: int) -> tuple[int, int]:
 def geometrics(count: int, zeros: int, source: BitSource, margin: float = MARGIN) -> Positions:
     """Independent numbers of failures before a success with probability 2**-zeros."""
     words = source.words(count, _WORD_BITS)
-    middles = words.astype(np.float64) + 0.5
+    middles = words + 0.5  # as float64
     quotient = np.log(middles * 2.0**-_WORD_BITS) / math.log1p(-(2.0**-zeros))
     # V lies in [w, w + 1) / 2**32, so ln V is within 1/(w + 0.5) of the middle's for w >= 1; -1/ln a <= 2**zeros. The
     # word 0 has no lower end; its doubt is 2**(zeros + 1), so it is never decided here.
     doubt = 2.0**zeros / middles + quotient * margin
     low = np.floor(quotient - doubt)
-    undecided = np.flatnonzero(low != np.floor(quotient + doubt))
+    undecided = (low != np.floor(quotient + doubt)).nonzero()[0]
     skips = low.astype(np.int64)
     for index in undecided.tolist():
         skips[index] = geometric(zeros, source, int(words[index]), _WORD_BITS)
@@ -60,12 +62,15 @@ def successes(trials: int, zeros: int, source: BitSource, margin: float = MARGIN
     """Positions in range(trials), ascending, at which a Bernoulli(2**-zeros) process succeeds."""
     parts: list[Positions] = []
     last = -1
+    if trials <= _DIRECT and zeros <= _OCTET:
+        found: Positions = (source.words(trials, _OCTET) < 1 << (_OCTET - zeros)).nonzero()[0]
+        return found
     while True:
         expected = (trials - last) / 2.0**zeros
         size = min(_BATCH, math.ceil(expected + 4 * math.sqrt(expected)) + 1)
         skips = geometrics(size, zeros, source, margin)
-        positions = last + np.cumsum(skips + 1)
+        positions = (skips + 1).cumsum() + last
         if positions[-1] >= trials:
-            return np.concatenate([*parts, positions[: np.searchsorted(positions, trials)]])
+            return np.concatenate([*parts, positions[: positions.searchsorted(trials)]])
         parts.append(positions)
         last = int(positions[-1])

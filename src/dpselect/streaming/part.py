@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from dpselect.errors import ScoresChanged
-from dpselect.mechanisms.flips import Heads, flip, flip_long
-from dpselect.mechanisms.gaps import SHORT, Gaps, gaps_of
+from dpselect.mechanisms.flips import MIDDLE, Heads, flip_at_once, flip_long
+from dpselect.mechanisms.gaps import Gaps, gaps_of
 from dpselect.mechanisms.parameters import Parameters
 from dpselect.mechanisms.steady import flip_steadily
 from dpselect.sampling.arrival import Arrival
@@ -86,8 +84,8 @@ def seen(  # noqa: PLR0913, PLR0917 - the block, the mechanism and the options
 
 
 def _flipped(gaps: Gaps, draws: Draws) -> Heads:
-    if gaps.size > SHORT:
+    if gaps.size > MIDDLE:
         return flip_long(gaps, draws)
     heads = Heads()
-    heads.add(np.flatnonzero(flip(gaps, draws)))
+    heads.add(flip_at_once(gaps, draws))
     return heads

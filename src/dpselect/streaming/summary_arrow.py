@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpselect._install import install_command
 from dpselect._numbers import LONGEST
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.mechanisms.parameters import MECHANISMS, Parameters
 from dpselect.sampling.arrival import DEPTH, Arrival
 from dpselect.streaming.labels import Unlabelled
@@ -115,8 +116,10 @@ def read_cells(cells: Cells) -> tuple[Parameters, Part | None, bool]:
 
 def record_batch(cells: Cells) -> "pa.RecordBatch":
     """A record batch of one row."""
-    import pyarrow as pa  # noqa: PLC0415 - a summary that is not written needs no Arrow
-
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and a summary that is not written needs no Arrow
+    except ImportError:
+        raise MissingExtra(f"to_arrow needs PyArrow: {install_command('pyarrow')}") from None
     return pa.record_batch([pa.array([cells[name]], pa.string()) for name in COLUMNS], list(COLUMNS))
 
 

@@ -6,7 +6,7 @@ when somebody looks at them, because `analysis` takes longer to import than a qu
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -90,11 +90,13 @@ def _bounds(asked: Asked, way: Any, mechanism: MechanismBase) -> Accuracy:
     )
     needed = question.people_needed(mechanism)
     told = [way.meaning(*map(shown, (average, usual, rare))), "This holds for any data."]
+    told += filter(None, [question.dense(mechanism)])
     told += [] if needed is None else [question.need(needed)]
     if asked.groups is not None:
         few = f"{math.ceil(usual):,} {question.per_person}"
         told.append(f"In a group of fewer than {few}, the answer may be mere chance.")
-    return _in_nouns(asked, Accuracy(average, usual, question.per_person, "bound for any data", " ".join(told)))
+    bounds = (average, usual, question.per_person, "bound for any data")
+    return _in_nouns(asked, Accuracy(*bounds, " ".join(told), question.usual_error(mechanism)))
 
 
 def _found(asked: Asked, price: Price, budget: Budget | None, question: Mapping[str, Any]) -> Accuracy:
@@ -111,5 +113,5 @@ def _in_nouns(asked: Asked, accuracy: Accuracy) -> Accuracy:
     """The accuracy in the words of those who are counted: plans speak of people."""
     if asked.noun == "people":
         return accuracy
-    words = accuracy.words.replace(" people", " rows")
-    return Accuracy(accuracy.average, accuracy.within_95, "rows", accuracy.method.replace("people", "rows"), words)
+    words, method = accuracy.words.replace(" people", " rows"), accuracy.method.replace("people", "rows")
+    return replace(accuracy, unit="rows", method=method, words=words)

@@ -155,14 +155,14 @@ class Quantile:
         drawn = dict(
             zip(
                 ascending,
-                split_quantiles(data, self.grid.size, ascending, _for_each_level(mechanism), Draws()),
+                split_quantiles(data, self.grid.size, ascending, for_each_level(mechanism), Draws()),
                 strict=True,
             )
         )
         return [drawn[level] for level in self.levels]
 
 
-def _for_each_level(mechanism: MechanismBase) -> Callable[[Fraction], SelectsSeveral]:
+def for_each_level(mechanism: MechanismBase) -> Callable[[Fraction], SelectsSeveral]:
     """The mechanism for the scores of a level, given the one for scores in units of its `change_by_addition`."""
     several = cast("SelectsSeveral", mechanism)
     return lambda level: several.with_sensitivity(several.sensitivity * change_by_addition(level))

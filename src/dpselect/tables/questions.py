@@ -386,8 +386,9 @@ class TopK:
         return False
 
     def estimate(self, individuals: Individuals) -> str:
-        """Return what is estimated, in words."""
-        return most_words(self.method, self.single, individuals)
+        """Return what is estimated, and by which method, in words."""
+        by = "" if self.single or self.method.is_free else f", by the method {self.method.name}"
+        return f"{most_words(self.method, self.single, individuals)}{by}"
 
     def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
         """Return what computes how far an answer may be off."""

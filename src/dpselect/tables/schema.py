@@ -2,14 +2,15 @@
 
 import datetime
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from dpselect._column_names import shown_names
+from dpselect._column_names import SHOWN_CHARACTERS, shown_names
+from dpselect._install import install_command
 from dpselect._numbers import NotExact, NotFinite, decimal_from_text, rational_from_text
 from dpselect._spelling import question_for
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 
 _SHOWN_COLUMNS = 30
 
@@ -57,6 +58,7 @@ class Column:
         digits: the number of digits after the decimal point, for decimals.
         untyped: whether its source has no types.
         precision: the number of all digits, for decimals.
+        needs_arrow: whether only PyArrow can read the column, and it is not installed.
 
     >>> Column("cost", "BIGINT", Kind.INTEGER).kind.value
     'whole numbers'
@@ -68,6 +70,7 @@ class Column:
     digits: int = 0
     untyped: bool = False
     precision: int = 0
+    needs_arrow: bool = field(default=False, repr=False)
 
     @property
     def comparable(self) -> frozenset[Kind]:
@@ -89,10 +92,14 @@ def known_column(
         names = shown_names(columns, _SHOWN_COLUMNS)
         has = names or f"{len(columns)} others, which look like data: the first row must hold the column names"
         where = what if what == "column" else f"{what}: the column"
-        meant = question_for(name, columns if names else (), elsewhere or {})
-        raise InvalidValue(f"{where} {name!r} is not in the table, which has {has}{meant}")
+        near = [known for known in list(columns)[:_SHOWN_COLUMNS] if len(known) <= SHOWN_CHARACTERS] if names else []
+        meant = question_for(name, near, elsewhere or {})
+        raise InvalidValue(f"{where} {name[:SHOWN_CHARACTERS]!r} is not in the table, which has {has}{meant}")
     if found.kind is Kind.OTHER:
         raise InvalidType(f"{what} {name!r} has the type {found.type}, about which no question can be asked")
+    if found.needs_arrow:
+        remedy = install_command("pyarrow")
+        raise MissingExtra(f"{what} {name!r} has {found.kind.value} that only PyArrow can read: {remedy}")
     return found
 
 

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from dpselect import _validate
-from dpselect._column_names import shown_names
+from dpselect._column_names import SHOWN_CHARACTERS, shown_names
 from dpselect._levels import read_levels
 from dpselect._spelling import NO_QUESTIONS, check_keywords, question_for
 from dpselect._types import Number
@@ -97,7 +97,7 @@ class Table:
         def __getattr__(self, name: str) -> NoReturn:
             known = [own for own in dir(type(self)) if not own.startswith("_")]
             meant = "" if name.startswith("_") else question_for(name, known, NO_QUESTIONS)
-            raise AttributeError(f"a table has no {name!r}{meant}", name=name, obj=self)
+            raise AttributeError(f"a table has no {name[:SHOWN_CHARACTERS]!r}{meant}", name=name, obj=self)
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -973,10 +973,10 @@ def open_table(  # noqa: PLR0913 - the public contract
         source: a CSV or Parquet file (also a folder or a pattern such as "visits-*.parquet"), a DuckDB relation, a
             pandas DataFrame, a polars DataFrame or LazyFrame, or an Arrow table; with engine="spark" also a Spark
             DataFrame. Or a database: "postgresql://user@host/name", "sqlite:///file.db", or the path of an SQLite or
-            DuckDB file; PostgreSQL and SQLite need the extra `databases`. Each file counts once, and folders below the
-            given one that are named key=value are columns of text. The schema counts as public: state the types when
-            you make a frame (dtype=, schema=), because types that were guessed from the rows reveal something about
-            them.
+            DuckDB file. Frames and Arrow tables need the extra `arrow`, and PostgreSQL and SQLite need `databases`.
+            Each file counts once, and folders below the given one that are named key=value are columns of text. The
+            schema counts as public: state the types when you make a frame (dtype=, schema=), because types that were
+            guessed from the rows reveal something about them.
         table: for a database, the name of the table or view: "visits", or "clinic.visits" with its schema. A tuple such
             as ("clinic", "visits") takes names that have points. Upper and lower case matter in PostgreSQL.
         query: for a database, a SELECT statement instead of a table. It is read as a sub-query in a read-only
@@ -1003,6 +1003,7 @@ def open_table(  # noqa: PLR0913 - the public contract
         InvalidValue, InvalidType: a parameter is invalid, or the source is not a table.
         UnitMismatch: the ledger belongs to another privacy unit or data set.
         LedgerError: the ledger cannot be used; BudgetMismatch if it has a different budget.
+        MissingExtra: the source or the engine needs a package that is not installed.
 
     >>> import pyarrow
     >>> visits = pyarrow.table({"patient": range(99), "diagnosis": ["I10"] * 90 + ["E11"] * 9})

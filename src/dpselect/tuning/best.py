@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from dpselect._numbers import rational
 from dpselect._types import Number
+from dpselect._validate import attempted
 from dpselect.accounting.charge import What
 from dpselect.accounting.run_counts import Repeated, Repeats, checked_delta, checked_repeats
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
@@ -153,11 +154,12 @@ def _scored(
     run: Callable[[Candidate], Result], candidate: Candidate, score: Callable[[Result], Any]
 ) -> tuple[Fraction, Result] | None:
     """Run once, and return the exact score and the result; None if anything fails."""
-    try:
+
+    def scored() -> tuple[Fraction, Result]:
         result = run(candidate)
         return rational(score(result)), result
-    except (Exception, SystemExit):  # a user's function may raise anything; or the score is not finite
-        return None
+
+    return attempted(scored)  # a user's function may raise anything; or the score is not finite
 
 
 def _listed(candidates: Iterable[Candidate]) -> list[Candidate]:

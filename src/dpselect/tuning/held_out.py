@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpselect._types import Flags, Integers, Positions
+from dpselect._validate import attempted
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.two_sided import two_sided_geometric
 
@@ -56,11 +57,8 @@ def units(score: Scorer, rows: Positions, grid: int) -> Integers:
 
 def _units(score: Scorer, rows: Positions, grid: int) -> Integers | None:
     """Scores from 0 to 1, rounded; NaN is 0. None if they cannot be computed."""
-    try:
-        found = np.asarray(score(rows), dtype=np.float64).reshape(-1)
-    except (Exception, SystemExit):  # the code of a model or of a user may raise anything
-        return None
-    if found.size != rows.size:
+    found = attempted(lambda: np.asarray(score(rows), dtype=np.float64).reshape(-1))
+    if found is None or found.size != rows.size:
         return None
     clipped = np.clip(np.nan_to_num(found, nan=0.0), 0.0, 1.0)
     return np.rint(clipped * grid).astype(np.int64)  # the product with a power of two is exact

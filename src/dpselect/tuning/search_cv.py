@@ -14,6 +14,7 @@ given the coins (theorems 9 and 20 of docs/theory.md). A mixture over coins that
 """
 
 import copy
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from dpselect.ledger import Ledger
 from dpselect.sampling.draws import Draws
 from dpselect.tuning.best import Tuned, tune
 from dpselect.tuning.held_out import FINE, WHOLE, held_out, noisy_sum
-from dpselect.tuning.spaces import Space, checked_space, drawn_parameters
+from dpselect.tuning.spaces import Space, check_parameters, checked_space, drawn_parameters
 
 try:
     from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -43,10 +44,12 @@ try:
 except ImportError:
     raise MissingExtra(f"PrivateSearchCV needs scikit-learn: {install_command('scikit-learn')}") from None
 
-_SEED = "random_state"
+_TYPE = "a list has no type, and one that is found in the rows would depend on each of them"
 # What diffprivlib warns of if it takes a bound from the data.
 _LEAK = "PrivacyLeakWarning"
 _DEFAULT_REPEATS = geometric(mean=10)
+# Filters of warnings belong to the whole process: a second search in another thread would show warnings of the first.
+_ONE_AT_A_TIME = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class Run:
         """Return what the run releases."""
         parameters = drawn_parameters(self.space, draws)
         model = clone(self.estimator).set_params(**clone(parameters, safe=False))
+        check_parameters(model.get_params(deep=True))  # a distribution may draw anything
         model.fit(*parts.rows(parts.training))
         score = self.scoring or _are_right
 
@@ -100,15 +104,41 @@ class Run:
 
 
 def _are_right(model: Any, features: Any, labels: Any) -> Any:
-    """Which predictions are right; of several outputs, all must be."""
-    right = np.asarray(np.asarray(model.predict(features)) == np.asarray(labels))
+    """Which predictions are right; of several outputs, all must be.
+
+    Each row is compared with itself alone: labels in one column count as a vector, and other shapes that differ are a
+    failure, because NumPy would compare every row with every other one.
+    """
+    predicted, true = (_flat(_by_row(values)) for values in (model.predict(features), labels))
+    if predicted.shape != true.shape:
+        raise InvalidValue("predictions and labels must have the same shape")
+    right = np.asarray(predicted == true)
     return right.all(axis=tuple(range(1, right.ndim)))
+
+
+def _by_row(values: Any) -> Any:
+    """An array. A list gets no common type, which one odd value would change for all rows."""
+    if not isinstance(values, (list, tuple)):
+        return np.asarray(values)
+    found = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        found[place] = value
+    return found
+
+
+def _flat(values: Any) -> Any:
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def split(features: Any, labels: Any, share: Fraction, draws: Draws) -> Parts:
     """The data in two parts. Nothing but the number of rows is looked at."""
     if labels is None:
         raise InvalidValue("requires y to be passed, but the target y is None: give a label for each row")
+    for name, given in {"X": features, "y": labels}.items():
+        if isinstance(given, (list, tuple)):
+            raise InvalidType(
+                f"{name} must be an array, data frame or sparse matrix, got {type(given).__name__}: {_TYPE}"
+            )
     [features], [labels] = indexable(features), indexable(labels)  # each alone: its error would state both sizes
     size = _num_samples(features)
     if _num_samples(labels) != size:
@@ -140,7 +170,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     row by itself.
 
     Args:
-        estimator: The private estimator. It must not have a fixed `random_state`.
+        estimator: The private estimator. It must not have a seed or a generator, a `memory`, more than one job
+            (`n_jobs`), or a ledger of its own.
         param_distributions: The public candidates: a dict from parameter names to lists of values, or to distributions
             with a method `rvs`, or a list of such dicts. Each run takes one at random.
         epsilon: The epsilon of one `fit` of the estimator, with any parameters.
@@ -221,8 +252,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         """Charge the ledger, run, and keep the best model.
 
         Args:
-            X: The features, one row for each person: an array, a data frame or a sparse matrix.
-            y: The label of each row.
+            X: The features, one row for each person: an array, a data frame or a sparse matrix. Its types are public.
+            y: The label of each row: an array, a Series or a data frame. Its type is public.
 
         Returns:
             The search itself.
@@ -257,16 +288,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             return trained
 
         try:
-            return tune(
-                quiet_run,
-                ["random parameters"],
-                epsilon=max(self._epsilon(), run.score_epsilon),
-                delta=self.delta,
-                repeats=_DEFAULT_REPEATS if self.repeats is None else self.repeats,
-                score=lambda trained: trained.noisy_units,
-                ledger=self.ledger,
-                what=self.what,
-            )
+            with _ONE_AT_A_TIME:
+                return tune(
+                    quiet_run,
+                    ["random parameters"],
+                    epsilon=max(self._epsilon(), run.score_epsilon),
+                    delta=self.delta,
+                    repeats=_DEFAULT_REPEATS if self.repeats is None else self.repeats,
+                    score=lambda trained: trained.noisy_units,
+                    ledger=self.ledger,
+                    what=self.what,
+                )
         except RunFailed:
             pass  # what is raised here has no context, and the frames of the run are gone
         if leaks:
@@ -289,9 +321,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         unknown = sorted({name for part in space for name in part} - known.keys())
         if unknown:
             raise InvalidValue(f"param_distributions must have parameters of the estimator, got {', '.join(unknown)}")
-        seeds = [*_seeds(known), *(name for part in space for name, values in part.items() if _has_seed(name, values))]
-        if seeds:
-            raise InvalidValue(f"{seeds[0]} must have no seed: every run needs fresh noise. Set random_state to None")
+        check_parameters(known)
+        for part in space:
+            for name, values in part.items():
+                for value in values if isinstance(values, list) else [values]:
+                    check_parameters({name: value})
         each = self._epsilon() if self.score_epsilon is None else _positive(score_epsilon=self.score_epsilon)
         return Run(self.estimator, space, each, self.scoring)
 
@@ -428,22 +462,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         own = self.get_params(deep=False)
         ledger = own.pop("ledger")
         return type(self)(**{name: clone(value, safe=False) for name, value in own.items()}, ledger=ledger)
-
-
-def _seeds(parameters: dict[str, Any]) -> list[str]:
-    """The names of seeds that are set."""
-    return [name for name, value in parameters.items() if _is_seed(name) and value is not None]
-
-
-def _is_seed(name: str) -> bool:
-    return name.rpartition("__")[2] == _SEED
-
-
-def _has_seed(name: str, values: Any) -> bool:
-    """Whether a parameter is a seed, or one of its values is an estimator that has one."""
-    listed = values if isinstance(values, list) else []
-    parts = [value.get_params(deep=True) for value in listed if hasattr(value, "get_params")]
-    return _is_seed(name) or any(map(_seeds, parts))
 
 
 def _positive(**parameter: Any) -> Fraction:

@@ -1,11 +1,13 @@
 """Random candidates from public lists and distributions of parameters, as in scikit-learn's random search."""
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.ledger import Ledger
 from dpselect.sampling.draws import Draws
 
 # Parameters by name. Values are lists, or distributions with a method `rvs`, such as those of scipy.stats.
@@ -34,6 +36,40 @@ def _values(name: str, values: Any) -> Any:
     if not len(values):
         raise InvalidValue(f"{name} must have at least one value")
     return list(values)
+
+
+# The last part of a parameter's name, and what a value other than those allowed would do.
+_SEEDS = ("random_state", "seed", "random_seed", "rng", "generator")
+_SAME_NOISE = "must have no seed: every run needs fresh noise. Set {name} to None"
+_CACHED = "must be None: a cache returns the noise of an earlier run, and keeps rows of the data"
+_COUNTED = "must be None or 1: other processes show warnings, from which runs can be counted"
+_PAID_TWICE = "must not be a ledger: its entries would show the number of runs"
+_GENERATORS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters of an estimator with which runs would share noise, or their number would show."""
+    for name, value in parameters.items():
+        reason = _reason(name.rpartition("__")[2], value)
+        if reason is not None:
+            raise InvalidValue(f"{name} {reason.format(name=name)}")
+    for name, value in parameters.items():
+        for part in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(part, (list, tuple)):
+                check_parameters({name: part})
+            elif hasattr(part, "get_params") and not isinstance(part, type):
+                check_parameters({f"{name}__{own}": each for own, each in part.get_params(deep=True).items()})
+
+
+def _reason(name: str, value: Any) -> str | None:
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    if any(isinstance(part, _GENERATORS) for part in parts) or (name in _SEEDS and value is not None):
+        return _SAME_NOISE
+    if name == "memory" and value is not None:
+        return _CACHED
+    if name == "n_jobs" and value not in (None, 1):
+        return _COUNTED
+    return _PAID_TWICE if any(isinstance(part, Ledger) for part in parts) else None
 
 
 def drawn_parameters(space: Space, draws: Draws) -> dict[str, Any]:

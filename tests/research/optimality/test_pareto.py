@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from dpselect.errors import InvalidValue, ProgramTooLarge
 from dpselect.research.optimality import pareto_ratios, solve
-from dpselect.research.optimality.lattice import bounded_lattice
+from dpselect.research.optimality.lattice import bounded_lattice, exponential, permute_and_flip
 from dpselect.research.optimality.program import least_error, paper_program
-from dpselect.research.optimality.recurrence import exponential, permute_and_flip
 
 
 @settings(max_examples=30)

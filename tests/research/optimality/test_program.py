@@ -13,9 +13,8 @@ from scipy.sparse import csr_array
 from dpselect._types import Floats
 from dpselect.errors import NotConverged
 from dpselect.research.optimality import THRESHOLD, solve
-from dpselect.research.optimality.lattice import Lattice, bounded_lattice
+from dpselect.research.optimality.lattice import Lattice, bounded_lattice, exponential, permute_and_flip
 from dpselect.research.optimality.program import lower_bound, paper_program, solution
-from dpselect.research.optimality.recurrence import exponential, permute_and_flip
 
 Rows = list[dict[int, float]]
 

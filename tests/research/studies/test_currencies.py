@@ -10,7 +10,7 @@ import pytest
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.accounting.budget import rho_within
 from dpselect.accounting.totals import approximate
-from dpselect.research.studies.budgets import COMPARED, DELTA, Currency, plan
+from dpselect.research.studies.procedures import COMPARED, DELTA, Currency, plan
 
 
 @pytest.mark.parametrize("budget", [0.1, 1.0])

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.research.studies.budgets import Plan
 from dpselect.research.studies.procedures import (
     CHOSEN,
     Chooser,
     FeatureRows,
     Intervals,
+    Plan,
     mwem_errors,
     peeling_errors,
     random_intervals,

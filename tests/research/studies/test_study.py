@@ -12,8 +12,8 @@ from dpselect.errors import InvalidValue
 from dpselect.research.datasets import VARIABLE, histograms
 from dpselect.research.studies import cases as cases_room
 from dpselect.research.studies import top_k as top_k_room
-from dpselect.research.studies.budgets import Currency
 from dpselect.research.studies.cases import cases
+from dpselect.research.studies.procedures import Currency
 from dpselect.research.studies.study import NO_DIFFERENCE, Mean, StudyComparison, better, mean_of, study, summaries
 from dpselect.research.studies.winners import winners
 from tests.dpbench import FOLDER, needs_data

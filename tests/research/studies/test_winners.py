@@ -7,7 +7,7 @@ import pytest
 from dpselect import ExponentialMechanism, PermuteAndFlip, approximate
 from dpselect.analysis.promises import promise
 from dpselect.research import plotting
-from dpselect.research.studies.budgets import Currency
+from dpselect.research.studies.procedures import Currency
 from dpselect.research.studies.winners import CANDIDATES, draw_winners, winners
 
 

@@ -354,7 +354,7 @@ def test_without_java_the_error_says_what_to_install(tmp_path):
 
 def test_without_pyspark_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(MissingExtra, match=r" -m pip install pandas pyspark$"):
+    with pytest.raises(MissingExtra, match=r" -m pip install pandas pyarrow pyspark$"):
         spark_session.check_pyspark()
 
 

@@ -1,6 +1,7 @@
 // The frame of a chart: its size, scales, ticks and the cursor that reads values by pointer or arrow keys.
 
 import { shape } from "./draw.js";
+import { textWidth } from "./texts.js";
 
 export const linear = (low, high, from, to) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
 
@@ -20,6 +21,9 @@ export function decades(low, high) {
   const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => 10 ** (first + index));
 }
+
+// The left margin in which these ticks stand beside the caption, not under it.
+export const marginFor = (ticks) => Math.max(48, Math.ceil(Math.max(0, ...ticks.map(textWidth))) + 32);
 
 export const chartWidth = (place) => Math.max(260, place.clientWidth);
 

@@ -1,50 +1,56 @@
-// The probability of each candidate, best first, and where simulated selections landed.
+// The probability of each candidate, and where simulated answers landed.
 
-import { chartWidth, Frame, linear, roundTicks } from "./axes.js";
-import { CLASSES, TITLES, short } from "./draw.js";
+import { chartWidth, Frame, linear, marginFor, roundTicks } from "./axes.js";
+import { chance, CLASSES, TITLES, short } from "./draw.js";
 import { cut, textWidth } from "./texts.js";
 
 const FEW = 20; // bars and labels up to this number, lines above
-const SIDES = { left: 56, right: 12 };
+const RIGHT = 12;
 const SLANTED = 92; // the length of a slanted label, for which there are 86 pixels below the chart
 
 export function drawProbabilities(place, readout, state) {
-  const { look, drawn } = state;
-  const order = state.order.slice(0, state.shownCount);
-  const top = Math.max(...Object.values(look.mechanisms).map(({ probabilities }) => highest(order, probabilities)), frequency(drawn, order), 1e-9);
+  const { look, drawn } = state, { chances, labels, taken } = look;
+  const order = shownOrder(look);
+  const top = 1.05 * Math.max(...Object.values(chances).map((one) => highest(order, one)), drawn ? highest(order, drawn.counts) / drawn.total : 0, 1e-9);
+  const ticks = roundTicks(top), left = marginFor(ticks.map((tick) => short(tick, 3)));
   const few = order.length <= FEW;
-  const room = (chartWidth(place) - SIDES.left - SIDES.right) / order.length - 8;
-  const flat = few && (room >= SLANTED || order.every((index) => textWidth(state.labels[index]) <= room));
+  const room = (chartWidth(place) - left - RIGHT) / order.length - 8;
+  const flat = few && (room >= SLANTED || order.every((index) => textWidth(labels[index]) <= room));
   const frame = new Frame(place, {
-    ...SIDES, height: few && !flat ? 320 : 290, bottom: few && !flat ? 86 : 44, title: "Probability of each candidate",
-    description: `${TITLES[state.mechanism]} chooses ${state.labels[order[0]]} with probability ${short(look.mechanisms[state.mechanism].probabilities[order[0]])}. Arrow keys read one candidate after another.`,
+    left, right: RIGHT, height: few && !flat ? 320 : 290, bottom: few && !flat ? 86 : 44, title: look.chart.title,
+    description: `${look.sentence} Arrow keys read one candidate after another.`,
   });
-  const y = linear(0, top * 1.05, frame.floor, frame.top);
+  const y = linear(0, top, frame.floor, frame.top);
   const x = linear(0, order.length, frame.left, frame.end);
-  frame.verticalTicks(roundTicks(top * 1.05), y, (tick) => short(tick, 3));
-  (few ? bars : lines)(frame, order, x, y, state);
-  if (few) names(frame, order, x, state.labels, flat ? room : null);
-  frame.captions(few ? "" : "rank of the candidate, best score first", "probability");
+  frame.verticalTicks(ticks, y, (tick) => short(tick, 3));
+  (few ? bars : lines)(frame, order, x, y, look);
+  if (few) names(frame, order, x, labels, flat ? room : null);
+  frame.captions(few && !flat ? "" : few && look.chart.ranked ? "" : look.chart.order, "probability");
   frame.svg.classList.toggle("drawn", Boolean(drawn));
-  if (drawn) balls(frame, order, x, y, drawn, few ? barOf(state.mechanism) : [0.08, 0.92]);
+  if (drawn) balls(frame, order, x, y, drawn, few ? barOf(chances, taken) : [0.08, 0.92]);
   frame.readable(order.map((_, rank) => x(rank + 0.5)), (rank) => told(order[rank], state), readout);
 }
 
-const highest = (order, probabilities) => order.reduce((most, index) => Math.max(most, probabilities[index]), 0);
-const frequency = (drawn, order) => (drawn ? highest(order, drawn.counts) / drawn.total : 0);
+// The candidates that are shown: the best ones, or all values that matter.
+export function shownOrder({ order, chart }) {
+  const shown = document.getElementById("shown").value;
+  return chart.ranked && shown !== "all" ? order.slice(0, Number(shown)) : order;
+}
 
-// The start and end of the bar of a mechanism, as fractions of the width of a candidate.
-function barOf(mechanism) {
-  const names = Object.keys(TITLES), wide = 0.8 / names.length, start = 0.1 + wide * names.indexOf(mechanism);
+const highest = (order, numbers) => order.reduce((most, index) => Math.max(most, numbers[index]), 0);
+
+// The start and end of the bar of a choice, as fractions of the width of a candidate.
+function barOf(chances, choice) {
+  const names = Object.keys(chances), wide = 0.8 / names.length, start = 0.1 + wide * names.indexOf(choice);
   return [start, start + wide];
 }
 
-function bars(frame, order, x, y, { look, mechanism }) {
-  Object.entries(look.mechanisms).forEach(([name, { probabilities }]) => {
-    const [start, end] = barOf(name);
+function bars(frame, order, x, y, { chances, taken }) {
+  Object.entries(chances).forEach(([name, probabilities]) => {
+    const [start, end] = barOf(chances, name);
     order.forEach((index, rank) => {
       const tall = frame.floor - y(probabilities[index]), left = x(rank + start);
-      frame.add("rect", { class: `bar ${CLASSES[name]}${name === mechanism ? " chosen" : ""}`, x: left, width: Math.max(0.5, x(rank + end) - left - 1), y: frame.floor - tall, height: tall, rx: Math.min(2, tall / 2) });
+      frame.add("rect", { class: `bar ${CLASSES[name]}${name === taken ? " chosen" : ""}`, x: left, width: Math.max(0.5, x(rank + end) - left - 1), y: frame.floor - tall, height: tall, rx: Math.min(2, tall / 2) });
     });
   });
 }
@@ -58,13 +64,14 @@ function names(frame, order, x, labels, room) {
   });
 }
 
-function lines(frame, order, x, y, { look, mechanism }) {
+function lines(frame, order, x, y, { chances, taken, chart, labels }) {
   const steps = (probabilities) => order.map((index, rank) => `${rank ? "L" : "M"}${x(rank).toFixed(1)} ${y(probabilities[index]).toFixed(2)}H${x(rank + 1).toFixed(1)}`).join("");
-  const chosen = steps(look.mechanisms[mechanism].probabilities);
-  frame.add("path", { class: `area ${CLASSES[mechanism]}`, d: `${chosen}V${frame.floor}H${frame.left}Z` });
-  for (const [name, { probabilities }] of Object.entries(look.mechanisms))
-    frame.add("path", { class: `curve ${CLASSES[name]}${name === mechanism ? " chosen" : ""}`, d: steps(probabilities) });
-  frame.horizontalTicks(roundTicks(order.length, 6).filter((tick) => tick >= 1), (rank) => x(rank - 0.5), String);
+  const chosen = steps(chances[taken]);
+  frame.add("path", { class: `area ${CLASSES[taken]}`, d: `${chosen}V${frame.floor}H${frame.left}Z` });
+  for (const [name, probabilities] of Object.entries(chances))
+    frame.add("path", { class: `curve ${CLASSES[name]}${name === taken ? " chosen" : ""}`, d: steps(probabilities) });
+  const ticks = roundTicks(order.length, frame.width > 380 ? 6 : 4).filter((tick) => tick >= 1 && tick <= order.length);
+  frame.horizontalTicks(ticks, (rank) => x(rank - 0.5), (rank) => (chart.ranked ? String(rank) : labels[order[rank - 1]]));
 }
 
 // On the bar of the mechanism that drew, up to a hundred balls pile up to their frequency; a line marks it.
@@ -85,8 +92,8 @@ function balls(frame, order, x, y, { counts, total, fresh }, [start, end]) {
   });
 }
 
-function told(index, { labels, scores, look, drawn }) {
-  const parts = Object.entries(look.mechanisms).map(([name, { probabilities }]) => `${TITLES[name]} ${short(probabilities[index])}`);
+function told(index, { look, drawn }) {
+  const parts = Object.entries(look.chances).map(([name, probabilities]) => `${TITLES[name]} ${chance(probabilities[index])}`);
   const often = drawn ? `; drawn ${drawn.counts[index].toLocaleString("en")} of ${drawn.total.toLocaleString("en")}` : "";
-  return `${labels[index]}, score ${scores[index]}: ${parts.join(", ")}${often}`;
+  return `${look.labels[index]}, ${look.chart.note} ${look.notes[index]}: ${parts.join(", ")}${often}`;
 }

@@ -3,7 +3,7 @@
 import { drawCurve } from "./chart_curve.js";
 import { drawProbabilities } from "./chart_probabilities.js";
 import { drawTail } from "./chart_tail.js";
-import { byId, element, TITLES, short, table } from "./draw.js";
+import { byId, chance, element, TITLES, short, table } from "./draw.js";
 import { saveCsv, savePng, saveSvg } from "./export.js";
 import { state } from "./state.js";
 
@@ -11,32 +11,35 @@ const CHARTS = {
   probabilities: {
     ready: () => state.look,
     draw: drawProbabilities,
-    heads: () => ["candidate", "score", ...names(), ...(state.drawn ? [`drawn of ${state.drawn.total}`] : [])],
-    rows: () => state.order.map((index) => [
-      state.labels[index], state.scores[index],
-      ...names().map((name) => state.look.mechanisms[name].probabilities[index]), ...(state.drawn ? [state.drawn.counts[index]] : []),
+    written: chance,
+    heads: () => ["candidate", state.look.chart.note, ...names("chances"), ...(state.drawn ? [`drawn of ${state.drawn.total}`] : [])],
+    rows: () => state.look.order.map((index) => [
+      state.look.labels[index], state.look.notes[index],
+      ...names("chances").map((name) => state.look.chances[name][index]), ...(state.drawn ? [String(state.drawn.counts[index])] : []),
     ]),
   },
   curve: {
     ready: () => state.look && state.curve,
     draw: drawCurve,
-    heads: () => ["epsilon", ...names()],
-    rows: () => state.curve.epsilons.map((epsilon, index) => [epsilon, ...names().map((name) => state.curve.errors[name][index])]),
+    written: short,
+    heads: () => ["budget", ...Object.keys(state.curve.errors)],
+    rows: () => state.curve.amounts.map((amount, index) => [amount, ...Object.values(state.curve.errors).map((errors) => errors[index])]),
   },
   tail: {
     ready: () => state.look,
     draw: drawTail,
-    heads: () => ["error", ...names()],
-    rows: () => state.look.thresholds.map((t, index) => [t, ...names().map((name) => state.look.mechanisms[name].tail[index])]),
+    written: short,
+    heads: () => ["error", ...names("tails")],
+    rows: () => state.look.thresholds.map((t, index) => [t, ...names("tails").map((name) => state.look.tails[name][index])]),
   },
 };
 
-const names = () => Object.keys(TITLES);
+const names = (part) => Object.keys(state.look[part]);
 
-export function addTools(chooseEpsilon) {
+export function addTools(chooseAmount) {
   for (const [id, chart] of Object.entries(CHARTS)) {
     const part = byId(id);
-    chart.choose = chooseEpsilon;
+    chart.choose = chooseAmount;
     const files = {
       PNG: () => savePng(`${id}.png`, part.querySelector("svg")),
       SVG: () => saveSvg(`${id}.svg`, part.querySelector("svg")),
@@ -59,7 +62,9 @@ export function addTools(chooseEpsilon) {
 function fill(chart) {
   const holder = chart.table.querySelector(".scroll");
   if (!chart.table.open || !chart.ready()) return holder.replaceChildren();
-  const cells = chart.rows().map((row) => row.map((cell) => (typeof cell === "number" || cell === null ? short(cell) : cell)));
+  const cells = chart.rows().map(([first, ...others]) => [
+    typeof first === "number" ? short(first) : first, ...others.map((cell) => (typeof cell === "string" ? cell : chart.written(cell))),
+  ]);
   holder.replaceChildren(table(chart.heads().map((head) => TITLES[head] ?? head), cells));
 }
 

@@ -1,15 +1,15 @@
-// Small helpers to build elements. Texts are always set as text, never as markup.
+// Small helpers to build elements and to write numbers. Texts are always set as text, never as markup.
 
-// The mechanisms in the order in which they are shown: their titles, and their style classes.
-export const TITLES = {};
-export const CLASSES = {};
-const STYLES = 4; // as many as style.css has; then they repeat
+// The mechanisms or methods in the order in which they are shown: their titles, and their style classes.
+export let TITLES = {};
+export let CLASSES = {};
+const STYLES = 5; // as many as style.css has; then they repeat
 
-export function setMechanisms(mechanisms) {
-  mechanisms.forEach(({ name, title }, index) => {
-    TITLES[name] = title[0].toUpperCase() + title.slice(1);
-    CLASSES[name] = `style-${index % STYLES}`;
-  });
+export const begun = (title) => title[0].toUpperCase() + title.slice(1);
+
+export function setChoices(choices) {
+  TITLES = Object.fromEntries(choices.map(({ name, title }) => [name, begun(title)]));
+  CLASSES = Object.fromEntries(choices.map(({ name }, index) => [name, `style-${index % STYLES}`]));
 }
 
 export const byId = (id) => document.getElementById(id);
@@ -36,13 +36,23 @@ export function quotient(text) {
   return top / bottom;
 }
 
-// A number for a reader: four digits, and no exponent where it can be avoided.
+// A number for a reader: four digits, and a power of ten only for very small and very large ones.
 export function short(number, digits = 4) {
   if (number === null || !Number.isFinite(number)) return "–";
   if (number === 0) return "0";
   const size = Math.abs(number);
-  if (size < 1e-4 || size >= 1e9) return number.toExponential(Math.min(2, digits - 1)).replace("e", " e");
-  return Number(number.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 8 });
+  if (size >= 1e-4 && size < 1e9) return Number(number.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 8 });
+  const [digitsOf, power] = number.toExponential(Math.min(2, digits - 1)).split("e");
+  const factor = Number(digitsOf) === 1 ? "" : `${Number(digitsOf)} × `;
+  return `${factor}10${[...String(Number(power))].map((sign) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign] ?? "⁻").join("")}`;
+}
+
+// A probability, rounded down: one that is nearly one is not shown as one.
+export function chance(probability) {
+  if (probability > 0.9999) return "above 0.9999";
+  if (!(probability > 0)) return short(probability);
+  const unit = 10 ** (Math.floor(Math.log10(probability)) - 3);
+  return short(Math.floor(probability / unit + 1e-9) * unit);
 }
 
 export function table(heads, rows) {

@@ -3,30 +3,47 @@
 import { ask, Line, load } from "./api.js";
 import { addQuestions } from "./backwards.js";
 import { addTools, drawAll, drawOne } from "./charts.js";
-import { byId, CLASSES, element, quotient, setMechanisms, short, TITLES } from "./draw.js";
-import { setScores, settings, state } from "./state.js";
+import { byId, CLASSES, element, quotient, setChoices, short, table, TITLES } from "./draw.js";
+import { moveSlider, settings, state, symbol } from "./state.js";
 
-const line = new Line("look", "code", "curve");
+const line = new Line("begin", "look", "details", "curve");
+const INVITATION = "simulated answers, and see where they land.";
 let lastChange = 0, speaking = 0, resting = 0;
 
 function changed() {
   lastChange = performance.now();
-  showDrawn(null, "simulated selections, and see where they land.");
+  showDrawn(null, INVITATION);
   line.put("look", look);
   // Updates that need not follow a moving slider wait until it rests.
   clearTimeout(resting);
   resting = setTimeout(() => {
-    line.put("code", code);
+    line.put("details", details);
     if (curveKey() !== state.curveKey) line.put("curve", curve);
   }, 200);
+}
+
+// Another question, other data or another currency: the slider starts where there is something to see.
+function restart() {
+  Object.assign(state, { curve: null, curveKey: "" });
+  line.put("begin", async () => {
+    try {
+      const { amount, low, high, target } = await ask("begin", { ...settings(), amount: "1" });
+      Object.assign(state, { low, high, target, isMoved: false });
+      byId("amount").value = amount;
+      showScale();
+    } catch (error) {
+      return refuse(error.message);
+    }
+  });
+  changed();
 }
 
 async function look() {
   const since = lastChange, asked = settings();
   try {
     const answer = await ask("look", asked);
-    if (asked.id !== state.id) return;
-    Object.assign(state, { look: answer, epsilon: asked.epsilon });
+    if (asked.id !== state.id || asked.question !== settings().question) return;
+    Object.assign(state, { look: answer, amount: asked.amount });
     refuse("");
   } catch (error) {
     return refuse(error.message);
@@ -37,8 +54,8 @@ async function look() {
   performance.measure("answer", { start: since, end: performance.now() });
 }
 
-// The curve depends on the scores, the sensitivity and the direction, not on epsilon.
-const curveKey = () => JSON.stringify([settings().id, settings().sensitivity, settings().monotonic]);
+// The curve depends on everything but the amount.
+const curveKey = () => JSON.stringify({ ...settings(), amount: "", unit: "" });
 
 async function curve() {
   const key = curveKey();
@@ -54,54 +71,84 @@ async function curve() {
   drawOne("curve");
 }
 
-async function code() {
+async function details() {
+  let answer = { compared: "", python: "", command: "" };
   try {
-    const { python, command } = await ask("code", settings());
-    byId("python").textContent = python;
-    byId("command").textContent = command;
+    answer = await ask("details", settings());
   } catch {
-    byId("python").textContent = byId("command").textContent = "";
+    // as above
   }
+  for (const [id, text] of Object.entries(answer)) byId(id).textContent = text;
 }
 
 function showAnswer() {
-  const { look: figures, mechanism } = state;
-  byId("sentence").textContent = figures.sentence;
-  byId("factor").textContent = figures.factor_sentence;
-  byId("guarantee").textContent = figures.guarantee;
-  const rows = Object.entries(figures.mechanisms).map(([name, row]) => element("tr", name === mechanism ? { class: "chosen" } : {},
-    element("th", { scope: "row" }, element("i", { class: `swatch ${CLASSES[name]}`, "aria-hidden": "true" }), TITLES[name]),
-    ...[row.best, row.expected_error, row.error_95].map((number) => element("td", { "data-value": number }, short(number)))));
-  byId("figures").tBodies[0].replaceChildren(...rows);
+  const { look: { sentence, heads, rows, taken, choices, chart, runs, draws, beliefs, words } } = state;
+  setChoices(choices);
+  showChoices(heads[0]);
+  byId("sentence").textContent = sentence;
+  byId("figures").tHead.replaceChildren(element("tr", {}, ...heads.map((head, index) => element("th", { scope: "col", "data-name": ["choice", ...rows[taken].map(({ name }) => name)][index] }, head))));
+  byId("figures").tBodies[0].replaceChildren(...Object.entries(rows).map(([name, cells]) => element("tr", name === taken ? { class: "chosen" } : {},
+    element("th", { scope: "row" }, swatch(name), TITLES[name]),
+    ...cells.map((cell) => element("td", { "data-name": cell.name, "data-value": cell.value }, cell.text)))));
+  byId("probabilities-title").textContent = chart.title;
+  byId("simulated").textContent = runs ? `By ${runs.toLocaleString("en")} simulated answers.` : "";
+  byId("shown").parentElement.hidden = !chart.ranked;
+  document.querySelectorAll("[data-draws]").forEach((button) => (button.hidden = !draws.includes(Number(button.dataset.draws))));
+  byId("person-title").textContent = beliefs.title;
+  byId("beliefs").replaceChildren(table(["If somebody believed that a person is in the data with", "afterwards at most"], beliefs.rows));
+  byId("beliefs-about").textContent = beliefs.about;
+  byId("words").replaceChildren(...words.map((text) => element("p", {}, text)));
   // A screen reader hears the sentence when the slider rests, not at every step.
   clearTimeout(speaking);
-  speaking = setTimeout(() => (byId("spoken").textContent = `${figures.sentence} ${figures.factor_sentence}`), 600);
+  speaking = setTimeout(() => (byId("spoken").textContent = sentence), 600);
+}
+
+const swatch = (name) => element("i", { class: `swatch ${CLASSES[name]}`, "aria-hidden": "true" });
+
+// The mechanisms or methods are a choice, and a legend of the colours. They change with the question.
+function showChoices(title) {
+  const field = byId("choice"), shown = JSON.stringify([title, TITLES]);
+  if (field.dataset.shown === shown) return;
+  const chosen = field.querySelector(":checked")?.value ?? "auto", focused = field.contains(document.activeElement);
+  const radio = (name) => element("input", { type: "radio", name: "choice", value: name, ...(name === chosen ? { checked: "" } : {}) });
+  field.dataset.shown = shown;
+  field.replaceChildren(element("legend", {}, title),
+    element("label", { class: "choice" }, radio("auto"), "Automatic, as a table chooses it"),
+    ...Object.entries(TITLES).map(([name, text]) => element("label", { class: "choice" }, radio(name), swatch(name), text)));
+  if (focused) field.querySelector(":checked")?.focus();
+  byId("drawn-legend").parentElement.replaceChildren(...Object.entries(TITLES).map(([name, text]) => element("span", {}, swatch(name), text)), byId("drawn-legend"));
 }
 
 // Refused settings: the message is shown next to its field, and the outdated results are greyed out.
 function refuse(message) {
-  const ofEpsilon = message.startsWith("epsilon");
-  byId("epsilon-error").textContent = ofEpsilon ? message : "";
-  byId("settings-error").textContent = ofEpsilon ? "" : message;
-  for (const field of ["epsilon", "sensitivity"]) byId(field).setAttribute("aria-invalid", message.startsWith(field));
+  const field = /^(epsilon|rho) /.test(message) ? "amount" : message.match(/^\w+/)?.[0] ?? "";
+  byId("amount-error").textContent = field === "amount" ? message : "";
+  byId("settings-error").textContent = field === "amount" ? "" : message;
+  for (const one of document.querySelectorAll("#settings input, #amount")) one.toggleAttribute("aria-invalid", false);
+  if (message) byId(field)?.setAttribute("aria-invalid", "true");
   document.querySelectorAll(".follows").forEach((part) => part.setAttribute("aria-busy", message !== ""));
 }
 
 function showScores(answer) {
-  setScores(answer);
-  byId("shape").value = answer.shape;
+  const { id, name, unit, shape, monotonic, candidates } = answer;
+  if (shape && shape !== state.shape) { // a file states neither, and the reader's own input stays
+    byId("unit").value = unit;
+    byId("monotonic").checked = monotonic;
+  }
+  Object.assign(state, { id, name, shape });
+  byId("shape").value = shape;
   showCount(answer);
   byId("scores-error").textContent = "";
-  byId("scores-summary").textContent = `${state.name}: ${state.labels.length.toLocaleString("en")} candidates`;
-  changed();
+  byId("scores-summary").textContent = `${name}: ${candidates.toLocaleString("en")} candidates`;
+  restart();
 }
 
 // The number of candidates can be chosen only for a shape; a file has its own.
-function showCount({ shape, labels }) {
+function showCount({ shape, candidates }) {
   const count = byId("count");
   if (!count.disabled) state.count = count.value;
   count.disabled = !shape;
-  count.value = labels.length;
+  count.value = candidates;
 }
 
 // The file input shows a file name only while the scores of that file are shown.
@@ -115,17 +162,35 @@ async function loading(request, file = null) {
   }
 }
 
-function chooseEpsilon(epsilon, mechanism = state.mechanism) {
-  byId("epsilon").value = epsilon;
-  document.querySelector(`input[name=mechanism][value=${mechanism}]`).checked = true;
-  moveSlider();
-  changed();
+// Each question has its fields; those of the others are hidden, and sent along without effect.
+function showQuestion() {
+  const { question } = settings();
+  document.querySelectorAll("[data-for]").forEach((part) => (part.hidden = !part.dataset.for.split(" ").includes(question)));
+  const automatic = document.querySelector("input[name=choice][value=auto]");
+  if (automatic) automatic.checked = true;
+  byId("needed-outcome").replaceChildren();
+  restart();
 }
 
-function moveSlider() {
-  const epsilon = quotient(byId("epsilon").value), slider = byId("epsilon-slider");
-  if (epsilon > 0) slider.value = Math.round(100 * Math.log10(epsilon));
-  slider.setAttribute("aria-valuetext", `epsilon ${byId("epsilon").value}`);
+function showCurrency() {
+  const { symbol: sign, has_delta: hasDelta } = state.currencies[byId("currency").value];
+  byId("symbol").textContent = sign;
+  byId("delta-field").hidden = !hasDelta;
+  byId("needed-outcome").replaceChildren();
+}
+
+function showScale() {
+  moveSlider();
+  const ends = [0, 1, 2, 3, 4].map((part) => 10 ** (state.low + (part / 4) * (state.high - state.low)));
+  byId("scale").replaceChildren(...ends.map((end) => element("span", {}, short(end, 2))));
+}
+
+function chooseAmount(amount, choice = null) {
+  byId("amount").value = amount;
+  if (choice) document.querySelector(`input[name=choice][value=${choice}]`).checked = true;
+  state.isMoved = true;
+  showScale();
+  changed();
 }
 
 function showDrawn(drawn, text) {
@@ -135,14 +200,10 @@ function showDrawn(drawn, text) {
 }
 
 async function draw(event) {
-  const total = Number(event.target.dataset.draws);
   try {
-    const asked = settings();
-    const { counts } = await ask("draw", { ...asked, draws: String(total) });
-    if (asked.id !== state.id) return;
-    const most = counts.indexOf(Math.max(...counts));
-    const text = total === 1 ? `landed on ${state.labels[most]}.` : `landed ${counts[state.order[0]].toLocaleString("en")} of ${total.toLocaleString("en")} times on ${state.labels[state.order[0]]}, which is the best.`;
-    showDrawn({ counts, total, fresh: true }, text);
+    const asked = settings(), { counts, total, told } = await ask("draw", { ...asked, draws: event.target.dataset.draws });
+    if (asked.id !== state.id || asked.question !== settings().question) return;
+    showDrawn({ counts, total, fresh: true }, told);
     drawOne("probabilities");
     state.drawn.fresh = false;
   } catch (error) {
@@ -162,14 +223,23 @@ async function copy(event) {
 }
 
 function listen() {
-  byId("epsilon-slider").addEventListener("input", (event) => {
-    byId("epsilon").value = Number((10 ** (event.target.value / 100)).toPrecision(3));
-    event.target.setAttribute("aria-valuetext", `epsilon ${byId("epsilon").value}`);
+  byId("slider").addEventListener("input", ({ target }) => {
+    byId("amount").value = Number((10 ** (target.value / 100)).toPrecision(3));
+    target.setAttribute("aria-valuetext", `${symbol()} = ${byId("amount").value}`);
+    state.isMoved = true;
     changed();
   });
-  byId("epsilon").addEventListener("input", () => { moveSlider(); changed(); });
-  for (const id of ["sensitivity", "unit", "monotonic", "mechanism"]) byId(id).addEventListener("input", changed);
-  byId("shown").addEventListener("change", () => { settings(); drawOne("probabilities"); });
+  byId("amount").addEventListener("input", () => {
+    state.isMoved = true;
+    if (quotient(byId("amount").value) > 0) showScale();
+    changed();
+  });
+  byId("settings").addEventListener("submit", (event) => event.preventDefault());
+  byId("settings").addEventListener("input", ({ target }) => target.matches("input[name], #ordered, #monotonic") && (target.closest("[data-begins]") && !state.isMoved ? restart : changed)());
+  byId("neighbours").addEventListener("change", changed);
+  byId("currency").addEventListener("change", () => { showCurrency(); restart(); });
+  byId("question").addEventListener("change", showQuestion);
+  byId("shown").addEventListener("change", () => drawOne("probabilities"));
   const shape = () => byId("shape").value && loading(() => ask("shape", { shape: byId("shape").value, candidates: byId("count").disabled ? state.count : byId("count").value }));
   byId("shape").addEventListener("change", shape);
   byId("count").addEventListener("change", shape);
@@ -184,26 +254,21 @@ function listen() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 }
 
-// What the page begins with: the mechanisms are a choice, and a legend of the colours.
-function showMechanisms(mechanisms) {
-  setMechanisms(mechanisms);
-  const swatch = (name) => element("i", { class: `swatch ${CLASSES[name]}`, "aria-hidden": "true" });
-  byId("mechanism").append(...Object.entries(TITLES).map(([name, title], index) =>
-    element("label", { class: "choice" }, element("input", { type: "radio", name: "mechanism", value: name, ...(index ? {} : { checked: "" }) }), swatch(name), title)));
-  byId("drawn-legend").before(...Object.entries(TITLES).map(([name, title]) => element("span", {}, swatch(name), title)));
-  state.mechanism = settings().mechanism;
-}
-
 async function start() {
   listen();
-  addTools(chooseEpsilon);
-  addQuestions(chooseEpsilon);
+  addTools(chooseAmount);
+  addQuestions(chooseAmount);
   try {
-    const { version, mechanisms, shapes, scores } = await ask("start", {});
-    showMechanisms(mechanisms);
-    byId("version").textContent = version;
+    const { version, questions, question, currencies, shapes, scores } = await ask("start", {});
+    byId("question").append(...questions.map(({ name, title }) =>
+      element("label", {}, element("input", { type: "radio", name: "question", value: name, ...(name === question ? { checked: "" } : {}) }), title)));
+    state.currencies = Object.fromEntries(currencies.map((one) => [one.name, one]));
+    byId("currency").append(...currencies.map(({ name, title }) => element("option", { value: name }, title)));
     byId("shape").append(...shapes.map(({ name, title }) => element("option", { value: name }, title)));
-    moveSlider();
+    byId("version").textContent = version;
+    state.id = scores.id;
+    showCurrency();
+    showQuestion();
     showScores(scores);
   } catch (error) {
     byId("scores-error").textContent = error.message;

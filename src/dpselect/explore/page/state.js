@@ -1,29 +1,33 @@
-// What the page shows: the scores, the settings, and the latest results.
+// What the page shows: the settings, and the latest results.
 
-import { byId } from "./draw.js";
+import { byId, quotient } from "./draw.js";
 
 export const state = {
-  id: "", name: "", shape: "", count: "30", labels: [], scores: [], losses: [], order: [], csv: "",
-  look: null, curve: null, curveKey: "", drawn: null, mechanism: "", epsilon: "0.2", unit: "people", shownCount: 10,
+  id: "", name: "", shape: "", count: "30", look: null, curve: null, curveKey: "", drawn: null, target: 0,
+  low: -4, high: 0, amount: "", currencies: {},
 };
 
-export function setScores({ id, name, unit, shape, monotonic, labels, scores, losses, csv }) {
-  const order = losses.map((_, index) => index).sort((a, b) => losses[a] - losses[b] || a - b);
-  if (shape && shape !== state.shape) { // a file states neither, and the reader's own input stays
-    byId("unit").value = unit;
-    byId("monotonic").checked = monotonic;
-  }
-  Object.assign(state, { id, name, shape, labels, scores, losses, order, csv, look: null, curve: null, drawn: null });
+const checked = (name) => document.querySelector(`input[name=${name}]:checked`)?.value ?? "";
+
+// The settings in the fields, as the explorer takes them: texts, and a boolean for each box.
+export function settings() {
+  const boxes = Object.fromEntries(["ordered", "monotonic"].map((id) => [id, byId(id).checked]));
+  return {
+    ...Object.fromEntries(new FormData(byId("settings"))), ...boxes,
+    question: checked("question"), id: state.id, amount: byId("amount").value.trim(), low: state.low, high: state.high,
+  };
 }
 
-// The settings in the fields.
-export function settings() {
-  state.mechanism = document.querySelector("input[name=mechanism]:checked")?.value ?? "";
-  state.unit = byId("unit").value.trim() || "points";
-  const shown = byId("shown").value;
-  state.shownCount = shown === "all" ? state.labels.length : Number(shown);
-  return {
-    id: state.id, epsilon: byId("epsilon").value.trim(), sensitivity: byId("sensitivity").value.trim(),
-    monotonic: byId("monotonic").checked, mechanism: state.mechanism, unit: state.unit,
-  };
+export const symbol = () => state.currencies[byId("currency").value]?.symbol ?? "ε";
+
+// The slider around an amount. An amount beyond its ends makes it longer, to whole decades.
+export function moveSlider() {
+  const amount = quotient(byId("amount").value), slider = byId("slider"), power = Math.log10(amount);
+  if (amount > 0 && Number.isFinite(power) && power >= -12 && power <= 2) {
+    if (power < state.low) state.low = Math.floor(power);
+    if (power > state.high) state.high = Math.ceil(power);
+  }
+  [slider.min, slider.max] = [Math.round(100 * state.low), Math.round(100 * state.high)];
+  if (amount > 0) slider.value = Math.round(100 * power);
+  slider.setAttribute("aria-valuetext", `${symbol()} = ${byId("amount").value}`);
 }

@@ -25,8 +25,17 @@ import numpy as np
 
 from dpselect._numbers import rational_from_text
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.research.optimality.lattice import MOST_VARIABLES, Lattice, bounded_lattice, checked_size
-from dpselect.research.optimality.recurrence import Numbers, Odds, costs, permute_and_flip, powers
+from dpselect.research.optimality.lattice import (
+    MOST_VARIABLES,
+    Lattice,
+    Numbers,
+    Odds,
+    bounded_lattice,
+    checked_size,
+    costs,
+    permute_and_flip,
+    powers,
+)
 
 THRESHOLD = math.log((3 + math.sqrt(5)) / 2)
 _UNIT = 1.01 * 2.0**-53

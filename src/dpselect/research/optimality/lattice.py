@@ -1,9 +1,14 @@
 """McKenna & Sheldon (2020), Section 5: the bounded 2 sensitivity-lattice, with symmetric score vectors merged.
 
-A score vector of the lattice is a tuple of steps: candidate r is steps[r] * 2 * sensitivity below the best, with steps
-from 0 to k and at least one zero. A symmetric mechanism gives the same probabilities to every ordering of a vector, so
-a class is one ascending tuple, and a variable is a class and one of its distinct steps: the probability of any single
-candidate there.
+A score vector of the lattice is a tuple of steps: candidate r is steps[r] * 2 * sensitivity below the best, with
+steps from 0 to k and at least one zero. A symmetric mechanism gives the same probabilities to every ordering of a
+vector, so a class is one ascending tuple, and a variable is a class and one of its distinct steps: the probability of
+any single candidate there.
+
+**The recurrence** of Section 3.1 defines permute-and-flip on the bounded lattice. Everything depends on epsilon only
+through the odds exp(-epsilon), so with rational odds everything is rational: give a Fraction to get Fractions, a
+float to get floats. Cancellation is harmless: in a class with n* best candidates the others' probabilities sum to at
+most 1 - n*/n, so one minus their sum is at least n*/n.
 """
 
 import itertools
@@ -11,6 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -188,3 +194,53 @@ def after_falls(steps: Steps, step: int, lowest: int) -> list[tuple[Steps, int]]
             best = min(moved)  # one if the only best one fell, else zero
             found.append((tuple(sorted(each - best for each in moved)), step - best))
     return found
+
+
+Odds = float | Fraction
+Numbers = npt.NDArray[Any]
+
+
+def powers(lattice: Lattice, odds: Odds) -> Numbers:
+    """odds**step of each variable: the probability that its coin shows heads."""
+    return table(odds**step for step in range(lattice.k + 1))[lattice.step]
+
+
+def table(numbers: Any) -> Numbers:
+    """An array of floats, or of unchanged Fractions."""
+    listed = list(numbers)
+    return np.array(listed, dtype=object if isinstance(listed[0], Fraction) else np.float64)
+
+
+def class_sums(lattice: Lattice, values: Numbers) -> Numbers:
+    """The sum over the variables of each class."""
+    sums: Numbers = np.add.reduceat(values, lattice.first)
+    return sums
+
+
+def permute_and_flip(lattice: Lattice, odds: Odds) -> Numbers:
+    """The share of each variable, by the recurrence: from the class where all are best downwards.
+
+    A share is a probability over odds**step. Below the best it is that of the candidate after it rises to the best.
+    """
+    weight = lattice.multiplicity * powers(lattice, odds)
+    shares = np.zeros_like(weight)
+    for zeros, level in reversed(list(lattice.levels)):
+        below = lattice.step[level] > 0
+        here = shares[level]  # a view
+        here[below] = shares[lattice.raised[level][below]]
+        best = np.flatnonzero(~below)
+        here[best] = (1 - np.add.reduceat(weight[level] * here, best)) / zeros
+    return shares
+
+
+def exponential(lattice: Lattice, odds: Odds) -> Numbers:
+    """The share of each variable under the exponential mechanism: the same for all of a class."""
+    totals = class_sums(lattice, lattice.multiplicity * powers(lattice, odds))
+    shares: Numbers = (1 / totals)[lattice.class_of]
+    return shares
+
+
+def costs(lattice: Lattice) -> Numbers:
+    """What one unit of each variable adds to the sum of expected errors over all vectors, at sensitivity one."""
+    cost: Numbers = lattice.orderings[lattice.class_of] * lattice.multiplicity * 2 * lattice.step
+    return cost

@@ -18,9 +18,17 @@ from dpselect._numbers import float_near
 from dpselect._types import Floats, Number
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.research.optimality.dual import Certificate, certificate
-from dpselect.research.optimality.lattice import MOST_VARIABLES, Lattice, Steps, bounded_lattice, checked_size
+from dpselect.research.optimality.lattice import (
+    MOST_VARIABLES,
+    Lattice,
+    Numbers,
+    Steps,
+    bounded_lattice,
+    checked_size,
+    exponential,
+    permute_and_flip,
+)
 from dpselect.research.optimality.program import Program, least_error, paper_program, regular_program, solution
-from dpselect.research.optimality.recurrence import Numbers, exponential, permute_and_flip
 
 Weights = Callable[[Steps], Any]
 

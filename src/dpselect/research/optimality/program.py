@@ -36,8 +36,16 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from dpselect._types import Floats, Integers
 from dpselect.errors import NotConverged
-from dpselect.research.optimality.lattice import NONE, Lattice, after_falls, bounded_lattice, worst_neighbour
-from dpselect.research.optimality.recurrence import Numbers, Odds, table
+from dpselect.research.optimality.lattice import (
+    NONE,
+    Lattice,
+    Numbers,
+    Odds,
+    after_falls,
+    bounded_lattice,
+    table,
+    worst_neighbour,
+)
 
 # The dual simplex method is faster on small programs, interior points on large ones. The latter do not come closer
 # than 1e-8 to a small epsilon's solution, so there HiGHS keeps its own tolerance of 1e-7.

@@ -7,8 +7,7 @@ import numpy as np
 from dpselect.analysis import check_privacy, expected_error
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.research.optimality.lattice import bounded_lattice
-from dpselect.research.optimality.recurrence import permute_and_flip, powers
+from dpselect.research.optimality.lattice import bounded_lattice, permute_and_flip, powers
 from dpselect.research.paper.claims import PaperClaim, listed
 from dpselect.research.paper.experiment import Material
 from dpselect.research.paper.figures_of_two_scores import (

@@ -11,7 +11,6 @@ from dpselect._progress import tracked
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.research import plotting
 from dpselect.research.datasets import histograms
-from dpselect.research.output import Watch, make_folder, write_figure, write_file
 from dpselect.research.paper import claims_comparison, claims_experiments, claims_optimality
 from dpselect.research.paper.claims import PaperClaim
 from dpselect.research.paper.experiment import Experiments, Material, Plot
@@ -32,7 +31,7 @@ from dpselect.research.paper.figures_of_optimality import (
 )
 from dpselect.research.paper.figures_of_two_scores import ERROR_BY_P, NOISY_MAX_BY_GAP, RATIO_BY_P, WORST_CASE_BY_N
 from dpselect.research.paper.page import Drawn, page
-from dpselect.research.plotting import NumberTable
+from dpselect.research.plotting import NumberTable, Watch, make_folder, write_figure, write_file
 
 FIGURES: tuple[Plot, ...] = (
     ERROR_BY_P,

@@ -8,14 +8,17 @@ import numpy as np
 
 from dpselect._types import Counts, Floats
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.research.studies.budgets import COMPARED, Currency, Plan, plan
 from dpselect.research.studies.procedures import (
     CHOSEN,
+    COMPARED,
     QUERIES,
     ROUNDS,
     Chooser,
+    Currency,
+    Plan,
     mwem_errors,
     peeling_errors,
+    plan,
     random_intervals,
     stepwise_errors,
     synthetic_rows,

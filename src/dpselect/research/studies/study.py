@@ -19,13 +19,12 @@ from scipy import stats
 from dpselect import _validate
 from dpselect._progress import tracked
 from dpselect._types import Floats
-from dpselect.analysis.intervals import LEVEL, half_width
+from dpselect.analysis.top_k_error import LEVEL, half_width
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
 from dpselect.research.datasets import histograms
-from dpselect.research.output import Watch, make_folder, write_figure, write_file
-from dpselect.research.plotting import NumberTable
+from dpselect.research.plotting import NumberTable, Watch, make_folder, write_figure, write_file
 from dpselect.research.studies.cases import Case, cases
 from dpselect.research.studies.top_k import TopKCase, draw_top_k, top_k_cases, top_k_table
 from dpselect.research.studies.winners import draw_winners, winners

@@ -20,9 +20,8 @@ from dpselect.accounting.budget import rho_within
 from dpselect.analysis import TopKError, top_k_error
 from dpselect.mechanisms import ExponentialMechanism
 from dpselect.research import plotting
-from dpselect.research.output import Watch
-from dpselect.research.plotting import NumberTable
-from dpselect.research.studies.budgets import DELTA
+from dpselect.research.plotting import NumberTable, Watch
+from dpselect.research.studies.procedures import DELTA
 
 KS = (2, 5, 10, 20, 50, 100)
 EPSILONS = (0.1, 1.0)

@@ -12,7 +12,7 @@ from dpselect.analysis.promises import promise
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
 from dpselect.research import plotting
 from dpselect.research.plotting import NumberTable
-from dpselect.research.studies.budgets import Currency, plan
+from dpselect.research.studies.procedures import Currency, plan
 
 CANDIDATES = 1000
 BUDGETS = (0.1, 1.0, 10.0)

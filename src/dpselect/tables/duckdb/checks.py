@@ -9,7 +9,7 @@ import duckdb
 from dpselect.tables.checks import Check, Reading, Reason, check_from
 from dpselect.tables.duckdb import expressions, places, tally
 from dpselect.tables.duckdb.faults import faults_of_lines
-from dpselect.tables.duckdb.lists import arrow_groups, arrow_list, listed, listed_groups
+from dpselect.tables.duckdb.lists import columns_of_groups, columns_of_list, listed, listed_groups
 from dpselect.tables.duckdb.notations import (
     CANDIDATES,
     GROUPS,
@@ -30,9 +30,9 @@ from dpselect.tables.schema import Column, Kind
 def checked(source: Source, cursor: duckdb.DuckDBPyConnection, reading: Reading, individuals: Individuals) -> Check:
     """The check of a column. Its temporary tables stay on the cursor."""
     if reading.values is not None:
-        cursor.register(CANDIDATES, arrow_list(reading.values, reading.column))
+        cursor.register(CANDIDATES, columns_of_list(reading.values, reading.column))
     if individuals.groups is not None:
-        cursor.register(GROUPS, arrow_groups(individuals.groups))
+        cursor.register(GROUPS, columns_of_groups(individuals.groups))
 
     def classify(found: Source) -> None:
         found.attach(cursor)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Protocol
 
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
 from dpselect.tables.databases import Database, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Field:
 
     name: str
     selected: str
-    sent: pa.DataType
+    sent: "pa.DataType"
     value: str = "{}"
     untyped: bool = False
 
@@ -36,7 +37,7 @@ class Connector(Protocol):
 
     fields: Sequence[Field]
 
-    def stream(self, statement: str) -> AbstractContextManager[pa.RecordBatchReader]:
+    def stream(self, statement: str) -> "AbstractContextManager[pa.RecordBatchReader]":
         """Run a statement in a connection of its own, which is closed at the end."""
         ...
 
@@ -47,15 +48,19 @@ def selection(database: Database, fields: Sequence[Field]) -> str:
     return f"SELECT {columns} FROM {database.relation}"
 
 
-def described(database: Database, connector: Connector) -> pa.Schema:
-    """The names and types that the driver states for no rows. Errors may quote the address."""
-    unreadable = InvalidValue(
+def unreadable(database: Database) -> InvalidValue:
+    """The error for a table or a query that the database refuses."""
+    return InvalidValue(
         f"{database.what} cannot be read: check the names, which are compared exactly, the permissions, and that it"
         f" is {database.system.value}'s SQL"
     )
 
-    def describe() -> pa.Schema:
+
+def described(database: Database, connector: Connector) -> "pa.Schema":
+    """The names and types that the driver states for no rows. Errors may quote the address."""
+
+    def describe() -> "pa.Schema":
         with connector.stream(f"SELECT * FROM {database.relation} LIMIT 0") as stream:
             return stream.schema
 
-    return withheld(describe, unreadable)
+    return withheld(describe, unreadable(database))

@@ -1,4 +1,4 @@
-"""Rows of a database, streamed through Arrow into DuckDB, which counts.
+"""Rows of PostgreSQL or SQLite, streamed through Arrow into DuckDB, which counts.
 
 The database selects only the columns of a question. Each column has an expression in the SQL of the database that no
 row makes fail, a type in which it arrives, which follows from the declared types and never from rows, and an expression
@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from dpselect.tables.databases import Database, System, quoted
 from dpselect.tables.duckdb.connector import Connector, selection
-from dpselect.tables.duckdb.duckdb_file import ConnectFile, DuckDBFile
-from dpselect.tables.duckdb.frames import check_names
+from dpselect.tables.duckdb.names import check_names
 from dpselect.tables.duckdb.postgresql import PostgreSQL
 from dpselect.tables.duckdb.sqlite import SQLite
 
@@ -28,6 +27,7 @@ class DatabaseRows:
     """The rows of a table or a query of a database: some of the columns, or all."""
 
     files: Sequence[Path] = ()
+    needs_arrow = frozenset[str]()
 
     def __init__(self, database: Database, connector: Connector, names: Sequence[str] | None = None) -> None:
         self._database, self._connector, self._open = database, connector, ExitStack()
@@ -64,14 +64,8 @@ def _batches(stream: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.Rec
             yield pa.record_batch(batch.columns, schema=schema)
 
 
-def rows_of_database(database: Database, connect_file: ConnectFile) -> DatabaseRows:
+def rows_of_database(database: Database) -> DatabaseRows:
     """The rows, after their columns were read and checked. No row is read, and no message of a driver is passed on."""
-    connector = _connector(database, connect_file)
+    connector: Connector = PostgreSQL(database) if database.system is System.POSTGRESQL else SQLite(database)
     check_names([field.name for field in connector.fields])
     return DatabaseRows(database, connector)
-
-
-def _connector(database: Database, connect_file: ConnectFile) -> Connector:
-    if database.system is System.POSTGRESQL:
-        return PostgreSQL(database)
-    return SQLite(database) if database.system is System.SQLITE else DuckDBFile(database, connect_file)

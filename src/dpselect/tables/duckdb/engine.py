@@ -12,7 +12,6 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
 from dpselect._progress import polled
 from dpselect._types import Counts
@@ -22,8 +21,15 @@ from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import checks, expressions, places
 from dpselect.tables.duckdb.content import of_source
-from dpselect.tables.duckdb.frames import index_of
-from dpselect.tables.duckdb.lists import arrow_groups, arrow_list, different_values, listed, listed_groups
+from dpselect.tables.duckdb.lists import (
+    Columns,
+    columns_of_groups,
+    columns_of_list,
+    different_values,
+    listed,
+    listed_groups,
+)
+from dpselect.tables.duckdb.names import index_of
 from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
 from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_column, item
 from dpselect.tables.grids import Grid
@@ -116,7 +122,7 @@ def placing(source: str, column: Column, grid: Grid, individuals: Individuals, m
         standing = f"({_medians(kept, small) if max_rows is None else _kept_rows(kept, max_rows)})"
     counted = f"SELECT grp, item, count(*) AS individuals FROM {standing} GROUP BY grp, item"
     group = "" if individuals.groups is None else "grp, "
-    # Arrow has no 128-bit integers, so they are split here.
+    # NumPy has no 128-bit integers, so they are split here.
     split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
     shown = "item" if small else split
     return f"WITH {facts}{_kept(individuals)} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
@@ -230,7 +236,7 @@ class DuckDBEngine:
         """
         limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
         limit = max_values if limited else None
-        lists = {CANDIDATES: arrow_list(candidates, column)}
+        lists = {CANDIDATES: columns_of_list(candidates, column)}
         found = self._found(
             lambda rows: counting(rows, column, candidates, individuals, limit),
             column,
@@ -239,8 +245,8 @@ class DuckDBEngine:
             salted=limited,
         )
         scores = np.zeros((_number_of_groups(individuals), len(candidates)), np.int64)
-        group = 0 if individuals.groups is None else found["grp"].to_numpy()
-        scores[group, found["place"].to_numpy()] = found["individuals"].to_numpy()
+        group = 0 if individuals.groups is None else found["grp"]
+        scores[group, found["place"]] = found["individuals"]
         return list(scores)
 
     def places(
@@ -254,12 +260,12 @@ class DuckDBEngine:
             individuals,
             salted=individuals.person is not None,
         )
-        if "item" in found.column_names:
-            place, between = places.located(found["item"].to_numpy(), column, grid)
+        if "item" in found:
+            place, between = places.located(found["item"], column, grid)
         else:
-            place, between = found["place"].to_numpy(), found["behind"].to_numpy() != 0
-        data = Places(place, between, found["individuals"].to_numpy())
-        groups = np.empty(0, np.int64) if individuals.groups is None else found["grp"].to_numpy()
+            place, between = found["place"], found["behind"] != 0
+        data = Places(place, between, found["individuals"])
+        groups = np.empty(0, np.int64) if individuals.groups is None else found["grp"]
         starts = np.searchsorted(groups, np.arange(1, _number_of_groups(individuals))).tolist()
         return places_of_groups(data, [*starts, place.size], grid)
 
@@ -297,21 +303,21 @@ class DuckDBEngine:
         self,
         statement: Callable[[str], str],
         column: Column,
-        lists: dict[str, pa.Table],
+        lists: dict[str, Columns],
         individuals: Individuals,
         *,
         salted: bool = False,
         cursor: duckdb.DuckDBPyConnection | None = None,
-    ) -> pa.Table:
+    ) -> Columns:
         """Run a statement about rows, with a new salt if it needs one. Error messages of the engine are withheld.
 
         With a cursor, what the statement makes stays there.
         """
         parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if salted or is_limited(individuals) else {}
         if individuals.groups is not None:
-            lists = {**lists, GROUPS: arrow_groups(individuals.groups)}
+            lists = {**lists, GROUPS: columns_of_groups(individuals.groups)}
 
-        def count(source: Source) -> pa.Table:
+        def count(source: Source) -> Columns:
             connection = self._connection.cursor() if cursor is None else cursor
             for name, table in lists.items():
                 connection.register(name, table)
@@ -320,8 +326,8 @@ class DuckDBEngine:
                 bound = {**parameters, **source.parameters}
                 if cursor is not None:
                     cursor.execute(statement(source.query), bound)
-                    return pa.table({})
-                return connection.sql(statement(source.query), params=bound).to_arrow_table()
+                    return {}
+                return connection.sql(statement(source.query), params=bound).fetchnumpy()
 
         return counted(lambda: read(self._source, individuals.names(column), count))
 

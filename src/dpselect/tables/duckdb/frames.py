@@ -7,7 +7,7 @@ beyond 64-bit microseconds. Only the columns that a question needs are converted
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from dpselect._validate import is_unicode
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType
+from dpselect.tables.duckdb.names import FrameColumns, check_names
 
 Array: TypeAlias = Any  # an Arrow array, in one piece or in chunks
 
@@ -25,27 +25,6 @@ _TOGETHER = 4_096
 _TEXT = pa.large_string()
 _PER_SECOND = {"s": 1, "ms": 10**3}
 _LARGEST = 2**63 - 1
-
-
-class FrameColumns(Protocol):
-    """The columns of a data frame."""
-
-    @property
-    def names(self) -> Sequence[Any]:
-        """Return the names, which may be of any type."""
-        ...
-
-    def is_untyped(self, name: str) -> bool:
-        """Return whether the column holds Python objects, which have no common type."""
-        ...
-
-    def scanned(self, names: Sequence[str]) -> Any:
-        """Return what DuckDB scans for these columns."""
-        ...
-
-    def described(self) -> Any:
-        """Return what DuckDB scans for the names and types of all columns; it need not have rows."""
-        ...
 
 
 def columns_of(frame: Any) -> FrameColumns:
@@ -59,25 +38,6 @@ def columns_of(frame: Any) -> FrameColumns:
     columns = next((kinds[base] for base in known if base in kinds), ArrowColumns)(frame)
     check_names(columns.names)
     return columns
-
-
-def check_names(names: Sequence[Any]) -> None:
-    """Refuse names that no question could use. They are not shown: the names of a pivoted frame are data."""
-    remedy = "rename the columns first"
-    for name in names:
-        if not isinstance(name, str):
-            raise InvalidType(f"source has a column whose name is of type {type(name).__name__}, not text: {remedy}")
-    if not all(name and is_unicode(name) for name in names):
-        raise InvalidValue(f"source has a column whose name is empty or cannot be written in UTF-8: {remedy}")
-    if len({name.lower() for name in names}) != len(names):
-        raise InvalidValue("source has two columns of the same name (upper and lower case are the same): rename one")
-
-
-def index_of(source: Any) -> dict[str, str]:
-    """The names of a pandas index, which are no columns, and what to do about them."""
-    names = getattr(getattr(source, "index", None), "names", ())
-    hint = "it is the index of the frame: give frame.reset_index()"
-    return {name: hint for name in names if isinstance(name, str)}
 
 
 class PandasColumns:

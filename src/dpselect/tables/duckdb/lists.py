@@ -6,40 +6,65 @@ flags have only one text, a float is written with as many digits as read back, a
 A value that equals no candidate (a missing value, an infinite timestamp) has no key.
 """
 
+import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
-import pyarrow as pa
+import numpy as np
 
 from dpselect.errors import InvalidValue
 from dpselect.tables.candidates import Values, digits_after_point, public_values
 from dpselect.tables.duckdb import expressions
+from dpselect.tables.grids import EPOCH, EPOCH_ZONED, MICROSECOND
 from dpselect.tables.groups import Groups
 from dpselect.tables.schema import Column, Kind
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def arrow_list(values: Values, column: Column) -> pa.Table:
-    """A public list as a table. Integers and decimals are text, which the statement casts."""
-    return pa.table({"place": _places(len(values.items)), "value": _array(values, column)})
+Columns: TypeAlias = dict[str, np.ndarray[Any, Any]]  # what DuckDB registers as a table, without PyArrow or pandas
+
+_FIRST_DAY = datetime.date(1970, 1, 1).toordinal()
 
 
-def arrow_groups(groups: Groups) -> pa.Table:
-    """The public groups as a table, with the values of each of their columns."""
+def columns_of_list(values: Values, column: Column) -> Columns:
+    """A public list as a table, which `cast_list` reads: the place of each item, and its value."""
+    return {"place": np.arange(len(values.items)), "value": _sent(values, column)}
+
+
+def columns_of_groups(groups: Groups) -> Columns:
+    """The public groups as a table, which `cast_groups` reads, with the values of each of their columns."""
     values = zip(groups.members, groups.columns, strict=True)
-    arrays = {f"value{i}": _array(own, column) for i, (own, column) in enumerate(values)}
-    return pa.table({"place": _places(len(groups)), **arrays})
+    arrays = {f"value{i}": _sent(own, column) for i, (own, column) in enumerate(values)}
+    return {"place": np.arange(len(groups)), **arrays}
 
 
-def _places(number: int) -> pa.Array:
-    return pa.array(range(number), pa.int64())
+def _sent(values: Values, column: Column) -> np.ndarray[Any, Any]:
+    """The values in a type that NumPy and DuckDB share; `_received` reads them.
+
+    Integers and decimals are text. Days and moments are counted from 1970: in days, and in microseconds.
+    """
+    kind, items = values.kind, values.items
+    if kind in (Kind.INTEGER, Kind.DECIMAL):
+        return np.array([_written(item, column) for item in items], dtype=object)
+    if kind is Kind.DATE:
+        return np.array([item.toordinal() - _FIRST_DAY for item in items], dtype=np.int32)
+    if kind in (Kind.TIMESTAMP, Kind.ZONED):
+        first = EPOCH if kind is Kind.TIMESTAMP else EPOCH_ZONED
+        return np.array([(item - first) // MICROSECOND for item in items], dtype=np.int64)
+    types = {Kind.BOOLEAN: np.bool_, Kind.FLOAT: np.float64}
+    return np.array(items, dtype=types.get(kind, object))
 
 
-def _array(values: Values, column: Column) -> pa.Array:
-    if values.kind in (Kind.INTEGER, Kind.DECIMAL):
-        return pa.array([_written(item, column) for item in values.items], pa.string())
-    types = {Kind.TIMESTAMP: pa.timestamp("us"), Kind.ZONED: pa.timestamp("us", "UTC")}
-    return pa.array(values.items, types.get(values.kind))
+def _received(name: str, kind: Kind) -> str:
+    """The DuckDB expression for a value that `_sent` wrote."""
+    read = {
+        Kind.DATE: f"DATE '1970-01-01' + {name}",
+        Kind.TIMESTAMP: f"make_timestamp({name})",
+        Kind.ZONED: f"make_timestamptz({name})",
+    }
+    return read.get(kind, name)
 
 
 def _written(item: int | Decimal, column: Column) -> str | None:
@@ -57,7 +82,7 @@ _SHOWN_CHARACTERS = 60
 def cast_list(name: str, values: Values, column: Column) -> str:
     """A public list in the type for comparison; NULL equals nothing."""
     comparable = expressions.type_of_candidates(column, values.kind)
-    return f"SELECT place, TRY_CAST(value AS {comparable}) AS value FROM {name}"
+    return f"SELECT place, TRY_CAST({_received('value', values.kind)} AS {comparable}) AS value FROM {name}"
 
 
 def listed(name: str, values: Values, column: Column) -> str:
@@ -71,8 +96,10 @@ def listed(name: str, values: Values, column: Column) -> str:
 
 def cast_groups(name: str, groups: Groups) -> str:
     """The public groups in the types for comparison; NULL equals nothing."""
+    received = [_received(f"value{i}", kind) for i, kind in enumerate(groups.kinds)]
     types = [expressions.type_of_candidates(*typed) for typed in zip(groups.columns, groups.kinds, strict=True)]
-    casts = ", ".join(f"TRY_CAST(value{i} AS {type_}) AS value{i}" for i, type_ in enumerate(types))
+    typed = enumerate(zip(received, types, strict=True))
+    casts = ", ".join(f"TRY_CAST({value} AS {type_}) AS value{i}" for i, (value, type_) in typed)
     return f"SELECT place, {casts} FROM {name}"
 
 
@@ -96,7 +123,7 @@ def key(expression: str, kind: Kind) -> str:
     return f"CAST({expression} AS VARCHAR)"
 
 
-def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnection) -> pa.Table:
+def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnection) -> "pa.Table":
     """The position and the key of every item of a public list that is compared with a column.
 
     Of several items with the same key, only the first keeps it, so that no row can match two of them.
@@ -106,13 +133,13 @@ def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnectio
     return _over_list(values, column, connection).sql(first).to_arrow_table()
 
 
-def keys_of_groups(groups: Groups, connection: duckdb.DuckDBPyConnection) -> pa.Table:
+def keys_of_groups(groups: Groups, connection: duckdb.DuckDBPyConnection) -> "pa.Table":
     """The position of every group, and a key for each of its columns: grp, member0, member1 and so on.
 
     Groups that no row can match are left out. Of several groups with the same keys, only the first is there.
     """
     cursor = connection.cursor()
-    cursor.register(_LIST, arrow_groups(groups))
+    cursor.register(_LIST, columns_of_groups(groups))
     keys = ", ".join(f"{key(f'value{i}', kind)} AS member{i}" for i, kind in enumerate(groups.kinds))
     members = [f"member{i}" for i in range(len(groups.columns))]
     known, every = " AND ".join(f"{member} IS NOT NULL" for member in members), ", ".join(members)
@@ -150,5 +177,5 @@ def same_value(first: Any, second: Any, column: Column, name: str = "candidates"
 def _over_list(values: Values, column: Column, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """A cursor with the list registered."""
     cursor = connection.cursor()
-    cursor.register(_LIST, arrow_list(values, column))
+    cursor.register(_LIST, columns_of_list(values, column))
     return cursor

@@ -15,22 +15,28 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
+from copy import copy
+from dataclasses import replace
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import duckdb
-import pyarrow as pa
 
+from dpselect._install import install_command
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.databases import Database
-from dpselect.tables.duckdb import expressions
-from dpselect.tables.duckdb.databases import rows_of_database
-from dpselect.tables.duckdb.frames import FrameColumns, ParquetColumns, columns_of
+from dpselect.tables.databases import Database, System
+from dpselect.tables.duckdb import expressions, parquet
+from dpselect.tables.duckdb.arrow import check_arrow, has_arrow
+from dpselect.tables.duckdb.duckdb_file import DuckDBFileRows
+from dpselect.tables.duckdb.names import FrameColumns
 from dpselect.tables.files import Format, Listing, check_once, files_of, shown
 from dpselect.tables.schema import Column
+
+if TYPE_CHECKING:
+    from dpselect.tables.duckdb.frames import ParquetColumns
 
 # Windows has no such locks: the folder of a killed process stays.
 _fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
@@ -151,6 +157,7 @@ class Source(Protocol):
     query: str
     parameters: dict[str, Any]
     files: Sequence[Path]  # empty if the rows are not in files
+    needs_arrow: frozenset[str]  # the columns that only Arrow could read, if it is not installed
 
     def is_untyped(self, column: str) -> bool:
         """Return whether the source has no type for this column and gives it as text."""
@@ -190,28 +197,50 @@ class Files:
         self.files: Sequence[Path] = paths
         self._untyped = listing.format is Format.CSV
         self._by_arrow: ParquetColumns | None = None
+        self._texts, self.needs_arrow = frozenset[str](), frozenset[str]()  # of Parquet files
         self.header = header = common_header(paths) if self._untyped else None  # of CSV files: delimiter and names
-        names = _parquet_names(paths) if header is None else header[1]
-        self._folders = Folders(listing, names)
-        bound = {"paths": [_literal(path) for path in paths]}
+        types = _parquet_types(paths) if header is None else dict.fromkeys(header[1], "VARCHAR")
+        self._folders = Folders(listing, list(types))
+        bound = {"paths": [parquet.literal(path) for path in paths]}
         self.parameters: dict[str, Any] = bound | self._folders.parameters
         if header is not None:
             self.query = expressions.rows(*header, self._folders.option, self._folders.join, self._folders.columns)
         else:
             scan = f"read_parquet($paths, hive_partitioning = false{self._folders.option}){self._folders.join}"
             self.query = f"SELECT {self._folders.renamed} FROM {scan}"
-            self._by_arrow = ParquetColumns(paths, listing.folder_columns(names))
+            self._look_for_arrow(listing, types)
+
+    def _look_for_arrow(self, listing: Listing, types: Mapping[str, str]) -> None:
+        """Find out how Parquet files can be read, from their schemas alone."""
+        texts = frozenset(name for name, type_ in types.items() if type_ == "VARCHAR")
+        self._texts = texts if parquet.can_number_rows(types) else frozenset()
+        if has_arrow():
+            from dpselect.tables.duckdb.frames import ParquetColumns  # noqa: PLC0415 - needs PyArrow, an extra
+
+            self._by_arrow = ParquetColumns(listing.paths, listing.folder_columns(types))
+        else:
+            with closing(connect()) as connection:
+                coarse = parquet.coarse_columns(listing.paths, types, connection)
+            self.needs_arrow = coarse | (texts - self._texts)
 
     def is_untyped(self, column: str) -> bool:
         """Return whether the files are CSV, or the column comes from folder names: both hold values as text."""
         return self._untyped or column in self._folders.columns
 
     def readings(self, names: Sequence[str]) -> Sequence[Source]:
-        """Return the files themselves, and Arrow's reading of them in case DuckDB fails on values of these types."""
+        """Return the files themselves, and another reading of them in case DuckDB fails on values of these types."""
         if self._by_arrow is None or not self._by_arrow.can_read(names):
-            return [self]
+            return [self] if self._texts.isdisjoint(names) else [self, self._with_valid_texts(names)]
         by_arrow = Frame(self._by_arrow, names)
         return [by_arrow] if self._by_arrow.must_read(names) else [self, by_arrow]
+
+    def _with_valid_texts(self, names: Sequence[str]) -> "Files":
+        """The files, read so that a text that is not UTF-8 is missing."""
+        other, folders = copy(self), self._folders
+        texts = [name for name in names if name in self._texts]
+        others = {name: folders.columns.get(name, expressions.identifier(name)) for name in names if name not in texts}
+        other.query = parquet.valid_texts(texts, others, folders.file, folders.join)
+        return other
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002 - other sources
         """Check that each file still counts once. Their paths are bound."""
@@ -234,9 +263,9 @@ class Folders:
             prefix += "_"
         self.columns = {key: f"{prefix}{i}" for i, (key, _) in enumerate(values)}
         self.parameters: dict[str, Any] = {f"folder{i}": column for i, (_, column) in enumerate(values)}
+        self.file = file = f"{prefix}file"
         self.option, self.join, self.renamed = "", "", "*"
         if values:
-            file = f"{prefix}file"
             self.parameters["files"] = [str(path) for path in listing.paths]
             texts = (f"CAST(unnest($folder{i}) AS VARCHAR) AS {name}" for i, name in enumerate(self.columns.values()))
             self.option = f", filename = '{file}'"
@@ -250,9 +279,10 @@ class Frame:
 
     query = f"SELECT * FROM {_FRAME}"
     files: Sequence[Path] = ()
+    needs_arrow = frozenset[str]()
 
     def __init__(self, columns: FrameColumns, names: Sequence[str] = ()) -> None:
-        self._columns, self._names = columns, names
+        self._columns, self._names, self._attached = columns, names, ExitStack()
         self.parameters: dict[str, Any] = {}
 
     def is_untyped(self, column: str) -> bool:
@@ -266,13 +296,15 @@ class Frame:
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Register the columns of this question, or the types of all."""
         connection.register(_FRAME, self._columns.described() if empty else self._columns.scanned(self._names))
+        self._attached.callback(connection.unregister, _FRAME)
 
     def close(self) -> None:
-        """Do nothing: the frame belongs to the user."""
+        """Let go of what was registered: a stream would keep its query open."""
+        self._attached.close()
 
 
 class Relation:
-    """A relation of the user's own connection. Its rows are streamed through Arrow."""
+    """A relation of the user's own connection. Its rows are streamed by Arrow's C interface, without PyArrow."""
 
     names: Sequence[Any] = ()
 
@@ -284,27 +316,54 @@ class Relation:
         return False
 
     def described(self) -> Any:
-        """Return an Arrow table without rows."""
-        return self._relation.limit(0).to_arrow_table()
+        """Return a stream without rows."""
+        return self._relation.limit(0).__arrow_c_stream__()
 
-    def scanned(self, names: Sequence[str]) -> Any:  # noqa: ARG002 - the subclasses use it - all columns
-        """Return a new stream, which can be read only once and must be read to its end."""
-        return self._relation.to_arrow_reader()
+    def scanned(self, names: Sequence[str]) -> Any:
+        """Return a new stream of these columns, which can be read only once and must be read to its end."""
+        own = self._relation.columns
+        # A relation may have several columns of one name. DuckDB renames them when it scans.
+        distinct = len({name.lower() for name in own}) == len(own) and set(names).issubset(own)
+        columns = ", ".join(map(expressions.identifier, names)) if distinct else "*"
+        return self._relation.project(columns).__arrow_c_stream__()
 
 
 def source_of(source: Any) -> Source:
     """The source for the object that the user gave."""
     if isinstance(source, Database):
-        return rows_of_database(source, connect_file)
+        return _rows_of_database(source)
     if isinstance(source, (str, Path)):
         return Files(files_of(str(source)))
     if isinstance(source, duckdb.DuckDBPyRelation):
         return Frame(Relation(source))
+    if any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
+        return _frame(source)
+    raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
+
+
+def _frame(source: Any) -> Frame:
+    check_arrow("data frames and Arrow tables need PyArrow", install_command("pyarrow"))
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    from dpselect.tables.duckdb.frames import columns_of  # noqa: PLC0415 - needs PyArrow, an extra
+
     if isinstance(source, pa.RecordBatchReader):
         raise InvalidType("source is a stream that can be read only once: read it into a table first")
-    if any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
-        return Frame(withheld(lambda: columns_of(source), EngineFailure(_UNREADABLE)))
-    raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
+    return Frame(withheld(lambda: columns_of(source), EngineFailure(_UNREADABLE)))
+
+
+def _rows_of_database(database: Database) -> Source:
+    """The rows, after their columns were read and checked. No row is read, and no message of a driver is passed on."""
+    if database.system is System.DUCKDB:
+        return DuckDBFileRows(database, connect_file)
+    remedies = {
+        System.POSTGRESQL: install_command("adbc-driver-postgresql", "pyarrow"),
+        System.SQLITE: install_command("adbc-driver-sqlite", "pyarrow"),
+    }
+    check_arrow(f"{database.system.value} needs its ADBC driver and PyArrow", remedies[database.system])
+    from dpselect.tables.duckdb.databases import rows_of_database  # noqa: PLC0415 - needs PyArrow, an extra
+
+    return rows_of_database(database)
 
 
 def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
@@ -336,17 +395,14 @@ def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str
     """The columns with their types, without reading a row."""
 
     def describe() -> list[Any]:
-        source.attach(connection, empty=True)
-        return connection.execute(f"DESCRIBE {source.query}", source.parameters).fetchall()
+        with closing(source):
+            source.attach(connection, empty=True)
+            return connection.execute(f"DESCRIBE {source.query}", source.parameters).fetchall()
 
     # An error of the engine or of the user's relation may quote a value.
     described = withheld(describe, EngineFailure(_UNREADABLE))
-    return {name: expressions.column(name, type_, source.is_untyped(name)) for name, type_, *_ in described}
-
-
-def _literal(path: Path) -> str:
-    """The path, escaped for DuckDB, which expands patterns: a file named t[1].csv is not t1.csv."""
-    return glob.escape(str(path))
+    columns = [expressions.column(name, type_, source.is_untyped(name)) for name, type_, *_ in described]
+    return {column.name: replace(column, needs_arrow=column.name in source.needs_arrow) for column in columns}
 
 
 def common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
@@ -359,18 +415,6 @@ def common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
     return first
 
 
-def _parquet_names(paths: Sequence[Path]) -> list[str]:
-    """The names of the columns that all Parquet files have with the same types."""
-    connection = connect()
-    first = _parquet_columns(paths[0], connection)
-    for path in paths[1:]:
-        if _parquet_columns(path, connection) != first:
-            same = "give files with the same columns"
-            raise InvalidValue(f"{shown(path)}: its columns differ from those of {shown(paths[0])}: {same}")
-    return [name for name, *_ in first]
-
-
-def _parquet_columns(path: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-    query = "DESCRIBE SELECT * FROM read_parquet($path, hive_partitioning = false)"
-    cut = InvalidValue(f"{shown(path)}: this is not a complete Parquet file: give a CSV or Parquet file")
-    return withheld(lambda: connection.execute(query, {"path": _literal(path)}).fetchall(), cut, duckdb.Error)
+def _parquet_types(paths: Sequence[Path]) -> dict[str, str]:
+    with closing(connect()) as connection:
+        return parquet.common_columns(paths, connection)

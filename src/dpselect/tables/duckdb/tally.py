@@ -9,14 +9,13 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
 from dpselect.mechanisms.finding import Finding
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.tables.candidates import Values, value_of_key
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import expressions
-from dpselect.tables.duckdb.lists import arrow_list, cast_list, key
+from dpselect.tables.duckdb.lists import cast_list, columns_of_list, key
 from dpselect.tables.questions import Levels
 from dpselect.tables.schema import Column, Kind
 
@@ -86,7 +85,7 @@ class DuckDBTally:
         """Return the values of these groups, counts and ranks. Those of one count are ranked in ascending order."""
         groups, counts, ranks = zip(*wanted, strict=True) if wanted else ((), (), ())
         columns = {"grp": groups, "individuals": counts, "place": ranks, "turn": range(len(wanted))}
-        self._cursor.register(_WANTED, pa.table({name: pa.array(own, pa.int64()) for name, own in columns.items()}))
+        self._cursor.register(_WANTED, {name: np.array(own, dtype=np.int64) for name, own in columns.items()})
         ranked = (
             "SELECT grp, individuals, item,"
             " row_number() OVER (PARTITION BY grp, individuals ORDER BY item) - 1 AS place"
@@ -98,7 +97,7 @@ class DuckDBTally:
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         """Return which of these values nobody in the group has."""
         tried = Values(self._kind, tuple(values))
-        self._cursor.register(_LIST, arrow_list(tried, self._column))
+        self._cursor.register(_LIST, columns_of_list(tried, self._column))
         own = f"SELECT item FROM {TALLY} WHERE grp = {group}"
         query = (
             f"SELECT place FROM ({cast_list(_LIST, tried, self._column)}) AS tried"
@@ -110,13 +109,12 @@ class DuckDBTally:
         """Flip a coin for each value of each group, and return those with heads in ascending order."""
         counted = self._cursor.sql(f"SELECT rowid, individuals FROM {TALLY}").fetchnumpy()
         heads = finding.found(counted["individuals"].astype(np.int64), SystemEntropy())
-        rows = pa.array(counted["rowid"][heads], pa.int64())
-        self._cursor.register(_FOUND, pa.table({"place": rows}))
+        self._cursor.register(_FOUND, {"place": counted["rowid"][heads]})
         query = f"SELECT grp, {self._key} FROM {TALLY} SEMI JOIN {_FOUND} ON {TALLY}.rowid = place ORDER BY grp, item"
         values = [list[Any]() for _ in range(self._groups)]
-        table = self._cursor.sql(query).to_arrow_table()
+        found = self._cursor.sql(query).fetchnumpy()
         read = value_of_key(self._kind)
-        for group, own in zip(table[0].to_pylist(), table[1].to_pylist(), strict=True):
+        for group, own in zip(found["grp"].tolist(), found["key"].tolist(), strict=True):
             values[group].append(read(own))
         return values
 
@@ -125,4 +123,4 @@ class DuckDBTally:
         return f"{key('item', self._kind)} AS key"
 
     def _read(self, query: str) -> list[Any]:
-        return list(map(value_of_key(self._kind), self._cursor.sql(query).to_arrow_table()["key"].to_pylist()))
+        return list(map(value_of_key(self._kind), self._cursor.sql(query).fetchnumpy()["key"].tolist()))

@@ -17,7 +17,7 @@ _NO_JAVA = (
     " openjdk-17-jre-headless) or point JAVA_HOME to it; or create a session for your cluster first"
 )
 _REMEDY = (
-    "before the session starts, point PYSPARK_PYTHON to a Python that has dpselect, pyspark and pandas"
+    "before the session starts, point PYSPARK_PYTHON to a Python that has dpselect, pyspark, pandas and pyarrow"
     " (on this machine: PYSPARK_PYTHON={python}), or ship a packed environment to a cluster (docs/scale.md, Workers)"
 )
 _PROBES = 4
@@ -25,12 +25,13 @@ _checked: set[str] = set()
 
 
 def check_pyspark() -> None:
-    """Raise an error if PySpark is missing."""
+    """Raise an error if PySpark or PyArrow is missing."""
     try:
-        import pyspark.sql  # noqa: F401, PLC0415 - whether it can be imported is the question
+        import pyarrow  # noqa: F401, PLC0415 - whether it can be imported is the question
+        import pyspark.sql  # noqa: F401, PLC0415 - as above
     except ImportError:
-        remedy = install_command("pandas", "pyspark")
-        raise MissingExtra(f"engine 'spark' needs PySpark 4 and pandas: {remedy}") from None
+        remedy = install_command("pandas", "pyarrow", "pyspark")
+        raise MissingExtra(f"engine 'spark' needs PySpark 4, pandas and PyArrow: {remedy}") from None
 
 
 def session() -> "SparkSession":

@@ -1,0 +1,166 @@
+"""Print plans: as tables with their meaning in plain words, or as JSON."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import typer
+
+from dpselect._numbers import DOWN, shown
+from dpselect.cli.console import figure_table, print_line, print_paragraph, print_table
+from dpselect.mechanisms import PermuteAndFlip
+from dpselect.score_files import PRIVACY, shown_path
+
+if TYPE_CHECKING:
+    from dpselect.analysis.costs import EqualCost, EqualRounds
+    from dpselect.analysis.plans import Plan, Shown
+    from dpselect.analysis.promises import Promise
+
+
+def print_plan(
+    planned: "Shown", as_json: bool, print_more: Callable[[], None] | None = None, file: str | None = None
+) -> None:
+    """Print a plan as a table with its meaning, and more if there is more; or as JSON."""
+    if as_json:
+        print_json(planned, file)
+        return
+    print_paragraph(f"{planned.title}:", planned.subject)
+    heads, rows = planned.table
+    table = figure_table(*heads)
+    for row in rows:
+        table.add_row(*row)
+    print_table(table)
+    for title, text in planned.paragraphs.items():
+        print_paragraph(f"{title}:", text)
+    if print_more is not None:
+        print_more()
+    print_paragraph("Privacy:", "a plan uses public numbers only and reveals nothing about your data.")
+
+
+def print_json(planned: "Shown", file: str | None) -> None:
+    """Print one JSON object: the question with exact numbers, and the results as unrounded floats."""
+    content = planned.to_dict()
+    if content.get("proxy") is not None:
+        content["proxy"] = {"file": file, **content["proxy"]}
+    typer.echo(json.dumps(content))
+
+
+def print_many(planned: "Plan", file: str | None, size: int) -> None:
+    """Print what a plan of selections has beside its table: totals in (epsilon, delta), and errors on scores."""
+    if planned.equal_rounds is not None:
+        _print_rounds(planned.questions, planned.equal_rounds)
+    if file is not None:
+        _print_on_scores(planned, file, size)
+
+
+_FIXED = "This holds if the epsilons and the number of selections do not depend on the answers."
+
+
+def print_selections(planned: "Plan", file: str | None, size: int) -> None:
+    """Print a plan of selections in the older form, and what it means. `size` is the number of scores in the file."""
+    title = f"Choosing one of {planned.candidates:,} candidates, {planned.claim}:"
+    print_paragraph(title, "how far the choice can be below the best, for any data, in units of the scores")
+    _print_promises(planned)
+    print_paragraph("In words:", _words(planned, planned.promises[PermuteAndFlip.name]))
+    print_paragraph(
+        "For one selection, permute-and-flip is the better mechanism:",
+        "at the same epsilon it is never worse than the exponential mechanism, on any data, on average or in any tail.",
+    )
+    if planned.equal_cost is not None:
+        _print_many(planned.selections, planned.equal_cost)
+    print_many(planned, file, size)
+    print_paragraph(
+        "Privacy:",
+        f"these guarantees use public numbers only and reveal nothing about your data. But {PRIVACY}: give"
+        " --scores public or synthetic scores only.",
+    )
+
+
+def _print_promises(planned: "Plan") -> None:
+    times = planned.selections
+    totals = [f"{times:,} times\nepsilon", f"{times:,} times\nrho"] if times > 1 else []
+    columns = ("\nepsilon", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow")
+    table = figure_table("\nmechanism", *columns, *totals)
+    for name, promised in planned.promises.items():
+        mark = "*" if promised.attained < promised.average else ""
+        cells = [_epsilon(promised), *map(shown, (promised.average, promised.within_95, promised.within_99))]
+        if times > 1:
+            guarantee = promised.mechanism.guarantee
+            cells += [shown(float(guarantee.epsilon * times), digits=6), shown(guarantee.zcdp * times)]
+        table.add_row(name + mark, *cells)
+    print_table(table)
+    for name, promised in planned.promises.items():
+        if promised.attained < promised.average:
+            attained = shown(promised.attained, DOWN)
+            note = f"the exact worst case of {name} is not known. On some data its average is {attained}."
+            print_paragraph("* A proven bound:", note)
+
+
+def _words(planned: "Plan", best: "Promise") -> str:
+    n, epsilon = f"{planned.candidates:,}", _epsilon(best)
+    if planned.error is None:
+        told = f"with epsilon {epsilon} and {n} candidates, permute-and-flip's choice scores on average at most"
+        told += f" {shown(best.average)} below the best, for any data."
+    else:
+        told = f"epsilon {epsilon} guarantees that permute-and-flip's choice among {n} candidates scores on average"
+        told += f" at most {shown(float(planned.error), digits=6)} below the best, for any data."
+    tails = f"95 of 100 choices are less than {shown(best.within_95)} below it, 99 of 100 less than"
+    return f"{told} {tails} {shown(best.within_99)}."
+
+
+def _print_many(times: int, equal: "EqualCost") -> None:
+    print_paragraph(
+        f"For {times:,} selections that share a budget of pure epsilon, permute-and-flip is always better:",
+        "epsilons add up, and at the same epsilon it is never worse than the exponential mechanism.",
+    )
+    exponential, other = equal.exponential, equal.permute_and_flip
+    rho, epsilon = shown(equal.rho * times), shown(float(other.mechanism.epsilon), DOWN)
+    print_paragraph(
+        f"For {times:,} selections that share a zCDP budget, {equal.better.mechanism.name} is better:",
+        f"{times:,} exponential selections at epsilon {_epsilon(exponential)} cost rho {rho}, and are on average at"
+        f" most {shown(exponential.average)} below the best. For the same rho, permute-and-flip has epsilon {epsilon}"
+        f" each, and is on average at most {shown(other.average)} below the best. {_FIXED}",
+    )
+
+
+def _print_rounds(times: int, compared: "EqualRounds") -> None:
+    delta = f"{compared.exponential.total.delta:g}"
+    together = f"{times:,} selections together" if times > 1 else "One selection"
+    print_paragraph(f"{together} as (epsilon, {delta})-DP:", "the exponential mechanism and permute-and-flip")
+    table = figure_table("\nmechanism", "epsilon\neach", "average\nat most", "total\nepsilon")
+    rows = {
+        "exponential": compared.exponential,
+        "permute-and-flip, same error": compared.equal_error,
+        "permute-and-flip, same total": compared.equal_budget,
+    }
+    for name, rounds in rows.items():
+        cells = (rounds.each.mechanism.epsilon, rounds.each.average, rounds.total.epsilon)
+        table.add_row(name, *(shown(float(cell)) for cell in cells))
+    print_table(table)
+    better, error, total = compared.better.each.mechanism, compared.equal_error, compared.equal_budget
+    print_paragraph(
+        f"For a budget of (epsilon, {delta}), {better.name} is better:",
+        f"for the same error, permute-and-flip costs {shown(error.total.epsilon)} instead of"
+        f" {shown(compared.exponential.total.epsilon)}, and for the same total, its choice is on average at most"
+        f" {shown(total.each.average)} below the best instead of {shown(compared.exponential.each.average)}. {_FIXED}",
+    )
+
+
+def _print_on_scores(planned: "Plan", file: str, size: int) -> None:
+    source = f"on the {size:,} scores of {shown_path(file)}"
+    if planned.error is None:
+        print_line(f"Exact errors {source} (other data give other numbers):", "bold")
+        table = figure_table("\nmechanism", "\naverage", "95 of 100\nwithin")
+        for name, found in planned.on_scores.items():
+            table.add_row(name, shown(found.expected_error), shown(found.error_95))
+    else:
+        wanted = f"an average of {shown(float(planned.error), digits=6)}"
+        print_line(f"The epsilon for {wanted} {source} (other data may need more):", "bold")
+        table = figure_table("mechanism", "epsilon")
+        for name, found in planned.on_scores.items():
+            table.add_row(name, "any" if found.epsilon is None else shown(found.epsilon))
+    print_table(table)
+
+
+def _epsilon(promised: "Promise") -> str:
+    return shown(float(promised.mechanism.epsilon), digits=6)
