@@ -35,7 +35,9 @@ def missing(extra, wanted):
         if requirement.name == PROJECT["name"]:
             continue
         versions = [
-            one for one, extras in locked() if one.name == canonicalize_name(requirement.name) and extra in extras
+            one
+            for one, extras in locked()
+            if one.name == canonicalize_name(requirement.name) and {extra, "base"} & extras
         ]
         # One of them is enough: Python 3.14 has a scikit-learn of its own, which is beyond the bound of the others.
         fits = [requirement.specifier.contains(str(one.specifier)[2:]) for one in versions]

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "constraints" / "lock.txt"
 HEADER = """\
 # What `make demo`, `make test` and others install: the newest tested versions, with the hashes of their files.
-# `make lock` writes this file. Each package ends with the extras that need it; base is dpselect itself.
+# `make lock` writes this file. Each package ends with the extras that need it, or with base: all need it.
 """
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 # Extras that are left out, because no version of what they ask for has wheels for every Python.
@@ -161,7 +161,8 @@ def lines(packages: list[dict[str, Any]], needed: dict[str, set[str]]) -> Iterat
             marker = MARKER_OF_ALL.sub("", package.get("marker", ""))
             first = f"{package['name']}=={package['version']}" + (f" ; {marker}" if marker else "")
             yield " \\\n    ".join([first, *(f"--hash=sha256:{one}" for one in sorted(found))])
-            yield f"    # {' '.join(sorted(needed[package['name']]))}"
+            extras = needed[package["name"]]
+            yield f"    # {'base' if 'base' in extras else ' '.join(sorted(extras))}"
 
 
 def main() -> None:

@@ -192,8 +192,8 @@ class Database:
     def create(self, format_: int, row: tuple[str | None, ...]) -> None:
         """Create the file unless it exists.
 
-        It is written under another name and linked to its own when it is complete. So everybody who opens it finds a
-        whole ledger, never an empty file, so an empty file is always a damaged one. The link fails if another process
+        It is written under another name and gets its own when it is complete. So everybody who opens it finds a
+        whole ledger, never an empty file, so an empty file is always a damaged one. That fails if another process
         was faster; then that ledger is used. Only the owner may read it, because stored answers come with a hash of the
         data. SQLite gives a journal the mode of its file.
         """
@@ -201,7 +201,7 @@ class Database:
         with ledger_errors(self.path):
             try:
                 _write_new(temporary, format_, row)
-                os.link(temporary, self.path)
+                _publish(temporary, self.path)
             except FileExistsError:
                 pass
             finally:
@@ -238,8 +238,24 @@ def _write_new(path: Path, format_: int, row: tuple[str | None, ...]) -> None:
         connection.execute("COMMIT")
 
 
+def _publish(temporary: Path, path: Path) -> None:
+    """Give a complete file its name, unless the name is taken.
+
+    A rename would replace a file of that name, so the file is linked. On Windows a rename replaces nothing. There, the
+    second name of a link could not be removed once another process has opened the file.
+    """
+    if os.name == "nt":
+        os.rename(temporary, path)
+    else:
+        os.link(temporary, path)
+
+
 def _sync_folder(folder: Path) -> None:
-    """Make the name of the file durable. Windows cannot sync a folder and does not need to."""
+    """Make the name of the file durable. Windows cannot sync a folder and does not need to.
+
+    On macOS this only hands the name to the disk. Every charge then has SQLite empty the cache of the disk (fullfsync),
+    with what was handed over before: a ledger whose charge is durable has a durable name.
+    """
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
