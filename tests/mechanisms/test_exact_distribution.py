@@ -65,6 +65,17 @@ def test_the_two_lemmas_of_the_paper_agree():
         assert pmf_by_permutations(coins) == pmf_by_inclusion_exclusion(coins)
 
 
+@pytest.mark.parametrize("few", [0, 512], ids=["octets first", "at once"])
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("losses", CASES)
+def test_hot_and_cold_ones_of_short_vectors_are_exact(losses, kind, few, monkeypatch):
+    """However many are hot, they are listed: the others are read only if they start with zeros."""
+    monkeypatch.setattr(flips, "_MANY", 1)
+    monkeypatch.setattr(flips, "_FEW", few)
+    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
+    assert as_list(outcomes, len(losses)) == brute_force(losses)
+
+
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("losses", CASES)
 def test_short_vectors_are_exact(losses, kind):
@@ -95,7 +106,9 @@ def test_early_exit_is_exact_in_crowds(tiny_blocks):
     assert as_list(outcomes, len(losses)) == brute_force(losses)
 
 
-def test_rows_are_exact_and_independent():
+@pytest.mark.parametrize("many", [1, 5], ids=["hot ones listed", "all"])
+def test_rows_are_exact_and_independent(many, monkeypatch):
+    monkeypatch.setattr(flips, "_MANY", many)
     first, second = [0, 1, 7], [2, 0, 0]
     matrix = 40 - np.array([first, second])
     outcomes = distribution(lambda draws: tuple(choose_head_in_rows(RowGaps(matrix, UNIT), draws)))

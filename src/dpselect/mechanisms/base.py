@@ -71,7 +71,7 @@ class Mechanism(Protocol):
         ...
 
 
-_CHUNK = 64 * 1024
+_CHUNK = 256 * 1024
 # Nothing forces the computed probabilities to sum to one, so their sum checks all of them.
 _SUM_TOLERANCE = 1e-12
 

@@ -130,7 +130,7 @@ def _few(gaps: Gaps, blocks: Positions, floor: Any) -> Positions | None:
     if blocks[-1] - blocks[0] < blocks.size:
         return None
     whole = gaps.size // BLOCK
-    hot = gaps.values[: whole * BLOCK].reshape(whole, BLOCK)[blocks] >= floor
+    hot = gaps.values[: whole * BLOCK].reshape(whole, BLOCK).take(blocks, axis=0) >= floor
     if np.count_nonzero(hot) * _CROWDED > hot.size:
         return None
     found = hot.ravel().nonzero()[0]
