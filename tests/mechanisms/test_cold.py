@@ -16,6 +16,7 @@ from dpselect.sampling.draws import Draws
 from tests.branching import distribution
 from tests.reference import ball
 from tests.scripted import ScriptedBits
+from tests.statistical.goodness import assert_fits, assert_rejected
 
 UNIT = Rate(Fraction(1))
 
@@ -246,6 +247,17 @@ def test_warm_runs_are_crowds_of_which_few_are_read():
     heads = flip_long(Gaps(scores, Rate(Fraction(1, 20))), Reading())
     assert 4000 < sum(reads) < 4800  # a sixteenth
     assert 65_000 < heads.size < 70_000
+
+
+def test_warm_candidates_are_heads_as_often_as_their_coins():
+    """Half of them tie with the best and are heads; the others with exp(-1/20) = 0.951, and not with 15/16."""
+    scores = np.tile([0.0, -1.0], 2**19)
+    contest = Gaps(scores, Rate(Fraction(1, 20)))
+    assert contest.is_warm(flips.ALL)
+    count, size = flip_long(contest, Draws()).size - 2**19, 2**19
+    truth = [math.exp(-1 / 20), -math.expm1(-1 / 20)]
+    assert_fits([count, size - count], truth)
+    assert_rejected([count, size - count], [15 / 16, 1 / 16], truth=truth)
 
 
 def test_neighbouring_blocks_are_read_together(monkeypatch):
