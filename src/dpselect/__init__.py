@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dpselect import accounting, analysis, audit, ledger, optimality, tables, tuning
     from dpselect.accounting.budget import Budget, approximate, pure, zcdp
     from dpselect.accounting.charge import PrivacyUnit
+    from dpselect.analysis import plan
     from dpselect.analysis.unequal import generalized_scores
     from dpselect.ledger import Ledger
     from dpselect.release import Answer, Release
@@ -50,6 +51,7 @@ __all__ = [
     "ledger",
     "open_table",
     "optimality",
+    "plan",
     "pure",
     "release_top_k",
     "select_top_k",
@@ -75,6 +77,7 @@ _LAZY = {
     "every": "tables.domains",
     "generalized_scores": "analysis.unequal",
     "open_table": "tables",
+    "plan": "analysis",
     "pure": "accounting.budget",
     "release_top_k": "top_k",
     "select_top_k": "top_k",

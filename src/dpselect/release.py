@@ -120,6 +120,8 @@ class Accuracy:
         unit: the unit of both: people or rows.
         method: what kind of number it is.
         words: what it means, in sentences.
+        condition: for which data it holds, such as "if nobody has more than one value"; empty if for any. A question
+            that counts a person for some of their values, chosen at random, says nothing about the others.
         dense: for several quantiles, about how large the error is if values lie densely; otherwise None.
 
     >>> import pyarrow
@@ -136,14 +138,19 @@ class Accuracy:
     method: str
     words: str = field(repr=False)
     dense: float | None = None
+    condition: str = ""
 
     def __str__(self) -> str:
+        only = f", {self.condition}" if self.condition else ""
         if not self.method.startswith("bound"):
             half, usual = f"{self.average:,.0f}", f"{self.within_95:,.0f}"
-            return f"a value that {half} {self.unit} have is found in half of all cases, one of {usual} in 95 of 100"
+            found = f"a value that {half} {self.unit} have is found in half of all cases, one of {usual} in 95 of 100"
+            return f"{found}{only}"
         average, usual = shown(self.average), shown(self.within_95)
-        bounds = f"at most {average} {self.unit} off on average, less than {usual} in 95 of 100 cases"
-        return bounds if self.dense is None else f"{bounds}; about {shown(self.dense)} if values lie densely"
+        bounds = f"at most {average} {self.unit} off on average, less than {usual} in 95 of 100 cases{only}"
+        if self.dense is None:
+            return bounds
+        return f"about {shown(self.dense)} {self.unit} off at each level if values lie densely; for any data, {bounds}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the accuracy in the types of JSON.
@@ -158,6 +165,7 @@ class Accuracy:
             "method": self.method,
             "words": self.words,
             "dense": self.dense,
+            "condition": self.condition,
         }
 
 

@@ -412,6 +412,8 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
     )
     if kind is OneShot and not getattr(drawn, "has_one_shot", False):
         kind = Peel  # with Gumbel noise, one shot has the law of one selection after another, and costs less so
+    if name == AUTO and kind.name not in _LIMITED:
+        limit = None  # it needs no limit, and leaving out values of people would only change the counts
     return kind(most, candidates, limit, explicit_order)
 
 

@@ -166,7 +166,15 @@ class FoundPlan:
                 f"A value that no other one competes with wins against it with probability 1/2 if {self.half:,}"
                 f" people{where} have it, and in 95 of 100 cases if {self.usual:,} have it.",
             ]
-        return [*told, *filter(None, [self._about_limit, self._about_shares, *self._about_costs])]
+        return [*told, *filter(None, [self.condition, self._about_limit, self._about_shares, *self._about_costs])]
+
+    @property
+    def condition(self) -> str:
+        """Return in words whom these numbers count; nothing if everybody counts for all their values."""
+        if self.max_values is None:
+            return ""
+        chosen = "one value" if self.max_values == 1 else f"{self.max_values:,} values"
+        return f"These are people for whom the value counts: of people with more than {chosen}, some chosen at random."
 
     @property
     def _about_limit(self) -> str:

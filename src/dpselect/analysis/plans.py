@@ -180,7 +180,7 @@ class Plan:
     @property
     def subject(self) -> str:
         """Return what the numbers of the table are about."""
-        return f"how far the answer can be off, for any data, in {self.question.per_person}"
+        return f"how far the answer can be off, {self.way.condition or 'for any data'}, in {self.question.per_person}"
 
     @property
     def table(self) -> Texts:
@@ -304,7 +304,7 @@ class Plan:
         """
         expected = self.accuracy[self.used]
         told = self.way.meaning(*map(shown, (expected.average, expected.within_95, expected.within_99)))
-        return [*filter(None, [f"{told} This holds for any data.", *self._about_draws(expected), *self._about_costs()])]
+        return [*filter(None, [f"{told} {self.way.holds}", *self._about_draws(expected), *self._about_costs()])]
 
     def _about_draws(self, expected: Accuracy) -> list[str]:
         asked, mechanism, rounds = self.question, self.promises[self.used].mechanism, self.way.rounds
@@ -377,14 +377,18 @@ class Plan:
             return []
         currency = currency_of(self.budget, self.rho)
         told = [taken_for(self.way.method, currency.rho is not None, self.question.method)]
+        if self.question.max_values is not None and self.way.method.max_values is None and not self.way.is_free:
+            told.append("It needs no max_values: people count for all values that they have.")
         ranked = sorted(self.methods.values(), key=lambda method: method.average)
         if len(ranked) > 1:
             bounds = "; ".join(f"{one.method} {shown(one.average)}" for one in ranked)
-            told.append(
-                f"At the same price, the mean count is on average at most this many people too low: {bounds}. These"
-                " bounds hold for any data, and some are less tight than others. dpselect compare -k shows the errors"
-                " on public data that are like yours."
-            )
+            told.append(f"At the same price, the mean count is on average at most this many people too low: {bounds}.")
+            if ranked[0].method != self.method:
+                told.append(
+                    f"{self.method} is taken although its bound is not the smallest: it is a loose bound for the worst"
+                    " data, and on real counts its error is usually smaller (docs/top-k.md)."
+                )
+            told.append("dpselect compare -k shows the errors on public data that are like yours.")
         return told
 
     def to_dict(self) -> dict[str, Any]:

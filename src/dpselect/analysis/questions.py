@@ -165,6 +165,14 @@ class Question(ABC):
         del mechanism
         return None
 
+    def condition(self, max_values: int | None = None) -> str:
+        """Return in words which data the bounds are about, if people count for at most so many values; "" for any.
+
+        Of people with more values or groups, some are chosen at random. The bounds are about what is chosen.
+        """
+        del max_values
+        return ""
+
     def dense(self, mechanism: MechanismBase) -> str:
         """Return in words how large the error is on data without wide gaps; nothing if the bounds say enough."""
         usual = self.usual_error(mechanism)
@@ -244,6 +252,13 @@ class OfTable(Question):
     def is_grouped(self) -> bool:
         """Return whether there is an answer for each of several groups."""
         return self.groups is not None
+
+    def condition(self, max_values: int | None = None) -> str:
+        """Return in words which data the bounds are about; nothing for any data."""
+        told = [] if max_values is None else [f"has more than {_many_in_words(max_values, 'value')}"]
+        if self.groups is not None and self.max_groups < self.groups:
+            told.append(f"is in more than {_many_in_words(self.max_groups, 'group')}")
+        return f"if nobody {' or '.join(told)}" if told else ""
 
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
@@ -844,3 +859,7 @@ def question_of(question: Any, given: Mapping[str, Any]) -> Question:
 
 def _is_required(field: Any) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
+
+
+def _many_in_words(number: int, noun: str) -> str:
+    return f"one {noun}" if number == 1 else f"{number:,} {noun}s"

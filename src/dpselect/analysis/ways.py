@@ -91,6 +91,21 @@ class Way(ABC):
     def meaning(self, average: str, usual: str, rare: str) -> str:
         """Return what the errors mean: on average, in 95 and in 99 of 100 cases."""
 
+    @property
+    def condition(self) -> str:
+        """Return in words which data the bounds are about; nothing for any data."""
+        return self.question.condition()
+
+    @property
+    def holds(self) -> str:
+        """Return a sentence on which data the bounds hold for."""
+        if not self.condition:
+            return "This holds for any data."
+        return (
+            f"This holds {self.condition}. Of people with more, so many are chosen at random, and the true counts can"
+            " differ by more."
+        )
+
     def remark(self, within_95: float) -> str:  # noqa: ARG002 - for methods that have one
         """Return what else follows from the bound for 95 of 100 cases; usually nothing."""
         return ""
@@ -177,6 +192,12 @@ class ByMethod(Way):
     def choice(self) -> Choice:
         """Return what is chosen."""
         return self.question.choice
+
+    @property
+    def condition(self) -> str:
+        """Return in words which data the bounds are about; nothing for any data."""
+        limit = self.method.max_values
+        return self.question.condition(None if limit is None or limit >= self.method.candidates else limit)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:

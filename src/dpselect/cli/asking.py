@@ -44,10 +44,11 @@ def public_list(text: str, column: Column, option: str, table: str) -> list[Any]
     if _is_file(path) and _is_within(path, table):
         raise InvalidValue(f"{option} is a file of the table itself: give a public list, because errors may quote it")
     texts = _file_lines(path) if _is_file(path) else _items(text, option)
-    if option == "--candidates" and not _is_file(path) and len(texts) == 1:
+    if not _is_file(path) and len(texts) == 1:
+        only = "one value leaves no choice" if option == "--candidates" else "this is one group"
         raise InvalidValue(
-            f"{option}: one value leaves no choice, and there is no file of that name: give A,B,C with commas, or a"
-            " file with one value per line"
+            f"{option}: {only}, and there is no file of that name: give A,B,C with commas, or a file with one value per"
+            " line"
         )
     if not texts:
         raise InvalidValue(f"{option} must name at least one value: give A,B,C or a file with one value per line")

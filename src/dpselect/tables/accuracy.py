@@ -89,14 +89,17 @@ def _bounds(asked: Asked, way: Any, mechanism: MechanismBase) -> Accuracy:
         bound / question.unit for bound in (promised.average, promised.within_95, promised.within_99)
     )
     needed = question.people_needed(mechanism)
-    told = [way.meaning(*map(shown, (average, usual, rare))), "This holds for any data."]
+    # A row has one value and is in one group.
+    condition, holds = (way.condition, way.holds) if asked.noun == "people" else ("", "This holds for any data.")
+    told = [way.meaning(*map(shown, (average, usual, rare))), holds]
     told += filter(None, [question.dense(mechanism)])
     told += [] if needed is None else [question.need(needed)]
     if asked.groups is not None:
         few = f"{math.ceil(usual):,} {question.per_person}"
         told.append(f"In a group of fewer than {few}, the answer may be mere chance.")
-    bounds = (average, usual, question.per_person, "bound for any data")
-    return _in_nouns(asked, Accuracy(*bounds, " ".join(told), question.usual_error(mechanism)))
+    bounds = (average, usual, question.per_person, f"bound {condition or 'for any data'}")
+    accuracy = Accuracy(*bounds, " ".join(told), question.usual_error(mechanism), condition)
+    return _in_nouns(asked, accuracy)
 
 
 def _found(asked: Asked, price: Price, budget: Budget | None, question: Mapping[str, Any]) -> Accuracy:
@@ -104,9 +107,12 @@ def _found(asked: Asked, price: Price, budget: Budget | None, question: Mapping[
 
     paid: dict[str, Any] = {name: getattr(price, name) for name in ("epsilon", "rho", "delta", "mechanism")}
     planned = plan_found(**question, **paid, budget=budget, **asked.options)
-    told = " ".join(planned.sentences[: 1 if planned.nothing is None else 2])
-    people = float(planned.half), float(planned.usual)
-    return _in_nouns(asked, Accuracy(*people, "people", "people who must have a value to be found", told))
+    people, limit = (float(planned.half), float(planned.usual)), planned.max_values if asked.noun == "people" else None
+    counted = "" if limit is None else planned.condition
+    told = " ".join(filter(None, [*planned.sentences[: 1 if planned.nothing is None else 2], counted]))
+    more = "" if limit is None else f"if nobody has more than {'one value' if limit == 1 else f'{limit:,} values'}"
+    found = Accuracy(*people, "people", "people who must have a value to be found", told, condition=more)
+    return _in_nouns(asked, found)
 
 
 def _in_nouns(asked: Asked, accuracy: Accuracy) -> Accuracy:

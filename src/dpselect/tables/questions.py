@@ -149,6 +149,13 @@ class Individuals:
         """Return the end of a phrase: that it holds for each group, if there are groups."""
         return "" if self.groups is None else f", in each group of {self.groups.words}"
 
+    def counted_for(self, max_values: int | None) -> str:
+        """Return the end of a phrase: for how many values a person counts; nothing if for all that they have."""
+        if self.person is None or max_values is None:
+            return ""
+        some = "one" if max_values == 1 else f"at most {max_values:,}"
+        return f", each person counted for {some} of theirs, chosen at random"
+
     @property
     def columns(self) -> list[Column]:
         """Return the columns that determine who is counted and in which group."""
@@ -357,7 +364,9 @@ def most_words(method: Method, single: bool, individuals: Individuals) -> str:
     k = method.parameters()["k"]
     number = f"{k[0]} to {k[1]}" if isinstance(k, list) else f"{k:,}"
     what = "the value" if single or k == 1 else f"the {number} values"
-    return f"{what} that most {individuals.noun} have{individuals.in_each_group}"
+    limit = None if method.max_values is None or method.max_values >= method.candidates else method.max_values
+    counted = "" if single or method.is_free else individuals.counted_for(limit)
+    return f"{what} that most {individuals.noun} have{counted}{individuals.in_each_group}"
 
 
 @dataclass(frozen=True)

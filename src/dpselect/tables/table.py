@@ -36,6 +36,7 @@ from dpselect.top_k import Peel, checked_limit, free_answer, method_for
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
 
+_AS_COLUMN = "it is a column: name it in a question, such as table.median({!r}, ...)"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -96,8 +97,20 @@ class Table:
 
         def __getattr__(self, name: str) -> NoReturn:
             known = [own for own in dir(type(self)) if not own.startswith("_")]
-            meant = "" if name.startswith("_") else question_for(name, known, NO_QUESTIONS)
-            raise AttributeError(f"a table has no {name[:SHOWN_CHARACTERS]!r}{meant}", name=name, obj=self)
+            private = name.startswith("_")  # also while the object is being made, or copied
+            columns = {} if private else {column: _AS_COLUMN.format(column) for column in self.columns}
+            meant = "" if private else question_for(name, known, {**columns, **NO_QUESTIONS})
+            # Without `name` and `obj`, so that Python adds no suggestion of its own.
+            raise AttributeError(f"a table has no {name[:SHOWN_CHARACTERS]!r}{meant}")
+
+    @property
+    def ledger(self) -> "Ledger | None":
+        """Return the ledger that is charged, whose `remaining` is what is left; None if there is none.
+
+        Returns:
+            The ledger.
+        """
+        return self._ledger
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -845,6 +858,10 @@ class GroupedTable(Table):
     """
 
     _found: Answer | None
+
+    def __repr__(self) -> str:
+        by = None if self._individuals.groups is None else self._individuals.groups.words
+        return f"{super().__repr__()[:-1]}, groups={len(self.groups):,} of {by})"
 
     @property
     def groups(self) -> list[Any]:

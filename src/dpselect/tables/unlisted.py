@@ -204,7 +204,8 @@ class FoundTopK:
         """Return what is estimated, in words."""
         is_one = self.single or self.k == 1
         what, it = ("the value", "it") if is_one else (f"up to {self.k:,} values", "them")
-        return f"{what} that most {individuals.noun} have, if enough have {it}{individuals.in_each_group}"
+        counted = individuals.counted_for(self.max_values)
+        return f"{what} that most {individuals.noun} have, if enough have {it}{counted}{individuals.in_each_group}"
 
     def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
         """Return what computes how many individuals must have a value."""
@@ -276,7 +277,8 @@ class FoundValues:
 
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
-        return f"the values that enough {individuals.noun} have{individuals.in_each_group}"
+        counted = individuals.counted_for(self.max_values)
+        return f"the values that enough {individuals.noun} have{counted}{individuals.in_each_group}"
 
     def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
         """Return what computes how many individuals must have a value."""
