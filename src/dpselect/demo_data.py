@@ -83,9 +83,9 @@ class Visits:
 
     def relation(self) -> "duckdb.DuckDBPyRelation":
         """Return the visits as a relation of DuckDB."""
-        import duckdb  # noqa: PLC0415 - slow to import, and few commands need it
+        from dpselect.tables.duckdb.source import connect  # noqa: PLC0415 - slow to import, and few commands need it
 
-        connection = duckdb.connect()
+        connection = connect()
         connection.register("arrays", self.columns())
         connection.execute("CREATE TABLE visits AS SELECT * FROM arrays")
         return connection.table("visits")
