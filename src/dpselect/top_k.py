@@ -79,6 +79,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     is_free: ClassVar[bool] = False  # whether the answer follows from public numbers alone
+    needs_limit: ClassVar[bool] = False  # whether its noise grows with `max_values`
     needs_runs: ClassVar[bool] = False  # whether an engine that returns levels draws with `select_runs`
 
     k: int
@@ -169,6 +170,7 @@ class Set(Method):
     """One choice among all sets of k candidates, by the sum of their scores."""
 
     name: ClassVar[str] = "set"
+    needs_limit: ClassVar[bool] = True
 
     def claim(self, monotonic: bool) -> Claim:
         """Return the range of sums."""
@@ -293,6 +295,7 @@ class NoisyCounts(Method):
     """The candidates with the largest counts after Laplace noise, whose scale follows from all counts of a person."""
 
     name: ClassVar[str] = "noisy-counts"
+    needs_limit: ClassVar[bool] = True
     mechanisms: ClassVar[tuple[str, ...]] = (AUTO, ReportNoisyMax.name)  # that may be asked for
 
     def claim(self, monotonic: bool) -> Claim:
@@ -412,8 +415,6 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
     )
     if kind is OneShot and not getattr(drawn, "has_one_shot", False):
         kind = Peel  # with Gumbel noise, one shot has the law of one selection after another, and costs less so
-    if name == AUTO and kind.name not in _LIMITED:
-        limit = None  # it needs no limit, and leaving out values of people would only change the counts
     return kind(most, candidates, limit, explicit_order)
 
 

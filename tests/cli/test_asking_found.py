@@ -34,7 +34,7 @@ def test_found_values_are_printed_with_the_most_common_first(run: Run, file: str
     assert run("values", file, *FOUND.split()).out.splitlines()[:3] == [
         "E11",
         "I10",
-        "the values that enough people have",
+        "the values that enough people have, each person counted for one of theirs, chosen at random",
     ]
 
 

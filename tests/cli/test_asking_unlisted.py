@@ -24,7 +24,12 @@ def visits(tmp_path: Path) -> str:
 def test_values_are_found(run: Run, visits: str) -> None:
     result = run("values", visits, *FOUND)
     assert (result.code, result.err) == (0, "")
-    assert result.out.splitlines()[:4] == ["Bonn", "Kiel", "Ulm", "the values that enough people have"]
+    assert result.out.splitlines()[:4] == [
+        "Bonn",
+        "Kiel",
+        "Ulm",
+        ("the values that enough people have, each person counted for one of theirs, chosen at random"),
+    ]
     assert "(9, 1e-9)-DP" in result.out
     shown = json.loads(run("values", visits, *FOUND, "--json").out)
     assert (shown["value"], shown["guarantee"]["delta"]) == (["Bonn", "Kiel", "Ulm"], "1e-9")

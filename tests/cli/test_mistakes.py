@@ -40,12 +40,14 @@ def test_a_misspelled_command(run: Run) -> None:
     assert "Did you mean 'median'?" in run("medain", "flights.csv").err
 
 
-def test_a_range_of_groups_is_one_group(run: Run, file: Path) -> None:
-    result = run("median", file, *ASKED, "--group-by", "dest", "--groups", "1-12")
-    assert result.code == 0
-    assert result.err.startswith("warning: groups has one value, '1-12'")
-    assert "1-12: " in result.out
-    assert result.err.count("\n") == 1
+def test_a_range_of_groups_is_one_group(run: Run, file: Path, tmp_path: Path) -> None:
+    ledger = ("--ledger", tmp_path / "ledger", "--budget", "1")
+    result = run("median", file, *ASKED, "--group-by", "dest", "--groups", "1-12", *ledger)
+    assert result.code == 2
+    assert result.err == "error: --groups 1-12 is one group, not a range: list all groups, such as 1,2,3\n"
+    alone = run("median", file, *ASKED, "--group-by", "dest", "--groups", "ulm")
+    assert (alone.code, alone.out.splitlines()[0]) == (0, "ulm: 4")
+    assert alone.err.startswith("warning: groups has one value, 'ulm'")
 
 
 @pytest.mark.parametrize(("upper", "doubtful"), [("1.500", True), ("12.340", True), ("1.5", False), ("1500", False)])

@@ -287,7 +287,9 @@ def test_answers_say_what_they_are(tmp_path):
     answer = table.top_k("x", 2, epsilon=1, delta="1e-12")
     assert answer.estimate == "up to 2 values that most people have, if enough have them"
     assert answer.to_dict()["guarantee"]["delta"] == "1e-12"
-    assert table.values("x", epsilon=1, delta="1e-12").estimate == "the values that enough people have"
+    assert table.values("x", epsilon=1, delta="1e-12").estimate == (
+        "the values that enough people have, each person counted for one of theirs, chosen at random"
+    )
     texts = [str(entry.what) for entry in ledger.entries()]
     assert all("found" in text or "values" in text for text in texts)
     assert "secret" not in "".join(texts)

@@ -115,12 +115,21 @@ def test_keywords_of_opening(keyword, hint):
         ("value_counts", "top_k"),
         ("groupby", "did you mean 'group_by'"),
         ("head", "private"),
+        ("filter", "before you open"),
+        ("dest", "it is a column: .*median"),
     ],
 )
 def test_questions_of_other_libraries(table, name, hint):
     with pytest.raises(AttributeError, match=f"a table has no '{name}': .*{hint}"):
         getattr(table, name)
     assert not hasattr(table, name)
+
+
+def test_a_table_knows_its_ledger_and_its_groups(table, tmp_path):
+    ledger = dpselect.Ledger(tmp_path / "l.ledger", budget=1)
+    assert table.ledger is None
+    assert dpselect.open_table(pa.table(ROWS), ledger=ledger).ledger is ledger
+    assert repr(table.group_by("dest", groups=["ulm", "bonn"])).endswith("person=None, groups=2 of 'dest')")
 
 
 def test_what_python_looks_for_itself_is_still_missing_quietly(table):

@@ -377,8 +377,8 @@ class Plan:
             return []
         currency = currency_of(self.budget, self.rho)
         told = [taken_for(self.way.method, currency.rho is not None, self.question.method)]
-        if self.question.max_values is not None and self.way.method.max_values is None and not self.way.is_free:
-            told.append("It needs no max_values: people count for all values that they have.")
+        if self.way.condition and not self.way.method.needs_limit and self.question.max_values is not None:
+            told.append("It does not need max_values: leave it out, and people count for all values that they have.")
         ranked = sorted(self.methods.values(), key=lambda method: method.average)
         if len(ranked) > 1:
             bounds = "; ".join(f"{one.method} {shown(one.average)}" for one in ranked)

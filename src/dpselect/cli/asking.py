@@ -35,6 +35,7 @@ from dpselect.tables.schema import Column, known_column, value_from_text
 from dpselect.tables.table import checking
 
 MOST = 10**9
+_FROM_TO = re.compile(r"\s*[0-9]+\s*(?:-|\.\.|:)\s*[0-9]+\s*")
 _TABLE_ENDINGS = (".csv", ".gz", ".parquet", ".zst")
 
 
@@ -44,11 +45,12 @@ def public_list(text: str, column: Column, option: str, table: str) -> list[Any]
     if _is_file(path) and _is_within(path, table):
         raise InvalidValue(f"{option} is a file of the table itself: give a public list, because errors may quote it")
     texts = _file_lines(path) if _is_file(path) else _items(text, option)
-    if not _is_file(path) and len(texts) == 1:
-        only = "one value leaves no choice" if option == "--candidates" else "this is one group"
+    if option == "--groups" and not _is_file(path) and _FROM_TO.fullmatch(text):
+        raise InvalidValue(f"{option} {text[:40]} is one group, not a range: list all groups, such as 1,2,3")
+    if option == "--candidates" and not _is_file(path) and len(texts) == 1:
         raise InvalidValue(
-            f"{option}: {only}, and there is no file of that name: give A,B,C with commas, or a file with one value per"
-            " line"
+            f"{option}: one value leaves no choice, and there is no file of that name: give A,B,C with commas, or a"
+            " file with one value per line"
         )
     if not texts:
         raise InvalidValue(f"{option} must name at least one value: give A,B,C or a file with one value per line")

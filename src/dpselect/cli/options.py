@@ -260,6 +260,6 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command, or raise an error that says what to do."""
-        if args and args[0] in NO_QUESTIONS:
+        if args and args[0] in NO_QUESTIONS and args[0] not in self.commands:
             ctx.fail(f"No such command {args[0]!r}: {NO_QUESTIONS[args[0]]}.")
         return super().resolve_command(ctx, args)

@@ -100,7 +100,6 @@ class Table:
             private = name.startswith("_")  # also while the object is being made, or copied
             columns = {} if private else {column: _AS_COLUMN.format(column) for column in self.columns}
             meant = "" if private else question_for(name, known, {**columns, **NO_QUESTIONS})
-            # Without `name` and `obj`, so that Python adds no suggestion of its own.
             raise AttributeError(f"a table has no {name[:SHOWN_CHARACTERS]!r}{meant}")
 
     @property
