@@ -4,6 +4,7 @@
 the locked versions of what it needs without extras: dist/dpselect-VERSION.cdx.json.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -68,6 +69,10 @@ def main() -> None:
         bill = DIST / f"dpselect-{version}.cdx.json"
         words = ["environment", "--output-reproducible", "--pyproject", ROOT / "pyproject.toml", "--output-file", bill]
         run(Path(sys.executable).with_name("cyclonedx-py"), *words, python)
+    # It reads the version from pyproject.toml, which leaves it to the source.
+    materials = json.loads(bill.read_text("utf-8"))
+    materials["metadata"]["component"] |= {"version": version, "purl": f"pkg:pypi/dpselect@{version}"}
+    bill.write_text(json.dumps(materials, indent=2) + "\n", "utf-8")
     for path in sorted(DIST.iterdir()):
         print(f"{path.relative_to(ROOT).as_posix()}: {path.stat().st_size:,} bytes")
 

@@ -22,8 +22,9 @@ ELSEWHERE = """
 import importlib, pathlib, sys
 from dpselect.ledger import store
 
-sys.platform = sys.argv[1]
+here, sys.platform = sys.platform, sys.argv[1]
 store = importlib.reload(store)
+sys.platform = here  # the standard library would look for parts of the other system
 database = store.Database(pathlib.Path(sys.argv[2]))
 database.create(3, ("identity", "1", "now", None, None, "head"))
 with database.writing() as connection:
