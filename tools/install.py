@@ -2,8 +2,9 @@
 
 `python tools/install.py plot paper` installs into the Python that runs it; the Makefile does this in .venv. Every file
 is compared with its hash in the lock. pip cannot do that for a clone and its dependencies in one call, so there are
-two: the dependencies first, then the clone alone. Where the lock does not apply, pip chooses the newest versions that
-pyproject.toml allows, and a line says so. `LOCK=no` in the environment asks for that.
+two: the dependencies first, then the clone alone. Where the lock does not apply, or the index does not have one of its
+versions, pip chooses the newest versions that pyproject.toml allows, and a line says so. A file with another hash stops
+everything. `LOCK=no` in the environment asks for the newest versions.
 """
 
 import os
@@ -51,12 +52,14 @@ def chosen(lock: str, extras: set[str], always: frozenset[str] = ALWAYS) -> str:
     return "".join(lines for lines, needed in packages if needed & (extras | always))
 
 
-def pip(*words: str) -> None:
-    """Run pip, and end with its code if it fails."""
+def pip(*words: str) -> bool:
+    """Run pip. Return False if the index does not have a version, and end with pip's code if anything else fails."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words]
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode
-    if code:
-        sys.exit(code)
+    done = subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE, text=True)
+    sys.stderr.write(done.stderr)
+    if done.returncode and "No matching distribution found" not in done.stderr:
+        sys.exit(done.returncode)
+    return not done.returncode
 
 
 def main(extras: list[str]) -> None:
@@ -65,14 +68,23 @@ def main(extras: list[str]) -> None:
     asked = os.environ.get("LOCK") == "no"
     if asked or not is_covered(lock, system, python):
         why = "LOCK=no was given" if asked else f"constraints/lock.txt does not cover Python {python} on {system}"
-        print(f"{why}: installing the newest versions that pyproject.toml allows", file=sys.stderr)
-        pip("-e", f".[{','.join(extras)}]" if extras else ".")
+        install_newest(why, extras)
         return
     with tempfile.TemporaryDirectory() as folder:
         requirements = Path(folder) / "requirements.txt"
         requirements.write_text(chosen(lock, set(extras)), "utf-8")
-        pip("--require-hashes", "--no-deps", "-r", str(requirements))
+        is_complete = pip("--require-hashes", "--no-deps", "-r", str(requirements))
+    if not is_complete:
+        install_newest("the index does not have all versions of constraints/lock.txt", extras)
+        return
     pip("--no-deps", "--no-build-isolation", "-e", ".")
+
+
+def install_newest(why: str, extras: list[str]) -> None:
+    """Install without the lock, and say why."""
+    print(f"{why}: installing the newest versions that pyproject.toml allows", file=sys.stderr)
+    if not pip("-e", f".[{','.join(extras)}]" if extras else "."):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,13 @@ def test_keywords_of_other_libraries(table, keyword, hint):
         table.mode("dest", candidates=["a", "b"], epsilon=1, **{keyword: 1})
 
 
+def test_arguments_must_be_named(table):
+    with pytest.raises(InvalidType, match="mode takes only column without a name: name the others, as in epsilon=1"):
+        table.mode("dest", ["ulm", "bonn"], "0.1")
+    with pytest.raises(InvalidType, match="quantile takes only column and level without a name"):
+        table.quantile("delay", 0.5, 0, 9)
+
+
 def test_a_delta_where_there_is_none(table):
     with pytest.raises(InvalidType, match=r"median has no keyword 'delta': .*dpselect.approximate\('1', '1e-6'\)"):
         table.median("delay", lower=0, upper=9, epsilon=1, delta=1e-6)

@@ -31,18 +31,19 @@ def install(tmp_path, monkeypatch):
     """The script with a small lock, on a covered machine; what it would have pip do is noted in place of pip."""
     names = runpy.run_path(str(SCRIPT))
     shared = names["main"].__globals__
-    calls = []
+    calls, missing = [], []
 
     def note(*words):
         texts = [Path(word).read_text() for word in words if word.endswith("requirements.txt")]
         calls.append([word for word in words if not word.endswith("requirements.txt")] + texts)
+        return not (missing and "--require-hashes" in words)
 
     (tmp_path / "lock.txt").write_text(LOCK)
     monkeypatch.setitem(shared, "LOCK", tmp_path / "lock.txt")
     monkeypatch.setitem(shared, "pip", note)
     monkeypatch.setitem(shared, "machine", lambda: ("linux-x86_64", "3.12"))
     monkeypatch.delenv("LOCK", raising=False)
-    shared["calls"] = calls
+    shared["calls"], shared["missing"] = calls, missing
     return shared
 
 
@@ -84,8 +85,20 @@ def test_the_machine_that_runs_this_is_named_as_in_the_lock():
     assert python.endswith(f"{sys.version_info[0]}.{sys.version_info[1]}")
 
 
-def test_a_failure_of_pip_is_one_of_the_script():
-    """There is no second try without the lock: a wrong hash must stop everything."""
+def test_an_index_without_a_version_is_told(install, capsys):
+    install["missing"].append("one")
+    install["main"](["plot"])
+    assert install["calls"][1:] == [["-e", ".[plot]"]]
+    assert "the index does not have all versions of constraints/lock.txt" in capsys.readouterr().err
+
+
+def test_a_wrong_hash_stops_everything(tmp_path):
+    """There is no second try without the lock."""
+    wheel = tmp_path / "small-1-py3-none-any.whl"
+    wheel.write_bytes(b"not what was locked")
+    (tmp_path / "requirements.txt").write_text(f"small @ {wheel.as_uri()} --hash=sha256:{'0' * 64}\n")
+    pip = runpy.run_path(str(SCRIPT))["pip"]
     with pytest.raises(SystemExit) as error:
-        runpy.run_path(str(SCRIPT))["pip"]("--no-index", "--require-hashes", "no-such-package==1")
+        pip("--no-index", "--no-deps", "--require-hashes", "-r", str(tmp_path / "requirements.txt"))
     assert error.value.code not in {0, None}
+    assert not pip("--no-index", "no-such-package==1")

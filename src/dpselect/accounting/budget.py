@@ -717,7 +717,7 @@ class Price:
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
-            raise InvalidValue("give exactly one of epsilon and rho")
+            raise InvalidValue("give exactly one of epsilon and rho, such as an epsilon of 0.1")
         if not isinstance(self.mechanism, str):
             kind = type(self.mechanism).__name__
             raise InvalidType(f"mechanism must be 'auto' or the name of a mechanism, got {kind}")

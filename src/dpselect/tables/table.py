@@ -36,6 +36,12 @@ from dpselect.top_k import Peel, checked_limit, free_answer, method_for
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
 
+
+def _by_place(names: tuple[str, ...]) -> str:
+    """What may be given without a name."""
+    return f"only {' and '.join(name for name in names if name != 'self')} without a name"
+
+
 _AS_COLUMN = "it is a column: name it in a question, such as table.median({!r}, ...)"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -47,11 +53,14 @@ def _explained(function: Callable[_P, _R]) -> Callable[_P, _R]:
     It is defined here because doctest skips functions whose wrapper is in another module.
     """
     code = function.__code__
-    accepted = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    names, most = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_argcount
+    accepted = frozenset(names)
 
     @wraps(function)
     def checked(*arguments: _P.args, **named: _P.kwargs) -> _R:
         check_keywords(function.__name__, named, accepted)
+        if len(arguments) > most:
+            raise InvalidType(f"{function.__name__} takes {_by_place(names[:most])}: name the others, as in epsilon=1")
         return function(*arguments, **named)
 
     return checked

@@ -19,7 +19,7 @@ from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.tables.databases import Database, quoted
 from dpselect.tables.duckdb.connector import Field, described, selection
 
-_UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the user and the password"
+_UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the database, the user and the password"
 _FACTS = (
     "SELECT encoding, name FROM (SELECT current_setting('server_encoding') AS encoding) AS one LEFT JOIN"
     " (SELECT CAST(typname AS text) AS name FROM pg_type GROUP BY typname HAVING bool_and(typtype = 'e')) AS enums"
