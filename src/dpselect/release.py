@@ -122,6 +122,7 @@ class Accuracy:
         words: what it means, in sentences.
         condition: for which data it holds, such as "if nobody has more than one value"; empty if for any. A question
             that counts a person for some of their values, chosen at random, says nothing about the others.
+        needed: about how many people or rows a quantile needs to mean something; None for other questions.
         dense: for several quantiles, about how large the error is if values lie densely; otherwise None.
 
     >>> import pyarrow
@@ -139,18 +140,21 @@ class Accuracy:
     words: str = field(repr=False)
     dense: float | None = None
     condition: str = ""
+    needed: int | None = None
 
     def __str__(self) -> str:
-        only = f", {self.condition}" if self.condition else ""
+        only = f"{self.condition}: " if self.condition else ""
         if not self.method.startswith("bound"):
             half, usual = f"{self.average:,.0f}", f"{self.within_95:,.0f}"
             found = f"a value that {half} {self.unit} have is found in half of all cases, one of {usual} in 95 of 100"
-            return f"{found}{only}"
+            return f"{only}{found}"
         average, usual = shown(self.average), shown(self.within_95)
-        bounds = f"at most {average} {self.unit} off on average, less than {usual} in 95 of 100 cases{only}"
+        bounds = f"{only}at most {average} {self.unit} off on average, less than {usual} in 95 of 100 cases"
+        needed = "" if self.needed is None else f"; needs about {self.needed:,} {self.unit}"
         if self.dense is None:
-            return bounds
-        return f"about {shown(self.dense)} {self.unit} off at each level if values lie densely; for any data, {bounds}"
+            return f"{bounds}{needed}"
+        dense = f"about {shown(self.dense)} {self.unit} off at each level if values lie densely"
+        return f"{dense}; for any data, {bounds}{needed}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the accuracy in the types of JSON.
@@ -166,6 +170,7 @@ class Accuracy:
             "words": self.words,
             "dense": self.dense,
             "condition": self.condition,
+            "needed": self.needed,
         }
 
 

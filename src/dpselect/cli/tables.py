@@ -82,7 +82,7 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     best is first. Epsilon is the total for the whole answer. If K is the number of candidates, nothing is counted or
     charged. With an interval LO:HI, the number of candidates is chosen too, by the margin to those that are left out.
     A person counts for all candidates that they have. With --max-values 1, a person with several counts for one of
-    them, and answers are more accurate.
+    them, at random: there is less noise, but it is another question, and its top K may differ.
 
     Example: dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1
 

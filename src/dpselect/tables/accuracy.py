@@ -98,7 +98,7 @@ def _bounds(asked: Asked, way: Any, mechanism: MechanismBase) -> Accuracy:
         few = f"{math.ceil(usual):,} {question.per_person}"
         told.append(f"In a group of fewer than {few}, the answer may be mere chance.")
     bounds = (average, usual, question.per_person, f"bound {condition or 'for any data'}")
-    accuracy = Accuracy(*bounds, " ".join(told), question.usual_error(mechanism), condition)
+    accuracy = Accuracy(*bounds, " ".join(told), question.usual_error(mechanism), condition, needed)
     return _in_nouns(asked, accuracy)
 
 
