@@ -139,10 +139,11 @@ def test_warnings_of_runs_are_not_shown_and_one_of_a_leak_is_a_failure():
 
 
 def test_models_of_diffprivlib():
-    """Also its budget accountant counts one training, not the number of runs."""
+    """Also its budget accountant counts one training, not the number of runs. The default is that of the process."""
     models = pytest.importorskip("diffprivlib.models", reason="diffprivlib is not installed: pip install '.[peers]'")
+    accountant = pytest.importorskip("diffprivlib").BudgetAccountant()
     features, labels = np.eye(2)[np.arange(400) % 2], np.arange(400) % 2
-    model = models.LogisticRegression(epsilon=1, data_norm=1)
+    model = models.LogisticRegression(epsilon=1, data_norm=1, accountant=accountant)
     found = search(estimator=model, param_distributions={"C": [0.1, 1]}).fit(features, labels)
     assert len(found.best_estimator_.accountant) == 1
     assert len(model.accountant) == 0
