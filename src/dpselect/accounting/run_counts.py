@@ -217,7 +217,7 @@ class NegativeBinomial(Repeats):
 
         Raises:
             InvalidType: `each` is not a number.
-            InvalidValue: `each` is not from 0 to below 1, or with so many runs nothing is left to guarantee.
+            InvalidValue: `each` is not from 0 to below 1, or the delta of all runs reaches 1.
 
         >>> float(geometric(mean=10).delta("1e-9"))
         9.99999991e-09
@@ -325,7 +325,7 @@ class Poisson(Repeats):
 
         Raises:
             InvalidType: `each` is not a number.
-            InvalidValue: `each` is not from 0 to below 1, or with so many runs nothing is left to guarantee.
+            InvalidValue: `each` is not from 0 to below 1, or the delta of all runs reaches 1.
 
         >>> float(Poisson(10).delta("1e-9"))
         9.99999995e-09

@@ -17,7 +17,7 @@ class Drawing(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a top-k question states besides its price. All of it is public.
+    """What a top-k question states, without its price. All of it is public.
 
     Args:
         k: how many candidates to choose, or a pair for the margin.

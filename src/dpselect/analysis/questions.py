@@ -166,7 +166,7 @@ class Question(ABC):
         return None
 
     def condition(self, max_values: int | None = None) -> str:
-        """Return in words which data the bounds are about, if people count for at most so many values; "" for any.
+        """Return in words which data the bounds are about, if people count for at most `max_values` values; "" for any.
 
         Of people with more values or groups, some are chosen at random. The bounds are about what is chosen.
         """
