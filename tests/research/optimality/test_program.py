@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 
 from dpselect._types import Floats
 from dpselect.errors import NotConverged
-from dpselect.research.optimality import THRESHOLD, solve
+from dpselect.research.optimality import THRESHOLD, certify, solve
 from dpselect.research.optimality.lattice import Lattice, bounded_lattice, exponential, permute_and_flip
-from dpselect.research.optimality.program import lower_bound, paper_program, solution
+from dpselect.research.optimality.program import Program, lower_bound, paper_program, regular_program, solution
 
 Rows = list[dict[int, float]]
 
@@ -61,6 +61,70 @@ def matrix(rows: Rows, width: int) -> csr_array:
 def averaging(lattice: Lattice) -> Floats:
     """The weights of the average over all vectors."""
     return np.asarray(lattice.orderings / lattice.vectors, np.float64)
+
+
+def in_shares(program: Program, odds: float, weights: Floats) -> float:
+    """The optimum of the program in its shares, with a row for each constraint: no increments, no bound repaired."""
+    rows, sums = program.rows(odds), program.sums(odds)
+    found = linprog(
+        program.class_errors(odds).T @ weights,
+        A_ub=rows,
+        b_ub=np.zeros(rows.shape[0]),
+        A_eq=sums,
+        b_eq=np.ones(sums.shape[0]),
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert found.status == 0
+    return float(found.fun)
+
+
+programs = st.one_of(
+    st.builds(lambda n, k: paper_program(bounded_lattice(n, k)), st.integers(2, 5), st.integers(1, 5)),
+    st.builds(lambda n, k: paper_program(bounded_lattice(n, k), relaxed=True), st.integers(2, 5), st.integers(1, 5)),
+    st.builds(regular_program, st.integers(2, 4), st.integers(1, 2), st.integers(1, 3)),
+)
+
+
+@settings(max_examples=40)
+@given(programs, st.floats(0.05, 4), st.randoms(use_true_random=False), st.booleans())
+def test_the_program_in_increments_has_the_same_optimum(program, epsilon, random, by_simplex) -> None:  # type: ignore[no-untyped-def]
+    odds, weights = math.exp(-epsilon), np.array([random.uniform(0.1, 1) for _ in program.lattice.classes])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpselect.research.optimality.program._SMALL", 10**9 if by_simplex else 0)
+        found = solution(program, odds, weights)
+    plain = in_shares(program, odds, weights)
+    assert found.objective == pytest.approx(plain, rel=1e-7)
+    assert found.bound == pytest.approx(plain, rel=1e-7)
+
+
+@given(programs, st.floats(0.05, 4), st.randoms(use_true_random=False))
+def test_privacy_below_the_best_says_that_increments_are_not_negative(program, epsilon, random) -> None:  # type: ignore[no-untyped-def]
+    """Exactly: whole numbers in, whole numbers out. Each of the other shares is its own increment."""
+    lattice = program.lattice
+    increments = np.array([float(random.randrange(-9, 10)) for _ in range(lattice.variables)])
+    shares = program.paths @ increments
+    slack = -(program.rows(math.exp(-epsilon)) @ shares)[: program.constrained.size]
+    below = program.constrained[program.is_bound]
+    assert below.tolist() == np.flatnonzero(lattice.step > 0).tolist()
+    assert slack[program.is_bound].tolist() == increments[below].tolist()
+    assert shares[lattice.first].tolist() == increments[lattice.first].tolist()
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 6), (3, 4), (4, 4), (5, 4), (4, 8)])
+@pytest.mark.parametrize("odds", ["1/3", "1/1000"])
+def test_the_solver_finds_the_value_of_the_exact_certificate(n: int, k: int, odds: str) -> None:
+    proof = certify(n, k, odds)
+    found = solve(n, k, -math.log(proof.odds), always_solve=True)
+    assert proof.proves_optimality
+    assert found.value == pytest.approx(float(proof.value), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_variables() -> None:
+    found = solve(8, 10, 1, always_solve=True, most_variables=10**5)
+    assert found.variables == 99_528
+    assert found.ratios.permute_and_flip == pytest.approx(1, abs=1e-9)
+    assert found.duality_gap < 1e-9
 
 
 @pytest.mark.parametrize(("n", "k"), [(2, 3), (3, 2), (3, 4), (4, 2)])

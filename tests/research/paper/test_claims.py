@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect.research.datasets import histograms
-from dpselect.research.paper import claims_comparison, claims_experiments, claims_optimality
-from dpselect.research.paper.claims import PaperClaim, rounds_to
-from dpselect.research.paper.experiment import Experiments, Material
+from dpselect.research.paper import comparison, data_sets, optimality
+from dpselect.research.paper.experiment import Experiments, Material, PaperClaim, rounds_to
 from tests.dpbench import FOLDER, needs_data
 
 POINTS = 40
@@ -31,13 +30,13 @@ def test_verdicts_in_words() -> None:
 
 def test_all_claims_that_need_no_data_pass() -> None:
     material = Material(POINTS)
-    found = [*claims_comparison.claims(material), *claims_optimality.claims(material)]
+    found = [*comparison.claims(material), *optimality.claims(material)]
     assert len(found) == 22
     assert [claim for claim in found if claim.holds is not True] == []
 
 
 def test_without_data_nothing_is_claimed_about_them() -> None:
-    found = list(claims_experiments.claims(Material(POINTS)))
+    found = list(data_sets.claims(Material(POINTS)))
     assert {claim.holds for claim in found} == {None}
     assert {claim.ours for claim in found} == {"needs the data"}
     assert [claim.paper for claim in found] == [
@@ -48,7 +47,7 @@ def test_without_data_nothing_is_claimed_about_them() -> None:
 
 @pytest.fixture(scope="module")
 def experiments() -> list[PaperClaim]:
-    return list(claims_experiments.claims(Material(POINTS, Experiments(histograms(FOLDER)))))
+    return list(data_sets.claims(Material(POINTS, Experiments(histograms(FOLDER)))))
 
 
 @needs_data
@@ -87,20 +86,20 @@ def test_a_wrong_number_would_be_seen(monkeypatch: pytest.MonkeyPatch, field: st
 
     An error of 6.4 is met at an epsilon that rounds to 0.04 too, but the ratio there is another.
     """
-    wrong = dataclasses.replace(claims_experiments.PRINTED[0], **{field: value})
-    monkeypatch.setattr(claims_experiments, "PRINTED", (wrong,))
-    found = list(claims_experiments.claims(Material(POINTS, Experiments(histograms(FOLDER)))))
+    wrong = dataclasses.replace(data_sets.PRINTED[0], **{field: value})
+    monkeypatch.setattr(data_sets, "PRINTED", (wrong,))
+    found = list(data_sets.claims(Material(POINTS, Experiments(histograms(FOLDER)))))
     assert found[number].holds is False
 
 
 def test_a_worse_mechanism_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Power: were permute-and-flip's ratio the exponential mechanism's, the claims of Section 5 would fail."""
-    true_curve = claims_optimality.ratio_curve
+    true_curve = optimality.ratio_curve
 
     def exchanged(n: int, k: int, epsilons: tuple[float, ...]) -> list[object]:
         return [ratios._replace(permute_and_flip=ratios.exponential) for ratios in true_curve(n, k, epsilons)]
 
-    monkeypatch.setattr(claims_optimality, "ratio_curve", exchanged)
-    failed = [claim.statement for claim in claims_optimality.claims(Material(POINTS)) if claim.holds is False]
+    monkeypatch.setattr(optimality, "ratio_curve", exchanged)
+    failed = [claim.statement for claim in optimality.claims(Material(POINTS)) if claim.holds is False]
     assert any("is one above the threshold" in statement for statement in failed)
     assert any("about 1.01" in statement for statement in failed)

@@ -9,9 +9,9 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
+from dpselect.research.paper.comparison import ratio
+from dpselect.research.paper.data_sets import ERROR
 from dpselect.research.paper.experiment import Material, Plot
-from dpselect.research.paper.figures_of_data import ERROR
-from dpselect.research.paper.figures_of_two_scores import ratio
 from dpselect.research.paper.reproduce import FIGURES
 from dpselect.research.plotting import EXPONENTIAL, FLIP
 

@@ -10,10 +10,9 @@ import pytest
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidValue
 from dpselect.research.datasets import VARIABLE, histograms
-from dpselect.research.studies import cases as cases_room
+from dpselect.research.studies import procedures
 from dpselect.research.studies import top_k as top_k_room
-from dpselect.research.studies.cases import cases
-from dpselect.research.studies.procedures import Currency
+from dpselect.research.studies.procedures import Currency, cases
 from dpselect.research.studies.study import NO_DIFFERENCE, Mean, StudyComparison, better, mean_of, study, summaries
 from dpselect.research.studies.winners import winners
 from tests.dpbench import FOLDER, needs_data
@@ -65,8 +64,8 @@ def test_the_study(tmp_path, monkeypatch):
     """On a made-up histogram."""
     made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
     monkeypatch.setattr("dpselect.research.studies.study.histograms", lambda _: made_up)
-    monkeypatch.setattr(cases_room, "BUDGETS", (0.1, 1.0))
-    monkeypatch.setattr(cases_room, "TOPS", (3,))
+    monkeypatch.setattr(procedures, "BUDGETS", (0.1, 1.0))
+    monkeypatch.setattr(procedures, "TOPS", (3,))
     monkeypatch.setattr(top_k_room, "KS", (2, 5, 64))
     monkeypatch.setattr("dpselect.research.studies.study.winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
     seen = []

@@ -22,17 +22,24 @@ The unknowns of the solver are the shares z = x / odds**ceil(step/m), odds = exp
 privacy allows a probability x to be as small as that, far below a solver's tolerance. In z all coefficients of privacy
 and monotonicity are one or odds, and the tolerance becomes relative to each probability.
 
+Privacy below the best then reads z >= z', where z' belongs to the same candidate after it rises. This leads from each
+variable up to one of a best candidate, so z is the sum of increments d >= 0 along the way: z >= 0 and all rows below
+the best hold if and only if d >= 0. HiGHS gets the program in d, which has these rows no more; their prices are the
+reduced costs of d. Privacy of the best keeps its rows: with those substituted too, the columns of the best
+candidates would no longer be triangular, and the factors that the solver computes would fill up.
+
 The largest expected error is a linear program too: the smallest t that is not below any of them. Its prices are weights
 of the classes, and for any weights the largest error is at least the average: so one lower bound serves both.
 """
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import linprog
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.sparse import block_diag, csr_array, eye_array, hstack, vstack
 
 from dpselect._types import Floats, Integers
 from dpselect.errors import NotConverged
@@ -125,6 +132,25 @@ class Program:
         numbers = np.tile(np.arange(own.size), 2)
         return csr_array((entries, (numbers, np.concatenate([own, other]))), shape=(own.size, self.lattice.variables))
 
+    @cached_property
+    def is_bound(self) -> npt.NDArray[np.bool_]:
+        """Which of the privacy rows say that an increment is not negative: those below the best."""
+        bounds: npt.NDArray[np.bool_] = self.lattice.step[self.constrained] > 0
+        return bounds
+
+    @cached_property
+    def paths(self) -> csr_array:
+        """The rows that sum increments to shares: a one for each variable on the way up to a best candidate."""
+        parent = np.where(self.lattice.step > 0, self.parent, NONE)
+        own = met = np.arange(self.lattice.variables)
+        pairs = []
+        while own.size:
+            pairs.append((own, met))
+            rises = parent[met] != NONE
+            own, met = own[rises], parent[met[rises]]
+        where = np.hstack(pairs)
+        return csr_array((np.ones(where.shape[1]), tuple(where)), shape=(self.lattice.variables,) * 2)
+
     def factors(self, odds: Odds) -> tuple[Numbers, Numbers]:
         """The factor of the other variable in z >= factor z', for privacy and for monotonicity."""
         choices = table([odds**0, odds])
@@ -155,17 +181,16 @@ def solution(program: Program, odds: float, weights: Floats | None) -> Solution:
     errors, rows, sums = program.class_errors(odds), program.rows(odds), program.sums(odds)
     if weights is None:
         found = _solved(program, *_with_largest(errors, rows, sums))
-        paid = np.maximum(-found.ineqlin.marginals[rows.shape[0] :], 0.0)  # prices of the errors, which sum to one
+        paid = np.maximum(found.row_prices[rows.shape[0] :], 0.0)  # prices of the errors, which sum to one
         scale = 1 / float(paid.sum())
         weights, largest = paid * scale, True
     else:
         found = _solved(program, errors.T @ weights, rows, sums)
         scale, largest = 1.0, False
-    shares = np.maximum(found.x[: program.lattice.variables], 0.0)
-    shares /= (sums @ shares)[program.lattice.class_of]  # make the sums exact, which are off by the tolerance
+    shares = found.shares / (sums @ found.shares)[program.lattice.class_of]  # sums are off by the solver's tolerance
     objective = float((errors @ shares).max() if largest else weights @ (errors @ shares))
-    prices = -found.ineqlin.marginals[: rows.shape[0]] * scale
-    bound = lower_bound(program, odds, weights, found.eqlin.marginals * scale, prices)
+    prices = found.row_prices[: rows.shape[0]] * scale
+    bound = lower_bound(program, odds, weights, found.sum_prices * scale, prices)
     solved = Solution(shares, objective, float(bound))
     if not solved.gap <= LARGEST_GAP:
         raise NotConverged(f"HiGHS left a duality gap of {solved.gap:.1e} on {program.lattice}: no result is returned")
@@ -176,7 +201,7 @@ def least_error(program: Program, odds: float, caps: Floats, weights: Floats) ->
     """The smallest weighted sum of the classes' errors, when none of them is above its cap."""
     errors, rows = program.class_errors(odds), program.rows(odds)
     limits = np.concatenate([np.zeros(rows.shape[0]), caps])
-    return float(_solved(program, errors.T @ weights, vstack([rows, errors]), program.sums(odds), limits).fun)
+    return _solved(program, errors.T @ weights, vstack([rows, errors]), program.sums(odds), limits).value
 
 
 def _with_largest(errors: csr_array, rows: csr_array, sums: csr_array) -> tuple[Any, Any, Any]:
@@ -190,21 +215,39 @@ def _padded(rows: csr_array, entry: float) -> Any:
     return hstack([rows, csr_array(np.full((rows.shape[0], 1), entry))])
 
 
-def _solved(program: Program, cost: Any, rows: Any, sums: Any, limits: Floats | None = None) -> Any:
-    """Run HiGHS. The rows are at most zero, or at most their limits."""
-    is_small = program.lattice.variables <= _SMALL
+class _Found(NamedTuple):
+    """The solver's answer, before anything is checked."""
+
+    value: float
+    shares: Floats
+    sum_prices: Floats
+    row_prices: Floats
+
+
+def _solved(program: Program, cost: Any, rows: Any, sums: Any, limits: Floats | None = None) -> _Found:
+    """Run HiGHS on the increments. The rows, those of the program first, are at most zero or at most their limits."""
+    size = program.lattice.variables
+    is_small = size <= _SMALL
+    sides = np.zeros(rows.shape[0]) if limits is None else limits
+    paths = block_diag([program.paths, eye_array(cost.size - size)], format="csr")  # other unknowns stay as they are
+    is_row = np.ones(rows.shape[0], np.bool_)
+    is_row[: program.constrained.size] = ~program.is_bound
     found = linprog(  # type: ignore[call-overload] # its stubs lack sparse matrices
-        cost,
-        A_ub=rows,
-        b_ub=np.zeros(rows.shape[0]) if limits is None else limits,
-        A_eq=sums,
+        cost @ paths,
+        A_ub=rows.tocsr()[is_row] @ paths,
+        b_ub=sides[is_row],
+        A_eq=sums @ paths,
         b_eq=np.ones(sums.shape[0]),
         method="highs-ds" if is_small else "highs-ipm",
         options=_OPTIONS if is_small else {},
     )
     if found.status != 0:
         raise NotConverged(f"HiGHS found no optimum of {program.lattice}: {found.message}")
-    return found
+    prices = np.empty(rows.shape[0])
+    prices[is_row] = -found.ineqlin.marginals
+    prices[~is_row] = found.lower.marginals[program.constrained[program.is_bound]]
+    shares = (paths @ np.maximum(found.x, 0.0))[:size]
+    return _Found(float(found.fun), shares, found.eqlin.marginals, prices)
 
 
 def lower_bound(program: Program, odds: Odds, weights: Numbers, sum_prices: Numbers, row_prices: Numbers) -> Any:

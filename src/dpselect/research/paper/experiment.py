@@ -1,10 +1,13 @@
-"""McKenna & Sheldon (2020), Section 6: the mode and the median of a histogram as selection problems.
+"""What a reproduction of McKenna & Sheldon (2020) consists of: experiments on data, figures and claims.
 
-`Experiment` is one task on one data set; `Plot` is a figure of the paper, with its numbers and how they are drawn.
+`Experiment` is one task of Section 6 on one data set: the mode or the median of a histogram as a selection problem.
+`Plot` is a figure of the paper, with its numbers and how they are drawn. `PaperClaim` is a claim of the paper, and what
+we computed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -123,3 +126,42 @@ class Plot:
     draw: Callable[[Any, NumberTable], None]
     size: tuple[float, float] = (4.6, 3.3)  # inches
     needs_data: bool = False
+
+
+NO_DATA = "needs the data"
+
+
+@dataclass(frozen=True)
+class PaperClaim:
+    """What the paper claims and where, its number, ours, and whether they agree (None if not checked)."""
+
+    where: str
+    statement: str
+    paper: str
+    ours: str
+    holds: bool | None
+    remark: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in one word."""
+        return {True: "pass", False: "FAIL", None: "not checked"}[self.holds]
+
+
+def rounds_to(number: float, printed: str) -> bool:
+    """Whether the number is within half a unit of the last digit that is printed.
+
+    >>> rounds_to(1.8397, "1.84"), rounds_to(1.909, "1.93"), rounds_to(0.01066, "0.01")
+    (True, False, True)
+    """
+    half = Decimal(1).scaleb(int(Decimal(printed).as_tuple().exponent)) / 2
+    return abs(Decimal(number) - Decimal(printed)) <= half
+
+
+def listed(numbers: dict[str, float], digits: int = 4) -> str:
+    """Named numbers in one line.
+
+    >>> listed({"k = 2": 1.00123, "k = 4": 1.01})
+    'k = 2: 1.001, k = 4: 1.01'
+    """
+    return ", ".join(f"{name}: {number:.{digits}g}" for name, number in numbers.items())

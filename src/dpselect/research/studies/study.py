@@ -25,7 +25,7 @@ from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
 from dpselect.research.datasets import histograms
 from dpselect.research.plotting import NumberTable, Watch, make_folder, write_figure, write_file
-from dpselect.research.studies.cases import Case, cases
+from dpselect.research.studies.procedures import Case, cases
 from dpselect.research.studies.top_k import TopKCase, draw_top_k, top_k_cases, top_k_table
 from dpselect.research.studies.winners import draw_winners, winners
 
