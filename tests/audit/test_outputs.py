@@ -7,6 +7,7 @@ import json
 import math
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -89,8 +90,14 @@ def test_what_looks_the_same_is_the_same(pair):
 
 @pytest.mark.parametrize(
     "output",
-    [pd.Series([48151]), pd.DataFrame({"a": [48151]}), slice(48151), Decimal("sNaN48151"), [pd.Series([48151])]],
-    ids=["Series", "DataFrame", "slice", "Decimal", "in a list"],
+    [
+        pd.Series([48151]),
+        pd.DataFrame({"a": [48151]}),
+        SimpleNamespace(a=48151),
+        Decimal("sNaN48151"),
+        [pd.Series([48151])],
+    ],
+    ids=["Series", "DataFrame", "namespace", "Decimal", "in a list"],
 )
 def test_what_has_no_hash_is_refused_by_its_type(output):
     inner = output[0] if isinstance(output, list) else output

@@ -10,9 +10,8 @@ from scipy import stats
 
 from dpselect.audit import audit, black_box
 from dpselect.audit.bound import Samples, chosen_event
-from dpselect.audit.learning import learned_views
 from dpselect.audit.outputs import outcome_of
-from dpselect.audit.views import WHOLE, Coarse, Contains, Likelihood, Part, Whole
+from dpselect.audit.views import WHOLE, Coarse, Contains, Likelihood, Part, Whole, learned_views
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ An audit can prove that a promised epsilon is wrong. It can never prove that it 
 2. `black_box`: run the callable many times on both inputs of a pair, and count the outcomes. This file holds `audit`
    itself, which leads through all stages.
 3. `outputs`: turn an output, or an exception, into a hashable outcome that can be counted.
-4. `learning`, `views`: from the first quarter of the runs, learn coarser views of outputs that rarely repeat, such as
-   bins of numbers or parts of lists.
+4. `views`: from the first quarter of the runs, learn coarser views of outputs that rarely repeat, such as bins of
+   numbers or parts of lists.
 5. `bound`: from the second quarter, choose the event that differs most between the two inputs. From the other half,
    compute a lower confidence bound on epsilon from that event alone.
 6. `findings`: report the bounds and the verdict.

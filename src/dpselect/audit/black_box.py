@@ -18,10 +18,9 @@ from dpselect._types import Number
 from dpselect._validate import withheld
 from dpselect.audit.bound import Counts, Samples, chosen_event
 from dpselect.audit.findings import Audit, Finding
-from dpselect.audit.learning import learned_views
 from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_pairs, hard_pairs
 from dpselect.audit.outputs import Raised, in_order, is_new_object, outcome_of, plain
-from dpselect.audit.views import WHOLE
+from dpselect.audit.views import WHOLE, learned_views
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Claim, stated
 

@@ -30,13 +30,25 @@ class Raised:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Typed:
     """A value with its type, because Python calls values of different types equal."""
 
     kind: type
     value: Any
     mark: str = ""  # "nan" or "negative zero", which `==` on the value does not show
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are equal, as in tuples: the same object is equal to itself, also pandas.NA.
+
+        `pandas.NA == pandas.NA` has no truth value, and the comparison that a dataclass has on Python 3.13 needs one.
+        """
+        if not isinstance(other, Typed):
+            return NotImplemented
+        return (self.kind, self.value, self.mark) == (other.kind, other.value, other.mark)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.value, self.mark))
 
 
 @dataclass(frozen=True, slots=True)
