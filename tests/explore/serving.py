@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 import uvicorn
 
 from dpselect.explore.app import Explorer
-from dpselect.explore.guard import Guard
-from dpselect.explore.server import bound_socket, configuration
+from dpselect.explore.server import Guard, bound_socket, configuration
 
 KEY = "test-key"
 

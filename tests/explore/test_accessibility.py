@@ -139,6 +139,7 @@ def test_the_notice_stays(page):
 
 def test_the_tab_key_reaches_everything_and_is_seen(browser):
     browser.open()
+    browser.until(lambda: not browser.all(".tools button:disabled"))  # they are, while the curve is on its way
     wanted = browser.run(
         "return [...document.querySelectorAll('button, select, textarea, summary, svg[tabindex], pre, input')]"
         ".filter(one => one.checkVisibility() && !one.disabled && (one.type !== 'radio' || one.checked)).length"

@@ -13,7 +13,7 @@ from dpselect._numbers import exact_text
 from dpselect.accounting.beliefs import largest_belief
 from dpselect.analysis import error_quantile, error_tail, expected_error, plan, top_k_error
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.explore.questions import QUESTIONS, asked_of
+from dpselect.explore.app import QUESTIONS, asked_of
 from dpselect.explore.results import begin, compared, curve, look, needed
 from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made, people_on_grid
 from dpselect.explore.settings import CURRENCIES, spending_of

@@ -14,9 +14,8 @@ import pytest
 from dpselect import errors
 from dpselect.cli import main
 from dpselect.explore import app, results
-from dpselect.explore.codes import file_words
-from dpselect.explore.questions import asked_of
-from dpselect.explore.score_set import ScoreSet
+from dpselect.explore.app import asked_of
+from dpselect.explore.score_set import ScoreSet, file_words
 from dpselect.score_files import ScoreFile
 from tests.explore.serving import KEY, served
 

@@ -8,7 +8,7 @@ from dpselect._install import install_command
 from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import Column, Label, whole
 from dpselect.errors import InvalidValue, MissingExtra
-from dpselect.explore.score_set import ScoreSet
+from dpselect.explore.score_set import ScoreSet, file_words
 from dpselect.score_files import STANDARD_INPUT, read_scores, shown_path
 
 _File = Annotated[
@@ -51,8 +51,6 @@ def explore(
 
 def _read_first(file: str, column: str | None, label: str | None) -> ScoreSet:
     """Read the scores of the file."""
-    from dpselect.explore.codes import file_words  # noqa: PLC0415 - only once the extra is known to be installed
-
     candidates = read_scores(file, column=column, label=label)
     words = None if file == STANDARD_INPUT else file_words(file, column, label)
     try:

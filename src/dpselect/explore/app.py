@@ -1,4 +1,7 @@
-"""The requests of the page: scores in, results out. Scores stay in memory, and no request is logged."""
+"""The requests of the page: scores in, results out, for the questions that it offers, in their order.
+
+Scores stay in memory, and no request is logged.
+"""
 
 import json
 import secrets
@@ -20,11 +23,27 @@ from dpselect._version import __version__
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.explore import results
 from dpselect.explore.asked import Asked
-from dpselect.explore.by_scores import MostCommon, OwnScores
-from dpselect.explore.questions import QUESTIONS, asked_of, kind_of
+from dpselect.explore.by_scores import MostCommon, OwnScores, TopCandidates
+from dpselect.explore.over_range import OfPeople
 from dpselect.explore.score_set import SHAPES, ScoreSet, made
-from dpselect.explore.settings import CURRENCIES, Fields, text, whole
+from dpselect.explore.settings import CURRENCIES, Fields, spending_of, text, whole
 from dpselect.score_files import Names, candidates_of, check_columns
+
+QUESTIONS: dict[str, type[Asked]] = {kind.name: kind for kind in (MostCommon, TopCandidates, OfPeople, OwnScores)}
+
+
+def kind_of(fields: Fields) -> type[Asked]:
+    """The kind of question that a request states."""
+    name = text(fields, "question", MostCommon.name)
+    if name not in QUESTIONS:
+        raise InvalidValue(f"question must be one of {', '.join(QUESTIONS)}")
+    return QUESTIONS[name]
+
+
+def asked_of(fields: Fields, scores: ScoreSet | None = None) -> Asked:
+    """The question that a request states, on these scores if it is about scores."""
+    return kind_of(fields).read(fields, spending_of(fields), scores)
+
 
 MOST_BYTES = 2**20
 _MOST_SETS = 16

@@ -37,8 +37,7 @@ from dpselect.explore.asked import (
     of_table,
     probability_text,
 )
-from dpselect.explore.codes import scores_code, scores_file
-from dpselect.explore.score_set import ScoreSet
+from dpselect.explore.score_set import ScoreSet, scores_code, scores_file
 from dpselect.explore.settings import Fields, Spending, optional_whole, positive, text, whole, written
 from dpselect.mechanisms import MECHANISMS
 from dpselect.probability.top_k import shortfalls

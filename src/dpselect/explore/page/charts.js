@@ -5,7 +5,7 @@ import { drawProbabilities } from "./chart_probabilities.js";
 import { drawTail } from "./chart_tail.js";
 import { byId, chance, element, TITLES, short, table } from "./draw.js";
 import { saveCsv, savePng, saveSvg } from "./export.js";
-import { state } from "./state.js";
+import { curveKey, state } from "./state.js";
 
 const CHARTS = {
   probabilities: {
@@ -20,6 +20,7 @@ const CHARTS = {
   },
   curve: {
     ready: () => state.look && state.curve,
+    isCurrent: () => state.shownCurveKey === curveKey(),
     draw: drawCurve,
     written: short,
     heads: () => ["budget", ...Object.keys(state.curve.errors)],
@@ -45,16 +46,16 @@ export function addTools(chooseAmount) {
       SVG: () => saveSvg(`${id}.svg`, part.querySelector("svg")),
       CSV: () => saveCsv(`${id}.csv`, [chart.heads(), ...chart.rows()]),
     };
-    const buttons = Object.entries(files).map(([kind, write]) => {
-      const button = element("button", { type: "button", "aria-label": `Save ${part.querySelector("h2").textContent} as ${kind}` }, `Save ${kind}`);
-      button.addEventListener("click", () => chart.ready() && write());
+    chart.buttons = Object.entries(files).map(([kind, write]) => {
+      const button = element("button", { type: "button", disabled: "", "aria-label": `Save ${part.querySelector("h2").textContent} as ${kind}` }, `Save ${kind}`);
+      button.addEventListener("click", write);
       return button;
     });
     const title = part.querySelector("h2").textContent;
     const holder = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table: ${title}` });
     chart.table = element("details", {}, element("summary", {}, "Show as a table"), holder);
     chart.table.addEventListener("toggle", () => fill(chart));
-    part.querySelector(".tools").append(...buttons, chart.table);
+    part.querySelector(".tools").append(...chart.buttons, chart.table);
     new ResizeObserver(() => drawOne(id)).observe(part.querySelector(".plot"));
   }
 }
@@ -70,12 +71,22 @@ function fill(chart) {
 
 export function drawOne(id) {
   const chart = CHARTS[id], part = byId(id);
-  if (!chart.ready()) return;
   const focused = part.contains(document.activeElement) && document.activeElement.tagName === "svg";
   part.querySelector(".readout").textContent = "";
-  chart.draw(part.querySelector(".plot"), part.querySelector(".readout"), state, chart.choose);
-  if (focused) part.querySelector("svg").focus({ preventScroll: true });
+  if (chart.ready()) chart.draw(part.querySelector(".plot"), part.querySelector(".readout"), state, chart.choose);
+  else part.querySelector(".plot").replaceChildren();
+  if (focused) part.querySelector("svg")?.focus({ preventScroll: true });
   fill(chart);
+  offerFiles();
+}
+
+// Files are offered while the chart shows the settings in the fields. A button that has nothing to save is disabled:
+// it would ignore the reader silently, or save a curve and points of different settings.
+export function offerFiles() {
+  for (const { ready, isCurrent, buttons } of Object.values(CHARTS)) {
+    const isOffered = ready() && (!isCurrent || isCurrent());
+    for (const button of buttons) button.disabled = !isOffered;
+  }
 }
 
 export const drawAll = () => Object.keys(CHARTS).forEach(drawOne);

@@ -2,9 +2,9 @@
 
 import { ask, Line, load } from "./api.js";
 import { addQuestions } from "./backwards.js";
-import { addTools, drawAll, drawOne } from "./charts.js";
+import { addTools, drawAll, drawOne, offerFiles } from "./charts.js";
 import { byId, CLASSES, element, quotient, setChoices, short, table, TITLES } from "./draw.js";
-import { moveSlider, settings, state, symbol } from "./state.js";
+import { curveKey, moveSlider, settings, state, symbol } from "./state.js";
 
 const line = new Line("begin", "look", "details", "curve");
 const INVITATION = "simulated answers, and see where they land.";
@@ -13,6 +13,7 @@ let lastChange = 0, speaking = 0, resting = [];
 function changed() {
   lastChange = performance.now();
   showDrawn(null, INVITATION);
+  offerFiles();
   line.put("look", look);
   // Updates that need not follow a moving slider wait until it rests, the slow ones longer.
   resting.forEach(clearTimeout);
@@ -24,7 +25,8 @@ function changed() {
 
 // Another question, other data or another currency: the slider starts where there is something to see.
 function restart() {
-  Object.assign(state, { curve: null, curveKey: "" });
+  Object.assign(state, { curve: null, shownCurveKey: "", curveKey: "" });
+  drawOne("curve"); // the old one would stand beside the new results until the new one comes
   line.put("begin", async () => {
     try {
       const { amount, low, high, target } = await ask("begin", { ...settings(), amount: "1" });
@@ -54,17 +56,14 @@ async function look() {
   performance.measure("answer", { start: since, end: performance.now() });
 }
 
-// The curve depends on everything but the amount.
-const curveKey = () => JSON.stringify({ ...settings(), amount: "", unit: "" });
-
 async function curve() {
   const key = curveKey();
   try {
     const answer = await ask("curve", settings());
     if (key !== curveKey()) return;
-    state.curve = answer;
-    if (answer.complete) state.curveKey = key;
-    else line.put("curve", curve);
+    // Without the key of an earlier curve, which this one replaces: it is asked for again with its settings.
+    Object.assign(state, { curve: answer, shownCurveKey: key, curveKey: answer.complete ? key : "" });
+    if (!answer.complete) line.put("curve", curve);
   } catch {
     return; // the settings are refused, and the request for the results reports it
   }

@@ -3,7 +3,7 @@
 import { byId, quotient } from "./draw.js";
 
 export const state = {
-  id: "", name: "", shape: "", count: "30", look: null, curve: null, curveKey: "", drawn: null, target: 0,
+  id: "", name: "", shape: "", count: "30", look: null, curve: null, shownCurveKey: "", curveKey: "", drawn: null, target: 0,
   low: -4, high: 0, amount: "", currencies: {},
 };
 
@@ -17,6 +17,9 @@ export function settings() {
     question: checked("question"), id: state.id, amount: byId("amount").value.trim(), low: state.low, high: state.high,
   };
 }
+
+// The curve depends on everything but the amount.
+export const curveKey = () => JSON.stringify({ ...settings(), amount: "", unit: "" });
 
 export const symbol = () => state.currencies[byId("currency").value]?.symbol ?? "ε";
 
