@@ -9,12 +9,15 @@ MUTANTS ?= 200
 # How long `make neighbours` looks for a question that charges too little.
 NEIGHBOURS_SECONDS ?= 600
 
-.PHONY: help demo test test-slow bench docs pictures notebooks test-oldest test-newest lock package fuzz mutants listed-mutants neighbours clean
+.PHONY: help demo test types quick test-slow bench bench-page docs pictures notebooks test-oldest test-newest lock package fuzz mutants listed-mutants neighbours clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run the tests"
+	@echo "make types  check the types, as make test does"
+	@echo "make quick  run the tests of make test without the checks before them"
 	@echo "make test-slow  run the exhaustive and long tests"
 	@echo "make bench  measure dpselect beside numpy, OpenDP and diffprivlib"
+	@echo "make bench-page  write what make bench has measured into docs/performance.md"
 	@echo "make docs   build the documentation into site/; it opens without a network"
 	@echo "make pictures  draw the pictures of the documentation again"
 	@echo "make notebooks  run the notebooks of the documentation, and save what they show"
@@ -31,21 +34,31 @@ help:
 export LOCK
 INSTALL := $(BIN)/python tools/install.py
 
-.venv/installed: pyproject.toml constraints/lock.txt
+# Python keeps its bytecode, also where the environment says otherwise: the tests start many processes, and pytest rewrites
+# the asserts of every file. Git ignores __pycache__.
+unexport PYTHONDONTWRITEBYTECODE
+
+# What the environments are made from. The kernel is compiled when the clone is installed; if nothing else has changed, the
+# clone alone is installed again.
+LOCKED := pyproject.toml constraints/lock.txt
+KERNEL := $(wildcard src/dpselect/sampling/_kernel.c) tools/build_kernel.py
+CHANGED = $(filter $(LOCKED),$?)
+
+.venv/installed: $(LOCKED) $(KERNEL)
 	$(PYTHON) -c "import sys; sys.exit('dpselect needs Python 3.11 or newer; say make PYTHON=python3.11') if sys.version_info < (3, 11) else None"
-	$(PYTHON) -m venv .venv
-	$(INSTALL) plot paper accounting explore databases
+	$(if $(CHANGED),$(PYTHON) -m venv .venv)
+	$(INSTALL) $(if $(CHANGED),plot paper accounting explore databases,--clone)
 	touch $@
 
-.venv/installed-dev: .venv/installed
+.venv/installed-dev: $(LOCKED) | .venv/installed
 	$(INSTALL) dev docs peers
 	touch $@
 
-.venv/installed-docs: .venv/installed
+.venv/installed-docs: $(LOCKED) | .venv/installed
 	$(INSTALL) docs
 	touch $@
 
-.venv/installed-bench: .venv/installed
+.venv/installed-bench: $(LOCKED) | .venv/installed
 	$(INSTALL) bench
 	touch $@
 
@@ -55,15 +68,31 @@ demo: .venv/installed
 test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MAKE) --jobs=2 types quick
+
+# The tests of what a selection does, bit by bit and by its distribution.
+EXACT := $(addprefix tests/,sampling mechanisms streaming statistical contract)
+
+# mypy works on one core, so `make test` runs it beside the tests.
+types: .venv/installed-dev
+	$(BIN)/mypy
+
+quick: .venv/installed-dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
+# Where the kernel is compiled, the tests of exactness of `make test` ran with it. Here they run without it.
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+	DPSELECT_KERNEL=no $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(EXACT)
 
+# It takes about 25 minutes on two idle cores. The figures are kept for bench-page.
 bench: .venv/installed-bench
-	$(BIN)/python -m benchmarks
+	mkdir -p build
+	$(BIN)/python -m benchmarks --save build/benchmarks.json
+
+bench-page: .venv/installed-bench
+	$(BIN)/python -m benchmarks --load build/benchmarks.json --page docs/performance.md
 
 docs: .venv/installed-docs
 	$(BIN)/python tools/build_docs.py
@@ -76,7 +105,7 @@ pictures: .venv/installed-dev
 notebooks: .venv/installed-docs
 	$(BIN)/python tools/run_notebooks.py
 
-.venv-oldest/installed: pyproject.toml constraints/oldest.txt
+.venv-oldest/installed: pyproject.toml constraints/oldest.txt $(KERNEL)
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints/oldest.txt
 	touch $@
@@ -84,14 +113,16 @@ notebooks: .venv/installed-docs
 test-oldest: .venv-oldest/installed
 	.venv-oldest/bin/python -m pytest -n 2 --dist loadgroup -p no:cacheprovider
 
-# Without the lock. A warning of a dependency is not an error here: it is news for us, not a fault of the code.
-.venv-newest/installed: pyproject.toml
+# Without the lock. A warning of a dependency is not an error here: it is news for us, not a fault of the code. Our own
+# warnings are no news.
+.venv-newest/installed: pyproject.toml $(KERNEL)
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[dev,docs,peers]'
 	touch $@
 
 test-newest: .venv-newest/installed
-	.venv-newest/bin/python -m pytest -n 2 --dist loadgroup -p no:cacheprovider -m "not slow" -W default
+	.venv-newest/bin/python -m pytest -n 2 --dist loadgroup -p no:cacheprovider -m "not slow" \
+	  -W default -W ignore::dpselect.errors.DoubtfulValue
 
 # Renews constraints/lock.txt: pyproject.toml changed, or UPGRADE=yes was given. uv does the work; nothing else needs it.
 .venv-lock/installed:
@@ -102,7 +133,7 @@ test-newest: .venv-newest/installed
 lock: .venv-lock/installed
 	.venv-lock/bin/python tools/lock.py --uv .venv-lock/bin/uv $(if $(UPGRADE),--upgrade)
 
-.venv/installed-package: .venv/installed
+.venv/installed-package: $(LOCKED) | .venv/installed
 	$(INSTALL) package
 	touch $@
 
@@ -110,7 +141,7 @@ lock: .venv-lock/installed
 package: .venv/installed-package
 	$(BIN)/python tools/package.py
 
-.venv/installed-fuzz: .venv/installed
+.venv/installed-fuzz: $(LOCKED) | .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
 	touch $@
 
@@ -121,7 +152,7 @@ fuzz: .venv/installed-fuzz
 	  $(BIN)/python -m fuzz $$target -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ || exit 1; \
 	done
 
-.venv/installed-mutants: .venv/installed-dev
+.venv/installed-mutants: $(LOCKED) | .venv/installed-dev
 	$(INSTALL) mutants
 	touch $@
 
@@ -144,3 +175,4 @@ neighbours: .venv/installed-dev
 
 clean:
 	rm -rf .venv .venv-oldest .venv-newest .venv-lock build dist site .cache
+	rm -f src/dpselect/sampling/_kernel*.so src/dpselect/sampling/_kernel*.pyd

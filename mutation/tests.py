@@ -62,6 +62,7 @@ TESTS = {
         _RECORDS,
         _LABELS,
         _ARROW,
+        "tests/streaming/test_batches.py",
         "tests/streaming/test_summary_stateful.py",
         _SUMMARY,
     ),
@@ -95,7 +96,6 @@ TESTS = {
         "tests/contract/test_guarantee.py",
         _CONTRACT,
     ),
-    "streaming/batches.py": ("tests/streaming/test_batches.py",),
     "analysis/unequal.py": (
         _RECORDS,
         "tests/analysis/test_generalized_scores.py",

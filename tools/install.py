@@ -5,8 +5,12 @@ is compared with its hash in the lock. pip cannot do that for a clone and its de
 two: the dependencies first, then the clone alone. Where the lock does not apply, or the index does not have one of its
 versions, pip chooses the newest versions that pyproject.toml allows, and a line says so. A file with another hash stops
 everything. `LOCK=no` in the environment asks for the newest versions.
+
+`python tools/install.py --clone` installs the clone alone again: it compiles a changed kernel, and leaves the
+dependencies as they are. Where the kernel cannot be compiled, a line says so, because pip is silent about it.
 """
 
+import importlib.util
 import os
 import platform
 import re
@@ -17,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "constraints" / "lock.txt"
+SAMPLING = ROOT / "src" / "dpselect" / "sampling"
 # The clone is built with these, in the same environment: a build of its own would fetch what no hash protects.
 ALWAYS = frozenset({"base", "build"})
 PACKAGE = re.compile(r"^(?P<lines>[a-z0-9][^\n]*\n(?:    --hash=\S+(?: \\)?\n)+)    # (?P<extras>.*)\n", re.MULTILINE)
@@ -62,8 +67,31 @@ def pip(*words: str) -> bool:
     return not done.returncode
 
 
-def main(extras: list[str]) -> None:
-    """Install."""
+def main(words: list[str]) -> None:
+    """Install the given extras, or the clone alone."""
+    if words == ["--clone"]:
+        install_clone()
+    else:
+        install_extras(words)
+    if os.environ.get("DPSELECT_KERNEL") != "no" and not is_compiled():
+        advice = "It needs a C compiler and Python's headers; `python -m pip install -v -e .` shows what is missing."
+        print(f"dpselect: the kernel was not compiled. Only speed is lost. {advice}", file=sys.stderr)
+
+
+def is_compiled() -> bool:
+    """Whether the compiled kernel is beside its source, where tools/build_kernel.py puts it."""
+    return any(path.suffix in {".so", ".pyd"} for path in SAMPLING.glob("_kernel*"))
+
+
+def install_clone() -> None:
+    """Install the clone without its dependencies, which are there; what builds it may not be, without the lock."""
+    is_built_here = all(importlib.util.find_spec(name) for name in ("editables", "hatchling", "setuptools"))
+    if not pip("--no-deps", *(["--no-build-isolation"] if is_built_here else []), "-e", "."):
+        sys.exit(1)
+
+
+def install_extras(extras: list[str]) -> None:
+    """Install the clone, and what it and some extras need."""
     lock, (system, python) = LOCK.read_text("utf-8"), machine()
     asked = os.environ.get("LOCK") == "no"
     if asked or not is_covered(lock, system, python):

@@ -241,14 +241,15 @@ def losses(scores: Vector) -> npt.NDArray[np.float64]:
     if isinstance(scores, list):
         best = max(scores)
         return np.array([float_near(best - score) for score in scores])
+    best = np.maximum.reduce(scores)
     if scores.dtype.kind == "f":
-        if not (np.isfinite(scores.min()) and np.isfinite(scores.max())):
+        if not (math.isfinite(best) and math.isfinite(np.minimum.reduce(scores))):
             raise not_finite()
         with np.errstate(over="ignore"):
-            rounded: npt.NDArray[np.float64] = np.subtract(scores.max(), scores, dtype=np.float64)
+            rounded: npt.NDArray[np.float64] = np.subtract(best, scores, dtype=np.float64)
         return rounded
     wide = np.uint64 if scores.dtype.kind == "u" else np.int64
-    whole: Array = np.subtract(wide(scores.max()), scores, dtype=wide).view(np.uint64)
+    whole: Array = np.subtract(wide(best), scores, dtype=wide).view(np.uint64)
     return whole.astype(np.float64)
 
 

@@ -22,8 +22,7 @@ from dpselect.analysis import expected_error
 from dpselect.errors import DPSelectError, InvalidValue, ScoresChanged
 from dpselect.mechanisms import gaps
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.flips import MIDDLE
-from dpselect.mechanisms.gaps import SHORT, Gaps, Rate
+from dpselect.mechanisms.gaps import MIDDLE, SHORT, Gaps, Rate
 from dpselect.mechanisms.runs import choose_in_runs
 from dpselect.sampling import draws
 from dpselect.sampling.bits import SystemEntropy, index, indices, indices_below
@@ -169,16 +168,16 @@ def test_every_call_ends_if_the_scores_change_after_the_first_look(
     ask: str, size: int, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first look finds the maximum of A; from then on there is B."""
-    find = gaps.block_maxima
+    find = gaps.scanned
     memory = np.zeros(size, dtype)
     for before, after in pairs(size, dtype):
 
-        def find_and_change(values: Array, after: Array = after) -> Array:
-            found = find(values)
+        def find_and_change(*look: Any, after: Array = after) -> Any:
+            found = find(*look)
             memory[:] = after
             return found
 
-        monkeypatch.setattr(gaps, "block_maxima", find_and_change)
+        monkeypatch.setattr(gaps, "scanned", find_and_change)
         memory[:] = before
         ends(ASKS[ask], memory, size if ask in CHOICES else None)
 
@@ -263,18 +262,21 @@ def test_every_call_ends_while_a_thread_flips_the_best_score(ask: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_short_vector_is_a_snapshot(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts is what the first look saw: the best candidate wins, though it is gone before the first draw."""
-    find = gaps._finite_maxima
     for size in (2, 100, SHORT):
         scores = np.zeros(size)
         scores[1] = 1e9
 
-        def find_and_change(values: Array, maxima: Any, scores: Array = scores) -> Array:
-            found = find(values, maxima)
-            scores[:] = np.where(np.arange(scores.size) == 0, 1e9, 0)
-            return found
+        def changing(find: Callable[[Array], Any], scores: Array = scores) -> Callable[[Array], Any]:
+            def find_and_change(look: Array) -> Any:
+                found = find(look)
+                scores[:] = np.where(np.arange(scores.size) == 0, 1e9, 0)
+                return found
+
+            return find_and_change
 
         with monkeypatch.context() as patch:
-            patch.setattr(gaps, "_finite_maxima", find_and_change)
+            for name in ("finite_maximum", "row_maxima"):
+                patch.setattr(gaps, name, changing(getattr(gaps, name)))
             assert kind(1).select(scores) == 1
             assert scores[0] == 1e9
             scores[:] = np.where(np.arange(size) == 1, 1e9, 0)
@@ -283,17 +285,17 @@ def test_a_short_vector_is_a_snapshot(kind: Any, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("size", SIZES[1:])
 def test_a_best_candidate_that_is_gone_is_an_error(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores, find = np.zeros(size), gaps.block_maxima
+    scores, find = np.zeros(size), gaps.scanned
     for ask in (PermuteAndFlip(1).select, PermuteAndFlip(1).summary().update):
         scores[:] = 0
         scores[17] = 1e9
 
-        def find_and_change(values: Array) -> Array:
-            found = find(values)
+        def find_and_change(*look: Any) -> Any:
+            found = find(*look)
             scores[17] = 0
             return found
 
-        monkeypatch.setattr(gaps, "block_maxima", find_and_change)
+        monkeypatch.setattr(gaps, "scanned", find_and_change)
         with pytest.raises(ScoresChanged, match="the scores changed while they were read: give an array that nothing"):
             ask(scores)
 
@@ -303,15 +305,15 @@ def test_a_refused_block_leaves_a_summary_as_it_was(size: int, monkeypatch: pyte
     seen = PermuteAndFlip(1).summary()
     seen.update([5, 1])
     result = seen.result()
-    scores, find = np.zeros(size), gaps.block_maxima
+    scores, find = np.zeros(size), gaps.scanned
     scores[17] = 1e9
 
-    def find_and_change(values: Array) -> Array:
-        found = find(values)
+    def find_and_change(*look: Any) -> Any:
+        found = find(*look)
         scores[17] = 0
         return found
 
-    monkeypatch.setattr(gaps, "block_maxima", find_and_change)
+    monkeypatch.setattr(gaps, "scanned", find_and_change)
     with pytest.raises(ScoresChanged):
         seen.update(scores)
     assert (seen.candidates, seen.result()) == (2, result)
@@ -319,17 +321,17 @@ def test_a_refused_block_leaves_a_summary_as_it_was(size: int, monkeypatch: pyte
 
 def test_the_exponential_mechanism_starts_over_with_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best candidate is gone when the hot ones are listed: if it comes back, every proposal of it is refused."""
-    scores, find = np.zeros(5_000), gaps.block_maxima
+    scores, find = np.zeros(5_000), gaps.scanned
     scores[17] = 1e9
     looks = itertools.count()
 
-    def find_and_change(values: Array) -> Array:
-        found = find(values)
+    def find_and_change(*look: Any) -> Any:
+        found = find(*look)
         if next(looks) == 0:
             scores[17] = 0
         return found
 
-    monkeypatch.setattr(gaps, "block_maxima", find_and_change)
+    monkeypatch.setattr(gaps, "scanned", find_and_change)
     with at_once(60):
         assert 0 <= ExponentialMechanism(1).select(scores) < 5_000
     assert next(looks) > 1

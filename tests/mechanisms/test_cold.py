@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect.mechanisms import flips, gaps
-from dpselect.mechanisms.flips import Heads, OpenCoins, find_hot, flip, flip_at_once, flip_long
+from dpselect.mechanisms.flips import Heads, OpenCoins, choose_long, find_hot, flip, flip_at_once, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, RowGaps, block_maxima, gaps_of
 from dpselect.sampling.draws import Draws
 from tests.branching import distribution
 from tests.reference import ball
 from tests.scripted import ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
+
+pytestmark = pytest.mark.usefixtures("each_kernel")
 
 UNIT = Rate(Fraction(1))
 
@@ -84,6 +86,11 @@ def tiny_blocks(monkeypatch):
         monkeypatch.setattr(module, "BLOCK", 2)
 
 
+@pytest.fixture
+def any_warm_crowd_is_large(monkeypatch):
+    monkeypatch.setattr(flips, "_LARGE", 0)
+
+
 class Surviving(Draws):
     """Every coin survives its zeros."""
 
@@ -101,7 +108,7 @@ def opened(scores):
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
 def test_blocks_are_frozen_below_twelve_zeros_only(kind, tiny_blocks, monkeypatch):
     """12 ln 2 = 8.3: a block with a gap of 8 needs eight zeros, one with 9 needs twelve. Hot ones are left out."""
-    monkeypatch.setattr(flips, "_CROWDED", 1)
+    monkeypatch.setattr(flips, "CROWDED", 1)
     scores = 100 - np.array([0, 50, 8, 70, 9, 9, 60, 5, 200], kind)
     assert opened(scores) == {8: [1, 2, 3, 6], 12: [4, 5, 8]}
 
@@ -136,7 +143,7 @@ class Unlucky(Draws):
 @pytest.mark.parametrize("rest", ["0", "1"])
 def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blocks, monkeypatch):
     """The best one at 2 is heads; the octet 94 leaves 5 open; 4 and 7 are a head and a tail by their octets."""
-    monkeypatch.setattr(flips, "_CROWDED", one_in)
+    monkeypatch.setattr(flips, "CROWDED", one_in)
     monkeypatch.setattr(flips, "_FEW", 0)
     scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
     octets = [255, 93, 94, 95] if one_in == 1 else [255, 255, 93, 94, 255, 95]
@@ -153,8 +160,8 @@ def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blo
 @pytest.mark.parametrize("rest", ["0", "1"])
 def test_few_hot_coins_are_finished_without_an_octet(rest, road, tiny_blocks, monkeypatch):
     """2**32 exp(-1) = 1580030168.7: that word is open and the ones next to it are a head and a tail."""
-    monkeypatch.setattr(flips, "_CROWDED", 1)
-    monkeypatch.setattr(flips, "_MANY", 1)
+    monkeypatch.setattr(flips, "CROWDED", 1)
+    monkeypatch.setattr(flips, "MANY", 1)
     scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
     words = [2**32 - 1, 1580030167, 1580030168, 1580030169]
     source = ScriptedBits("".join(f"{word:032b}" for word in words) + rest * 32)
@@ -166,7 +173,7 @@ def test_few_hot_coins_are_finished_without_an_octet(rest, road, tiny_blocks, mo
 @pytest.mark.parametrize(("many", "few"), [(1, 0), (3, 0)], ids=["hot ones", "all"])
 def test_many_hot_coins_begin_with_an_octet(many, few, monkeypatch):
     """Five of eight are hot: of these, or of all, the first octets are drawn, and one coin is open."""
-    monkeypatch.setattr(flips, "_MANY", many)
+    monkeypatch.setattr(flips, "MANY", many)
     monkeypatch.setattr(flips, "_FEW", few)
     scores = np.array([-50, 0, -1, -50, -1, -1, -1, -50])
     octets = [255, 93, 94, 95, 95] if many == 1 else [255, 255, 93, 255, 94, 95, 95, 255]
@@ -187,7 +194,7 @@ def test_cold_candidates_that_survive_have_seven_zeros(rows, kind, monkeypatch):
             finished.extend(zip(exponents.approximate.tolist(), np.asarray(depths).tolist(), strict=True))
             return np.ones(exponents.approximate.size, np.bool_)
 
-    monkeypatch.setattr(flips, "_MANY", 1)
+    monkeypatch.setattr(flips, "MANY", 1)
     scores = np.array([0, -4, -5, -9], kind)
     gaps_ = RowGaps(scores[np.newaxis], UNIT) if rows else gaps_of(scores, UNIT)
     assert sorted(flip_at_once(gaps_, Watched()).tolist()) == [0, 1, 2, 3]
@@ -196,11 +203,11 @@ def test_cold_candidates_that_survive_have_seven_zeros(rows, kind, monkeypatch):
 
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(7, 3), Fraction(1, 2000), Fraction(1, 10**12)], ids=str)
 @pytest.mark.parametrize("best", [1000, -3, 2**50])
-def test_warm_coins_are_tails_only_after_ones(best, rate):
-    """The largest gaps that are warm, as integers and as floats: exp(-rate gap) >= 15/16, and not for larger ones."""
+def test_warm_coins_are_heads_once_in_sixteen_or_more_often(best, rate):
+    """The largest gaps that are warm, as integers and as floats: exp(-rate gap) >= 1/16, and not for larger ones."""
     whole, below = Rate(rate).warm_gap
     with ctx.workprec(200):
-        limit = (arb(16) / 15).log()
+        limit = arb(16).log()
         assert ball(rate * whole) < limit < ball(rate * (whole + 1))
         assert ball(rate * Fraction(below)) < limit < ball(rate * Fraction(below) * (1 + Fraction(1, 2**50)))
     for gap, is_warm in ((whole, True), (whole + 1, False)):
@@ -210,54 +217,104 @@ def test_warm_coins_are_tails_only_after_ones(best, rate):
     assert not Gaps(np.array([0.0, -1e308]), Rate(rate)).is_warm(flips.ALL)
 
 
-@pytest.mark.parametrize(("rest", "members_"), [("0", {0, 1, 2, 3}), ("1", {0, 1, 3})])
-def test_warm_candidates_that_start_with_ones_are_flipped(rest, members_):
-    """exp(-1/20) = 0.95: after four ones it is heads with zeros, and tails with ones. The others are heads."""
+class Visiting(Draws):
+    """Visits the given slots, counts what is finished, and flips no octets."""
 
-    class Doubtful(Draws):
+    def __init__(self, slots, source=None):
+        super().__init__(source)
+        self.slots, self.finished = slots, []
+
+    def indices_below(self, bound, tries):
+        return np.array(self.slots) if self.slots is not None else super().indices_below(bound, tries)
+
+    def finish(self, exponents, prefixes, depths):
+        self.finished.append(exponents.approximate.tolist())
+        return super().finish(exponents, prefixes, depths)
+
+    def first_octets(self, gaps, table):
+        assert not gaps.size
+        return super().first_octets(gaps, table)
+
+
+def warm_and_cold(count):
+    """Two warm runs of blocks, one below the best score by 1 and one by 2, and a cold block between them."""
+    scores = np.full(5 * count, -1.0)
+    scores[2 * count : 3 * count] = -100
+    scores[3 * count :] = -2
+    scores[0] = 0
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("slots", "read", "bits", "chosen"),
+    [
+        ([3, 5], [1, 2], "0" * 32 + "1" * 32, 3),
+        ([3, 5], [1, 2], "1" * 32 + "0" * 32, 7),
+        ([3, 3, 5, 3], [1, 2], "1" * 32 + "0" * 32, 7),
+        ([0, 7], [0, 2], "1" * 64, 0),
+        ([7], [2], "0" * 32, 9),
+    ],
+    ids=["first", "second", "again", "the best", "the last"],
+)
+def test_the_first_visited_head_is_chosen(slots, read, bits, chosen, tiny_blocks, any_warm_crowd_is_large):
+    """Slots are those of the warm candidates alone: a cold one between them has none, and is not heads."""
+
+    class Tails(Visiting):
         def survivors(self, count, zeros):
-            assert (count, zeros) == (4, 4)
-            return np.array([0, 2])
+            return np.empty(0, np.int64)
 
-    rate = Rate(Fraction(1, 20))
-    source = ScriptedBits("1" * 32 + rest * 32)
-    contest = Gaps(np.array([0, -1, -1, 0]), rate)
-    assert contest.is_warm(flips.ALL)
-    flags = flips._flip_warm(contest, 0, 4, Doubtful(source))
-    assert set(np.flatnonzero(flags).tolist()) == members_
-    assert source.used == 64
+    draws = Tails(slots, ScriptedBits(bits))
+    assert choose_long(Gaps(warm_and_cold(2), UNIT), draws) == chosen
+    assert draws.finished[-1] == read
 
 
-def test_warm_runs_are_crowds_of_which_few_are_read():
-    scores = np.zeros(70_000)
-    scores[:35_000] -= 1
-    reads = []
+@pytest.mark.parametrize(("size", "is_large"), [(63 * BLOCK, False), (64 * BLOCK, True)])
+def test_small_warm_crowds_are_flipped_like_others(size, is_large):
+    found = find_hot(gaps_of(np.zeros(size), UNIT))
+    assert (found.warm, found.mixed) == (([(0, size)], []) if is_large else ([], [(0, size)]))
+    assert found.crowds == [(0, size)]
 
-    class Reading(Draws):
+
+def test_few_candidates_of_warm_crowds_are_read():
+    draws = Visiting(None)
+    choose_long(Gaps(warm_and_cold(128 * BLOCK), UNIT), draws)
+    assert sum(map(len, draws.finished)) < 2048 + 100
+
+
+def test_all_others_are_flipped_if_no_visited_one_is_heads(tiny_blocks, any_warm_crowd_is_large):
+    """The visited one is tails, so that it is not chosen, and the others are as likely as each other."""
+    contest = Gaps(np.array([0, -2, -2, 0, -1, -1]), UNIT)
+
+    class Unlucky(Draws):
+        def __init__(self, inner):
+            super().__init__()
+            self.index = inner.index
+
+        def indices_below(self, bound, tries):
+            return np.array([1, 4])
+
         def finish(self, exponents, prefixes, depths):
-            if isinstance(prefixes, int):
-                assert (prefixes, depths) == (15, 4)
-                reads.append(exponents.approximate.size)
-            return super().finish(exponents, prefixes, depths)
+            return np.zeros(exponents.approximate.size, np.bool_)
 
         def first_octets(self, gaps, table):
-            assert not gaps.size
-            return super().first_octets(gaps, table)
+            return np.ones(gaps.size, np.bool_), np.empty(0, np.intp), np.empty(0, np.uint8)
 
-    heads = flip_long(Gaps(scores, Rate(Fraction(1, 20))), Reading())
-    assert 4000 < sum(reads) < 4800  # a sixteenth
-    assert 65_000 < heads.size < 70_000
+    found = distribution(lambda draws: choose_long(contest, Unlucky(draws)))
+    assert found == {position: Fraction(1, 4) for position in (0, 2, 3, 5)}
 
 
+@pytest.mark.slow
 def test_warm_candidates_are_heads_as_often_as_their_coins():
-    """Half of them tie with the best and are heads; the others with exp(-1/20) = 0.951, and not with 15/16."""
-    scores = np.tile([0.0, -1.0], 2**19)
-    contest = Gaps(scores, Rate(Fraction(1, 20)))
+    """Half of them tie with the best; the others are heads with exp(-2) = 0.135, and not half as often again."""
+    scores = np.tile([0.0, -2.0], 2**15)
+    contest, runs = Gaps(scores, UNIT), 12_000
     assert contest.is_warm(flips.ALL)
-    count, size = flip_long(contest, Draws()).size - 2**19, 2**19
-    truth = [math.exp(-1 / 20), -math.expm1(-1 / 20)]
-    assert_fits([count, size - count], truth)
-    assert_rejected([count, size - count], [15 / 16, 1 / 16], truth=truth)
+    losers = sum(choose_long(contest, Draws()) % 2 for _ in range(runs))
+    p = math.exp(-2)
+    truth = [p / (1 + p), 1 / (1 + p)]  # of many heads, the share of the losers is that of their expected number
+    assert_fits([losers, runs - losers], truth)
+    wrong = p * 3 / 2
+    assert_rejected([losers, runs - losers], [wrong / (1 + wrong), 1 / (1 + wrong)], truth=truth)
 
 
 def test_neighbouring_blocks_are_read_together(monkeypatch):
@@ -288,7 +345,7 @@ def test_every_hot_candidate_is_listed_or_in_a_crowd(one_in, scores):
             patch.setattr(module, "BLOCK", 2)
         patch.setattr(flips, "_SCATTERED", 3)
         patch.setattr(flips, "_RUN", 2)
-        patch.setattr(flips, "_CROWDED", one_in)
+        patch.setattr(flips, "CROWDED", one_in)
         found = find_hot(gaps_of(scores, UNIT))
     crowd = [position for start, stop in found.crowds for position in range(start, stop)]
     listed = found.positions.tolist()
@@ -297,7 +354,7 @@ def test_every_hot_candidate_is_listed_or_in_a_crowd(one_in, scores):
     flags = np.repeat(found.in_crowd, 2)[: scores.size]
     assert sorted(crowd) == np.flatnonzero(flags).tolist()
     if one_in == 1:
-        assert not crowd
+        assert all(scores[start:stop].min() == 100 for start, stop in found.crowds)  # a warm run is a crowd anyway
 
 
 @pytest.mark.parametrize("far", [1, 5], ids=["neighbours", "scattered"])

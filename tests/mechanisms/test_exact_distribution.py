@@ -13,6 +13,7 @@ from dpselect.mechanisms.permute_and_flip import choose_early, choose_head, choo
 from tests.branching import Refused, distribution, heads_probability
 from tests.reference import pmf_by_inclusion_exclusion, pmf_by_permutations, softmax_pmf
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
 UNIT = Rate(Fraction(1))
 CASES = [
     [0],
@@ -48,13 +49,16 @@ def as_list(outcomes, size):
 @pytest.fixture
 def tiny_blocks(monkeypatch):
     """Blocks of two candidates, so that five make a long vector; returns a setter of what counts as a crowd."""
-    for module in (gaps, flips, flips):
+    for module in (gaps, flips):
         monkeypatch.setattr(module, "BLOCK", 2)
     monkeypatch.setattr(permute_and_flip, "MIDDLE", 2)
-    monkeypatch.setattr(exponential, "SHORT", 2)
+    monkeypatch.setattr(gaps, "MANY", 1)
+    for module in (gaps, exponential):
+        monkeypatch.setattr(module, "SHORT", 2)
 
     def crowded(one_in):
-        monkeypatch.setattr(flips, "_CROWDED", one_in)
+        monkeypatch.setattr(flips, "CROWDED", one_in)
+        monkeypatch.setattr(gaps, "_FIRST", 64 if one_in == 1 else 0)
 
     return crowded
 
@@ -70,7 +74,8 @@ def test_the_two_lemmas_of_the_paper_agree():
 @pytest.mark.parametrize("losses", CASES)
 def test_hot_and_cold_ones_of_short_vectors_are_exact(losses, kind, few, monkeypatch):
     """However many are hot, they are listed: the others are read only if they start with zeros."""
-    monkeypatch.setattr(flips, "_MANY", 1)
+    for module in (gaps, flips):
+        monkeypatch.setattr(module, "MANY", 1)
     monkeypatch.setattr(flips, "_FEW", few)
     outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
     assert as_list(outcomes, len(losses)) == brute_force(losses)
@@ -92,6 +97,41 @@ def test_long_vectors_are_exact(losses, kind, one_in, tiny_blocks):
     assert as_list(outcomes, len(losses)) == brute_force(losses)
 
 
+@pytest.mark.parametrize("very_long", [2, 2**22], ids=["by blocks", "of all"])
+@pytest.mark.parametrize("zeros", [8, 12])
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+@pytest.mark.parametrize(
+    "losses", [[13, 0, 9], [0, 11, 12, 6], pytest.param([8, 17, 5, 0, 13], marks=pytest.mark.slow)]
+)
+def test_a_list_of_hot_ones_at_any_depth_is_exact(
+    losses, kind, zeros, very_long, each_kernel, tiny_blocks, monkeypatch
+):
+    """12 ln 2 = 8.3 and 16 ln 2 = 11.1: some blocks of two are frozen, and some candidates are cold in others."""
+    tiny_blocks(1)
+    monkeypatch.setattr(flips, "VERY_LONG", very_long)
+    for name in ("_DEEP", "_LESS_DEEP"):
+        monkeypatch.setattr(gaps, name, zeros)
+    listed = contest(losses, kind).listed()
+    assert (listed is None) == (each_kernel == "plain")
+    assert listed is None or listed.zeros == zeros
+    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
+    assert as_list(outcomes, len(losses)) == brute_force(losses)
+
+
+@pytest.mark.parametrize("visits", [0, 1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+@pytest.mark.parametrize("losses", [[0, 1, 2], [1, 0, 2, 1], [1, 1, 9, 0], [2, 2, 0, 1, 3], [2, 1, 0, 50, 1, 2]])
+def test_warm_candidates_that_are_flipped_when_visited_are_exact(losses, kind, visits, tiny_blocks, monkeypatch):
+    """4 ln 2 = 2.8: blocks of gaps up to 2 are warm. They stand alone, beside crowds and beside cold candidates."""
+    tiny_blocks(1000)
+    monkeypatch.setattr(flips, "_VISITS", visits)
+    monkeypatch.setattr(flips, "_LARGE", 0)
+    monkeypatch.setattr(flips, "_RUN", 1)
+    assert flips.find_hot(contest(losses, kind)).warm
+    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
+    assert as_list(outcomes, len(losses)) == brute_force(losses)
+
+
 @pytest.mark.parametrize("steps", [0, 1, 2, 9])
 @pytest.mark.parametrize("losses", [case for case in CASES if len(case) < 5])
 def test_early_exit_is_exact(losses, steps, tiny_blocks):
@@ -108,7 +148,8 @@ def test_early_exit_is_exact_in_crowds(tiny_blocks):
 
 @pytest.mark.parametrize("many", [1, 5], ids=["hot ones listed", "all"])
 def test_rows_are_exact_and_independent(many, monkeypatch):
-    monkeypatch.setattr(flips, "_MANY", many)
+    for module in (gaps, flips):
+        monkeypatch.setattr(module, "MANY", many)
     first, second = [0, 1, 7], [2, 0, 0]
     matrix = 40 - np.array([first, second])
     outcomes = distribution(lambda draws: tuple(choose_head_in_rows(RowGaps(matrix, UNIT), draws)))

@@ -70,10 +70,10 @@ def test_both_sides_of_hot_and_cold_agree(company, ulps):
     assert_accurate(exponents, reference.flip_pmf_in_balls(exponents))
 
 
-@pytest.mark.parametrize("size", [2, 44, 45, 46, 47, 48, 100, 719, 720, 721, 722, 1500])
+@pytest.mark.parametrize("size", [2, 11, 12, 13, 44, 45, 46, 47, 48, 100, 719, 720, 721, 722, 1500])
 @pytest.mark.parametrize("rest", [[0.0], [1e-9, 3.0], [1e-3, math.log(16), 30.0, LARGEST]], ids=["ties", "near", "far"])
 def test_crowds_on_both_sides_of_every_cut(size, rest):
-    """A sum of heads near 46 shortens the integral, one near 45 * 16 makes everybody cold."""
+    """A sum of heads above 12 needs more nodes, one above 46 shortens the integral, one near 45 * 16 makes all cold."""
     levels = [0.0, *rest]
     counts = [size, *[5] * len(rest)]
     truth = reference.flip_pmf_by_level(counts, levels)

@@ -18,6 +18,8 @@ from tests.sampling.test_enclosure import true_floor
 from tests.scripted import ScriptedBits
 from tests.statistical.goodness import assert_fits
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 EXPONENTS = [
     Fraction(1, 2**1074),
     Fraction(1, 2**70),

@@ -11,6 +11,8 @@ from dpselect.sampling.geometric import MARGIN, geometric, geometrics, successes
 from tests.scripted import ScriptedBits
 from tests.statistical.goodness import assert_fits
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 
 def cell_boundary(zeros, gap, depth):
     """floor(2**depth a**gap): V below it has a gap of at least `gap`."""

@@ -10,6 +10,8 @@ from flint import arb, ctx, fmpq
 from dpselect.sampling.octets import _floor_to_uint64, octet_tables
 from tests.sampling.test_enclosure import true_floor
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 RATES = [
     Fraction(1, 2),
     Fraction(1),

@@ -10,7 +10,7 @@ from dpselect.mechanisms import permute_and_flip
 from tests import reference
 from tests.statistical.goodness import assert_fits, assert_rejected
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("each_kernel")]
 
 RATE = 0.5
 DRAWS = 3_000

@@ -24,6 +24,8 @@ from tests.branching import distribution, heads_probability
 from tests.reference import pmf_by_permutations
 from tests.statistical.goodness import assert_fits, assert_rejected
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 UNIT = PermuteAndFlip(epsilon=2)  # rate one
 CASES = [[0, 1, 2], [5, 0, 5, 1], [0, 0, 0, 0], [3, 1, 0, 1, 2], [0, 7, 1, 0], [2, 2, 0, 9, 0]]
 

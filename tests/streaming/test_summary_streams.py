@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpselect import PermuteAndFlip
+from dpselect.errors import InvalidValue
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.streaming import part, summary
 
@@ -125,3 +126,8 @@ def test_sorted_scores_are_not_quadratic(size, work):
     many, bits_of_many = work(800, size)
     assert (few, many) == (200 * size, 800 * size)
     assert bits_of_many < 6 * bits_of_few  # and sixteen times, if it were quadratic
+
+
+def test_a_number_is_not_a_block():
+    with pytest.raises(InvalidValue, match="one-dimensional"):
+        PermuteAndFlip(1).summary().update(np.array(1.0))

@@ -56,6 +56,28 @@ def test_dependencies_come_with_hashes_and_the_clone_alone(install):
     assert clone == ["--no-deps", "--no-build-isolation", "-e", "."]
 
 
+@pytest.mark.parametrize("is_built_here", [True, False])
+def test_the_clone_alone(install, monkeypatch, is_built_here):
+    """Without the lock, what builds the package is not in the environment."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: is_built_here or name != "hatchling")
+    install["main"](["--clone"])
+    assert install["calls"] == [["--no-deps", *(["--no-build-isolation"] if is_built_here else []), "-e", "."]]
+
+
+@pytest.mark.parametrize(
+    ("file", "word", "is_told"), [(None, "", True), ("_kernel.abi3.so", "", False), (None, "no", False)]
+)
+def test_a_kernel_that_was_not_compiled_is_told(install, tmp_path, monkeypatch, capsys, file, word, is_told):
+    """Only then, because pip shows what a build says only if it fails."""
+    (tmp_path / "_kernel.c").touch()
+    if file:
+        (tmp_path / file).touch()
+    monkeypatch.setitem(install, "SAMPLING", tmp_path)
+    monkeypatch.setenv("DPSELECT_KERNEL", word)
+    install["main"](["plot"])
+    assert ("the kernel was not compiled. Only speed is lost." in capsys.readouterr().err) == is_told
+
+
 def test_the_lock_can_be_left_out(install, monkeypatch, capsys):
     monkeypatch.setenv("LOCK", "no")
     install["main"](["plot", "dev"])

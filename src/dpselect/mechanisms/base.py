@@ -19,7 +19,7 @@ from dpselect import _validate
 from dpselect._scores import as_rows, as_vector, copied
 from dpselect._types import Floats, Number, Selections
 from dpselect.errors import InvalidType, InvalidValue, NotConverged
-from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, gaps_of
+from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, exponents_of, gaps_of
 from dpselect.mechanisms.parameters import Parameters, name_of
 from dpselect.mechanisms.privacy import Guarantee
 from dpselect.mechanisms.worst import WorstErrors
@@ -280,9 +280,8 @@ class MechanismBase(Parameters):
         >>> PermuteAndFlip(epsilon=1).pmf([2, 0]).round(4)
         array([0.8161, 0.1839])
         """
-        gaps = gaps_of(copied(as_vector(scores)), self._rate)
-        probabilities = self._probabilities(gaps.approximate(gaps.at(slice(None))))
-        if not abs(probabilities.sum() - 1) <= _SUM_TOLERANCE:
+        probabilities = self._probabilities(exponents_of(copied(as_vector(scores)), self._rate))
+        if not abs(float(np.add.reduce(probabilities)) - 1) <= _SUM_TOLERANCE:
             raise NotConverged("the probabilities do not sum to one: please report the shape of these scores")
         return probabilities
 

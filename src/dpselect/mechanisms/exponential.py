@@ -11,24 +11,26 @@ The log-ratios of its probabilities span a range of at most epsilon (Durfee & Ro
 import math
 import warnings
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Flags, Floats, Number, Positions, Selections
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.flips import ZEROS, Hot, find_hot, flip
-from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, Gaps, RowGaps, gaps_of
+from dpselect.mechanisms.flips import Hot, find_hot, flip
+from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, ZEROS, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.runs import choose_by_tickets, without_empty
-from dpselect.mechanisms.sets import Members, choose_set
 from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, log_rivals, logarithmic_averages, logarithmic_tail
 from dpselect.probability.softmax import softmax
 from dpselect.sampling.arrival import Arrival, Tick
 from dpselect.sampling.draws import Draws
+
+if TYPE_CHECKING:  # a selection of one candidate needs no sets
+    from dpselect.mechanisms.sets import Members
 
 _FIRST_BATCH, _LARGEST_BATCH = 256, 65536
 _MOST_TRIES = 64
@@ -154,7 +156,9 @@ class ExponentialMechanism(SelectsSeveral):
     def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:  # noqa: ARG002 - no waiting
         return next(events)[2]
 
-    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
+        from dpselect.mechanisms.sets import choose_set  # noqa: PLC0415 - imported when first used
+
         return choose_set(gaps, lengths, k, draws)
 
     def _probabilities(self, exponents: Floats) -> Floats:

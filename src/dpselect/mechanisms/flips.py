@@ -1,27 +1,29 @@
 """The set of candidates whose coin came up heads, and a uniform choice from it.
 
-A candidate is hot if its coin can be heads without eight leading zeros.
-
-Hot candidates are listed one by one if they are few, and as whole runs of blocks ("crowds") if they are many,
-so that the list stays small for any scores.
-
-All coins exp(-c (q* - q_r)) are flipped, but only the scores that matter are read.
+All coins exp(-c (q* - q_r)) count, but only the scores that matter are read.
 
 A cold candidate (heads with probability below 2**-8) needs a U that starts with eight zeros. Which candidates have
-one is a Bernoulli(1/256) process, so `flip_long` draws the gaps between those and reads the scores there only; and with
-twelve zeros in the same way in blocks whose best candidate is colder still. In the same way, a run of warm candidates
-(heads with probability 15/16 or more) is heads but for those whose U starts with four ones, and only these are read.
+one is a Bernoulli(1/256) process, so the gaps between those are drawn and the scores there are read only; and with
+twelve zeros in the same way in blocks whose best candidate is colder still. The others are hot. They are listed one by
+one if they are few, and as whole runs of blocks ("crowds") if they are many, so that the list stays small for any
+scores.
+
+In a crowd that is warm (all heads with probability 2**-4 or more), `choose_long` does not flip the coins in advance.
+A uniform head is the first head in a random order of the known heads and the candidates whose coins are not yet
+flipped. A fixed number of them is visited at once, so the time does not depend on the coins. All of these are tails
+with a probability below 2**-90; then the other coins are flipped too.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._types import Flags, Octets, Positions
-from dpselect.mechanisms.gaps import BLOCK, ONES, Gaps
+from dpselect._types import Array, Flags, Octets, Positions
+from dpselect.errors import ScoresChanged
+from dpselect.mechanisms.gaps import BLOCK, MANY, VERY_LONG, ZEROS, Gaps
 from dpselect.sampling.draws import Draws
 
 
@@ -59,34 +61,48 @@ class Heads:
 
     def choose(self, draws: Draws) -> int:
         """Return a uniform member; there must be one. The coin of the maximum is always heads."""
-        singles = np.concatenate(self._singles)
-        ranks = np.cumsum([singles.size, *self._counts])
-        rank = draws.index(int(ranks[-1]))
-        if rank < singles.size:
-            return int(singles[rank])
-        number = int(np.searchsorted(ranks, rank, side="right"))
-        start, packed = self._runs[number - 1]
-        return start + int(np.flatnonzero(np.unpackbits(packed))[rank - ranks[number - 1]])
+        return self.at(draws.index(self.size))
+
+    def at(self, rank: int) -> int:
+        """Return the member with this rank, below the size."""
+        for single in self._singles:
+            if rank < single.size:
+                return int(single[rank])
+            rank -= single.size
+        for (start, packed), count in zip(self._runs, self._counts, strict=True):
+            if rank < count:
+                return start + int(np.flatnonzero(np.unpackbits(packed))[rank])
+            rank -= count
+        raise ScoresChanged
 
 
 # The largest number of blocks that one step handles, adjacent or scattered: large enough to hide the interpreter's
 # overhead, small enough for the cache.
 _RUN = 128
 _SCATTERED = 512
-# A run is a crowd if more than one in _CROWDED is hot. Then flipping all its coins is cheaper than listing hot ones.
-_CROWDED = 32
-# A hot candidate can be heads without this many leading zeros.
-ZEROS = 8
+# A run is a crowd if more than one in CROWDED is hot. Then flipping all its coins is cheaper than listing hot ones.
+CROWDED = 32
+# If fewer candidates than this are in warm crowds, flipping their coins takes less time than visits.
+_LARGE = 2**14
 
 
 @dataclass(frozen=True, repr=False)
 class Hot:
-    """Hot candidates: `crowds` are half-open ranges that hold many, `positions` are those outside the crowds."""
+    """Hot candidates: crowds are half-open ranges that hold many, `positions` are those outside the crowds.
 
-    crowds: list[tuple[int, int]]
+    In the crowds of `warm`, every candidate is warm, and together they are large. The other crowds are `mixed`.
+    """
+
+    mixed: list[tuple[int, int]]
     positions: Positions
     in_crowd: npt.NDArray[np.bool_]  # one flag per block
     floor: Any  # no score below it is hot
+    warm: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def crowds(self) -> list[tuple[int, int]]:
+        """Return all crowds."""
+        return self.mixed + self.warm
 
     def is_outsider(self, gaps: Gaps, positions: Positions) -> Flags:
         """Return which of the given candidates are neither hot nor in a crowd."""
@@ -96,7 +112,8 @@ class Hot:
 
 def find_hot(gaps: Gaps) -> Hot:
     """Read the blocks whose maximum is hot a second time, many at once if they are scattered and hold few."""
-    crowds: list[tuple[int, int]] = []
+    warm: list[tuple[int, int]] = []
+    mixed: list[tuple[int, int]] = []
     singles = [np.empty(0, np.int64)]
     floor, in_crowd = gaps.floor(ZEROS), np.zeros(len(gaps.block_maxima), np.bool_)
     blocks = np.flatnonzero(gaps.block_maxima >= floor)
@@ -107,13 +124,19 @@ def find_hot(gaps: Gaps) -> Hot:
             continue
         for first, last in _runs(part):
             start, stop = first * BLOCK, min(last * BLOCK, gaps.size)
+            if gaps.is_warm(slice(start, stop)):
+                warm.append((start, stop))
+                in_crowd[first:last] = True
+                continue
             hot = gaps.values[start:stop] >= floor
-            if np.count_nonzero(hot) * _CROWDED > stop - start:
-                crowds.append((start, stop))
+            if np.count_nonzero(hot) * CROWDED > stop - start:
+                mixed.append((start, stop))
                 in_crowd[first:last] = True
             else:
                 singles.append(hot.nonzero()[0] + start)
-    return Hot(crowds, np.concatenate(singles), in_crowd, floor)
+    if sum(stop - start for start, stop in warm) < _LARGE:
+        mixed, warm = mixed + warm, []
+    return Hot(mixed, np.concatenate(singles), in_crowd, floor, warm)
 
 
 def _parts(blocks: Positions, whole: int) -> Iterator[Positions]:
@@ -131,7 +154,7 @@ def _few(gaps: Gaps, blocks: Positions, floor: Any) -> Positions | None:
         return None
     whole = gaps.size // BLOCK
     hot = gaps.values[: whole * BLOCK].reshape(whole, BLOCK).take(blocks, axis=0) >= floor
-    if np.count_nonzero(hot) * _CROWDED > hot.size:
+    if np.count_nonzero(hot) * CROWDED > hot.size:
         return None
     found = hot.ravel().nonzero()[0]
     positions: Positions = blocks[found // BLOCK] * BLOCK + found % BLOCK
@@ -149,21 +172,23 @@ def _runs(blocks: Positions) -> list[tuple[int, int]]:
 
 
 ALL = slice(None)
-# In a vector up to this length, reading all candidates again is cheaper than finding the blocks that matter.
-MIDDLE = 2**15
 _OCTET = 8
 _FROZEN = 12
+# In a very long vector, blocks whose best candidate is far below are frozen: their coins need _DEEPER more zeros.
+_DEEPER = 4
 # Where all candidates are read again, listing fewer hot ones and more survivors is faster.
 _FEW_ZEROS = 7
 # Up to this many coins, one comparison with more bits is faster than one with an octet first.
 _FEW = 512
-# If more than one in _MANY is hot, an octet for each candidate is cheaper than listing the hot ones.
-_MANY = 5
+# So many candidates are visited in a random order where some are warm: all are tails with probability (15/16)**1024 or
+# less. Some of the draws are refused, fewer than half on average.
+_VISITS = 2048
 
 
-def flip(gaps: Gaps, draws: Draws, candidates: Positions | None = None) -> Flags:
-    """Flip the coins of all candidates, or of those given."""
-    heads, undecided, octets = draws.first_octets(gaps.at(ALL if candidates is None else candidates), gaps.octets)
+def flip(gaps: Gaps, draws: Draws, candidates: Positions | None = None, known: Array | None = None) -> Flags:
+    """Flip the coins of all candidates, or of those given, whose gaps may be known."""
+    levels = gaps.at(ALL if candidates is None else candidates) if known is None else known
+    heads, undecided, octets = draws.first_octets(levels, gaps.octets)
     if undecided.size:
         positions = undecided if candidates is None else candidates[undecided]
         heads[undecided] = draws.finish(gaps.exponents(positions), octets, _OCTET)
@@ -205,40 +230,103 @@ def flip_at_once(gaps: Gaps, draws: Draws) -> Positions:
     """The heads, in any order, of a vector (or of rows) that fits the cache, so that all of it is read again."""
     is_hot = gaps.is_hot(_FEW_ZEROS)
     hot = is_hot.nonzero()[0]
-    if hot.size * _MANY > gaps.size:
+    if hot.size * MANY > gaps.size:
         return flip(gaps, draws).nonzero()[0]
     cold = draws.survivors(gaps.size, _FEW_ZEROS)
     cold = cold[~is_hot[cold]]
+    return _flip_both(gaps, hot, cold, _FEW_ZEROS, draws)
+
+
+def flip_listed(gaps: Gaps, draws: Draws) -> Positions | None:
+    """The heads, in any order, if the compiled kernel lists the hot candidates. None if it does not: they are many."""
+    listed = gaps.listed()
+    if listed is None:
+        return None
+    zeros, floors, hot, known = listed
+    if gaps.size < VERY_LONG:
+        return _flip_both(gaps, hot, gaps.cold_of(draws.survivors(gaps.size, zeros), floors), zeros, draws, known)
+    warmer, frozen = _survivors_by_block(gaps, zeros, draws)
+    cold = gaps.cold_of(warmer, floors)
+    depths = np.array([zeros, zeros + _DEEPER], np.uint8).repeat([cold.size, frozen.size])
+    return _flip_both(gaps, hot, np.concatenate([cold, frozen]), depths, draws, known)
+
+
+def _survivors_by_block(gaps: Gaps, zeros: int, draws: Draws) -> tuple[Positions, Positions]:
+    """The candidates whose coins start with `zeros` zeros, and those of frozen blocks, which need _DEEPER more.
+
+    Survivors of the deeper zeros are drawn among all candidates. Those that are not in a frozen block are not used.
+    """
+    frozen_below = gaps.floor(zeros + _DEEPER)
+    blocks = (gaps.block_maxima >= frozen_below).nonzero()[0]
+    survivors = draws.survivors(blocks.size * BLOCK, zeros)
+    ranks = survivors // BLOCK
+    warmer = survivors + (blocks[ranks] - ranks) * BLOCK
+    deeper = draws.survivors(gaps.size, zeros + _DEEPER)
+    frozen = deeper[gaps.block_maxima[deeper // BLOCK] < frozen_below]
+    return warmer[: warmer.searchsorted(gaps.size)], frozen  # the last block may be shorter
+
+
+def _flip_both(  # noqa: PLR0913, PLR0917 - two kinds of candidates, and what is known about each
+    gaps: Gaps, hot: Positions, cold: Positions, zeros: Octets | int, draws: Draws, known: Array | None = None
+) -> Positions:
+    """The heads among hot candidates, whose scores may be known, and cold ones, whose coins start with these zeros."""
     if hot.size > _FEW:
-        heads = hot.compress(flip(gaps, draws, hot))
-        return np.concatenate([heads, cold[draws.finish(gaps.exponents(cold), 0, _FEW_ZEROS)]])
-    positions, zeros = np.concatenate([hot, cold]), np.zeros(hot.size + cold.size, np.int64)
-    zeros[hot.size :] = _FEW_ZEROS
-    return positions[draws.finish(gaps.exponents(positions), 0, zeros)]
+        heads = hot.compress(flip(gaps, draws, hot, None if known is None else gaps.of(known)))
+        return np.concatenate([heads, cold[draws.finish(gaps.exponents(cold), 0, zeros)]])
+    positions, depths = np.concatenate([hot, cold]), np.zeros(hot.size + cold.size, np.uint8)
+    depths[hot.size :] = zeros
+    return positions[draws.finish(gaps.exponents(positions), 0, depths)]
 
 
 def flip_long(gaps: Gaps, draws: Draws) -> Heads:
     """Flip the coins of a long vector, and read a second time only the candidates that may be heads."""
-    heads, hot, open_coins = Heads(), find_hot(gaps), OpenCoins()
+    hot = find_hot(gaps)
+    return _flipped(gaps, hot, hot.crowds, draws)
+
+
+def choose_long(gaps: Gaps, draws: Draws) -> int:
+    """A uniform head of a long vector. The coins of warm crowds are flipped only if they are visited."""
+    hot = find_hot(gaps)
+    heads = _flipped(gaps, hot, hot.mixed, draws)
+    return _visit(gaps, hot.warm, heads, draws) if hot.warm else heads.choose(draws)
+
+
+def _visit(gaps: Gaps, warm: list[tuple[int, int]], heads: Heads, draws: Draws) -> int:
+    """The first head in a random order of the heads and of the warm candidates, each of which has a slot.
+
+    Slots are drawn with replacement. One that comes again has been visited before, and is dropped.
+    """
+    starts, stops = np.array(warm).T
+    ends = np.cumsum(stops - starts)
+    drawn = draws.indices_below(int(ends[-1]) + heads.size, _VISITS)
+    slots = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+    is_warm = slots < ends[-1]
+    visited = slots[is_warm]
+    visited += (stops - ends)[ends.searchsorted(visited, side="right")]
+    flags = np.ones(slots.size, np.bool_)
+    flags[is_warm] = draws.finish(gaps.exponents(visited), 0, 0)
+    if flags.any():
+        first = int(flags.argmax())
+        before = np.count_nonzero(is_warm[:first])
+        return int(visited[before]) if is_warm[first] else heads.at(int(slots[first] - ends[-1]))
+    # Given these tails, the first head in the rest of the order is a uniform head among the others.
+    for start, stop in warm:
+        heads.add_run(start, flip(gaps, draws, np.arange(start, stop)))
+    heads.discard(visited)
+    return heads.choose(draws)
+
+
+def _flipped(gaps: Gaps, hot: Hot, crowds: list[tuple[int, int]], draws: Draws) -> Heads:
+    """The heads among these crowds, the hot candidates outside any crowd, and the cold ones."""
+    heads, open_coins = Heads(), OpenCoins()
     heads.add(_flip_hot(gaps, hot.positions, open_coins, draws))
-    for start, stop in hot.crowds:
-        if gaps.is_warm(slice(start, stop)):
-            heads.add_run(start, _flip_warm(gaps, start, stop, draws))
-            continue
+    for start, stop in crowds:
         flags, undecided, octets = draws.first_octets(gaps.at(slice(start, stop)), gaps.octets)
         heads.add_run(start, flags)
         open_coins.add(start + undecided, _OCTET, octets)
     _add_cold(gaps, hot, open_coins, draws)
     heads.add(open_coins.heads(gaps, draws))
     return heads
-
-
-def _flip_warm(gaps: Gaps, start: int, stop: int, draws: Draws) -> Flags:
-    """Flip the coins of a warm run: the others than those that start with ones are heads and are not read."""
-    flags = np.ones(stop - start, np.bool_)
-    doubtful = draws.survivors(stop - start, ONES)  # ones are as likely as zeros
-    flags[doubtful] = draws.finish(gaps.exponents(start + doubtful), (1 << ONES) - 1, ONES)
-    return flags
 
 
 def _add_cold(gaps: Gaps, hot: Hot, open_coins: OpenCoins, draws: Draws) -> None:

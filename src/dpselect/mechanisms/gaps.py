@@ -14,15 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dpselect._numbers import float_above, float_below, float_near, rational
-from dpselect._scores import not_finite, over_common_denominator
+from dpselect._scores import losses, not_finite, over_common_denominator
 from dpselect._types import Array, Flags, Floats, Positions, Vector
 from dpselect.errors import ScoresChanged
+from dpselect.sampling import kernel
 from dpselect.sampling.enclosure import log_bracket
 from dpselect.sampling.lines import Distances, Lines, of_rounded_gaps
 from dpselect.sampling.octets import OctetTable, octet_tables
@@ -33,8 +34,19 @@ Candidates = npt.NDArray[np.integer] | slice  # positions, or a run of them
 BLOCK = 256
 # In a vector up to this length, flipping every coin is cheaper than finding out which ones matter.
 SHORT = 4096
-# A warm coin is tails only if its first bits are this many ones.
-ONES = 4
+# In a vector up to this length, reading all candidates again is cheaper than finding the blocks that matter.
+MIDDLE = 2**15
+# A hot candidate can be heads without this many leading zeros.
+ZEROS = 8
+# If more than one in MANY is hot, an octet for each candidate is cheaper than a list of the hot ones.
+MANY = 5
+# What the compiled kernel needs beyond the positions that it lists; in a pass over a long vector it lists one candidate
+# of _SELDOM at the most, and _FIRST more at its beginning if no large score is known before.
+_ROOM, _SELDOM, _FIRST = 16, 128, 8192
+# The zeros of cold candidates in such a pass: more in a very long vector, or if a large score is known before.
+_LESS_DEEP, _DEEP, VERY_LONG = 10, 12, 2**22
+# A warm coin is heads with probability 2**-WARM or more.
+WARM = 4
 # Rates within these bounds neither overflow nor underflow when multiplied by a float that matters. Others use
 # exact rationals.
 _LARGEST_GAP = 2**64 - 1
@@ -79,17 +91,24 @@ class Rate:
 
     @cached_property
     def warm_gap(self) -> tuple[int, float]:
-        """Return a gap, below -ln(1 - 2**-ONES) / c, up to which a coin is tails only if its first ONES bits are ones.
+        """Return a gap, below WARM ln(2) / c, up to which a coin is heads with probability 2**-WARM or more.
 
         It is rounded down: to a whole gap, and to a float.
         """
-        warm = log_bracket(Fraction(1 << ONES, (1 << ONES) - 1), 25)[0] / self.exact
+        warm = log_bracket(Fraction(1 << WARM), 25)[0] / self.exact
         return math.floor(warm), float_below(warm)
 
     @cached_property
     def is_moderate(self) -> bool:
         """Return whether floats can be multiplied by the rate without overflow or underflow."""
         return _LEAST_RATE < self.exact < _LARGEST_RATE
+
+
+@cache
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The smallest and the largest integer of a type."""
+    limits = np.iinfo(dtype)
+    return limits.min, limits.max
 
 
 @cache
@@ -106,7 +125,7 @@ class SelectedExponents:
 
     def __init__(self, gaps: "Gaps", candidates: Candidates) -> None:
         self._gaps, self._candidates = gaps, candidates
-        self.approximate = gaps.approximate(gaps.at(candidates))
+        self.approximate = gaps.approximate_at(candidates)
 
     def exact(self, index: int) -> Fraction:
         """Return the exact exponent of one of them."""
@@ -114,6 +133,15 @@ class SelectedExponents:
         return self._gaps.exact(
             (candidates.start or 0) + index if isinstance(candidates, slice) else int(candidates[index])
         )
+
+
+class Listed(NamedTuple):
+    """The hot candidates, at or above the floors, and the number of zeros that the coins of the others need. Secret."""
+
+    zeros: int
+    floors: Array
+    hot: Positions
+    scores: Array | None = None  # of the hot candidates, if they are known: to read scattered ones again takes longer
 
 
 class Gaps:
@@ -127,17 +155,32 @@ class Gaps:
         If `steady`, the maximum is found in time that does not depend on the values, and not for each block.
         """
         self.values, self.rate, self.size = values, rate, values.size
+        self._part = values.size  # the number of candidates that share a maximum
+        self._at_least = at_least
         self._whole = values.dtype.kind in "iu"
         # The difference of two int64 may need 64 bits without a sign, so subtract modulo 2**64, as uint64.
         self._type = (np.uint64 if values.dtype.kind == "u" else np.int64) if self._whole else np.float64
         if maximum is None:
-            if steady:
-                maximum = steady_maxima(values[np.newaxis])[0]
+            if not steady and self.size > SHORT:
+                maximum = self._scan.best
             else:
-                self.block_maxima = block_maxima(values)
-                maximum = np.maximum.reduce(self.block_maxima)
-            maximum = maximum if at_least is None else max(maximum.item(), at_least)
+                maximum = steady_maxima(values[np.newaxis])[0] if steady else finite_maximum(values)
+                maximum = maximum if at_least is None else max(maximum.item(), at_least)
         self.maximum = np.asarray(maximum, dtype=self._type)
+
+    @property
+    def block_maxima(self) -> Array:
+        """Return the maximum of each block."""
+        return self._scan.maxima
+
+    @cached_property
+    def _scan(self) -> kernel.Scan:
+        """The maximum of each block and of all and, from the compiled kernel, the candidates that need fewer zeros."""
+        return scanned(self.values, self._at_least, self.rate.cold_gap(self._zeros)[not self._whole])
+
+    @property
+    def _zeros(self) -> int:
+        return _DEEP if self._at_least is not None or self.size >= VERY_LONG else _LESS_DEEP
 
     @property
     def octets(self) -> OctetTable:
@@ -174,9 +217,15 @@ class Gaps:
         """Return the gaps of some candidates."""
         return self.of(self.values[candidates])
 
+    @property
+    def is_to_hint(self) -> bool:
+        """Return whether the gaps are to a number that was given because no score is larger."""
+        return self._at_least is not None and self._at_least == self.maximum.item()
+
     def best(self, rate: Fraction) -> Fraction:
         """Return the best score, converted back to the units of the caller's scores, which have this rate."""
-        return rational(self.maximum.item()) * self.rate.exact / rate
+        best = rational(self.maximum.item())
+        return best if self.rate.exact == rate else best * self.rate.exact / rate
 
     def best_first(self, count: int) -> Positions:
         """Return the positions of the `count` best candidates in order."""
@@ -191,8 +240,8 @@ class Gaps:
         best, (whole, above) = self.maximum.item(), self.rate.cold_gap(zeros)
         if self._whole:
             # If no score of this type reaches the floor, the largest one of the type replaces it: it is not colder.
-            limits = np.iinfo(self.values.dtype)
-            return self.values.dtype.type(min(max(best - whole, limits.min), limits.max))
+            smallest, largest = _limits(self.values.dtype)
+            return self.values.dtype.type(min(max(best - whole, smallest), largest))
         # The float before the rounded difference is not above the difference itself; minus infinity is below all.
         return np.float64(math.nextafter(best - above, -math.inf))
 
@@ -201,14 +250,50 @@ class Gaps:
         flags: Flags = self.values >= self.floor(zeros)
         return flags
 
+    def floors(self, zeros: int) -> Array:
+        """Return the floor of each part of the candidates that has one; here there is one for all."""
+        return np.asarray(self.floor(zeros))
+
+    def listed(self) -> Listed | None:
+        """Return the hot candidates if the compiled kernel lists them, and if they are few."""
+        if self.size <= SHORT:
+            return self._few_of(self.size)
+        hot = self._scan.hot
+        if hot is None or hot.positions.size * MANY > self.size:
+            return None
+        return Listed(self._zeros, self.floor(self._zeros), *hot)
+
+    def _few_of(self, width: int) -> Listed | None:
+        """The hot candidates of parts of this width, unless they are many."""
+        if not kernel.takes(self.values):
+            return None
+        floors = self.floors(ZEROS)
+        hot = kernel.at_least(self.values, width, floors, self.size // MANY + _ROOM)
+        return None if hot is None or hot.size * MANY > self.size else Listed(ZEROS, floors, hot)
+
+    def cold_of(self, candidates: Positions, floors: Array) -> Positions:
+        """Return those of the candidates that are below the floor."""
+        return candidates[self.values[candidates] < floors]
+
     def is_warm(self, run: slice) -> bool:
-        """Return whether every coin of a run is heads unless its first ONES bits are ones.
+        """Return whether every coin of a run is heads with probability 2**-WARM or more.
 
         Rounding is monotone: a rounded gap that is smaller than a float comes from a gap that is smaller.
         """
         widest = self.maximum.item() - np.minimum.reduce(self.values[run]).item()
         whole, below = self.rate.warm_gap
         return bool(widest <= whole if self._whole else widest < below)
+
+    def approximate_at(self, candidates: Candidates) -> Floats:
+        """Return the exponents of some candidates, rounded as below."""
+        if isinstance(candidates, np.ndarray):
+            found = kernel.exponents(self.values, candidates, self.maximum, self._part, self.rate.approximate)
+            if found is not None:
+                exponents, is_sound = found
+                if not is_sound:
+                    raise ScoresChanged
+                return exponents
+        return self.approximate(self.at(candidates))
 
     def approximate(self, gaps: Array) -> Floats:
         """Return rate * gap with three roundings: the gap's, the rate's and the product's.
@@ -314,13 +399,45 @@ class RowGaps(Gaps):
         copy = room[0].view(matrix.dtype)[: matrix.size].reshape(matrix.shape)
         copy[...] = matrix
         super().__init__(copy.ravel(), rate, steady_maxima(copy) if steady else row_maxima(copy))
-        self._all: Array = room[1].view(np.uint64 if self._whole else np.float64)[: matrix.size]
-        gaps = self._all.view(self._type).reshape(self.shape)
+        self._part, self._room = matrix.shape[1], room[1]
+
+    @cached_property
+    def _all(self) -> Array:
+        """The gaps of all candidates."""
+        gaps: Array = self._room.view(np.uint64 if self._whole else np.float64)[: self.size]
+        rows = self.values.reshape(self.shape), gaps.view(self._type).reshape(self.shape)
         with np.errstate(over="ignore"):
-            np.subtract(self.maximum[:, np.newaxis], copy, out=gaps, dtype=self._type)
+            np.subtract(self.maximum[:, np.newaxis], rows[0], out=rows[1], dtype=self._type)
+        return gaps
+
+    def floors(self, zeros: int) -> Array:
+        """Return the floor of each row."""
+        whole, above = self.rate.cold_gap(zeros)
+        with np.errstate(over="ignore"):
+            if self._whole:  # as in `floor`: the smallest number replaces a floor that no number of the type reaches
+                lowest, largest = _limits(self.values.dtype)
+                least = lowest + whole  # the smallest maximum whose floor the type holds
+                above_least = np.maximum(self.maximum, least) - least if least <= largest else 0 * self.maximum
+                floors = above_least + lowest  # both modulo 2**64
+            else:
+                floors = np.nextafter(self.maximum - above, -np.inf)
+        return floors
+
+    def cold_of(self, candidates: Positions, floors: Array) -> Positions:
+        """Return those of the candidates that are below the floor of their row."""
+        is_cold: Flags = self.values[candidates] < floors[candidates // self.shape[1]]
+        return candidates[is_cold]
+
+    def listed(self) -> Listed | None:
+        """Return the hot candidates of all rows, as for a vector."""
+        return self._few_of(self.shape[1])
 
     def at(self, candidates: Candidates) -> Array:
         """Return the gaps of some candidates."""
+        if isinstance(candidates, np.ndarray):
+            found = kernel.gaps(self.values, candidates, self.maximum, self._part)
+            if found is not None:
+                return found
         return self._all[candidates]
 
     @property
@@ -375,6 +492,17 @@ def gaps_of(scores: Vector, rate: Rate, *, hint: Fraction | None = None, steady:
     return RationalGaps(scores, rate)
 
 
+def exponents_of(scores: Vector, rate: Rate) -> Floats:
+    """The exponents of all candidates, rounded as in `Gaps.approximate`, of scores that nobody else can change."""
+    if not (isinstance(scores, np.ndarray) and rate.is_moderate):
+        gaps = gaps_of(scores, rate)
+        return gaps.approximate(gaps.at(slice(None)))
+    exponents = losses(scores)
+    with np.errstate(over="ignore", under="ignore"):
+        exponents *= rate.approximate
+    return exponents
+
+
 def _native(number: Fraction | None, dtype: np.dtype[Any]) -> float | int | None:
     """The number, if gaps of this type to it are exact: as 64-bit integers, or as floats."""
     if number is None:
@@ -385,20 +513,57 @@ def _native(number: Fraction | None, dtype: np.dtype[Any]) -> float | int | None
     return int(number) if number.denominator == 1 and limits.min <= number <= limits.max else None
 
 
+def scanned(values: Array, best: float | None, gap: float) -> kernel.Scan:
+    """The maxima of blocks, the best of them and the one given, and the candidates within the gap of it.
+
+    Only the compiled kernel lists these. Values that are not finite are refused.
+    """
+    is_whole = values.dtype.kind in "iu"
+    most = values.size // _SELDOM + (_FIRST if best is None else _ROOM)
+    if best is None:
+        best = _limits(values.dtype)[0] if is_whole else -math.inf
+    found = kernel.scan(values, BLOCK, best, min(gap, _LARGEST_GAP) if is_whole else gap, most)
+    if found is None:
+        maxima = block_maxima(values)
+        return kernel.Scan(maxima, True, max(np.maximum.reduce(maxima).item(), best), None)
+    if not found.is_finite:
+        raise not_finite()
+    return found
+
+
 def block_maxima(values: Array) -> Array:
     """The maximum of each block of BLOCK values (the last may be shorter); refuses values that are not finite."""
-    starts = np.arange(0, values.size, BLOCK)
-    return _finite_maxima(values, lambda numbers: np.maximum.reduceat(numbers, starts))
+    return _maxima_of_parts(values, BLOCK)
 
 
 def row_maxima(matrix: Array) -> Array:
     """The maximum of each row of a matrix without holes; refuses values that are not finite."""
-    starts = np.arange(0, matrix.size, matrix.shape[1])
-    return _finite_maxima(matrix.ravel(), lambda numbers: np.maximum.reduceat(numbers, starts))
+    return _maxima_of_parts(matrix.ravel(), matrix.shape[1])
 
 
-def _finite_maxima(values: Array, maxima: Callable[[Array], Array]) -> Array:
-    """What `maxima` finds; refuses values that are not finite.
+def _maxima_of_parts(values: Array, width: int) -> Array:
+    found = kernel.maxima(values, width)
+    if found is None:
+        starts = np.arange(0, values.size, width)
+        plain: Array = _finite_maxima(values, lambda numbers: np.maximum.reduceat(numbers, starts))
+        return plain
+    maxima, is_finite = found
+    if not is_finite:
+        raise not_finite()
+    return maxima
+
+
+def finite_maximum(values: Array) -> Any:
+    """The maximum of some values; refuses values that are not finite."""
+    if kernel.takes(values):
+        return _maxima_of_parts(values, values.size)[0]
+    return _finite_maxima(values, np.maximum.reduce, lambda highest: highest)
+
+
+def _finite_maxima(
+    values: Array, maxima: Callable[[Array], Any], highest_of: Callable[[Any], Any] = np.maximum.reduce
+) -> Any:
+    """What `maxima` finds; refuses values that are not finite. `highest_of` is the highest of what `maxima` finds.
 
     Floats without a sign bit are ordered like the integers that have their bits, and infinities and NaN come last:
     one reduction finds the maximum and proves all values finite. Floats with a sign bit come after all of these, and
@@ -408,12 +573,12 @@ def _finite_maxima(values: Array, maxima: Callable[[Array], Array]) -> Array:
     if values.dtype.kind != "f":
         return maxima(values)
     bits = maxima(values.view(_BITS[values.dtype.itemsize]))
-    found, highest = bits.view(values.dtype), np.maximum.reduce(bits).view(values.dtype).item()
+    found, highest = bits.view(values.dtype), highest_of(bits).view(values.dtype).item()
     is_finite = math.isfinite(highest)
     if math.copysign(1.0, highest) < 0:
         with np.errstate(invalid="ignore"):
             found = maxima(values)
-            is_finite &= math.isfinite(np.maximum.reduce(found))
+            is_finite &= math.isfinite(highest_of(found))
     if not is_finite:
         raise not_finite()
     return found

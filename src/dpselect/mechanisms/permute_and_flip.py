@@ -19,22 +19,21 @@ from dpselect import _validate
 from dpselect._scores import as_lengths, as_vector
 from dpselect._types import Floats, Number, Positions, Selections
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.flips import MIDDLE, flip, flip_at_once, flip_long
-from dpselect.mechanisms.gaps import Gaps, RowGaps, gaps_of
+from dpselect.mechanisms.flips import choose_long, flip, flip_at_once, flip_listed, flip_long
+from dpselect.mechanisms.gaps import MIDDLE, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.lazy import Score, Watch, flip_lazily, lazy_scores
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
-from dpselect.mechanisms.sets import Members, choose_set_by_waiting
 from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.mechanisms.steady import choose_in_rows_steadily, choose_steadily
 from dpselect.mechanisms.waiting import log_rate_of, wait_for
 from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, logarithmic_averages, logarithmic_tail
-from dpselect.probability.flip_integral import expected_visits, permute_and_flip_probabilities
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.bits import random_order
 from dpselect.sampling.draws import Draws
 
-if TYPE_CHECKING:  # a selection without a stream needs neither labels nor batches
+if TYPE_CHECKING:  # a selection of one candidate needs neither sets nor streams
+    from dpselect.mechanisms.sets import Members
     from dpselect.streaming.summary import Summary
 
 _EARLY_STEPS = 64
@@ -102,9 +101,9 @@ class PermuteAndFlip(SelectsSeveral):
             scores: one score per candidate: a list, NumPy array, pandas or polars Series or Arrow array. Secret.
             early_exit: walk in a random order and stop at the first head. This is faster if many are close to
                 the best, but its run time reveals how many. Use it only where nobody can measure the time.
-            steady: follow a schedule that does not depend on the scores, for integers and floats in arrays. It costs
-                about fifty times `argmax`. One timed run did not distinguish neighbours; docs/limits.md has what was
-                measured, and what is not covered.
+            steady: follow a schedule that does not depend on the scores, for integers and floats in arrays. It takes
+                25 to 50 times as long as `argmax`. One timed run did not distinguish neighbours; docs/limits.md says
+                what was measured, and what is not covered.
 
         Returns:
             The position of the selected candidate, counted from 0.
@@ -237,14 +236,20 @@ class PermuteAndFlip(SelectsSeveral):
     def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:
         return wait_for(events, log_rate_of(mass), draws)
 
-    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
+        from dpselect.mechanisms.sets import choose_set_by_waiting  # noqa: PLC0415 - imported when first used
+
         return choose_set_by_waiting(gaps, lengths, k, draws)
 
     def _probabilities(self, exponents: Floats) -> Floats:
-        return permute_and_flip_probabilities(exponents)
+        from dpselect.probability import flip_integral  # noqa: PLC0415 - imported when first used
+
+        return flip_integral.permute_and_flip_probabilities(exponents)
 
     def _expected_evaluations(self, exponents: Floats) -> float:
-        return expected_visits(exponents)
+        from dpselect.probability import flip_integral  # noqa: PLC0415 - imported when first used
+
+        return flip_integral.expected_visits(exponents)
 
     @staticmethod
     def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
@@ -262,15 +267,18 @@ class PermuteAndFlip(SelectsSeveral):
 
 def choose_head(gaps: Gaps, draws: Draws) -> int:
     """A uniform head among the coins of all candidates."""
-    if gaps.size > MIDDLE:
-        return flip_long(gaps, draws).choose(draws)
-    members = flip_at_once(gaps, draws)
+    members = flip_listed(gaps, draws)
+    if members is None:
+        if gaps.size > MIDDLE:
+            return choose_long(gaps, draws)
+        members = flip_at_once(gaps, draws)
     return int(members[draws.index(members.size)])
 
 
 def choose_head_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
     """A uniform head in each row."""
-    heads = np.sort(flip_at_once(gaps, draws), kind="stable")
+    members = flip_listed(gaps, draws)
+    heads = np.sort(flip_at_once(gaps, draws) if members is None else members, kind="stable")
     rows, width = gaps.shape
     counts = np.bincount(heads // width, minlength=rows)
     firsts = np.cumsum(counts) - counts

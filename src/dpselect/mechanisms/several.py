@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,12 +19,12 @@ from dpselect._types import Array, Integers, Positions, Vector
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.gaps import Gaps, gaps_of
-from dpselect.mechanisms.margins import choose_margin
-from dpselect.mechanisms.orders import choose_in_order
 from dpselect.mechanisms.runs import Tickets, levels_of, without_empty
-from dpselect.mechanisms.sets import Members, Tier, single
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.draws import Draws
+
+if TYPE_CHECKING:  # a selection of one candidate needs no sets, margins or orders
+    from dpselect.mechanisms.sets import Members
 
 MOST_MEMBERS = 2**60
 _LARGEST_COUNT = 2**61
@@ -63,6 +63,8 @@ class SelectsInOrder(MechanismBase):
         >>> PermuteAndFlip(epsilon=1).select_order([0, 900, 0, 1000], 2)
         [3, 1]
         """
+        from dpselect.mechanisms.orders import choose_in_order  # noqa: PLC0415 - imported when first used
+
         runs = _Runs.read(scores, lengths)
         size = runs.checked_size(k)
         gaps = gaps_of(runs.scores, self._rate)
@@ -133,6 +135,9 @@ class SelectsSeveral(SelectsInOrder):
         >>> PermuteAndFlip(epsilon=1, score_range=2).select_margin([0, 900, 0, 1000], (1, 3))
         [1, 3]
         """
+        from dpselect.mechanisms.margins import choose_margin  # noqa: PLC0415 - imported when first used
+        from dpselect.mechanisms.sets import Tier  # noqa: PLC0415 - as above
+
         runs = _Runs.read(scores, lengths)
         interval = sizes_of(k, runs.total)
         counts = checked_counts(runs.scores)
@@ -195,7 +200,7 @@ class SelectsSeveral(SelectsInOrder):
         """
 
     @abstractmethod
-    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
         """Choose k members of runs by the sum of their scores; fewer than all."""
 
 
@@ -226,6 +231,8 @@ class _Runs:
     @classmethod
     def read(cls, scores: Any, lengths: Any) -> "_Runs":
         """Return a copy of what the arguments state. Runs without candidates are left out."""
+        from dpselect.mechanisms.sets import single  # noqa: PLC0415 - imported when first used
+
         vector = as_vector(scores)
         if lengths is None:
             count = len(vector)

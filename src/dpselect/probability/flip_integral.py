@@ -7,18 +7,30 @@ With p_s = exp(-x_s), the probability that the coin of candidate s shows heads,
 Expanding the product gives the second lemma of the paper's Appendix A. Every term is positive, g depends on p only, and
 F is an entire function of exponential type S = sum p_s.
 
-* F(t) <= exp(-S t), so the integral is cut at T = min(1, REACH / (S - 1)). The rest is below e**-44 of g.
-* On [0, T] the integrand has exponential type at most REACH + 1 in t / T. Gauss-Legendre with 64 nodes integrates
-  exp(a u), |a| <= 46, on the unit interval with an error below (a/4)**128 / 128! < 1e-75 relative to its largest value.
-* Candidates with p T <= 1/16 are far (from the best). Their part of log F is -sum_j P_j t**j / j with power sums
-  P_j = sum p**j, and their g is the series sum_j p**j M_j with moments M_j = integral of F t**j. Both series are cut
-  where (1/16)**j (or T**j) times REACH falls below 1e-17. Most candidates are much farther: those with p T <= 2**-16
-  need five terms instead of seventeen. So if few are closer, those few are summed separately, or are near as well.
-* If S >= 16 REACH, all candidates are far. Otherwise at most 16 S candidates are near, and each distinct one is summed
-  directly, with 1 - p t = (1 - p) + p (1 - t), whose two terms are positive and accurate.
+* F(t) <= exp(-S t), so the integral is cut at T = min(1, REACH / (S - 1)). The rest is below e**-44 of g. In units of
+  T, with u = t / T and q = p T, Pr[r] is q_r times the integral over [0, 1] of F / (1 - q_r u), F = prod_s (1 - q_s u).
+* The k-th derivative of the integrand is at most (S T)**k <= (REACH + 1)**k, because all factors are in [0, 1].
+  Gauss-Legendre with 32 nodes is off by less than 1e-21, and with 16 nodes by less than 1e-19 where S <= 12. Both are
+  below 1e-17 of the integral.
+* Candidates with q <= 1/16 are far (from the best). Their part of log F is -sum_j P_j u**j / j with power sums
+  P_j = sum q**j, and their integral is the series sum_j q**j M_j with moments M_j = integral of F u**j. Both series are
+  cut where (1/16)**j (or T**j) times REACH falls below 1e-16. Most candidates are much farther: those with
+  q <= 2**-16 need four terms instead of fifteen. So if few are closer, these are summed separately, or are near too.
+* If S >= 16 REACH, all candidates are far. Otherwise at most 16 S T <= 736 candidates are near. F has a factor
+  1 - q u for each of them, and their integrals are summed directly.
 
-Roundings: log F is a sum of terms of one sign with |log F| <= REACH + 1 where F matters, so F and g have a relative
-error of about 1e-14. The rounding of the exponents adds 3e-13 to p for p >= 1e-300. The total is below 1e-12.
+Roundings, with e = 2**-53. As computed, 1 - q u is off by at most 4 e q u, from q and the product, and by e relative to
+itself. Let F_r be F without the factor of r.
+
+* The errors 4 e q_s u of all s but r change the integral by at most 4 e relative to it: they add up to 4 e times
+  sum_s q_s u F_r / (1 - q_s u) = -u F_r'(u), whose integral is at most that of F_r (by parts).
+* The error of the factor of r changes it by at most 4 e times the average of u / (1 - u) over the nodes, which is 7.2:
+  F_r decreases and u / (1 - u) increases, so weights F_r make no larger average (Chebyshev's sum inequality).
+* The product of at most 736 factors adds at most 2 * 736 e < 1.7e-13. What underflows in it is far below 1e-300.
+* The far part of log F is a sum of terms of one sign, at most REACH + 1. P_1 and P_2 are added pairwise. The terms of
+  the other P_j are at most 0.07 in total, so dot products of 2**13 numbers are accurate enough: together below 3e-13.
+
+The rounding of the exponents adds 3e-13 to p for p >= 1e-300. The total is below 1e-12.
 """
 
 import itertools
@@ -28,20 +40,19 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dpselect._types import Floats, Positions
 from dpselect.probability.quadrature import unit_grid
 
 REACH = 45.0
-_FAR = 1 / 16
-_NODES = 64
+_NODES = 32
+# Up to this sum S, half of the nodes are enough.
+_SMALL = 12.0
 _BLOCK = 8192
-# Up to this many near candidates, finding the distinct ones costs more than it saves.
+_FAR, _FARTHER, _FARTHEST = 2.0**-4, 2.0**-10, 2.0**-16
+# If only so few candidates have q > _FARTHEST or _FARTHER, all of these are near, and the others need fewer terms.
 _FEW = 128
-# If only so few candidates have p T > 2**-16 or 2**-10, all of these are near, and the others need fewer terms.
-_FARTHEST, _FARTHER = 2.0**-16, 2.0**-10
-# Where near candidates are those with p T > 1/16, and at most one in _CLOSER has p T > 2**-16, the far ones among those
+# Where near candidates are those with q > _FAR, and at most one in _CLOSER has q > _FARTHEST, the far ones among those
 # are summed separately, so that all others need fewer terms.
 _CLOSER = 8
 
@@ -51,12 +62,12 @@ def permute_and_flip_probabilities(exponents: Floats) -> Floats:
     with np.errstate(under="ignore"):
         split = _split(exponents)
         integrals = _integrals(split)
-        probabilities = split.far
+        probabilities, moments = split.far, integrals.moments.tolist()
         for block in _blocks(probabilities):
-            np.multiply(block, _series(block, integrals.moments[: split.far_terms]), out=block)
+            np.multiply(block, _series(block, moments[: split.far_terms]), out=block)
         if split.middle.size:
-            probabilities[split.middle] = split.middle_values * _series(split.middle_values, integrals.moments)
-        probabilities[split.near] = (np.exp(-integrals.levels) * integrals.near)[integrals.inverse]
+            probabilities[split.middle] = split.middle_values * _series(split.middle_values, moments)
+        probabilities[split.near] = split.near_values * integrals.near
         return probabilities
 
 
@@ -71,8 +82,8 @@ def expected_visits(exponents: Floats) -> float:
         split = _split(exponents)
         integrals = _integrals(split)
         far = exponents.size - split.near.size
-        series = np.concatenate([[far], integrals.power_sums[: integrals.moments.size - 1]]) @ integrals.moments
-        return float(series + integrals.counts @ integrals.near)
+        series = np.append(far, integrals.power_sums[:-1]) @ integrals.moments
+        return float(split.reach * (series + np.add.reduce(integrals.near)))
 
 
 def permute_and_flip_by_level(exponents: Floats, log_counts: Floats) -> Floats:
@@ -90,7 +101,7 @@ def permute_and_flip_by_level(exponents: Floats, log_counts: Floats) -> Floats:
         expected = np.exp(log_counts + (log_reach - exponents))  # N q
         far, near = scaled <= _FAR, (scaled > _FAR).nonzero()[0]
         nodes, weights = unit_grid(_NODES)
-        powers = _powers(nodes, math.ceil(math.log(1e-17 / REACH) / math.log(_FAR)) + 1)
+        powers = _powers(nodes, _terms(_FAR))
         # 1 - q u = (1 - q) + q (1 - u)
         tails = -np.expm1(log_reach - exponents[near])[:, np.newaxis] + np.outer(scaled[near], 1 - nodes)
         log_survival = np.exp(log_counts[near]) @ np.log(tails)
@@ -99,7 +110,7 @@ def permute_and_flip_by_level(exponents: Floats, log_counts: Floats) -> Floats:
             log_survival -= term.sum() / j * power
             term *= scaled
         weighted = np.exp(log_survival) * weights
-        probabilities = _series(scaled * far, np.append(weighted.sum(), powers[:-1] @ weighted))
+        probabilities = _series(scaled * far, [weighted.sum(), *(powers[:-1] @ weighted)])
         probabilities[near] = (weighted / tails).sum(axis=1)
         return expected * probabilities
 
@@ -108,11 +119,12 @@ class _Split(NamedTuple):
     """Candidates by how far they are from the best, and the point T where the integral is cut."""
 
     reach: float
+    nodes: int
     near: Positions
-    near_exponents: Floats
+    near_values: Floats  # their q
     middle: Positions  # far candidates that need more terms than most, if they are few
-    middle_values: Floats  # their p
-    far: Floats  # the p of the other far candidates, with zeros in place of near and middle ones
+    middle_values: Floats  # their q
+    far: Floats  # the q of the other far candidates, with zeros in place of near and middle ones
     terms: int  # of the series for all far candidates
     far_terms: int  # of the series without those in the middle
 
@@ -120,24 +132,29 @@ class _Split(NamedTuple):
 def _split(exponents: Floats) -> _Split:
     far = np.negative(exponents)
     np.exp(far, out=far)
-    total = float(far.sum())
-    reach = min(1.0, REACH / (total - 1)) if total > 1 + REACH else 1.0
-    closer = (far > _FARTHEST / reach).nonzero()[0]
-    values = far[closer]
-    limits = (limit for limit in (_FARTHEST, _FARTHER) if np.count_nonzero(values > limit / reach) <= _FEW)
-    near_limit = next(limits, _FAR)
-    is_near = values > near_limit / reach
-    near, middle, middle_values, far_limit = closer[is_near], closer[:0], values[:0], near_limit
-    if near.size < closer.size <= far.size // _CLOSER:
-        middle, middle_values, far_limit = closer[~is_near], values[~is_near], _FARTHEST
-    far[near] = far[middle] = 0.0
-    terms, far_terms = _terms(near_limit, reach), _terms(far_limit, reach)
-    return _Split(reach, near, exponents[near], middle, middle_values, far, terms, far_terms)
+    total, reach = float(np.add.reduce(far)), 1.0
+    if total > 1 + REACH:
+        reach = REACH / (total - 1)
+        far *= reach
+    near = (far > _FARTHEST).nonzero()[0]
+    near_values = far[near]
+    middle, middle_values, limit, far_limit = near[:0], near_values[:0], _FARTHEST, _FARTHEST
+    if near.size > _FEW:
+        closer, values = near, near_values
+        limit = far_limit = _FARTHER if np.count_nonzero(values > _FARTHER) <= _FEW else _FAR
+        is_near = values > limit
+        near, near_values = closer[is_near], values[is_near]
+        if near.size < closer.size <= far.size // _CLOSER:
+            middle, middle_values, far_limit = closer[~is_near], values[~is_near], _FARTHEST
+            far[middle] = 0.0
+    far[near] = 0.0
+    nodes, terms = _NODES // 2 if total <= _SMALL else _NODES, _terms(min(limit, reach))
+    return _Split(reach, nodes, near, near_values, middle, middle_values, far, terms, _terms(min(far_limit, reach)))
 
 
-def _terms(largest: float, reach: float) -> int:
-    """The number of terms of the series of candidates whose p T is at most min(largest, T)."""
-    return math.ceil(math.log(1e-17 / REACH) / math.log(min(largest, reach))) + 1
+def _terms(largest: float) -> int:
+    """The number of terms of the series of candidates whose q is at most this."""
+    return math.ceil(math.log(1e-16 / REACH) / math.log(largest))
 
 
 class _Integrals(NamedTuple):
@@ -145,62 +162,55 @@ class _Integrals(NamedTuple):
 
     moments: Floats  # M_j, from j = 0
     power_sums: Floats  # P_j of the far candidates, from j = 1
-    levels: Floats  # distinct exponents of near candidates
-    inverse: npt.NDArray[np.intp] | slice  # the level of each near candidate
-    counts: Floats  # the number of near candidates at each level
-    near: Floats  # g of each level
+    near: Floats  # the integral of each near candidate
 
 
 def _integrals(split: _Split) -> _Integrals:
-    """The integrals; t**j = T**j u**j with u in the unit interval."""
-    nodes, weights = unit_grid(_NODES)
-    terms, reach = split.terms, split.reach
-    u_powers, t_factors = _unit_powers(_NODES, terms), reach ** np.arange(1, terms + 1)
-    levels, inverse, counts = _distinct(split.near_exponents)
-    tails = -np.expm1(-levels)[:, np.newaxis] + np.exp(-levels)[:, np.newaxis] * (1 - reach * nodes)
-    power_sums = _power_sums(split.middle_values, terms) if split.middle.size else np.zeros(terms)
-    power_sums[: split.far_terms] += _power_sums(split.far, split.far_terms)
-    log_survival = counts @ np.log(tails) - (power_sums * t_factors / np.arange(1, terms + 1)) @ u_powers
-    weighted = np.exp(log_survival) * (reach * weights)
-    moments = np.concatenate([[weighted.sum()], (u_powers[:-1] @ weighted) * t_factors[:-1]])
-    return _Integrals(moments, power_sums, levels, inverse, counts, (weighted / tails).sum(axis=1))
+    nodes, weights = unit_grid(split.nodes)
+    powers, logarithms = _tables(split.nodes, split.terms)
+    power_sums = _power_sums(split.far, split.far_terms)
+    if split.middle.size:
+        of_far, power_sums = power_sums, _power_sums(split.middle_values, split.terms)
+        power_sums[: of_far.size] += of_far
+    tails = split.near_values[:, np.newaxis] * nodes
+    np.subtract(1.0, tails, out=tails)
+    weighted = np.exp(power_sums @ logarithms)
+    weighted *= weights
+    weighted *= np.multiply.reduce(tails, axis=0)
+    np.divide(weighted, tails, out=tails)
+    return _Integrals(powers @ weighted, power_sums, np.add.reduce(tails, axis=1))
 
 
 @cache
-def _unit_powers(count: int, terms: int) -> Floats:
-    """Rows of u**j for j = 1..terms at the nodes of the unit interval."""
-    return _powers(unit_grid(count)[0], terms)
+def _tables(nodes: int, terms: int) -> tuple[Floats, Floats]:
+    """Rows of u**j for j < terms, and of -u**j / j for 1 <= j <= terms, at the nodes of the unit interval."""
+    powers = _powers(unit_grid(nodes)[0], terms)
+    return np.vstack([np.ones(nodes), powers[:-1]]), powers / -np.arange(1.0, terms + 1)[:, np.newaxis]
 
 
 def _power_sums(values: Floats, terms: int) -> Floats:
-    """The sums of values**j for j = 1..terms, added pairwise in each block and over the blocks."""
-    sums, room = np.empty((terms, -(-values.size // _BLOCK))), np.empty(min(values.size, _BLOCK))
-    for number, block in enumerate(_blocks(values)):
-        power = room[: block.size]
-        power[:] = block
-        sums[0, number] = np.add.reduce(power)
-        for j in range(1, terms):
-            power *= block
-            sums[j, number] = np.add.reduce(power)
-    totals: Floats = sums.sum(axis=1)
-    return totals
+    """The sums of values**j for j = 1..terms, block by block. The sums of the blocks are added without an error."""
+    of_blocks = [_block_sums(block, terms) for block in _blocks(values)]
+    return np.array([math.fsum(sums) for sums in zip(*of_blocks, strict=True)])
 
 
-def _series(values: Floats, moments: Floats) -> Floats:
+def _block_sums(values: Floats, terms: int) -> list[float]:
+    """The sums of a block: of the lower half of the powers, and of their products with the highest of these."""
+    powers = [values]
+    while 2 * len(powers) < terms:
+        powers.append(powers[-1] * values)
+    products = (np.dot(powers[-1], power) for power in powers[: terms - len(powers)])
+    return [*map(np.add.reduce, powers), *products]
+
+
+def _series(values: Floats, moments: list[float]) -> Floats:
     """The sum over j of p**j M_j, for each p."""
-    total = np.full_like(values, moments[-1])
-    for moment in moments[-2::-1]:
+    total = values * moments[-1]
+    total += moments[-2]
+    for moment in moments[-3::-1]:
         total *= values
         total += moment
     return total
-
-
-def _distinct(near_exponents: Floats) -> tuple[Floats, npt.NDArray[np.intp] | slice, Floats]:
-    """The distinct exponents, the index of the one that each candidate has, and the number of candidates with each."""
-    if near_exponents.size <= _FEW:
-        return near_exponents, slice(None), np.ones(near_exponents.size)
-    levels, inverse, counts = np.unique(near_exponents, return_inverse=True, return_counts=True)
-    return levels, inverse, counts.astype(np.float64)
 
 
 def _powers(values: Floats, terms: int) -> Floats:

@@ -22,8 +22,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit
 
 from dpselect._types import Floats, Positions
 from dpselect.errors import InvalidValue
@@ -113,6 +111,9 @@ def set_coins(scores: Floats, k: int, rate: float) -> SetCoins:
     The rate of tries is prod (1 + odds) * exp(-c (u* - k tau)), u* the best sum. Its logarithm is a sum of positive
     terms: log(1 + 1/odds) for the k best candidates, log(1 + odds) for the others.
     """
+    from scipy.optimize import brentq  # noqa: PLC0415 - SciPy is slow to import
+    from scipy.special import expit  # noqa: PLC0415 - as above
+
     order = descending(scores, k)
     ordered = np.asarray(scores, dtype=np.float64)[order]
     exponents = np.clip(rate * (ordered - ordered[k - 1]), -_FARTHEST, _FARTHEST)
@@ -133,6 +134,8 @@ def descending(scores: Floats, k: int) -> Positions:
 
 def _heads(coins: SetCoins, count: int, generator: np.random.Generator) -> tuple[Positions, Positions]:
     """Sets of exactly k heads, as rows of ranks in ascending order, and the number of tries that each of them took."""
+    from scipy.special import expit  # noqa: PLC0415 - SciPy is slow to import
+
     first, last = np.searchsorted(-coins.log_odds, [-_LIVE, _LIVE])
     live = expit(coins.log_odds[first:last])  # coins before these are heads, coins after them tails
     wanted = coins.k - first

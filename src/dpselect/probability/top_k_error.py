@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import expit
 
 from dpselect._types import Array, Floats, Integers
 from dpselect.probability.flip_integral import permute_and_flip_by_level
@@ -81,6 +80,8 @@ def _shortfall_by_coins(ordered: Floats, k: int, rate: float) -> float:
     The coins are those of the simulation, at whose tau the probability of k heads is not small. Each addition of a coin
     has a relative error of 3 * 2**-53, and each coin of 3e-13.
     """
+    from scipy.special import expit  # noqa: PLC0415 - SciPy is slow to import
+
     log_odds = set_coins(ordered, k, rate).log_odds
     heads, tails = expit(log_odds), expit(-log_odds)
     wrong = np.empty(ordered.size)

@@ -28,6 +28,9 @@ class BitSource(Protocol):
         ...
 
 
+_WORDS = {width: np.dtype(f"u{width // 8}") for width in (8, 16, 32, 64)}
+
+
 class SystemEntropy:
     """The operating system's generator.
 
@@ -39,7 +42,7 @@ class SystemEntropy:
         return int.from_bytes(os.urandom(octets), "big") >> (8 * octets - count)
 
     def words(self, count: int, width: int) -> npt.NDArray[Any]:
-        return np.frombuffer(os.urandom(count * width // 8), dtype=f"u{width // 8}")
+        return np.frombuffer(os.urandom(count * width // 8), dtype=_WORDS[width])
 
 
 _WORD = 128

@@ -12,11 +12,13 @@ probability a b, the probability of the event that is known not to have occurred
 """
 
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from dpselect._types import Flags, Floats, Integers, Octets
+from dpselect._types import Flags, Floats, Integers, Octets, Positions
+from dpselect.sampling import kernel
 from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import scaled_exp
 
@@ -35,6 +37,8 @@ _BITS_PER_STEP = 32
 _DEEPEST = 20
 _CELLS = 2.0 ** -np.arange(_FRESH_BITS, _FRESH_BITS + _DEEPEST + 1)  # the width of a cell, by the known depth
 _SLACKS = SLACK * _CELLS
+
+Words = npt.NDArray[Any]
 
 
 class Exponents(Protocol):
@@ -72,17 +76,29 @@ def coins(
 
     All words stay below 2**53, so floats hold them exactly.
     """
-    fresh = source.words(exponents.approximate.size, _FRESH_BITS)
+    approximate = exponents.approximate
+    fresh = source.words(approximate.size, _FRESH_BITS)
+    filtered = kernel.coins(approximate, fresh, prefixes, depths, margin, SLACK, _VANISHED)
+    heads, doubtful = _filtered(approximate, fresh, prefixes, depths, margin) if filtered is None else filtered
+    for index in doubtful.tolist():
+        prefix, depth = (int(np.broadcast_to(known, heads.shape)[index]) for known in (prefixes, depths))
+        word = prefix << _FRESH_BITS | int(fresh[index])
+        heads[index] = coin(exponents.exact(index), source, word, depth + _FRESH_BITS)
+    return heads
+
+
+def _filtered(
+    exponents: Floats, fresh: Words, prefixes: Octets | int, depths: Octets | Integers | int, margin: float
+) -> tuple[Flags, Positions]:
+    """The coins that are heads beyond doubt, and the indices of those that are in doubt."""
     cell = _CELLS.take(depths)
-    lowest = (fresh + prefixes * 2.0**_FRESH_BITS) * cell
-    boundary = np.exp(np.maximum(-exponents.approximate, -_VANISHED))
+    lowest: Floats = fresh * cell
+    if not isinstance(prefixes, int) or prefixes:
+        lowest += prefixes * (cell * 2.0**_FRESH_BITS)
+    boundary = np.exp(np.maximum(-exponents, -_VANISHED))
     distance = boundary - lowest
     doubt = boundary * margin + _SLACKS.take(depths)
-    heads = distance > doubt
-    for index in (np.abs(distance) <= doubt).nonzero()[0].tolist():
-        depth = _FRESH_BITS + int(np.broadcast_to(depths, heads.shape)[index])
-        heads[index] = coin(exponents.exact(index), source, int(np.ldexp(lowest[index], depth)), depth)
-    return heads
+    return distance > doubt, (np.abs(distance) <= doubt).nonzero()[0]
 
 
 def coin_between(near: Fraction, further: Fraction, source: BitSource) -> bool:

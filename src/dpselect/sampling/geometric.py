@@ -6,10 +6,13 @@ uniform V. A float64 filter on 32 bits of V nearly always finds the floor; `geom
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpselect._types import Positions
+from dpselect.sampling import kernel
 from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import log_bracket
 
@@ -44,18 +47,26 @@ def _quotient_bracket(zeros: int, prefix: int, depth: int) -> tuple[int, int]:
 
 def geometrics(count: int, zeros: int, source: BitSource, margin: float = MARGIN) -> Positions:
     """Independent numbers of failures before a success with probability 2**-zeros."""
-    words = source.words(count, _WORD_BITS)
+    return _skips(source.words(count, _WORD_BITS), zeros, source, margin)
+
+
+def _skips(words: npt.NDArray[Any], zeros: int, source: BitSource, margin: float) -> Positions:
+    """The skip of each word."""
+    skips, doubtful = kernel.skips(words, zeros, margin) or _filtered(words, zeros, margin)
+    for index in doubtful.tolist():
+        skips[index] = geometric(zeros, source, int(words[index]), _WORD_BITS)
+    return skips
+
+
+def _filtered(words: npt.NDArray[Any], zeros: int, margin: float) -> tuple[Positions, Positions]:
+    """The skips of these words, and the indices of those that are in doubt."""
     middles = words + 0.5  # as float64
     quotient = np.log(middles * 2.0**-_WORD_BITS) / math.log1p(-(2.0**-zeros))
     # V lies in [w, w + 1) / 2**32, so ln V is within 1/(w + 0.5) of the middle's for w >= 1; -1/ln a <= 2**zeros. The
     # word 0 has no lower end; its doubt is 2**(zeros + 1), so it is never decided here.
     doubt = 2.0**zeros / middles + quotient * margin
     low = np.floor(quotient - doubt)
-    undecided = (low != np.floor(quotient + doubt)).nonzero()[0]
-    skips = low.astype(np.int64)
-    for index in undecided.tolist():
-        skips[index] = geometric(zeros, source, int(words[index]), _WORD_BITS)
-    return skips
+    return low.astype(np.int64), (low != np.floor(quotient + doubt)).nonzero()[0]
 
 
 def successes(trials: int, zeros: int, source: BitSource, margin: float = MARGIN) -> Positions:
@@ -68,9 +79,12 @@ def successes(trials: int, zeros: int, source: BitSource, margin: float = MARGIN
     while True:
         expected = (trials - last) / 2.0**zeros
         size = min(_BATCH, math.ceil(expected + 4 * math.sqrt(expected)) + 1)
-        skips = geometrics(size, zeros, source, margin)
-        positions = (skips + 1).cumsum() + last
-        if positions[-1] >= trials:
-            return np.concatenate([*parts, positions[: positions.searchsorted(trials)]])
+        words = source.words(size, _WORD_BITS)
+        positions = kernel.successes(words, zeros, margin, last, trials)
+        if positions is None:
+            positions = (_skips(words, zeros, source, margin) + 1).cumsum() + last
+            positions = positions[: positions.searchsorted(trials)]
+        if positions.size < size:
+            return np.concatenate([*parts, positions]) if parts else positions
         parts.append(positions)
         last = int(positions[-1])

@@ -1,4 +1,4 @@
-"""The first eight bits of many coins at once: one table look-up and one comparison per candidate.
+"""The first eight bits of many coins at once: two table look-ups and two comparisons per candidate.
 
 A coin with exponent rate * gap whose U starts with the octet b is heads if even the largest such U is below
 exp(-rate * gap), and tails if even the smallest is not. In terms of the gap: heads if gap <= near[b], tails if
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from dpselect._numbers import float_above, float_below
 from dpselect._types import Flags, Floats
+from dpselect.sampling import kernel
 from dpselect.sampling.enclosure import log_bracket
 
 _LARGEST_UINT64 = 2.0**64
@@ -33,11 +34,12 @@ class OctetTable:
 
     def decide(self, gaps: npt.NDArray[Any], octets: npt.NDArray[np.uint8]) -> tuple[Flags, npt.NDArray[np.intp]]:
         """Return which coins are surely heads, and the positions of those that are not decided."""
-        heads: Flags = gaps <= self.near.take(octets)
-        rest = (~heads).nonzero()[0]
-        if rest.size * 4 < heads.size:  # look up only the rest if it is small
-            return heads, rest[gaps[rest] <= self.far.take(octets[rest])]
-        return heads, ((gaps <= self.far.take(octets)) & ~heads).nonzero()[0]
+        found = kernel.octets(gaps, self.near, self.far, octets)
+        if found is not None:
+            return found[0], found[1].nonzero()[0]
+        indices = octets.astype(np.intp)  # as `take` would, twice
+        heads: Flags = gaps <= self.near.take(indices, mode="clip")
+        return heads, ((gaps <= self.far.take(indices, mode="clip")) ^ heads).nonzero()[0]
 
 
 @cache

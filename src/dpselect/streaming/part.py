@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpselect.errors import ScoresChanged
-from dpselect.mechanisms.flips import MIDDLE, Heads, flip_at_once, flip_long
-from dpselect.mechanisms.gaps import Gaps, gaps_of
+from dpselect.mechanisms.flips import Heads, flip_at_once, flip_listed, flip_long
+from dpselect.mechanisms.gaps import MIDDLE, Gaps, gaps_of
 from dpselect.mechanisms.parameters import Parameters
 from dpselect.mechanisms.steady import flip_steadily
 from dpselect.sampling.arrival import Arrival
@@ -41,13 +41,13 @@ class Part:
     def merged(self, later: "Part", draws: Draws) -> "Part":
         """Return one part of the candidates of both; those of the later one come after ours in position."""
         winner, arrival = draws.earlier(self.arrival, later.arrival)
-        chosen = (self, replace(later, head=self.candidates + later.head))[winner]
-        return replace(
-            chosen,
-            arrival=arrival,
-            maximum=max(self.maximum, later.maximum),
-            candidates=self.candidates + later.candidates,
-            writable=self.writable and later.writable,
+        return Part(
+            arrival,
+            max(self.maximum, later.maximum),
+            self.candidates + later.head if winner else self.head,
+            later.label if winner else self.label,
+            self.candidates + later.candidates,
+            self.writable and later.writable,
         )
 
 
@@ -72,8 +72,10 @@ def seen(  # noqa: PLR0913, PLR0917 - the block, the mechanism and the options
     is larger: fewer candidates are hot, and a block without a head has none against any larger maximum either.
     """
     named = labels_of(labels, len(scores))
-    gaps = gaps_of(scores, mechanism._rate, hint=None if part is None or steady else part.maximum, steady=steady)
-    heads, maximum = flip_steadily(gaps, draws) if steady else _flipped(gaps, draws), gaps.best(mechanism.rate)
+    hint = None if part is None or steady else part.maximum
+    gaps = gaps_of(scores, mechanism._rate, hint=hint, steady=steady)
+    heads = flip_steadily(gaps, draws) if steady else _flipped(gaps, draws)
+    maximum = hint if hint is not None and gaps.is_to_hint else gaps.best(mechanism.rate)
     if heads.size:
         position, arrival = heads.choose(draws), draws.arrival(-mechanism.rate * maximum, heads.size)
         block = Part(arrival, maximum, position, named.at(position), gaps.size, named.writable)
@@ -84,8 +86,11 @@ def seen(  # noqa: PLR0913, PLR0917 - the block, the mechanism and the options
 
 
 def _flipped(gaps: Gaps, draws: Draws) -> Heads:
-    if gaps.size > MIDDLE:
-        return flip_long(gaps, draws)
+    members = flip_listed(gaps, draws)
+    if members is None:
+        if gaps.size > MIDDLE:
+            return flip_long(gaps, draws)
+        members = flip_at_once(gaps, draws)
     heads = Heads()
-    heads.add(flip_at_once(gaps, draws))
+    heads.add(members)
     return heads
