@@ -511,3 +511,41 @@ class TestSpark:
         frame = spark.session().createDataFrame([("I10",)], ["value"])
         with pytest.raises(InvalidValue, match="on this machine only"):
             dpselect.open_table(frame, engine="spark").check("value", candidates=LISTED)
+
+
+STEPPED = {
+    "whole numbers": (pa.array([0, 3, 5, 7, 10, 12, -4, 99, None]), {"lower": 0, "upper": 20, "step": 5}, 3),
+    "floats": (pa.array([0.0, 0.25, 0.5, 0.75, 2.0, -1.0, 9.0]), {"lower": 0, "upper": 2, "step": "0.5"}, 2),
+    "decimals": (
+        pa.array([Decimal("1.00"), Decimal("1.25"), Decimal("1.50")]),
+        {"lower": 0, "upper": 2, "step": "0.5"},
+        1,
+    ),
+    "dates": (
+        pa.array([datetime.date(2024, 1, day) for day in (1, 2, 8, 9, 15)]),
+        {"lower": "2024-01-01", "upper": "2024-01-29", "step": 7},
+        2,
+    ),
+    "every whole number": (pa.array([0, 3, 5, 7]), {"lower": 0, "upper": 20}, 0),
+    "a coarse grid": (pa.array([0, 3, 5, 7, 1000]), {"range": "log"}, 0),
+}
+
+
+@pytest.mark.parametrize("case", STEPPED)
+def test_values_between_candidates_are_counted(case, tmp_path):
+    """As a column with a type and, where text can be read so, in writing; not those outside the range."""
+    column, grid, between = STEPPED[case]
+    table = dpselect.open_table(pa.table({"value": column}))
+    assert table.check("value", **grid).between == between
+    if case not in ("dates", "a coarse grid"):
+        values = ["" if value is None else str(value) for value in column.to_pylist()]
+        in_text = dpselect.open_table(written(tmp_path, values), person="who")
+        assert in_text.check("value", **grid).between == between
+
+
+@pytest.mark.parametrize(("amounts", "passed"), [([0.4, 0.6, 0.9, 1.0], False), ([0.5, 1.0, 2.0], True)])
+def test_a_step_that_is_too_coarse_for_most_values_is_suspicious(amounts, passed):
+    check = dpselect.open_table(pa.table({"amount": amounts})).check("amount", lower=0, upper=10)
+    assert check.passed is passed
+    assert "between two candidates" in check.report()
+    assert check.to_dict()["between"] == sum(amount % 1 != 0 for amount in amounts)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect import Ledger
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.grids import LARGEST_RANK, float_of_rank, rank_of_float
+from dpselect.tables.candidates import LARGEST_RANK, float_of_rank, rank_of_float
 from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 from tests.tables.looking import opened, places

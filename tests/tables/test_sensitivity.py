@@ -244,17 +244,17 @@ def worst_loss(score, mechanism, neighbours, options, *, most, others):
         old, new = scores(before), scores(after)
         moved = [n - o for o, n in zip(old, new, strict=True)]
         ratio = max(abs(p - q) for p, q in zip(pmf(old), pmf(new), strict=True))
-        return ratio, mechanism.rate * (max(moved) - min(moved))
+        return ratio, max(moved) - min(moved)
 
     losses = cache(losses)
     data = kept_data(options, most)
     pairs = product(data, data) if neighbours is Neighbours.REPLACE else product(data, [{}])
-    exact = bound = 0.0
+    exact, widest = 0.0, 0
     for before, after in pairs:
         touched = [losses(before.get(g, ABSENT), after.get(g, ABSENT)) for g in {*before, *after}]
         exact = max(exact, sum(ratio for ratio, _ in touched))
-        bound = max(bound, sum((limit for _, limit in touched), Fraction(0)))
-    return exact, bound
+        widest = max(widest, sum(moved for _, moved in touched))
+    return exact, mechanism.rate * widest
 
 
 OTHERS = [(), ((0,), (0,), (1,), (2,)), ((0,),) * 12, ((2,),) * 12, ((1,),) * 30]

@@ -11,9 +11,8 @@ from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 from dpselect.errors import InvalidValue
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.domains import Domain
-from dpselect.tables.grids import Grid
 from dpselect.tables.questions import Engine, Individuals
 from dpselect.tables.ranges import FULL, public_grid
 from dpselect.tables.schema import Column, Kind
@@ -189,6 +188,7 @@ class Check:
         left_out: how many are left out, for each reason that occurs. A row has the first reason that holds.
         below: how many counted values are below the range, and count as its lower end.
         above: how many counted values are above the range, and count as its upper end.
+        between: how many counted values lie between two candidates of a range: a smaller step is more accurate.
         unlisted: how many different values are not listed; None without a list or rule.
         people: how many people have a row; None without a person column.
         people_counted: how many people have a counted row; None without a person column.
@@ -215,6 +215,7 @@ class Check:
     left_out: Mapping[Reason, int]
     below: int = 0
     above: int = 0
+    between: int = 0
     unlisted: int | None = None
     people: int | None = None
     people_counted: int | None = None
@@ -229,10 +230,13 @@ class Check:
     def passed(self) -> bool:
         """Return whether some row counts, none is left out or moved to an end of the range, and nothing is suspicious.
 
+        If most values lie between two candidates, that is suspicious too.
+
         Returns:
             True or False. Which of them is private, too.
         """
-        return bool(self.counted) and not (self.left_out or self.below or self.above or self.notices)
+        is_complete = not (self.left_out or self.below or self.above or self.notices)
+        return bool(self.counted) and is_complete and 2 * self.between <= self.counted
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers in the types of JSON. They are private.
@@ -247,7 +251,7 @@ class Check:
         >>> check.to_dict()["left_out"]
         {'missing': 1}
         """
-        numbers = ("rows", "counted", "below", "above", "unlisted", "people", "people_counted", "most_rows")
+        numbers = ("rows", "counted", "below", "above", "between", "unlisted", "people", "people_counted", "most_rows")
         return {
             "private": f"{PRIVATE} {NOT_A_RELEASE}",
             "passed": self.passed,
@@ -283,6 +287,8 @@ class Check:
         for number, end in ((self.below, "lower"), (self.above, "upper")):
             if number:
                 lines.append(f"    outside the range, counted as its {end} end: {number:,}")
+        if self.between:
+            lines.append(f"    between two candidates: {self.between:,} (a smaller step is more accurate)")
         lines.append(f"  left out: {sum(self.left_out.values()):,}")
         for reason, number in self.left_out.items():
             different = f" ({self.unlisted:,} different)" if reason is Reason.UNLISTED else ""

@@ -77,6 +77,27 @@ def files_of(source: str) -> Listing:
     return Listing(formats.pop(), tuple(path.absolute() for path in paths), keys, values, public)
 
 
+@dataclass(frozen=True)
+class State:
+    """The state of files at a moment: if two states are equal, the files have most likely not changed."""
+
+    files: tuple[tuple[int, ...], ...]
+    size: int  # of all files together, in bytes
+    changed: int  # when one of them was last changed, in nanoseconds since 1970
+
+
+def state_of(paths: Sequence[Path]) -> State | None:
+    """The state of some files; None if one of them cannot be found."""
+    try:
+        found = [path.stat() for path in paths]
+    except OSError:
+        return None
+    files = tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found)
+    # The time of writing can be set: a copy has that of its original. Then the other one says when that was done.
+    changed = max(max(one.st_mtime_ns, one.st_ctime_ns) for one in found)
+    return State(files, sum(one.st_size for one in found), changed)
+
+
 def check_once(paths: Sequence[Path]) -> None:
     """Refuse the files if two of them have become the same file since they were listed."""
     if len({_identity(path) for path in paths}) < len(paths):

@@ -19,7 +19,7 @@ from dpselect.mechanisms.parameters import Neighbours, change_by_addition, of_cu
 from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.sampling.draws import Draws
 from dpselect.tables.accuracy import Asked, Measure, of_levels
-from dpselect.tables.grids import Grid
+from dpselect.tables.candidates import Grid
 from dpselect.tables.questions import Drawing, Engine, Individuals, Places, checked_for_tables, quantile_score_runs
 from dpselect.tables.ranges import LOG
 from dpselect.tables.schema import Column

@@ -50,9 +50,8 @@ from dpselect.mechanisms.finding import Finding
 from dpselect.mechanisms.parameters import Neighbours, Parameters
 from dpselect.release import Priced
 from dpselect.tables.accuracy import Asked, Measure, of_most
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.domains import Domain
-from dpselect.tables.grids import Grid
 from dpselect.tables.groups import Groups
 from dpselect.tables.schema import Column
 from dpselect.top_k import Method

@@ -22,8 +22,7 @@ from typing import Any
 
 from dpselect._numbers import NotExact, float_near, has_few_digits, number_from_text, rational
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.candidates import digits_after_point, kind_of_value
-from dpselect.tables.grids import (
+from dpselect.tables.candidates import (
     EPOCH,
     EPOCH_DAY,
     EPOCH_ZONED,
@@ -31,7 +30,9 @@ from dpselect.tables.grids import (
     LARGEST_RANK,
     MICROSECOND,
     Grid,
+    digits_after_point,
     float_of_rank,
+    kind_of_value,
     rank_of_float,
 )
 from dpselect.tables.schema import Column, Kind, value_from_text

@@ -17,17 +17,17 @@ from typing import Any
 
 from dpselect._numbers import NotExact, NotFinite, rational
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.candidates import kind_of_value
-from dpselect.tables.duckdb.expressions import compared, identifier
-from dpselect.tables.grids import (
+from dpselect.tables.candidates import (
     EPOCH,
     EPOCH_DAY,
     EPOCH_ZONED,
     LARGEST_RANK,
     MICROSECOND,
     float_of_rank,
+    kind_of_value,
     rank_of_float,
 )
+from dpselect.tables.duckdb.expressions import compared, identifier
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.texts import TextOrder, runs_of
 

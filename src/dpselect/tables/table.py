@@ -501,6 +501,8 @@ class Table:
                 largest value of the column's type.
             step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
                 1 with both ends, and otherwise as fine as the column's type.
+                With several levels, a value between two candidates counts as the lower one, so the step should be as
+                fine as the values: 0.01 for prices in cents.
             range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
                 all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
             per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
@@ -991,6 +993,7 @@ def open_table(  # noqa: PLR0913 - the public contract
     budget: Budget | Number | None = None,
     dataset: str | None = None,
     engine: str = "duckdb",
+    keep: bool | None = None,
 ) -> Table:
     """Open a table of private rows.
 
@@ -1020,6 +1023,10 @@ def open_table(  # noqa: PLR0913 - the public contract
             tables without it.
         engine: where to count: "duckdb" on this machine, or "spark" on a cluster. With Spark, the candidates may be a
             Spark DataFrame of one column, which stays there.
+        keep: whether to keep the rows of CSV files in memory, so that several questions read them once. True keeps them
+            from the first question on, None from the second on, and False never. Files that are compressed, too large
+            for this or of more than 500 columns are read for every question, and so are other sources, and files that
+            have changed. Answers have the same distribution.
 
     Returns:
         The table.
@@ -1037,7 +1044,7 @@ def open_table(  # noqa: PLR0913 - the public contract
     'I10'
     """
     unit = PrivacyUnit(person, neighbours)
-    opened = _engine(engine, resolved(source, table, query))
+    opened = _engine(engine, resolved(source, table, query), _checked_keep(keep))
     column = None if person is None else known_column(opened.columns, person, "person", opened.no_columns)
     return _made(Table, opened, Individuals(column), unit.neighbours, _ledger(ledger, budget, unit, dataset))
 
@@ -1060,7 +1067,13 @@ def _ledger(ledger: Any, budget: Budget | Number | None, unit: PrivacyUnit, data
     return found
 
 
-def _engine(name: str, source: Any) -> Engine:
+def _checked_keep(keep: Any) -> bool | None:
+    if keep is not None and not isinstance(keep, bool):
+        raise InvalidType(f"keep must be True, False or None, got {type(keep).__name__}")
+    return keep
+
+
+def _engine(name: str, source: Any, keep: bool | None) -> Engine:
     if name not in _ENGINES:
         raise InvalidValue(f"engine must be one of {', '.join(_ENGINES)}, got {str(name)[:40]!r}")
     if name == "spark":
@@ -1072,4 +1085,4 @@ def _engine(name: str, source: Any) -> Engine:
         return SparkEngine(source)
     from dpselect.tables.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - DuckDB is slow to import
 
-    return DuckDBEngine(source)
+    return DuckDBEngine(source, keep)

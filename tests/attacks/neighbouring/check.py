@@ -29,6 +29,7 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -36,6 +37,7 @@ import dpselect
 from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.errors import DPSelectError
 from dpselect.mechanisms.privacy import LAPLACE, PURE_LOSS
+from dpselect.tables.duckdb import kept
 from tests.attacks.neighbouring.cases import Case, Question, Wanted, random_case, redrawn
 from tests.attacks.neighbouring.neighbours import Rows, individuals, neighbours_of, without
 from tests.attacks.neighbouring.recorder import MARGIN, ONE, ORDER, SET, Recorder, Selection, recording
@@ -255,7 +257,8 @@ def replayed(case: Case, rows: Rows, salt: int, frozen: Sequence[Outcome]) -> li
 @contextmanager
 def opened(case: Case, rows: Rows) -> Iterator[Callable[[Question, Recorder, int], Outcome]]:
     """A way to ask a table of these rows: it returns what a question does."""
-    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
+    just_written = patch.object(kept, "_TICK", 0)  # rows of files that were written just before are kept too
+    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings(), just_written:
         warnings.simplefilter("ignore")  # of the libraries that write the table
         folder = Path(name) / "table"
         folder.mkdir()
@@ -266,7 +269,7 @@ def opened(case: Case, rows: Rows) -> Iterator[Callable[[Question, Recorder, int
         ledger = dpselect.Ledger(Path(name) / "ledger", budget=10**6) if case.with_ledger else None
         options: dict[str, Any] = {"person": case.person, "neighbours": case.neighbours, "engine": case.engine}
         try:
-            table = dpselect.open_table(source, ledger=ledger, **options)
+            table = dpselect.open_table(source, ledger=ledger, keep=case.source.keep, **options)
         except DPSelectError as error:
             refusal = Outcome(_shown(error).replace(name, ""), None)
             yield lambda question, recorder, salt: refusal

@@ -75,6 +75,7 @@ class Source:
     has_files: bool = False
     odd: tuple[Any, ...] = ()  # what its columns may hold, whatever their type
     lacks: Callable[[Type], bool] = lambda type_: type_.sql is not None or type_.arrow == pa.float16()
+    keep: bool | None = None  # in memory, of `open_table`
 
     def has(self, type_: Type) -> bool:
         """Return whether columns of this source can have a type about which questions can be asked."""
@@ -276,6 +277,7 @@ SOURCES = [
     Source("SQLite", False, _sqlite_file, odd=(b"\xff\x00", b"bytes", 7, 1.5, True, "a\x00b", 2**62, float("inf"))),
     Source("Parquet", True, _parquet, has_files=True, lacks=lambda type_: type_.sql is not None),
     Source("Parquet in hive folders", False, _hive),
-    Source("CSV", False, _csv, has_files=True),
+    Source("CSV", False, _csv, has_files=True),  # read at the first question, and kept from the second on
+    Source("CSV kept in memory", False, _csv, has_files=True, keep=True),
     Source("compressed CSV", False, functools.partial(_csv, ending="csv.gz"), has_files=True),
 ]

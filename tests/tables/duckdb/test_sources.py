@@ -14,6 +14,7 @@ import pytest
 
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.tables.duckdb import kept
 from tests.tables.looking import counts, places
 
 CODES = ["I10", "E11, type 2", 'said "no"', None, "I10", "J45"]
@@ -114,16 +115,18 @@ MIDDLES = [[(10, False, 2), (30, False, 1)], [(10, False, 1), (20, False, 1), (3
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_every_source_counts_the_same(name, tmp_path):
+@pytest.mark.parametrize("keep", [None, True])
+def test_every_source_counts_the_same(name, keep, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "_TICK", -(10**18))  # files that have just been written are kept, too
     source = SOURCES[name](tmp_path)
-    table = dpselect.open_table(source)
+    table = dpselect.open_table(source, keep=keep)
     for _ in range(2):  # a source is not used up by a question
         assert list(table.columns) == list(ROWS)
         assert counts(table, "code", ["I10", "E11, type 2", 'said "no"', "Z00"]) == [2, 1, 1, 0]
         assert places(table, "cost", 0, 30) == [(0, False, 1), (10, False, 2), (20, False, 1), (30, False, 1)]
         days = places(table, "day", datetime.date(2024, 1, 1), datetime.date(2024, 1, 31), 2)
         assert days == [(0, False, 1), (0, True, 2), (1, False, 1), (15, False, 1)]
-    people = dpselect.open_table(source, person="who")
+    people = dpselect.open_table(source, person="who", keep=keep)
     assert counts(people, "code", ["I10", "J45"]) == [2, 0]
     # Who has two middle values stands at one of both, at random.
     assert places(people, "cost", 0, 30) in MIDDLES

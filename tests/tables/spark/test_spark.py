@@ -368,3 +368,14 @@ def test_the_workers_are_looked_at_once(session, monkeypatch):
         jobs.append(len(context.statusTracker().getJobIdsForGroup(group)))
     context.setLocalProperty("spark.jobGroup.id", None)
     assert jobs == [1, 0]
+
+
+def test_a_csv_file_whose_header_has_changed_is_refused(tmp_path):
+    """Values are found by their places in a line, so that another column would take the place of the person."""
+    path = tmp_path / "t.csv"
+    path.write_text("who,code\n1,x\n2,x\n")
+    table = dpselect.open_table(path, person="who", engine="spark")
+    assert table.mode("code", candidates=["x", "y"], epsilon=100).value == "x"
+    path.write_text("code,who\nx,1\nx,2\n")
+    with pytest.raises(InvalidValue, match="its header is another one: open it again"):
+        table.mode("code", candidates=["x", "y"], epsilon=100)

@@ -93,3 +93,29 @@ def test_floats_of_a_frame_must_be_finite(session):
             opened({"x": [0.5]}, "spark").mode(
                 "x", candidates=session.createDataFrame([(value,)], "v double"), epsilon=1
             )
+
+
+@pytest.mark.parametrize("person", [None, "who"])
+@pytest.mark.parametrize("kind", ["text", "integer", "decimal"])
+def test_every_candidate_has_its_count(kind, person):
+    """Of values that many, one or nobody has, that no value can equal, and of missing ones and people."""
+    type_, write = {
+        "text": (pa.string(), str),
+        "integer": (pa.int64(), int),
+        "decimal": (pa.decimal128(9, 1), Decimal),
+    }[kind]
+    values, people = [7, 5, 5, 30, None, 7, 9, 5], [1, 1, 2, 3, 4, 1, 5, None]
+    rows = {"x": pa.array([None if v is None else write(v) for v in values], type_), "who": people}
+    table = dpselect.open_table(pa.table(rows), engine="spark", person=person)
+    listed = [write(v) for v in (7, 8, 30, 5, -1)]
+    if kind == "decimal":
+        listed += [Decimal("5.04"), Decimal("5.06")]  # no value has so many digits
+    column = table.columns["x"]
+    held = table._engine.candidates(listed, column)
+    found = table._engine.scores(column, held, table._individuals).toArrow().sort_by("label").to_pydict()
+    expected = [2, 0, 1, 3, 0, 0, 0] if person is None else [1, 0, 1, 2, 0, 0, 0]
+    assert found == {
+        "grp": [0] * len(listed),
+        "label": list(range(len(listed))),
+        "individuals": expected[: len(listed)],
+    }

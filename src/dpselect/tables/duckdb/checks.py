@@ -6,6 +6,7 @@ why it is left out. Notations are looked for among the different texts only.
 
 import duckdb
 
+from dpselect.tables.candidates import Grid, float_of_rank
 from dpselect.tables.checks import Check, Reading, Reason, check_from
 from dpselect.tables.duckdb import expressions, places, tally
 from dpselect.tables.duckdb.faults import faults_of_lines
@@ -22,7 +23,6 @@ from dpselect.tables.duckdb.notations import (
     notices_of_people,
 )
 from dpselect.tables.duckdb.source import Source, read
-from dpselect.tables.grids import Grid, float_of_rank
 from dpselect.tables.questions import Individuals
 from dpselect.tables.schema import Column, Kind
 
@@ -45,10 +45,11 @@ def checked(source: Source, cursor: duckdb.DuckDBPyConnection, reading: Reading,
         f" FROM {ROWS} WHERE written IS NOT NULL GROUP BY ALL"
     )
     counts = cursor.sql(
-        f"SELECT reason, count(*), count(*) FILTER (below), count(*) FILTER (above) FROM {ROWS} GROUP BY reason"
+        f"SELECT reason, count(*), count(*) FILTER (below), count(*) FILTER (above), count(*) FILTER (between_steps)"
+        f" FROM {ROWS} GROUP BY reason"
     ).fetchall()
     numbers = {reason: number for reason, number, *_ in counts}
-    below, above = next(((low, high) for reason, _, low, high in counts if reason is None), (0, 0))
+    below, above, between = next((places for reason, _, *places in counts if reason is None), (0, 0, 0))
     left_out = {Reason[name]: number for name, number in numbers.items() if name is not None}
     notices = [*notices_of_column(cursor, reading), *notices_of_groups(cursor, reading, individuals)]
     people: dict[str, int] = {}
@@ -61,6 +62,7 @@ def checked(source: Source, cursor: duckdb.DuckDBPyConnection, reading: Reading,
         reading,
         below=below,
         above=above,
+        between=between,
         unlisted=_unlisted(cursor, reading),
         notices=tuple(notices),
         examples=_examples(cursor) if reading.show_values else None,
@@ -104,6 +106,8 @@ def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
         stored["person"] = _stored("CAST(person AS VARCHAR)")
     for i, kind in enumerate(() if groups is None else groups.kinds):
         stored[f"member{i}"] = _stored(f"member{i}") if kind is Kind.TEXT else f"member{i}"
+    between = "false" if reading.grid is None else places.is_between(column, reading.grid)
+    stored["between_steps"] = f"coalesce({between} AND NOT (below OR above), false)"
     kept = [f"CASE {reason} END AS reason", *(f"{expression} AS {name}" for name, expression in stored.items())]
     return f"SELECT {', '.join(kept)} FROM (SELECT {inner} FROM ({source})) {join}"
 

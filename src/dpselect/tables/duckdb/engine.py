@@ -7,20 +7,20 @@ candidate, or a place on a grid. While a statement runs, a progress bar is shown
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import duckdb
 import numpy as np
 
-from dpselect._progress import polled
 from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import checks, expressions, places
 from dpselect.tables.duckdb.content import of_source
+from dpselect.tables.duckdb.kept import Keeper
 from dpselect.tables.duckdb.lists import (
     Columns,
     columns_of_groups,
@@ -30,9 +30,8 @@ from dpselect.tables.duckdb.lists import (
     listed_groups,
 )
 from dpselect.tables.duckdb.names import index_of
-from dpselect.tables.duckdb.source import Source, connect, read, schema, source_of
+from dpselect.tables.duckdb.source import Source, connect, progress_shown, read, schema, source_of
 from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_column, item
-from dpselect.tables.grids import Grid
 from dpselect.tables.groups import Groups
 from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
@@ -120,8 +119,8 @@ def placing(source: str, column: Column, grid: Grid, individuals: Individuals, m
     if individuals.person is not None:
         kept = _kept_name(individuals)
         standing = f"({_medians(kept, small) if max_rows is None else _kept_rows(kept, max_rows)})"
-    counted = f"SELECT grp, item, count(*) AS individuals FROM {standing} GROUP BY grp, item"
     group = "" if individuals.groups is None else "grp, "
+    counted = f"SELECT {group}item, count(*) AS individuals FROM {standing} GROUP BY {group}item"
     # NumPy has no 128-bit integers, so they are split here.
     split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
     shown = "item" if small else split
@@ -206,9 +205,10 @@ def _kept_facts(groups: Groups) -> str:
 class DuckDBEngine:
     """Counts with DuckDB, which streams files and spills to disk when memory is full."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, keep: bool | None = None) -> None:
         self._source = source_of(source)
         self._connection = connect()
+        self._keeper = Keeper(self._source, self._connection, keep)
         self.columns, self.no_columns = schema(self._source, self._connection), index_of(source)
 
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
@@ -296,7 +296,7 @@ class DuckDBEngine:
 
     def checked(self, reading: Reading, individuals: Individuals) -> Check:
         """Return what a question would read and leave out. The result is as private as the rows."""
-        with closing(self._connection.cursor()) as cursor, _shown(cursor):
+        with closing(self._connection.cursor()) as cursor, progress_shown(cursor, "Counting"):
             return counted(lambda: checks.checked(self._source, cursor, reading, individuals))
 
     def _found(  # noqa: PLR0913 - what a statement needs
@@ -322,24 +322,14 @@ class DuckDBEngine:
             for name, table in lists.items():
                 connection.register(name, table)
             source.attach(connection)
-            with _shown(connection):
+            with progress_shown(connection, "Counting"):
                 bound = {**parameters, **source.parameters}
                 if cursor is not None:
                     cursor.execute(statement(source.query), bound)
                     return {}
                 return connection.sql(statement(source.query), params=bound).fetchnumpy()
 
-        return counted(lambda: read(self._source, individuals.names(column), count))
-
-
-def _shown(connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
-    """Show a bar while the body runs a statement. DuckDB's progress is in percent, and below zero if it is unknown."""
-
-    def done() -> float | None:
-        percent = connection.query_progress()
-        return None if percent < 0 else percent / 100
-
-    return polled(done, "Counting")
+        return counted(lambda: read(self._keeper, individuals.names(column), count))
 
 
 def _number_of_groups(individuals: Individuals) -> int:

@@ -205,9 +205,8 @@ def rows_of(
     split = f"CASE WHEN strlen(line) >= {LONGEST_LINE} THEN NULL {plain} {quoted} END"
     values = {**{name: f"nullif(fields[{i + 1}], '')" for i, name in enumerate(names)}, **carried}
     columns = ", ".join(f"{values[name]} AS {identifier(name)}" for name in wanted)
-    # A list that is unnested at once. Without it, DuckDB pushes conditions down and splits each line several times.
-    once = ", ".join([f"unnest([{split}]) AS fields", *carried.values()])
-    return f"SELECT {columns} FROM (SELECT {once} FROM {whole}) WHERE len(fields) = {len(names)}"
+    fields = ", ".join([f"{split} AS fields", *carried.values()])
+    return f"SELECT {columns} FROM (SELECT {fields} FROM {whole}) WHERE len(fields) = {len(names)}"
 
 
 def line_fault(delimiter: str, number: int) -> str:

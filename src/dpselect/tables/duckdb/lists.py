@@ -14,9 +14,8 @@ import duckdb
 import numpy as np
 
 from dpselect.errors import InvalidValue
-from dpselect.tables.candidates import Values, digits_after_point, public_values
+from dpselect.tables.candidates import EPOCH, EPOCH_ZONED, MICROSECOND, Values, digits_after_point, public_values
 from dpselect.tables.duckdb import expressions
-from dpselect.tables.grids import EPOCH, EPOCH_ZONED, MICROSECOND
 from dpselect.tables.groups import Groups
 from dpselect.tables.schema import Column, Kind
 

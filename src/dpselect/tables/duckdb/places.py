@@ -6,17 +6,22 @@ A value becomes an item, a whole number: items are in the order of values, and N
   bits otherwise; a grid has at most 2**64 candidates, so it always fits.
 * Otherwise the item is twice the number of the candidate at or before the value, plus one if the value lies after it.
   It may need more than 64 bits, which DuckDB calls HUGEINT.
+
+A number that is written as text is a decimal of 38 digits, whose arithmetic is slow in DuckDB. Nearly all texts of most
+files can be placed by their floats: `_is_plain` and `_is_between` find them. The others are placed exactly.
 """
 
 import numpy as np
 
 from dpselect._types import Flags, Integers, Lengths
+from dpselect.tables.candidates import LARGEST_RANK, Grid
 from dpselect.tables.duckdb.expressions import TEXT_DIGITS, compared, from_text, identifier
-from dpselect.tables.grids import LARGEST_RANK, Grid
 from dpselect.tables.ranges import integer_ends
 from dpselect.tables.schema import Column, Kind
 
 _SMALL = 2**62
+_PLAIN_DIGITS = 15  # two different decimal numbers of 15 digits are different floats
+_BETWEEN_DIGITS, _DECIMAL_DIGITS = 7, 28
 _INT64 = 2**63
 
 
@@ -27,17 +32,38 @@ def item(column: Column, grid: Grid) -> str:
         return f"CAST({f'CAST({units} AS HUGEINT) - {_literal(shift)}' if shift else units} AS BIGINT)"
     if grid.kind is Kind.FLOAT:
         return _item_of_float(column, grid)
-    first, _, step = _in_units(column, grid)
-    integer = "BIGINT" if is_small(column, grid) else "HUGEINT"
-    offset = f"(CAST({_units(column, grid)} AS {integer}) - {_literal(first)})"
-    return f"2 * ({offset} // {step}) + CAST({offset} % {step} <> 0 AS {integer})"
+    integer, (first, last, step) = _integer(column, grid), _in_units(column, grid)
+    units = "BIGINT" if max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL else "HUGEINT"
+    exact = _item_of_units(f"CAST({_units(column, grid)} AS {units})", first, step, integer)
+    if not _has_plain_texts(column, grid):
+        return exact
+    plain = _item_of_units(
+        _clamped_float(_nearest(column, grid), grid.first, grid.last), grid.first, grid.step, integer
+    )
+    between = f"WHEN {_is_between(column, grid)} THEN {_item_between(column, grid, integer)}"
+    ways = between if grid.digits <= _BETWEEN_DIGITS else ""
+    return f"CASE WHEN {_is_plain(column, grid)} THEN {plain} {ways} ELSE {exact} END"
+
+
+def is_between(column: Column, grid: Grid) -> str:
+    """Whether a value lies between two candidates, given its `item`. A grid of marks has none that is asked for."""
+    return "false" if grid.marks or _has_no_gaps(column, grid) else "item % 2 <> 0"
+
+
+def _item_of_units(units: str, first: int, step: int, integer: str) -> str:
+    offset = f"({units} - {_literal(first)})"
+    if step == 1:
+        return f"CAST(2 * {offset} AS {integer})"
+    return f"CAST(2 * ({offset} // {step}) + CAST({offset} % {step} <> 0 AS INTEGER) AS {integer})"
 
 
 def is_small(column: Column, grid: Grid) -> bool:
     """Whether 64 bits are enough for items."""
-    first, last, _ = _in_units(column, grid)
-    small = max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL
-    return grid.kind is Kind.FLOAT or _has_no_gaps(column, grid) or small
+    return grid.kind is Kind.FLOAT or _has_no_gaps(column, grid) or 2 * (grid.last - grid.first) // grid.step < _SMALL
+
+
+def _integer(column: Column, grid: Grid) -> str:
+    return "BIGINT" if is_small(column, grid) else "HUGEINT"
 
 
 def located(items: Integers, column: Column, grid: Grid) -> tuple[Lengths, Flags]:
@@ -124,6 +150,75 @@ def _units_of_decimal(column: Column, grid: Grid, first: int, last: int) -> str:
     return f"coalesce({_clamped(decimal, low, high)}, {beyond}) * {10**digits}"
 
 
+def _has_plain_texts(column: Column, grid: Grid) -> bool:
+    """Whether `_is_plain` can be asked: about numbers, in a range that is not too large."""
+    is_number = column.kind is Kind.TEXT and grid.kind in (Kind.INTEGER, Kind.DECIMAL)
+    return is_number and grid.digits <= _PLAIN_DIGITS and max(abs(grid.first), abs(grid.last)) <= 10**_PLAIN_DIGITS
+
+
+def _is_plain(column: Column, grid: Grid) -> str:
+    """Whether a text has at most 15 bytes, and its float x is nearest to u / 10**digits for a whole number u.
+
+    Then the text is u / 10**digits exactly, or both are beyond the same end of the range. Let v be the number that is
+    written. It has at most 15 significant digits, and x is the float nearest to v. Two different numbers of at most 15
+    significant digits have different nearest floats, unless both are nearly zero. So if abs(u) <= 10**15, either v is
+    u / 10**digits, or u is 0 and v is so small that all its first hundred decimal places are zero, as if it were 0. If
+    u is beyond an end, which is at most 10**15, then x is beyond the float of that end, and so is v.
+
+    The product of x with 10**digits has two roundings, of at most 2**-53 each, so u is the right whole number up to
+    2**50. A wrong one beyond is still beyond the range. The difference of infinities and of NaN is NaN, which is not 0.
+    """
+    return f"{_error(column, grid)} = 0 AND {_is_short(column, _PLAIN_DIGITS)}"
+
+
+def _is_between(column: Column, grid: Grid) -> str:
+    """Whether the float x of a text is well apart from all w = u / 10**digits with whole numbers u, and below 2**21.
+
+    Let u be the nearest one, and v the number that is written. Floats below 2**22 are at most 2**-31 apart, so x, the
+    float of w and their difference each err by at most 2**-32: if that difference exceeds 2**-28, v is more than 3e-9
+    away from w, on the same side as x. The product of x with 10**digits errs by less than 0.01 if there are at most
+    seven digits, so v is also more than 0.4 * 10**-7 away from the next number on that side. Then the ninth decimal
+    place, to which the exact way rounds, does not matter. A text is short enough to be a decimal of 38 digits.
+    """
+    is_small = f"abs({from_text(column, Kind.FLOAT)}) < {2**21}"
+    return f"abs({_error(column, grid)}) > {2.0**-28!r} AND {is_small} AND {_is_short(column, _DECIMAL_DIGITS)}"
+
+
+def _is_short(column: Column, most: int) -> str:
+    """Whether a text has at most `most` bytes. DuckDB reads +-1 as a float, though not as a decimal."""
+    text = identifier(column.name)
+    return f"strlen({text}) <= {most} AND NOT contains({text}, '+')"
+
+
+def _item_between(column: Column, grid: Grid, integer: str) -> str:
+    """The item of a value between two numbers of units: behind the lower one, or at an end of the range."""
+    below = f"{_nearest(column, grid)} - CAST({_error(column, grid)} < 0 AS INTEGER)"
+    places = f"({_clamped_float(below, grid.first - 1, grid.last)} - {_literal(grid.first - grid.step)}) // {grid.step}"
+    whole, rest = divmod(grid.last - grid.first, grid.step)
+    return f"CAST(least(greatest(2 * ({places}) - 1, 0), {2 * whole + (rest > 0)}) AS {integer})"
+
+
+def _nearest(column: Column, grid: Grid) -> str:
+    """The whole number of units that is nearest to the float of a text, as a float."""
+    return f"round({from_text(column, Kind.FLOAT)} * {_scale(grid)})"
+
+
+def _error(column: Column, grid: Grid) -> str:
+    """How far the float of a text is from that of the nearest whole number of units.
+
+    Conditions begin with it: DuckDB then computes it once for all of them.
+    """
+    return f"({from_text(column, Kind.FLOAT)} - {_nearest(column, grid)} / {_scale(grid)})"
+
+
+def _clamped_float(x: str, low: int, high: int) -> str:
+    return f"CAST(least(greatest({x}, {low}), {high}) AS BIGINT)"
+
+
+def _scale(grid: Grid) -> str:
+    return f"CAST({10**grid.digits} AS DOUBLE)"
+
+
 def _decimal_text(units: int, digits: int) -> str:
     return f"{units}e-{digits}" if digits else str(units)
 
@@ -138,7 +233,7 @@ def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
 
 
 def _units_of_float(column: Column, grid: Grid) -> str:
-    """The rank of a float (`grids`), from its bits. Those of a negative one, without the sign, are its negated rank."""
+    """The rank of a float (`candidates`), from its bits. Those of a negative one, unsigned, are its negated rank."""
     x = from_text(column, Kind.FLOAT) if column.kind is Kind.TEXT else identifier(column.name)
     bits = f"CAST(CAST({x} AS BIT) AS {'INTEGER' if grid.bits == 32 else 'BIGINT'})"
     rank = f"CASE WHEN {bits} >= 0 THEN {bits} ELSE -({bits} & {2 ** (grid.bits - 1) - 1}) END"

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from copy import copy
 from dataclasses import replace
 from multiprocessing.util import Finalize
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import duckdb
 
 from dpselect._install import install_command
+from dpselect._progress import polled
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.databases import Database, System
@@ -148,10 +149,24 @@ _OFFLINE: dict[str, Any] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
+# DuckDB would move conditions on a column below the expressions of that column, and compute these once more for each
+# condition: split every line twice, and read every number twice. Our conditions stand where they cost least.
+_AS_WRITTEN = {"disabled_optimizers": "filter_pushdown"}
 _KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
 
 
-class Source(Protocol):
+class Readable(Protocol):
+    """Rows that can be read in one or several ways."""
+
+    def readings(self, names: Sequence[str]) -> "Sequence[Source]":
+        """Return the ways to read the rows for a question about these columns. Each is tried if the one before fails.
+
+        No value of a row makes the last one fail.
+        """
+        ...
+
+
+class Source(Readable, Protocol):
     """Rows, as a query with named parameters."""
 
     query: str
@@ -163,13 +178,6 @@ class Source(Protocol):
         """Return whether the source has no type for this column and gives it as text."""
         ...
 
-    def readings(self, names: Sequence[str]) -> "Sequence[Source]":
-        """Return the ways to read the rows for a question about these columns. Each is tried if the one before fails.
-
-        No value of a row makes the last one fail.
-        """
-        ...
-
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Make the rows available to the next statement; only their types if `empty`."""
         ...
@@ -179,7 +187,7 @@ class Source(Protocol):
         ...
 
 
-def read(source: Source, names: Sequence[str], how: Callable[[Source], _Read]) -> _Read:
+def read(source: Readable, names: Sequence[str], how: Callable[[Source], _Read]) -> _Read:
     """The result of `how` for these columns, with the first way of reading them on which DuckDB does not fail."""
     *others, last = source.readings(names)
     for reading in others:
@@ -243,8 +251,10 @@ class Files:
         return other
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002 - other sources
-        """Check that each file still counts once. Their paths are bound."""
+        """Check that each file still counts once, and has its columns in their places. Their paths are bound."""
         check_once(self.files)
+        if self.header is not None:
+            check_header(self.files, self.header)
 
     def close(self) -> None:
         """Do nothing: DuckDB closes files itself."""
@@ -373,6 +383,7 @@ def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
     """
     config: dict[str, Any] = {
         **_OFFLINE,
+        **_AS_WRITTEN,
         # A pandas column of Python objects is text, no matter what its first rows hold.
         "pandas_analyze_sample": 0,
         "temp_directory": spill_path() if spills else "",
@@ -415,6 +426,31 @@ def common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
     return first
 
 
+def check_header(paths: Sequence[Path], header: tuple[str, list[str]]) -> None:
+    """Refuse CSV files whose header has changed since they were opened: values are found by their places in a line.
+
+    With columns in other places, other people than those of the ledger would be protected.
+    """
+    if not all(map(os.path.exists, paths)):
+        return  # counting will fail, and say so
+    try:
+        is_same = common_header(paths) == header
+    except InvalidValue:
+        is_same = False
+    if not is_same:
+        raise InvalidValue("source has changed since it was opened: its header is another one: open it again")
+
+
 def _parquet_types(paths: Sequence[Path]) -> dict[str, str]:
     with closing(connect()) as connection:
         return parquet.common_columns(paths, connection)
+
+
+def progress_shown(connection: duckdb.DuckDBPyConnection, what: str) -> AbstractContextManager[None]:
+    """Show a bar while the body runs a statement. DuckDB's progress is in percent, and below zero if it is unknown."""
+
+    def done() -> float | None:
+        percent = connection.query_progress()
+        return None if percent < 0 else percent / 100
+
+    return polled(done, what)

@@ -17,6 +17,8 @@ from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.release import repr_digest
 from dpselect.tables.candidates import (
+    EPOCH,
+    MICROSECOND,
     Values,
     check_other_text,
     other_is_listed,
@@ -26,7 +28,6 @@ from dpselect.tables.candidates import (
 from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.lists import key, keys_of, same_value
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.grids import EPOCH, MICROSECOND
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.queries import called, typed
 from dpselect.tables.spark.source import described_columns

@@ -32,13 +32,12 @@ from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import read_cells
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.tally import counted_column
-from dpselect.tables.grids import Grid
 from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries

@@ -14,13 +14,12 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import expressions, places
 from dpselect.tables.duckdb.lists import key, keys_of, keys_of_groups
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.tally import counted_column, item
-from dpselect.tables.grids import Grid
 from dpselect.tables.groups import Groups
 from dpselect.tables.questions import Individuals
 from dpselect.tables.schema import Column, Kind
@@ -82,7 +81,9 @@ def facts(rows: Rows, reading: Reading, question: Column, individuals: Individua
     """The facts: one row per individual and item, or (without people) one per item with its number of rows."""
     readings = {"item": reading, **_readings_of(individuals.groups)}
     given = _given(rows, question, individuals)
-    if individuals.person is None:  # fewer rows for the next steps
+    if individuals.person is None and individuals.groups is None and reading.natively:
+        given = given.withColumn("individuals", F.lit(1).cast("bigint"))  # scores are counted in one step
+    elif individuals.person is None:  # fewer rows for the next steps
         given = given.groupBy(*readings).agg(F.count(F.lit(1)).alias("individuals"))
     read = _read(given, readings).where(" AND ".join(f"{name} IS NOT NULL" for name in readings))
     if individuals.groups is None:
@@ -156,22 +157,37 @@ def scores(
     without one.
     """
     if individuals.groups is None and max_values is None and other is None:
-        number = F.sum("individuals") if individuals.person is None else F.count_distinct("person")
-        counted = found.groupBy("item").agg(number.alias("individuals"))
-        every = candidates.withColumn("grp", F.lit(0).cast("bigint"))
-        joined = every.join(counted, every["key"] == counted["item"], "left")
-    else:
-        how = "inner" if other is None else "left"
-        named = found.join(candidates, found["item"] == candidates["key"], how).drop("item", "key")
-        candidates = candidates.select("label")
-        if other is not None:
-            named = named.withColumn("label", F.coalesce("label", F.lit(other)))
-            last = candidates.sparkSession.createDataFrame([(other,)], candidates.schema)
-            candidates = candidates.union(last)
-        counted = _counted_by_label(named, individuals, max_values)
-        grid = found.sparkSession.range(1 if individuals.groups is None else len(individuals.groups)).toDF("grp")
-        joined = candidates.crossJoin(F.broadcast(grid)).join(counted, ["grp", "label"], "left")
+        return _scores_in_one_step(found, candidates, individuals)
+    how = "inner" if other is None else "left"
+    named = found.join(candidates, found["item"] == candidates["key"], how).drop("item", "key")
+    candidates = candidates.select("label")
+    if other is not None:
+        named = named.withColumn("label", F.coalesce("label", F.lit(other)))
+        last = candidates.sparkSession.createDataFrame([(other,)], candidates.schema)
+        candidates = candidates.union(last)
+    counted = _counted_by_label(named, individuals, max_values)
+    grid = found.sparkSession.range(1 if individuals.groups is None else len(individuals.groups)).toDF("grp")
+    joined = candidates.crossJoin(F.broadcast(grid)).join(counted, ["grp", "label"], "left")
     return joined.select("grp", "label", F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"))
+
+
+def _scores_in_one_step(found: DataFrame, candidates: DataFrame, individuals: Individuals) -> DataFrame:
+    """The scores without groups: candidates are facts of nobody, which are counted with the others.
+
+    Their labels come along, so that nothing is joined. An item without a label is not a candidate.
+    """
+    nobody = {"individuals": F.lit(0).cast("bigint")} if individuals.person is None else {"person": F.lit(None)}
+    number = F.sum("individuals") if individuals.person is None else F.count_distinct("person")
+    label = dict(candidates.dtypes)["label"]
+    own = found.select("item", *nobody, F.lit(None).cast(label).alias("label"))
+    listed = candidates.where("key IS NOT NULL").select(
+        F.col("key").alias("item"), *(empty.alias(name) for name, empty in nobody.items()), "label"
+    )
+    counted = own.union(listed).groupBy("item").agg(number.alias("individuals"), F.max("label").alias("label"))
+    # No value equals a candidate without a key.
+    other = candidates.where("key IS NULL").select("label", F.lit(0).cast("bigint").alias("individuals"))
+    every = counted.where("label IS NOT NULL").select("label", F.col("individuals").cast("bigint")).union(other)
+    return every.select(F.lit(0).cast("bigint").alias("grp"), "label", "individuals")
 
 
 def _counted_by_label(named: DataFrame, individuals: Individuals, max_values: int | None) -> DataFrame:

@@ -94,13 +94,14 @@ class LineRows:
     def __init__(self, listing: Listing) -> None:
         self.spark = session()
         self._files, self._ranges = listing.paths, tuple(ranges_of(listing.paths))
-        self._delimiter, names = duckdb_source.common_header(listing.paths)
+        self._header = self._delimiter, names = duckdb_source.common_header(listing.paths)
         self._names, self._folders = tuple(names), listing.folder_columns(names)
         self.columns = {name: expressions.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
         """Return these columns, renamed, with one task per range of bytes."""
         check_once(self._files)
+        duckdb_source.check_header(self._files, self._header)
         reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names), self._folders)
         numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
         return numbers.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))

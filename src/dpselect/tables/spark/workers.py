@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure
-from dpselect.streaming.batches import ROWS, gathered
-from dpselect.streaming.summary import Summary
+from dpselect.streaming.summary import ROWS, Summary, gathered
 from dpselect.streaming.summary_arrow import COLUMNS
 from dpselect.tables.spark.csv_lines import connect_in_worker, decoded
 
