@@ -28,9 +28,30 @@ def test_the_core_needs_numpy_only():
     assert loaded <= ALLOWED
 
 
+EMPTY = """
+import sys
+import dpselect
+print("numpy" in sys.modules, dir(dpselect) == sorted(dpselect.__all__))
+kind = dpselect.PermuteAndFlip
+print(kind is dpselect.mechanisms.PermuteAndFlip, "PermuteAndFlip" in vars(dpselect))
+"""
+
+
+def test_nothing_is_imported_before_it_is_used():
+    """Names are there for completion, and are looked up once."""
+    done = subprocess.run([sys.executable, "-c", EMPTY], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["False True", "True True"]
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'dpselect' has no attribute 'PermuteAndFlop'"):
+        dpselect.PermuteAndFlop()
+
+
 LATE = """
 import sys
 import dpselect
+dpselect.PermuteAndFlip(1).select([0, 0, 10**5])
 early = {"duckdb", "pyarrow", "pandas", "polars", "matplotlib", "typer", "rich", "dpselect.tables"} & set(sys.modules)
 dpselect.open_table
 print(" ".join(sorted(early)), "|", "dpselect.tables" in sys.modules, "duckdb" in sys.modules)

@@ -6,11 +6,6 @@ from typing import TYPE_CHECKING, Any
 from dpselect import _old_homes, errors
 from dpselect._version import __version__ as __version__
 from dpselect.errors import BudgetExceeded, LedgerCorrupt
-from dpselect.mechanisms.base import Mechanism
-from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.noisy_max import ReportNoisyMax
-from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.mechanisms.privacy import Guarantee
 
 if TYPE_CHECKING:
     from dpselect import accounting, analysis, audit, ledger, optimality, tables, tuning
@@ -19,6 +14,9 @@ if TYPE_CHECKING:
     from dpselect.analysis import plan
     from dpselect.analysis.unequal import generalized_scores
     from dpselect.ledger import Ledger
+    from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+    from dpselect.mechanisms.base import Mechanism
+    from dpselect.mechanisms.privacy import Guarantee
     from dpselect.release import Answer, Release
     from dpselect.streaming.summary import Summary
     from dpselect.tables import Column, open_table
@@ -63,15 +61,31 @@ __all__ = [
 
 _old_homes.install()
 
-# What is imported when it is first used: SciPy, SQLite and DuckDB take longer to import than all the rest.
-_ROOMS = ("accounting", "analysis", "audit", "ledger", "optimality", "tables", "tuning")
+# What is imported when it is first used: NumPy, SciPy, SQLite and DuckDB take longer to import than all the rest.
+_ROOMS = (
+    "accounting",
+    "analysis",
+    "audit",
+    "ledger",
+    "mechanisms",
+    "optimality",
+    "probability",
+    "sampling",
+    "tables",
+    "tuning",
+)
 _LAZY = {
     "Answer": "release",
     "Budget": "accounting.budget",
     "Column": "tables",
+    "ExponentialMechanism": "mechanisms",
+    "Guarantee": "mechanisms.privacy",
     "Ledger": "ledger",
+    "Mechanism": "mechanisms.base",
+    "PermuteAndFlip": "mechanisms",
     "PrivacyUnit": "accounting.charge",
     "Release": "release",
+    "ReportNoisyMax": "mechanisms",
     "Summary": "streaming.summary",
     "approximate": "accounting.budget",
     "every": "tables.domains",
@@ -87,12 +101,13 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a room of the house when it is first used."""
+    """Import a room of the house, or a name from one, when it is first used."""
     if name in _ROOMS:
         return import_module(f"dpselect.{name}")
-    if name in _LAZY:
-        return getattr(import_module(f"dpselect.{_LAZY[name]}"), name)
-    raise AttributeError(f"module 'dpselect' has no attribute {name!r}")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'dpselect' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"dpselect.{_LAZY[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -154,7 +154,7 @@ class Accuracy:
         if self.dense is None:
             return f"{bounds}{needed}"
         dense = f"about {shown(self.dense)} {self.unit} off at each level if values lie densely"
-        return f"{dense}; for any data, {bounds}{needed}"
+        return f"{dense}; for any data, rounded down to the step, {bounds}{needed}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the accuracy in the types of JSON.

@@ -17,6 +17,14 @@ class Result:
 
 Run = Callable[..., Result]
 
+# A program that imports all commands, and prints which of some modules it imported with them.
+ALL_COMMANDS = """
+import sys, typer
+from dpselect.cli.app import app
+dict(typer.main.get_command(app).commands)
+print([module for module in sys.modules if module.startswith({prefixes!r})])
+"""
+
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:

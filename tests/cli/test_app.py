@@ -5,12 +5,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
 import dpselect
 from dpselect import errors
+from dpselect.cli.app import app
 from dpselect.cli.console import clean_errors
 from tests.cli.conftest import Run
 
@@ -92,8 +94,36 @@ def test_help_tells_what_a_long_command_needs(run: Run, command: str) -> None:
     assert "the extra 'paper'" in text
 
 
+def test_help_imports_no_command() -> None:
+    """The commands need NumPy, and most of them DuckDB; their list needs neither."""
+    code = (
+        "import sys; sys.argv = ['dpselect', '--help']; from dpselect.cli import main\n"
+        "try: main()\n"
+        "finally: print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'duckdb', 'scipy', 'pydantic')])"
+    )
+    assert process(sys.executable, "-c", code).stdout.splitlines()[-1] == b"[]"
+
+
+def test_the_list_of_commands_says_what_their_own_help_says() -> None:
+    """Only the group knows the summaries, because the commands are not imported for their list."""
+    commands: Any = typer.main.get_command(app)
+    assert list(commands.commands) == commands.list_commands(None)
+    for name, command in commands.commands.items():
+        assert command.name == name
+        assert " ".join(command.help.split("\n\n")[0].split()) == commands.late[name].summary
+
+
+def test_a_command_that_does_not_exist_is_not_imported(run: Run) -> None:
+    result = run("modes")
+    assert result.code == 2
+    assert "No such command 'modes'. Did you mean 'mode'" in " ".join(result.err.split())
+
+
 def test_the_library_imports_neither_typer_nor_rich() -> None:
-    code = "import sys, dpselect; print(sorted({'typer', 'rich', 'dpselect.cli'} & set(sys.modules)))"
+    code = (
+        "import sys, dpselect; dpselect.PermuteAndFlip(1);"
+        "print(sorted({'typer', 'rich', 'dpselect.cli'} & set(sys.modules)))"
+    )
     assert process(sys.executable, "-c", code).stdout.split() == [b"[]"]
 
 

@@ -15,7 +15,7 @@ from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, PrivacyUnit
 from dpselect.accounting.totals import total
 from dpselect.cli.console import clean_errors
 from dpselect.ledger import Charge, Receipt
-from tests.cli.conftest import Run
+from tests.cli.conftest import ALL_COMMANDS, Run
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_help_has_examples(run: Run) -> None:
 
 
 def test_other_commands_do_not_wait_for_sqlite() -> None:
-    code = "import sys, dpselect.cli; print([m for m in sys.modules if m.startswith(('sqlite3', 'dpselect.ledger'))])"
+    code = ALL_COMMANDS.format(prefixes=("sqlite3", "dpselect.ledger"))
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == [b"[]"]
 
 

@@ -1,11 +1,11 @@
 """Numbers of the command line have ASCII digits and no underscores, and a long one is refused at once."""
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -150,16 +150,20 @@ def test_long_scores_below_the_length_of_a_field_are_refused_at_once(run: Run, t
     assert "777" not in result.err
 
 
-def callbacks(commands: typer.Typer) -> Iterator[Callable[..., object]]:
-    yield from (command.callback for command in commands.registered_commands if command.callback)
-    for group in commands.registered_groups:
-        assert group.typer_instance is not None
-        yield from callbacks(group.typer_instance)
+def callbacks(commands: Mapping[str, Any]) -> Iterator[Callable[..., object]]:
+    for command in commands.values():
+        yield from callbacks(command.commands) if hasattr(command, "commands") else [command.callback]
 
 
 def test_no_option_is_read_by_python_s_own_reader_of_numbers() -> None:
     """`int` and `float` take 1_0 and the digits of every script: options are texts, read by our own grammar."""
-    types = [hint for command in callbacks(app) for name, hint in get_type_hints(command).items() if name != "return"]
+    commands: Any = typer.main.get_command(app)
+    types = [
+        hint
+        for command in callbacks(commands.commands)
+        for name, hint in get_type_hints(command).items()
+        if name != "return"
+    ]
     assert len(types) > 50
     others = [hint for hint in types if hint not in (str, str | None, bool, list[str] | None)]
     choices = {choice for hint in others for choice in (get_args(hint) or [hint]) if choice is not type(None)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import ALL_COMMANDS, Run
 from tests.cli.plans import plan, words
 
 PRIVATE = "48151623"
@@ -89,5 +89,5 @@ def test_help_has_examples(run: Run) -> None:
 
 
 def test_other_commands_do_not_wait_for_scipy() -> None:
-    code = "import sys, dpselect.cli; print([m for m in sys.modules if m.startswith(('scipy', 'dpselect.analysis'))])"
+    code = ALL_COMMANDS.format(prefixes=("scipy", "dpselect.analysis"))
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == [b"[]"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpselect.research.datasets import VARIABLE
-from dpselect.research.studies import cases, top_k
+from dpselect.research.studies import procedures, top_k
 from dpselect.research.studies import study as study_room
 from dpselect.research.studies.procedures import Currency
 from dpselect.research.studies.winners import winners
@@ -22,7 +22,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("offline")
 def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cases, "BUDGETS", (0.5, 1.0))
+    monkeypatch.setattr(procedures, "BUDGETS", (0.5, 1.0))
     monkeypatch.setattr(study_room, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
     options = ("study", "--out", tmp_path / "out", "--runs", "3")
     result = run(*options)
@@ -30,13 +30,14 @@ def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypa
     assert "stepwise features" in result.out
     assert "Missing: the cases that need data" in result.out
     first = (tmp_path / "out" / "study.csv").read_text()
+    assert (tmp_path / "out" / "stepwise-features.png").is_file()
+    monkeypatch.setattr(study_room, "write_figure", lambda *_: None)  # drawn once is enough
     content = json.loads(run(*options, "--json").out)
     assert [one["currency"] for one in content["summaries"]] == ["pure epsilon", "(epsilon, delta)", "zCDP"]
     assert content["why_missing"].startswith("downloading the data needs pooch")
     assert content["top_k"] == []
     assert not (tmp_path / "out" / "top_k.csv").exists()
     assert (tmp_path / "out" / "study.csv").read_text() == first  # by the seed
-    assert (tmp_path / "out" / "stepwise-features.png").is_file()
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,7 @@ def test_the_methods_for_the_top_k_are_printed(run: Run, tmp_path: Path, monkeyp
     assert "one value a person" in result.out
     assert "peel, zCDP" in result.out
     assert f"All numbers: {tmp_path / 'out' / 'top_k.csv'}" in result.out
+    monkeypatch.setattr(study_room, "write_figure", lambda *_: None)
     content = json.loads(run("study", "--out", tmp_path / "out", "--runs", "5", "--json").out)
     assert len(content["top_k"]) == 2 * 2 * (5 + 3)
     assert {"people", "data_set", "epsilon", "k", "method", "error", "low", "high", "exact"} == set(content["top_k"][0])

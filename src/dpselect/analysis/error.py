@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpselect import _validate
 from dpselect._numbers import float_near
@@ -200,6 +199,8 @@ def _target(
 
 def _smallest(excess: Callable[[float], float]) -> float:
     """The zero of a decreasing function of log(epsilon), found from a bracket that widens until it contains one."""
+    from scipy.optimize import brentq  # noqa: PLC0415 - SciPy is slow to import
+
     low = high = 0.0
     for step in itertools.accumulate(itertools.repeat(2.0), operator.mul):
         if excess(low) > 0:

@@ -386,7 +386,7 @@ class Plan:
             if ranked[0].method != self.method:
                 told.append(
                     f"{self.method} is taken although its bound is not the smallest: it is a loose bound for the worst"
-                    " data, and on real counts its error is usually smaller (docs/top-k.md)."
+                    " data. On real counts it wins about as often as it loses, and its wins are larger (docs/top-k.md)."
                 )
             told.append("dpselect compare -k shows the errors on public data that are like yours.")
         return told

@@ -14,7 +14,6 @@ from fractions import Fraction
 from functools import cache, partial
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from dpselect import _validate
 from dpselect._numbers import float_near, rounded_up_text
@@ -158,6 +157,7 @@ def smallest(holds: Callable[[float], bool]) -> float:
 
 
 _GRID = 40
+_GOLDEN, _NARROW = (math.sqrt(5) - 1) / 2, 1e-10
 
 
 @dataclass(frozen=True)
@@ -210,16 +210,31 @@ def worst_exponent(worst: WorstErrors, log_n: float) -> tuple[float, float]:
     if not log_n:
         return 0.0, 0.0
 
-    def negated(log_exponent: float) -> float:
+    def error(log_exponent: float) -> float:
         exponent = math.exp(log_exponent)
-        return -exponent * worst.loss_probability(exponent, log_n)
+        return exponent * worst.loss_probability(exponent, log_n)
 
     # The product x * Pr[lose] rises from zero, has one maximum near x = log n, and falls like x n exp(-x).
     grid = np.linspace(math.log(0.01), math.log(log_n + 50), _GRID)
-    top = int(np.argmin([negated(point) for point in grid]))
-    bounds = grid[max(top - 1, 0)], grid[min(top + 1, _GRID - 1)]
-    found = minimize_scalar(negated, bounds=bounds, method="bounded", options={"xatol": 1e-10})
-    return math.exp(float(found.x)), -float(found.fun)
+    top = int(np.argmax([error(point) for point in grid]))
+    found = _golden_section(error, float(grid[max(top - 1, 0)]), float(grid[min(top + 1, _GRID - 1)]))
+    return math.exp(found), error(found)
+
+
+def _golden_section(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that rises and then falls is largest (Kiefer 1953), without SciPy, which is slow to import."""
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    of_left, of_right = function(left), function(right)
+    while high - low > _NARROW:
+        if of_left < of_right:
+            low, left, of_left = left, right, of_right
+            right = low + _GOLDEN * (high - low)
+            of_right = function(right)
+        else:
+            high, right, of_right = right, left, of_left
+            left = high - _GOLDEN * (high - low)
+            of_left = function(left)
+    return (low + high) / 2
 
 
 def checked_count(n: int) -> int:

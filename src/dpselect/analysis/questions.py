@@ -699,7 +699,8 @@ class Quantiles(OverRange):
         return (
             f"On average, the rank of each answer is at most {average} {self.per_person} from its level, apart from"
             f" rounding to whole {self.per_person}. In 95 of 100 cases it is less than {usual}, in 99 of 100 less than"
-            f" {rare}. These are upper bounds, summed over {_many(self.depths, 'depth')}."
+            f" {rare}. These are upper bounds, summed over {_many(self.depths, 'depth')}. They are about the values"
+            " rounded down to candidates: if values lie between candidates, choose a smaller step."
         )
 
     @property

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.special import stdtrit
 
 from dpselect import _validate
 from dpselect._scores import as_vector, losses
@@ -311,5 +310,7 @@ def half_width(sample: Floats) -> float:
     >>> round(half_width(np.array([0.0, 1.0])), 3)
     6.353
     """
+    from scipy.special import stdtrit  # noqa: PLC0415 - SciPy is slow to import
+
     spread = float(sample.std(ddof=1)) / math.sqrt(sample.size)
     return float(stdtrit(sample.size - 1, (1 + LEVEL) / 2)) * spread

@@ -102,8 +102,8 @@ class Way(ABC):
         if not self.condition:
             return "This holds for any data."
         return (
-            f"This holds {self.condition}. Of people with more, so many are chosen at random, and the true counts can"
-            " differ by more."
+            f"This holds {self.condition}. People with more count for that many, chosen at random, and the true counts"
+            " can differ by more."
         )
 
     def remark(self, within_95: float) -> str:  # noqa: ARG002 - for methods that have one

@@ -2,49 +2,58 @@
 
 import io
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
 
 from dpselect._version import __version__
-from dpselect.cli.audit import audit
-from dpselect.cli.check import check
-from dpselect.cli.compare import compare
-from dpselect.cli.demo import demo
-from dpselect.cli.explore import explore
-from dpselect.cli.ledger import ledger
-from dpselect.cli.options import Commands
-from dpselect.cli.paper import paper, study
-from dpselect.cli.plan import plan
-from dpselect.cli.select import select
-from dpselect.cli.tables import maximum, median, minimum, mode, quantile, quantiles, top, values
+from dpselect.cli.commands import Late, LateCommands
+
+
+class _Commands(LateCommands):
+    """The commands in the order in which help shows them."""
+
+    late: ClassVar[Mapping[str, Late]] = {
+        "check": Late(
+            "check", "Print what a question would read and leave out, and why. PRIVATE: for the data owner only."
+        ),
+        "mode": Late("tables", "Return the candidate that most people have, privately."),
+        "top": Late("tables", "Return the K candidates that most people have, privately."),
+        "values": Late("tables", "Return the values that enough people have, privately. They are public then."),
+        "median": Late("tables", "Return a value with about half of the people below it, privately."),
+        "quantile": Late("tables", "Return a value with about a share Q of the people below it, privately."),
+        "quantiles": Late(
+            "tables", "Return a value for each of several shares of the people, privately, in one question."
+        ),
+        "minimum": Late("tables", "Return a value with only few people below it, privately, in place of the minimum."),
+        "maximum": Late("tables", "Return a value with only few people above it, privately, in place of the maximum."),
+        "select": Late("select", "Choose one candidate with a high score, or several, privately."),
+        "compare": Late("compare", "Compare the errors of the mechanisms on public or synthetic scores."),
+        "explore": Late("explore", "Choose epsilon by eye, on a local web page that only this machine can reach."),
+        "paper": Late("paper", "Reproduce every figure of the permute-and-flip paper and check every claim."),
+        "study": Late(
+            "paper",
+            "Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the"
+            " top k.",
+        ),
+        "audit": Late("audit", "Try to show that a mechanism is less private than it claims."),
+        "demo": Late("demo", "Answer private questions about a synthetic hospital table."),
+        "plan": Late(
+            "plan", "Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data."
+        ),
+        "ledger": Late("ledger", "Show, verify and export the ledger of a data set."),
+    }
+
 
 # A pretty traceback would print local variables, which include scores.
 app = typer.Typer(
-    cls=Commands,
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-app.command()(check)
-app.command()(mode)
-app.command()(top)
-app.command()(values)
-app.command()(median)
-app.command()(quantile)
-app.command()(quantiles)
-app.command()(minimum)
-app.command()(maximum)
-app.command()(select)
-app.add_typer(plan, name="plan")
-app.command()(compare)
-app.command()(explore)
-app.command()(paper)
-app.command()(study)
-app.command()(audit)
-app.command()(demo)
-app.add_typer(ledger, name="ledger")
 
 
 def _print_version(wanted: bool) -> None:

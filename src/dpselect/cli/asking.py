@@ -256,7 +256,9 @@ class Asked:
         """Return the table, opened, without groups."""
         check_ledger_options(self.ledger, budget=self.budget, dataset=self.dataset, request_id=self.request_id)
         paid = {"ledger": self.ledger, "budget": self.budget, "dataset": self.dataset}
-        source = {"table": self.from_table, "query": self.query, "engine": self.engine}
+        source: dict[str, Any] = {"table": self.from_table, "query": self.query, "engine": self.engine}
+        # Finding groups is a question of its own, so there are two.
+        source["keep"] = True if any(text.startswith(_FOUND) for text in self.groups or []) else None
         return open_table(self.file, person=self.person, neighbours=self.neighbours, **paid, **source)  # type: ignore[arg-type]
 
     def listed(self, table: Table, candidates: str | None, every: str | None) -> Any:

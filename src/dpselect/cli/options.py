@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
-from typer.core import TyperGroup
 
 from dpselect import _validate
 from dpselect._levels import read_levels
-from dpselect._spelling import NO_QUESTIONS
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
@@ -253,13 +251,3 @@ Benchmark = Annotated[
     str | None,
     typer.Option(metavar="DIR", help="Folder with the DPBench files. Default: $DPSELECT_DPBENCH, or download."),
 ]
-
-
-class Commands(TyperGroup):
-    """The commands. For a question that other libraries have, it says what there is here."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command, or raise an error that says what to do."""
-        if args and args[0] in NO_QUESTIONS and args[0] not in self.commands:
-            ctx.fail(f"No such command {args[0]!r}: {NO_QUESTIONS[args[0]]}.")
-        return super().resolve_command(ctx, args)

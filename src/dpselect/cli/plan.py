@@ -15,10 +15,10 @@ import typer
 from dpselect._numbers import is_number
 from dpselect._types import Vector
 from dpselect._validate import fraction_of_one
+from dpselect.cli.commands import Commands
 from dpselect.cli.console import busy, clean_errors
 from dpselect.cli.options import (
     Column,
-    Commands,
     Json,
     Label,
     MaxValues,
