@@ -1,5 +1,6 @@
 """One row of the table: what it measures, and what came out."""
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ from benchmarks.bars import Bar, Figures
 from benchmarks.contestant import Contestant, NotAvailable
 from benchmarks.scores import Data
 from benchmarks.stopwatch import Effort, interleaved_medians, timed
+
+FAILED = "FAILED"
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Case:
     dtype: str = ""
     show: Callable[[float], str] = units.seconds
     rows: int = 0  # of long rows, how many candidates or rows of a table they see
+    is_of_errors: bool = False  # of answers, which a busy machine does not change
 
     @property
     def label(self) -> str:
@@ -56,10 +60,11 @@ class Row:
         """The row as text, in the order of the table's columns."""
         case = self.case
         subject = (case.what, case.epsilon, case.n, case.shape, case.dtype, case.against)
-        return (*subject, *self._results, case.bar.text, self.verdict)
+        return (*subject, *self.results, case.bar.text, self.verdict)
 
     @property
-    def _results(self) -> tuple[str, str, str]:
+    def results(self) -> tuple[str, str, str]:
+        """Our figure, the reference's and the ratio as text."""
         if self.figures is None:
             return "", "", ""
         show, reference = self.case.show, self.figures.reference
@@ -67,11 +72,14 @@ class Row:
 
 
 def measured(case: Case, effort: Effort) -> Row:
-    """The row of a case."""
+    """The row of a case. One without a bar takes half the time; one that fails does not take the others with it."""
     try:
-        return Row(case, case.measure(effort))
+        return Row(case, case.measure(effort if case.bar.text else effort.half))
     except NotAvailable as missing:
         return Row(case, None, str(missing))
+    except Exception:
+        traceback.print_exc()
+        return Row(case, None, FAILED)
 
 
 def contest(ours: Contestant, reference: Contestant, data: Data, bar: Bar) -> Case:

@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.scores import Scores
 from benchmarks.stopwatch import Call
 from dpselect import Mechanism
+from dpselect.sampling import kernel
 
 _REMEDY = "say make bench, or python -m pip install -e '.[bench]' in the clone"
 _OPENDP_TYPES = {"float64": "f64", "int64": "i64"}
@@ -34,6 +35,19 @@ def ours(mechanism: Mechanism) -> Contestant:
     """A selection of dpselect."""
     epsilon = f"{float(mechanism.epsilon):g}"
     return Contestant(type(mechanism).__name__, lambda scores: partial(mechanism.select, scores), epsilon)
+
+
+def by_numpy(call: Call) -> Call:
+    """The call as where nothing was compiled."""
+
+    def result() -> object:
+        compiled, kernel.compiled = kernel.compiled, None
+        try:
+            return call()
+        finally:
+            kernel.compiled = compiled
+
+    return result
 
 
 def _naive_noisy_max(scores: Scores) -> Call:

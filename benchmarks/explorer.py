@@ -12,7 +12,7 @@ from benchmarks.bars import Bar, Figures, at_most_seconds, no_bar
 from benchmarks.case import Case
 from benchmarks.contestant import NotAvailable
 from benchmarks.stopwatch import Effort, interleaved_medians, timed
-from dpselect.explore.questions import asked_of
+from dpselect.explore.app import asked_of
 from dpselect.explore.results import look
 from dpselect.explore.score_set import made
 

@@ -1,29 +1,25 @@
-"""The rows about memory and about the time of the import."""
+"""The rows about memory."""
 
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks import units
-from benchmarks.bars import Figures, at_most_share, at_most_times
+from benchmarks.bars import Figures, at_most_share
 from benchmarks.case import Case
 from benchmarks.scores import SHAPES, Data, Scores
-from benchmarks.stopwatch import Effort, Stopwatch, interleaved_medians
+from benchmarks.stopwatch import Effort
 from dpselect import ExponentialMechanism, Mechanism, PermuteAndFlip, ReportNoisyMax
 
 _N = 10**7
 _SHARE = 0.1
 _SELECTIONS = 5
-_IMPORT_TIMES = 1.3
 
 
 def cases() -> Iterator[Case]:
-    """All rows about memory, and the one about the import."""
+    """All rows about memory."""
     for kind in (PermuteAndFlip, ExponentialMechanism, ReportNoisyMax):
         for epsilon in ("1", "0.001"):
             yield _extra_memory(kind(epsilon=epsilon), epsilon)
-    yield Case("import dpselect", "import numpy", at_most_times(_IMPORT_TIMES), _import_seconds)
 
 
 def _extra_memory(mechanism: Mechanism, epsilon: str) -> Case:
@@ -52,18 +48,3 @@ def _peak_bytes(select: Callable[[Scores], object], scores: Scores) -> int:
     finally:
         tracemalloc.stop()
     return peak - before
-
-
-def _import_seconds(effort: Effort) -> Figures:
-    return Figures(*interleaved_medians([_import_stopwatch("dpselect"), _import_stopwatch("numpy")], effort))
-
-
-def _import_stopwatch(module: str) -> Stopwatch:
-    """The seconds that `import module` takes in a fresh interpreter, without the interpreter's own start."""
-    code = f"import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
-
-    def seconds() -> float:
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-        return float(run.stdout)
-
-    return seconds

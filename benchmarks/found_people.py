@@ -28,6 +28,8 @@ from scipy.stats import norm
 
 from benchmarks.contestant import NotAvailable, opendp_prelude
 from benchmarks.quantiles import package
+from benchmarks.stopwatch import Effort
+from benchmarks.table import piped
 from dpselect import every
 from dpselect.analysis import plan_found
 from dpselect.mechanisms.finding import Finding
@@ -36,15 +38,15 @@ from dpselect.tables import open_table
 TITLE = "people for found values"
 _SETTINGS = (("1", "1e-9", 1), ("0.1", "1e-6", 1), ("1", "1e-9", 10))
 _ON_DATA = _SETTINGS[:2]
-_RUNS, _FEW_RUNS = 100, 3
+_RUNS, _RUNS_PER_ROUND = 100, 7
 _MOST = 2**40
 
 Chance = Callable[[int], float]  # the probability that a value that so many people have is found
 
 
-def report(quick: bool = False) -> str:
+def report(effort: Effort) -> str:
     """Markdown tables: people for one value, and values of a real column."""
-    runs = _FEW_RUNS if quick else _RUNS
+    runs = min(_RUNS, _RUNS_PER_ROUND * effort.rounds)
     tables = [_table(_needed())]
     try:
         tables += [_on_flights(runs), _ten_of_flights(runs)]
@@ -257,6 +259,5 @@ def _found_by_opendp(counts: Counter[str], epsilon: str, delta: str) -> int:
 
 
 def _table(rows: Iterator[Sequence[str]]) -> str:
-    head, *rest = rows
-    lines = [head, [":--"] + ["--:"] * (len(head) - 1), *rest]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    head, *lines = rows
+    return piped(head, lines, left=head[:1])

@@ -5,13 +5,21 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-_PACKAGES = ("dpselect", "numpy", "opendp", "diffprivlib", "scikit-learn")
+from dpselect.sampling import kernel
+
+_PACKAGES = ("dpselect", "numpy", "duckdb", "pyspark", "opendp", "diffprivlib", "scikit-learn")
 
 
 def machine() -> str:
-    """The processor and the versions, in one line each."""
+    """The processor and how busy it was, and the versions, in one line each."""
     versions = [f"Python {platform.python_version()}", *(f"{name} {_version(name)}" for name in _PACKAGES)]
-    return f"{_processor()}, {os.cpu_count()} cores, {platform.system()}\n{', '.join(versions)}"
+    compiled = "with the compiled kernel" if kernel.compiled else "without the compiled kernel"
+    return f"{_processor()}, {os.cpu_count()} cores, {platform.system()}{_load()}.\n{', '.join(versions)}, {compiled}."
+
+
+def _load() -> str:
+    """How many processes ran or waited in the last minute, on average, where the system tells."""
+    return f", load {os.getloadavg()[0]:.1f} before the run" if hasattr(os, "getloadavg") else ""
 
 
 def _version(package: str) -> str:

@@ -66,7 +66,8 @@ def _errors(  # noqa: PLR0913, PLR0917 - the cells of a row
         return Figures(*(float(np.mean(found)) for found in errors))
 
     what = f"{name}, {count} quantiles: people off"
-    return Case(what, against, bar, figures, str(_EPSILON), "1,000 people", dtype="memory", show=_shown)
+    cells = {"epsilon": str(_EPSILON), "n": "1,000 people", "dtype": "memory"}
+    return Case(what, against, bar, figures, **cells, show=_shown, is_of_errors=True)
 
 
 def _people_off(people: Numbers, levels: Sequence[float], answers: Sequence[float]) -> float:
@@ -163,11 +164,13 @@ def _text() -> str:
 
 
 def _deciles_of_text() -> Call:
-    return partial(open_table(_text()).quantiles, "cents", "deciles", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON)
+    return partial(
+        open_table(_text(), keep=False).quantiles, "cents", "deciles", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON
+    )
 
 
 def _median_of_text() -> Call:
-    return partial(open_table(_text()).median, "cents", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON)
+    return partial(open_table(_text(), keep=False).median, "cents", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON)
 
 
 def _percentiles() -> Call:

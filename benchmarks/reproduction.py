@@ -17,12 +17,16 @@ _CURVE_POINTS = 250
 
 
 def cases() -> Iterator[Case]:
-    """A program larger than the paper's, with and without its proof, and the whole report."""
+    """Programs larger than the paper's, with and without their proof, and the whole report."""
     size = ("n = k = 8", f"{variable_count(8, 8):,} variables")
+    large = partial(solve, 8, 10, always_solve=True, most_variables=10**5)
+    large_size = ("n = 8, k = 10", f"{variable_count(8, 10):,} variables")
     yield _once("optimality.solve, proven", partial(solve, 8, 8, 1), no_bar(), "1", *size)
     yield _once("optimality.solve, HiGHS", partial(solve, 8, 8, 1, always_solve=True), no_bar(), "1", *size)
     yield _once("optimality.solve, HiGHS", partial(solve, 8, 8, 0.5), no_bar(), "0.5", *size)
     yield _once("optimality.solve, HiGHS", partial(solve, 8, 8, 0.1), no_bar(), "0.1", *size)
+    yield _once("optimality.solve, HiGHS", partial(large, 1), at_most_seconds(60), "1", *large_size)
+    yield _once("optimality.solve, HiGHS", partial(large, 0.5), at_most_seconds(60), "0.5", *large_size)
     yield _once("optimality.certify, exact", partial(certify, 8, 8, "1/3"), no_bar(), "log 3", *size)
     yield _once("dpselect paper", _report, at_most_seconds(180), "0.01:10", "", f"{_CURVE_POINTS} epsilons")
 
@@ -37,7 +41,7 @@ def _once(what: str, call: Call, bar: Bar, *columns: str) -> Case:
 
 def _report() -> None:
     """The report with data, as a user makes it for the first time."""
-    from dpselect.research.paper.figures_of_optimality import ratio_curve  # noqa: PLC0415 - needs matplotlib
+    from dpselect.research.paper.optimality import ratio_curve  # noqa: PLC0415 - needs matplotlib
     from dpselect.research.paper.reproduce import reproduce  # noqa: PLC0415
 
     ratio_curve.cache_clear()

@@ -1,4 +1,4 @@
-"""The rows about size: summaries in blocks, streams longer than memory, files of 10^8 rows in DuckDB and in Spark."""
+"""The rows about size: streams longer than memory, files of 10^8 rows in DuckDB and in Spark."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from benchmarks import units
 from benchmarks.bars import Bar, Figures, at_most, at_most_times, no_bar
 from benchmarks.case import Case
 from benchmarks.contestant import NotAvailable
-from benchmarks.scores import SHAPES, Data, Scores
+from benchmarks.scores import Data
 from benchmarks.stopwatch import Call, Effort, interleaved_medians, timed, timed_on_the_processor
 from dpselect import PermuteAndFlip
 from dpselect.tables import open_table
@@ -31,8 +31,6 @@ _MOST_MEGABYTES = 300
 
 def cases() -> Iterator[Case]:
     """All rows about size."""
-    for shape in SHAPES:
-        yield _summary(Data(10**7, shape))
     for exponent in range(5, 9):
         yield _cost(10**exponent)
     yield _stream(10**9)
@@ -40,7 +38,7 @@ def cases() -> Iterator[Case]:
         size = 10**exponent
         yield _table("mode of rows, DuckDB", "COUNT in DuckDB", size, no_bar(), _mode_in_duckdb, _count_in_duckdb)
         # The fixed price of a Spark job weighs on the smaller file.
-        bar = at_most_times(1.2) if exponent == 8 else no_bar()
+        bar = at_most_times(1.2 if exponent == 8 else 1.3)
         yield _table(
             "mode of rows, Spark local[2]", "groupBy-count in Spark", size, bar, _mode_in_spark, _count_in_spark
         )
@@ -51,25 +49,6 @@ def cases() -> Iterator[Case]:
 
 def _few(effort: Effort) -> Effort:
     return replace(effort, seconds=0.0, rounds=min(_ROUNDS, effort.rounds))
-
-
-def _summary(data: Data) -> Case:
-    """Blocks of an array in memory, one after another, beside one selection from the whole array."""
-
-    def figures(effort: Effort) -> Figures:
-        scores = data.scores()
-        calls = [partial(_seen_in_blocks, scores), partial(_MECHANISM.select, scores)]
-        return Figures(*interleaved_medians([timed(call) for call in calls], effort))
-
-    bar = at_most_times(1.3)
-    return Case("summary in blocks", "select", bar, figures, "1", data.size, data.shape, data.dtype, rows=data.n)
-
-
-def _seen_in_blocks(scores: Scores) -> object:
-    summary = _MECHANISM.summary()
-    for start in range(0, scores.size, _BLOCK):
-        summary.update(scores[start : start + _BLOCK])
-    return summary.result()
 
 
 def _cost(n: int) -> Case:

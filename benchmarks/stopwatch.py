@@ -8,7 +8,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 Call = Callable[[], object]
@@ -19,16 +19,30 @@ Stopwatch = Callable[[], float]
 class Effort:
     """How long to measure one row: rounds until `seconds` have passed, and at least `rounds` of them.
 
-    A turn within a round is repeated until `turn` seconds have passed.
+    Where so many rounds take more than `longest` seconds, they end then, after at least `fewest`. A turn within a round
+    is repeated until `turn` seconds have passed.
     """
 
     seconds: float
     rounds: int
+    longest: float
+    fewest: int
     turn: float = 0.0
 
+    def suffices(self, rounds: int, seconds: float) -> bool:
+        """Whether a row is measured after so many rounds in so many seconds."""
+        return (rounds >= self.rounds and seconds >= self.seconds) or (
+            rounds >= self.fewest and seconds >= self.longest
+        )
 
-FULL = Effort(seconds=2.0, rounds=15)
-QUICK = Effort(seconds=0.1, rounds=1)
+    @property
+    def half(self) -> "Effort":
+        """Half as long: enough for what nothing depends on."""
+        return replace(self, seconds=self.seconds / 2)
+
+
+FULL = Effort(seconds=2.0, rounds=15, longest=6.0, fewest=5)
+QUICK = Effort(seconds=0.1, rounds=1, longest=6.0, fewest=1)
 
 
 def timed(call: Call) -> Stopwatch:
@@ -60,7 +74,7 @@ def interleaved_medians(stopwatches: list[Stopwatch], effort: Effort) -> list[fl
         for stopwatch in stopwatches:
             stopwatch()
         start, rounds = time.perf_counter(), 0
-        while rounds < effort.rounds or time.perf_counter() - start < effort.seconds:
+        while not effort.suffices(rounds, time.perf_counter() - start):
             rounds += 1
             for reading, stopwatch in zip(readings, stopwatches, strict=True):
                 reading.extend(_turn(stopwatch, effort.turn))

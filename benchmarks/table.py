@@ -1,7 +1,7 @@
 """The table, for a terminal, for a pipe and for a README."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -26,10 +26,50 @@ def print_table(rows: Sequence[Row]) -> None:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """A Markdown table."""
-    rule = ["--:" if name in _NUMBERS else ":--" for name in _COLUMNS]
-    lines = [_COLUMNS, rule, *(row.cells for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    """A Markdown table, without the columns that no row fills."""
+    columns = zip(_COLUMNS, *(row.cells for row in rows), strict=True)
+    head, *lines = zip(*(column for column in columns if any(column[1:])), strict=True)
+    return piped(head, lines, left=[name for name in head if name not in _NUMBERS])
+
+
+def grid(rows: Sequence[Row]) -> str:
+    """A smaller Markdown table: a line for each n and shape, and for each subject a column of times and ratios."""
+    cells = {(_line(row), _subject(row)): _cell(row) for row in rows}
+    lines, subjects = dict.fromkeys(map(_line, rows)), dict.fromkeys(map(_subject, rows))
+    body = [[*line, *(cells.get((line, subject), "") for subject in subjects)] for line in lines]
+    return piped(["n", "shape", *subjects], body, left=["shape"])
+
+
+def _line(row: Row) -> tuple[str, str]:
+    return row.case.n, row.case.shape
+
+
+def _subject(row: Row) -> str:
+    return f"{row.case.what}, ε = {row.case.epsilon}"
+
+
+def _cell(row: Row) -> str:
+    ours, _, ratio = row.results
+    figures = ", ".join(filter(None, (ours, ratio))) or row.note
+    return f"**{figures}: NOT MET**" if row.is_met is False else figures
+
+
+def piped(head: Sequence[str], lines: Iterable[Sequence[str]], left: Container[str]) -> str:
+    """A Markdown table; the columns that are not in `left` are aligned to the right."""
+    rule = [":--" if name in left else "--:" for name in head]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *lines))
+
+
+def missed(rows: Sequence[Row]) -> str:
+    """A list of the bars that are not met."""
+    return "\n".join(f"* {_missed(row)}" for row in rows if row.is_met is False)
+
+
+def _missed(row: Row) -> str:
+    case, (ours, _, ratio) = row.case, row.results
+    epsilon, against = case.epsilon and f"ε = {case.epsilon}", case.against and f"beside {case.against}"
+    subject = filter(None, (case.what, epsilon, case.n, case.shape, case.dtype, against))
+    return f"{', '.join(subject)}: {ratio or ours}, bar {case.bar.text}"
 
 
 def summary(rows: Sequence[Row]) -> str:

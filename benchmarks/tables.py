@@ -1,6 +1,7 @@
 """The rows about questions to tables, beside the same counting in DuckDB alone and the same question to peers."""
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -46,11 +47,33 @@ def cases() -> Iterator[Case]:
     yield _case("median of floats", "sort and group in DuckDB", size, no_bar(), _median_of_floats, _sorted_floats)
     yield _case("median of rows", "diffprivlib median", size, no_bar(), _median, _diffprivlib_median)
     yield _case("median of rows", "OpenDP (Polars), 10^3 values", size, no_bar(), _median, _opendp_median)
+    yield from _csv_cases()
     for name, line in _ODD_LINES.items():
         yield _odd_line_case(name, line)
     few = "10^6 rows, 10^3 codes"
     yield _case(
         "mode of rows, objects of pandas", "of Arrow", few, no_bar(), _mode_of_objects, _mode_of_arrow, "memory"
+    )
+
+
+def _csv_cases() -> Iterator[Case]:
+    """Questions on a CSV file beside DuckDB's own reader, and several questions on one table."""
+    size, bar = "10^7 rows, 10^5 codes", at_most_times(1.5)
+    people, rows = "COUNT DISTINCT by read_csv", "COUNT by read_csv"
+    yield _case(
+        "mode of people", people, size, bar, _csv_mode_of_people, partial(_read_csv, _ROWS, _PEOPLE_OF_CODES), "CSV"
+    )
+    yield _case("mode of rows", rows, size, bar, _csv_mode_of_rows, partial(_read_csv, _ROWS, _ROWS_OF_CODES), "CSV")
+    size, against = "10^6 rows, 10^12 values", "sort and group by read_csv"
+    yield _case("median of rows", against, size, bar, _csv_median, partial(_read_csv, _FEW_ROWS, _SORTED_CENTS), "CSV")
+    size, floats = "10^6 rows, 10^5 values", partial(_read_csv, _FEW_ROWS, _SORTED_AMOUNTS)
+    yield _case("median of numbers of 16 digits", against, size, no_bar(), _csv_median_of_amounts, floats, "CSV")
+    size = "10^6 rows, 10^5 codes"
+    kept, once = _csv_question_on_kept_rows, _csv_question_on_file
+    yield _case("mode of rows, kept in memory", "from the file", size, at_most_times(0.6), kept, once, "CSV")
+    reading = partial(_csv_three_questions, keep=False)
+    yield _case(
+        "three questions", "reading the file each time", size, at_most_times(0.8), _csv_three_questions, reading, "CSV"
     )
 
 
@@ -75,7 +98,8 @@ def _odd_line_case(name: str, line: str) -> Case:
     def asked(last: str) -> Call:
         path = Path(folder().name) / f"{name if last else 'plain'}.csv"
         path.write_text("person,code\n" + "".join(f"{i},{i % 50}\n" for i in range(2_000)) + last, encoding="utf-8")
-        return partial(open_table(path, person="person").mode, "code", candidates=["1", "2"], epsilon=_EPSILON)
+        table = open_table(path, person="person", keep=False)
+        return partial(table.mode, "code", candidates=["1", "2"], epsilon=_EPSILON)
 
     def figures(effort: Effort) -> Figures:
         return Figures(*interleaved_medians([timed(asked(f"{line}\n")), timed(asked(""))], effort))
@@ -104,6 +128,70 @@ def visits(rows: int) -> str:
     )
     duckdb.connect().execute(f"COPY (SELECT {', '.join(columns)} FROM range({rows}) AS r(i)) TO '{path}'")
     return str(path)
+
+
+@cache
+def visits_in_csv(rows: int) -> str:
+    """The same in a CSV file that was written two seconds ago: rows of a newer one are not kept."""
+    path = Path(folder().name) / f"{rows}.csv"
+    duckdb.connect().execute(f"COPY (FROM '{visits(rows)}') TO '{path}'")
+    time.sleep(2.1)
+    return str(path)
+
+
+_PEOPLE_OF_CODES = ("code, count(DISTINCT person)", "GROUP BY code")
+_ROWS_OF_CODES = ("code, count(*)", "GROUP BY code")
+_SORTED_CENTS = ("cents, count(*)", "GROUP BY cents ORDER BY cents")
+_SORTED_AMOUNTS = ("amount, count(*)", "GROUP BY amount ORDER BY amount")
+
+
+def _read_csv(rows: int, statement: tuple[str, str]) -> Call:
+    selected, rest = statement
+    query = f"SELECT {selected} FROM read_csv('{visits_in_csv(rows)}') {rest}"
+    connection = duckdb.connect()
+    return lambda: connection.sql(query).to_arrow_table()
+
+
+def _csv_mode_of_people() -> Call:
+    table = open_table(visits_in_csv(_ROWS), person="person", keep=False)
+    return partial(table.mode, "code", candidates=_codes(), epsilon=_EPSILON)
+
+
+def _csv_mode_of_rows() -> Call:
+    table = open_table(visits_in_csv(_ROWS), keep=False)
+    return partial(table.mode, "code", candidates=_codes(), epsilon=_EPSILON)
+
+
+def _csv_median() -> Call:
+    table = open_table(visits_in_csv(_FEW_ROWS), keep=False)
+    return partial(table.median, "cents", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON)
+
+
+def _csv_median_of_amounts() -> Call:
+    table = open_table(visits_in_csv(_FEW_ROWS), keep=False)
+    return partial(table.median, "amount", lower=0, upper=1000, step="0.01", epsilon=_EPSILON)
+
+
+def _csv_question_on_kept_rows() -> Call:
+    table = open_table(visits_in_csv(_FEW_ROWS), keep=True)
+    return partial(table.mode, "code", candidates=_codes(), epsilon=_EPSILON)  # the first call does not count
+
+
+def _csv_question_on_file() -> Call:
+    table = open_table(visits_in_csv(_FEW_ROWS), keep=False)
+    return partial(table.mode, "code", candidates=_codes(), epsilon=_EPSILON)
+
+
+def _csv_three_questions(*, keep: bool = True) -> Call:
+    codes = _codes()
+
+    def ask() -> None:
+        table = open_table(visits_in_csv(_FEW_ROWS), keep=keep)
+        table.mode("code", candidates=codes, epsilon=_EPSILON)
+        table.median("amount", lower=0, upper=1000, step="0.01", epsilon=_EPSILON)
+        table.mode("person", candidates=range(_FEW_CANDIDATES), epsilon=_EPSILON)
+
+    return ask
 
 
 def _codes() -> list[str]:

@@ -10,7 +10,7 @@ from itertools import product
 from benchmarks import units
 from benchmarks.bars import Figures, at_most_seconds, at_most_times, no_bar
 from benchmarks.case import Case, contest
-from benchmarks.contestant import Contestant, opendp_prelude
+from benchmarks.contestant import Contestant, by_numpy, opendp_prelude
 from benchmarks.dpbench import NAMES, shaped
 from benchmarks.footprint import largest_peak
 from benchmarks.scores import SHAPES, Data, Scores
@@ -50,7 +50,7 @@ def _called(name: str, k: int) -> str:
 
 def _select(epsilon: str) -> Contestant:
     mechanism = PermuteAndFlip(epsilon, score_range=1)
-    return Contestant("select", lambda scores: partial(mechanism.select, scores), epsilon)
+    return Contestant("select by NumPy", lambda scores: by_numpy(partial(mechanism.select, scores)), epsilon)
 
 
 def _set(k: int, epsilon: str) -> Contestant:

@@ -16,12 +16,14 @@ import numpy as np
 from benchmarks.contestant import NotAvailable
 from benchmarks.dpbench import NAMES, histogram
 from benchmarks.scores import Scores
+from benchmarks.stopwatch import Effort
+from benchmarks.table import piped
 from dpselect import approximate, select_top_k
 
 TITLE = "errors of the top k"
 _EPSILONS = ("0.1", "0.01")
 _SIZES = (20, 50, 100)
-_RUNS, _FEW_RUNS = 100, 5
+_RUNS, _RUNS_PER_ROUND = 100, 7
 _NORMAL = 1.959964  # for 95 % intervals
 _SEED = 2024
 
@@ -40,13 +42,12 @@ _CONCENTRATED: dict[str, dict[str, Any]] = {
 }
 
 
-def report(quick: bool = False) -> str:
+def report(effort: Effort) -> str:
     """A Markdown table of mean errors with 95 % intervals."""
-    runs = _FEW_RUNS if quick else _RUNS
+    runs = min(_RUNS, _RUNS_PER_ROUND * effort.rounds)
     head = ["data", "epsilon", "k", *_PURE, *_CONCENTRATED]
-    lines = [head, [":--"] + ["--:"] * (len(head) - 1), *_rows(runs)]
     note = f"People short per item, mean and 95 % interval of {runs} runs. zCDP: the rho that implies (epsilon, 1e-6)."
-    return "\n".join([note, "", *(f"| {' | '.join(line)} |" for line in lines)])
+    return f"{note}\n\n{piped(head, _rows(runs), left=head[:1])}"
 
 
 def _rows(runs: int) -> Iterator[Sequence[str]]:

@@ -7,8 +7,10 @@ They stand on a light card of their own, so that they are readable on light and 
 
 import io
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, analy
 from dpselect.demo_data import DIAGNOSES, make_visits, patients_per_diagnosis
 from dpselect.research.plotting import COLOURS, DASHES
 
+ROOT = Path(__file__).parents[1]
+COST = "cost-by-n"
 INK, PALE, CARD = "#24292f", "#b8bfc6", "#fbfbfd"
 BLUE, ORANGE, GREEN = COLOURS[:3]
 
@@ -175,12 +179,103 @@ def _label(chances: Any, errors: Any, names: list[str]) -> None:
         axes.set_facecolor(CARD)
 
 
-PICTURES: dict[str, Callable[[], bytes]] = {"coin": coin, "kernel": kernel, "summary": summary, "choice": choice}
+# The style of each column of the table of costs: a colour and dashes.
+COST_STYLES = (
+    (INK, ""),
+    (BLUE, ""),
+    (COLOURS[4], "8 3"),
+    (ORANGE, "2 3"),
+    (COLOURS[3], "8 3 2 3"),
+    (GREEN, "5 2"),
+)
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
+def cost_by_n(page: str) -> bytes:
+    """Time against the number of candidates, both in powers of ten, from the table of the page."""
+    head, exponents, costs = _table_of_costs(page)
+    low, high = math.floor(min(map(min, costs))), math.ceil(max(map(max, costs)))
+    left, right, top, bottom = 84.0, 528.0, 52.0, 404.0
+
+    def across(exponent: float) -> float:
+        return left + (right - left) * (exponent - exponents[0]) / (exponents[-1] - exponents[0])
+
+    def down(cost: float) -> float:
+        return bottom - (bottom - top) * (cost - low) / (high - low)
+
+    def parts() -> Iterator[str]:
+        yield text(20, 30, "Time of one call against the number of candidates", 16)
+        for power in range(low, high + 1):
+            yield line((left, down(power)), (right, down(power)), "#e3e7eb")
+            yield text(left - 10, down(power) + 4, _time(power), 13, anchor="end")
+        for exponent in exponents:
+            yield line((across(exponent), bottom), (across(exponent), bottom + 5))
+            yield text(across(exponent), bottom + 22, _count(exponent), 13, anchor="middle")
+        yield line((left, bottom), (right, bottom))
+        yield text((left + right) / 2, bottom + 44, "candidates", 13, anchor="middle")
+        places = _spread([down(column[-1]) for column in costs], 20)
+        for name, column, place, (colour, dashes) in zip(head, costs, places, COST_STYLES, strict=True):
+            points = [(across(exponent), down(cost)) for exponent, cost in zip(exponents, column, strict=True)]
+            path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+            yield f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.2" stroke-dasharray="{dashes}"/>'
+            yield from (dot(round(x, 1), round(y, 1), colour, 3) for x, y in points)
+            yield line(points[-1], (right + 24, round(place, 1)), colour)
+            yield text(right + 29, round(place + 4, 1), name, 13)
+
+    return drawing(760, 464, "Time of one call against the number of candidates, on logarithmic scales", parts())
+
+
+def _table_of_costs(page: str) -> tuple[list[str], list[int], list[list[float]]]:
+    """The names of the columns, the exponents of the lines, and a column of decimal logarithms of seconds for each."""
+    [block] = re.findall(r"^<!-- report: cost against n -->$(.*?)^<!-- end -->$", page, re.MULTILINE | re.DOTALL)
+    head, _, *rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in block.split("\n") if row]
+    exponents, *columns = zip(*rows, strict=True)
+    costs = [list(map(_logarithm, column)) for column in columns]
+    return head[1:], [int(exponent.removeprefix("10^")) for exponent in exponents], costs
+
+
+def _logarithm(time: str) -> float:
+    number, unit = time.split()
+    return math.log10(float(number) * SECONDS[unit])
+
+
+def _time(power: int) -> str:
+    """A power of ten of a second."""
+    unit = next(unit for unit, size in SECONDS.items() if power >= round(math.log10(size)) or unit == "us")
+    return f"{10 ** (power - round(math.log10(SECONDS[unit]))):g} {unit.replace('u', 'µ')}"
+
+
+def _count(exponent: int) -> str:
+    return f"{10**exponent:,}" if exponent < 6 else f"10{''.join('⁰¹²³⁴⁵⁶⁷⁸⁹'[int(digit)] for digit in str(exponent))}"
+
+
+def _spread(places: list[float], gap: float) -> list[float]:
+    """The places in their order, moved apart until neighbours have the gap; their middle stays."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    moved = list(places)
+    for lower, upper in pairwise(order):
+        moved[upper] = max(moved[upper], moved[lower] + gap)
+    shift = (sum(places) - sum(moved)) / len(places)
+    return [place + shift for place in moved]
+
+
+def cost() -> bytes:
+    """The costs that the page of performance has."""
+    return cost_by_n((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"))
+
+
+PICTURES: dict[str, Callable[[], bytes]] = {
+    "coin": coin,
+    "kernel": kernel,
+    "summary": summary,
+    "choice": choice,
+    COST: cost,
+}
 
 
 def main() -> None:
     """Draw all pictures."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "pictures")
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "docs" / "pictures")
     for name, picture in PICTURES.items():
         (folder / f"{name}.svg").write_bytes(picture())
 
