@@ -306,7 +306,7 @@ def test_wide_lines_are_found() -> None:
     assert len(wide_lines(beside.format("x" * (BESIDE + 1)))) == 1
 
 
-def test_shown_commands_exist() -> None:
+def test_shown_commands_exist(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The targets of make, the extras of pip, and the options of dpselect."""
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -322,8 +322,8 @@ def test_shown_commands_exist() -> None:
             assert {extra for found in re.findall(r"\[(.*?)\]", line) for extra in found.split(",")} <= extras, line
         elif first == "dpselect":
             if words[0] not in helps:
-                asked = [sys.executable, "-m", "dpselect", words[0], "--help"]
-                helps[words[0]] = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+                assert exit_code(f"dpselect {words[0]} --help", monkeypatch) == 0
+                helps[words[0]] = capsys.readouterr().out
             assert all(word in helps[words[0]] for word in words if word.startswith("--")), line
         else:
             assert first in PROGRAMS or (ROOT / first).is_file(), line

@@ -58,7 +58,7 @@ def test_the_listed_tests_exist():
 
 
 def test_only_listed_survivors_are_excused():
-    line = "depth = _FRESH_BITS + int(np.broadcast_to(depths, heads.shape)[index])"
+    line = "heads[index] = coin(exponents.exact(index), source, word, depth + _FRESH_BITS)"
     assert reason_of("sampling/coin.py", f"    {line}", line.replace("+", "|", 1)) is not None
     assert reason_of("sampling/coin.py", f"    {line}", line.replace("+", "-", 1)) is None
     assert reason_of("sampling/noise.py", f"    {line}", line.replace("+", "|", 1)) is None

@@ -1,9 +1,13 @@
 """What is written about the package in several files is the same in all: versions, dependencies, Pythons, commands."""
 
 import importlib.util
+import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from email.parser import HeaderParser
@@ -13,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from dpselect import __version__
+from tests.compiler import needs_compiler
 
 yaml = pytest.importorskip("yaml", reason="needs the extra docs")
 ROOT = Path(__file__).parents[1]
@@ -64,6 +69,7 @@ def test_the_recipe_asks_for_what_the_project_asks_for():
     _, *wanted = recipe["requirements"]["run"]
     assert sorted(wanted) == sorted(map(as_conda, PROJECT["dependencies"]))
     assert recipe["requirements"]["host"][2:] == [as_conda(one) for one in SETTINGS["build-system"]["requires"]]
+    assert (recipe["build"]["noarch"], recipe["build"]["script"]["env"]) == ("python", {"DPSELECT_KERNEL": "no"})
     [entry] = recipe["build"]["python"]["entry_points"]
     assert dict([entry.split(" = ")]) == PROJECT["scripts"]
 
@@ -87,11 +93,60 @@ def test_the_workflow_runs_what_there_is():
     assert tests.replace("python", "$(BIN)/python", 1) in MAKEFILE
 
 
+def test_the_workflow_compiles_for_the_oldest_python():
+    """The wheels of the others are the same: they use its stable ABI."""
+    pytest.importorskip("hatchling", reason="needs the extra build")
+    oldest = "cp" + PYTHONS[0].replace(".", "")
+    names = runpy.run_path(str(ROOT / "tools" / "build_kernel.py"))
+    version = int(names["LIMITED_API"], 16)
+    assert (names["PYTHON"], f"{version >> 24}.{version >> 16 & 255}") == (oldest, PYTHONS[0])
+    settings = SETTINGS["tool"]["cibuildwheel"]
+    assert (settings["build"], settings["environment"]) == (f"{oldest}-*", {"DPSELECT_KERNEL": "yes"})
+    steps = read(".github/workflows/wheels.yml")["jobs"]["wheels"]["steps"]
+    assert any("-m cibuildwheel " in step.get("run", "") for step in steps)
+
+
+def test_a_changed_kernel_is_compiled_again():
+    """And make clean and Git know what is compiled."""
+    assert "\nKERNEL := $(wildcard src/dpselect/sampling/_kernel.c) tools/build_kernel.py\n" in MAKEFILE
+    for environment in (".venv", ".venv-oldest", ".venv-newest"):
+        assert re.search(rf"^{re.escape(environment)}/installed: .* \$\(KERNEL\)$", MAKEFILE, re.MULTILINE)
+    ignored = (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    for suffix in ("so", "pyd"):
+        file = f"src/dpselect/sampling/_kernel*.{suffix}"
+        assert file in MAKEFILE.partition("\nclean:")[2]
+        assert f"/{file}" in ignored
+        assert f"*.{suffix}" in SETTINGS["tool"]["hatch"]["build"]["exclude"]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize(
+    ("changed", "installed"),
+    [
+        ("src/dpselect/sampling/_kernel.c", ["--clone"]),
+        ("constraints/lock.txt", ["plot paper accounting explore databases", "dev docs peers"]),
+    ],
+)
+def test_make_leaves_the_dependencies_alone_if_only_the_kernel_changed(tmp_path, changed, installed):
+    files = ["pyproject.toml", "constraints/lock.txt", "tools/build_kernel.py", "src/dpselect/sampling/_kernel.c"]
+    for moment, file in enumerate([*files, ".venv/installed", ".venv/installed-dev", changed]):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path, (moment, moment))
+    command = ["make", "--dry-run", "--file", str(ROOT / "Makefile"), "types"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert re.findall(r"tools/install\.py (.*)$", done.stdout, re.MULTILINE) == installed
+    assert ("-m venv .venv" in done.stdout) == (installed != ["--clone"])
+
+
 def test_hooks_before_a_commit_are_commands_of_make_test():
     [local] = read(".pre-commit-config.yaml")["repos"]
     entries = [hook["entry"].replace(".venv/bin", "$(BIN)") for hook in local["hooks"]]
-    checks = re.search(r"^test: \S+\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1].split("\n\t")
-    assert entries[:-1] == [check.strip() for check in checks][:-1]
+    recipes = dict(re.findall(r"^([\w-]+): \S+\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE))
+    *checks, both = [line.strip() for line in recipes["test"].splitlines()]
+    assert both.split()[-2:] == ["types", "quick"]
+    assert entries[:-1] == [*checks, recipes["types"].strip()]
     assert all((ROOT / word).exists() for word in entries[-1].split() if word.startswith("tests/"))
 
 
@@ -127,25 +182,96 @@ def test_the_readme_of_an_index_has_no_relative_links():
     assert "](https://forge.example/dpselect/raw/v9.9/docs/pictures/choice.svg)" in linked
 
 
+def built(folder, kernel, *targets):
+    """Distributions of this clone, as DPSELECT_KERNEL says; what an editable install has compiled may lie around."""
+    pytest.importorskip("hatchling", reason="needs the extra build")
+    words = [word for target in targets for word in ("-t", target)]
+    command = [sys.executable, "-m", "hatchling", "build", *words, "-d", str(folder)]
+    environment = os.environ | {"DPSELECT_KERNEL": kernel}
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env=environment)
+    return folder
+
+
+def compiled(names):
+    return [name for name in names if name.endswith((".so", ".pyd"))]
+
+
+def sources():
+    """The files of the package that are not made from others."""
+    files = [path for path in (ROOT / "src" / "dpselect").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    names = {path.relative_to(ROOT / "src").as_posix() for path in files}
+    return names - set(compiled(names))
+
+
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_and_what_an_index_shows(tmp_path):
-    """And it is the same, byte for byte, each time."""
-    pytest.importorskip("hatchling", reason="needs the extra build")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    """And it is the same, byte for byte, each time. Without the kernel it is for every system."""
     builds = []
     for _ in range(2):
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-        [wheel] = tmp_path.glob("*.whl")
+        [wheel] = built(tmp_path, "no", "wheel").glob("*.whl")
         builds.append(wheel.read_bytes())
     assert builds[0] == builds[1]
+    assert wheel.name == f"dpselect-{__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         [metadata] = [archive.read(name).decode() for name in names if name.endswith("/METADATA")]
     folders = {name.split("/")[0] for name in names}
     assert folders == {"dpselect", f"dpselect-{__version__}.dist-info"}
-    sources = [path for path in (ROOT / "src" / "dpselect").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert {path.relative_to(ROOT / "src").as_posix() for path in sources} <= set(names)
+    assert sources() <= set(names)
+    assert compiled(names) == []
     fields = HeaderParser().parsestr(metadata)
     assert (fields["Version"], fields["License-Expression"]) == (__version__, "Apache-2.0")
     assert fields["Description-Content-Type"] == "text/markdown"
     assert relative_links(fields.get_payload()) == []
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_a_wheel_with_the_kernel_holds_one_module_more(tmp_path):
+    """It is the same each time, too, and fits every CPython that the project names."""
+    builds = []
+    for _ in range(2):
+        [wheel] = built(tmp_path, "yes", "wheel").glob("*.whl")
+        builds.append(wheel.read_bytes())
+    assert builds[0] == builds[1]
+    assert wheel.name.startswith(f"dpselect-{__version__}-cp{PYTHONS[0].replace('.', '')}-abi3-")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert sources() <= set(names)
+    [module] = compiled(names)
+    assert module.startswith("dpselect/sampling/_kernel.")
+
+
+@pytest.mark.slow
+def test_the_source_distribution_holds_what_compiles_the_kernel(tmp_path):
+    [source] = built(tmp_path, "", "sdist").glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {f"src/{name}" for name in sources()} | {"tools/build_kernel.py", "tools/index_readme.py"} <= names
+    assert "src/dpselect/sampling/_kernel.c" in names
+    assert compiled(names) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("editable", [True, False])
+@pytest.mark.parametrize("compiler", [pytest.param("", marks=needs_compiler), "/no/such/compiler"])
+def test_pip_installs_with_and_without_a_compiler(tmp_path, editable, compiler):
+    """From a copy of the clone, with pip's defaults but for the index: what builds the package is already here."""
+    pytest.importorskip("hatchling", reason="needs the extra build")
+    clone = tmp_path / "clone"
+    ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd")
+    shutil.copytree(ROOT / "src", clone / "src", ignore=ignored)
+    shutil.copytree(ROOT / "tools", clone / "tools", ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, clone)
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index"]
+    place = ["--target", str(tmp_path / "installed"), *(["--editable"] if editable else []), str(clone)]
+    environment = {name: value for name, value in os.environ.items() if name not in {"CC", "DPSELECT_KERNEL"}}
+    environment |= {"CC": compiler} if compiler else {}
+    subprocess.run([*command, *place], check=True, capture_output=True, env=environment)
+    package = (clone / "src" if editable else tmp_path / "installed") / "dpselect"
+    assert len(compiled(path.name for path in package.rglob("*"))) == (0 if compiler else 1)
+    environment["PYTHONPATH"] = str(package.parent)
+    asked = "import dpselect; print(dpselect.PermuteAndFlip(1).select([0, 10**6]), dpselect.__file__)"
+    said = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True, env=environment)
+    assert said.stdout.split() == ["1", str(package / "__init__.py")]

@@ -5,6 +5,7 @@ import shlex
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -32,7 +33,7 @@ def folder(tmp_path_factory):
     with duckdb.connect(folder / "t.duckdb") as connection:
         connection.register("frame", frame)
         connection.execute(f"CREATE TABLE t AS SELECT *, CAST({VALUES['huge']} AS HUGEINT) AS huge FROM frame")
-    with sqlite3.connect(folder / "t.db") as connection:
+    with closing(sqlite3.connect(folder / "t.db")) as connection:
         connection.execute("CREATE TABLE t (x)")
     pq.write_table(pa.table({"t": pa.array([MOMENT], pa.timestamp("ms"))}), folder / "milli.parquet", version="2.6")
     return folder

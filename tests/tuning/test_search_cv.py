@@ -156,7 +156,7 @@ def test_no_secret_number_is_kept():
     found = search().fit(*people())
     released = {"best_params_", "best_estimator_", "noisy_count_", "guarantee_", "ledger_id_", "receipt_"}
     assert vars(found).keys() == found.get_params(deep=False).keys() | released
-    assert str(found.noisy_count_) not in repr(found)
+    assert repr(found) == repr(search())  # the parameters alone: a count might be one of their digits
 
 
 def test_without_a_run_there_is_no_model():
