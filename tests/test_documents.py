@@ -1,6 +1,7 @@
 """Every example of the README and the docs runs: Python blocks in order, and commands by the entry point."""
 
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
@@ -84,11 +85,14 @@ def run_all(bodies: list[str], document: Path) -> None:
 
 
 def exit_code(command: str, monkeypatch: pytest.MonkeyPatch) -> object:
-    """Run a command: by the entry point, or by a shell if it is more than dpselect with options."""
+    """Run a command: by the entry point, or by a shell if it is more than dpselect with options.
+
+    A reader has activated the environment, as the README says: there, `python` is the one that runs these tests.
+    """
     ours = re.sub(r"^(\.venv/bin/)?dpselect", "dpselect", command)
     if not ours.startswith("dpselect ") or set(ours) & set("|><;&"):
-        python = f"{shlex.quote(sys.executable)} -m dpselect"
-        return subprocess.run(re.sub(r"^dpselect", python, ours), shell=True, check=False).returncode  # noqa: S602
+        folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        return subprocess.run(ours, shell=True, check=False, env={**os.environ, "PATH": folders}).returncode  # noqa: S602
     monkeypatch.setattr(sys, "argv", shlex.split(ours))
     with pytest.raises(SystemExit) as ended:
         main()
