@@ -4,7 +4,7 @@ All coins exp(-c (q* - q_r)) count, but only the scores that matter are read.
 
 A cold candidate (heads with probability below 2**-8) needs a U that starts with eight zeros. Which candidates have
 one is a Bernoulli(1/256) process, so the gaps between those are drawn and the scores there are read only; and with
-twelve zeros in the same way in blocks whose best candidate is colder still. The others are hot. They are listed one by
+more zeros in the same way in blocks whose best candidate is colder still. The others are hot. They are listed one by
 one if they are few, and as whole runs of blocks ("crowds") if they are many, so that the list stays small for any
 scores.
 
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from dpselect._types import Array, Flags, Octets, Positions
 from dpselect.errors import ScoresChanged
-from dpselect.mechanisms.gaps import BLOCK, MANY, VERY_LONG, ZEROS, Gaps
+from dpselect.mechanisms.gaps import BLOCK, MANY, ZEROS, Gaps
 from dpselect.sampling.draws import Draws
 
 
@@ -174,8 +174,10 @@ def _runs(blocks: Positions) -> list[tuple[int, int]]:
 ALL = slice(None)
 _OCTET = 8
 _FROZEN = 12
-# In a very long vector, blocks whose best candidate is far below are frozen: their coins need _DEEPER more zeros.
-_DEEPER = 4
+# In a vector of this length or more, blocks whose best candidate is far below are frozen: their coins need _DEEPER more
+# zeros, so that fewer scores at scattered positions are read.
+VERY_LONG = 2**22
+_DEEPER = 5
 # Where all candidates are read again, listing fewer hot ones and more survivors is faster.
 _FEW_ZEROS = 7
 # Up to this many coins, one comparison with more bits is faster than one with an octet first.

@@ -43,8 +43,8 @@ MANY = 5
 # What the compiled kernel needs beyond the positions that it lists; in a pass over a long vector it lists one candidate
 # of _SELDOM at the most, and _FIRST more at its beginning if no large score is known before.
 _ROOM, _SELDOM, _FIRST = 16, 128, 8192
-# The zeros of cold candidates in such a pass: more in a very long vector, or if a large score is known before.
-_LESS_DEEP, _DEEP, VERY_LONG = 10, 12, 2**22
+# The zeros of cold candidates in such a pass: more if a large score is known before, so that few candidates are hot.
+_LESS_DEEP, _DEEP = 10, 13
 # A warm coin is heads with probability 2**-WARM or more.
 WARM = 4
 # Rates within these bounds neither overflow nor underflow when multiplied by a float that matters. Others use
@@ -180,7 +180,7 @@ class Gaps:
 
     @property
     def _zeros(self) -> int:
-        return _DEEP if self._at_least is not None or self.size >= VERY_LONG else _LESS_DEEP
+        return _LESS_DEEP if self._at_least is None else _DEEP
 
     @property
     def octets(self) -> OctetTable:
