@@ -30,8 +30,8 @@ from dpselect.sampling.draws import Draws
 class Heads:
     """Heads as positions where they are few, and as one flag per candidate in runs that may hold many."""
 
-    def __init__(self) -> None:
-        self._singles = [np.empty(0, np.int64)]
+    def __init__(self, *singles: Positions) -> None:
+        self._singles = list(singles)
         self._runs: list[tuple[int, Octets]] = []
         self._counts: list[int] = []
 

@@ -44,12 +44,13 @@ MANY = 5
 # of _SELDOM at the most, and _FIRST more at its beginning if no large score is known before.
 _ROOM, _SELDOM, _FIRST = 16, 128, 8192
 # The zeros of cold candidates in such a pass: more if a large score is known before, so that few candidates are hot.
-_LESS_DEEP, _DEEP = 10, 13
+_LESS_DEEP, _DEEP = 10, 12
 # A warm coin is heads with probability 2**-WARM or more.
 WARM = 4
 # Rates within these bounds neither overflow nor underflow when multiplied by a float that matters. Others use
 # exact rationals.
 _LARGEST_GAP = 2**64 - 1
+_SIGNED, _UNSIGNED = np.dtype(np.int64), np.dtype(np.uint64)
 _BITS: dict[int, np.dtype[Any]] = {2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
 _LEAST_RATE, _LARGEST_RATE = Fraction(1, 2**900), Fraction(2**900)
 
@@ -507,10 +508,12 @@ def _native(number: Fraction | None, dtype: np.dtype[Any]) -> float | int | None
     """The number, if gaps of this type to it are exact: as 64-bit integers, or as floats."""
     if number is None:
         return None
+    numerator, denominator = number.numerator, number.denominator
     if dtype.kind == "f":
-        return near if math.isfinite(near := float_near(number)) and Fraction(near) == number else None
-    limits = np.iinfo(np.uint64 if dtype.kind == "u" else np.int64)
-    return int(number) if number.denominator == 1 and limits.min <= number <= limits.max else None
+        near = float_near(number)
+        return near if math.isfinite(near) and near.as_integer_ratio() == (numerator, denominator) else None
+    smallest, largest = _limits(_UNSIGNED if dtype.kind == "u" else _SIGNED)
+    return numerator if denominator == 1 and smallest <= numerator <= largest else None
 
 
 def scanned(values: Array, best: float | None, gap: float) -> kernel.Scan:

@@ -8,7 +8,7 @@ merge compares two arrivals and keeps the earlier one. By symmetry the kept head
 So any parts in any order give the distribution of one selection from all candidates, and nobody needs to know M.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -50,6 +50,11 @@ class Part:
             self.writable and later.writable,
         )
 
+    def longer(self, candidates: int, writable: bool) -> "Part":
+        """Return the part with so many more candidates, none of them a head against its maximum."""
+        known = self.arrival, self.maximum, self.head, self.label
+        return Part(*known, self.candidates + candidates, self.writable and writable)
+
 
 def merged(first: Part | None, second: Part | None, draws: Draws) -> Part | None:
     """The summary of both; None is the neutral element."""
@@ -72,17 +77,16 @@ def seen(  # noqa: PLR0913, PLR0917 - the block, the mechanism and the options
     is larger: fewer candidates are hot, and a block without a head has none against any larger maximum either.
     """
     named = labels_of(labels, len(scores))
-    hint = None if part is None or steady else part.maximum
-    gaps = gaps_of(scores, mechanism._rate, hint=hint, steady=steady)
+    gaps = gaps_of(scores, mechanism._rate, hint=None if part is None or steady else part.maximum, steady=steady)
     heads = flip_steadily(gaps, draws) if steady else _flipped(gaps, draws)
-    maximum = hint if hint is not None and gaps.is_to_hint else gaps.best(mechanism.rate)
     if heads.size:
+        maximum = part.maximum if part is not None and gaps.is_to_hint else gaps.best(mechanism.rate)
         position, arrival = heads.choose(draws), draws.arrival(-mechanism.rate * maximum, heads.size)
         block = Part(arrival, maximum, position, named.at(position), gaps.size, named.writable)
         return block if part is None else part.merged(block, draws)
-    if part is None or part.maximum < maximum:  # the best candidate was a head when first read, so the scores changed
+    if part is None or not gaps.is_to_hint:  # the best candidate was a head when first read, so the scores changed
         raise ScoresChanged
-    return replace(part, candidates=part.candidates + gaps.size, writable=part.writable and named.writable)
+    return part.longer(gaps.size, named.writable)
 
 
 def _flipped(gaps: Gaps, draws: Draws) -> Heads:
@@ -91,6 +95,4 @@ def _flipped(gaps: Gaps, draws: Draws) -> Heads:
         if gaps.size > MIDDLE:
             return flip_long(gaps, draws)
         members = flip_at_once(gaps, draws)
-    heads = Heads()
-    heads.add(members)
-    return heads
+    return Heads(members)
