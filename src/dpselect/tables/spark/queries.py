@@ -82,7 +82,7 @@ def facts(rows: Rows, reading: Reading, question: Column, individuals: Individua
     readings = {"item": reading, **_readings_of(individuals.groups)}
     given = _given(rows, question, individuals)
     if individuals.person is None and individuals.groups is None and reading.natively:
-        given = given.withColumn("individuals", F.lit(1).cast("bigint"))  # scores are counted in one step
+        given = given.withColumn("individuals", F.lit(1).cast("bigint"))  # they are counted in the next step
     elif individuals.person is None:  # fewer rows for the next steps
         given = given.groupBy(*readings).agg(F.count(F.lit(1)).alias("individuals"))
     read = _read(given, readings).where(" AND ".join(f"{name} IS NOT NULL" for name in readings))
@@ -157,7 +157,7 @@ def scores(
     without one.
     """
     if individuals.groups is None and max_values is None and other is None:
-        return _scores_in_one_step(found, candidates, individuals)
+        return _scores_of_all(found, candidates, individuals)
     how = "inner" if other is None else "left"
     named = found.join(candidates, found["item"] == candidates["key"], how).drop("item", "key")
     candidates = candidates.select("label")
@@ -171,23 +171,19 @@ def scores(
     return joined.select("grp", "label", F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"))
 
 
-def _scores_in_one_step(found: DataFrame, candidates: DataFrame, individuals: Individuals) -> DataFrame:
-    """The scores without groups: candidates are facts of nobody, which are counted with the others.
+def _scores_of_all(found: DataFrame, candidates: DataFrame, individuals: Individuals) -> DataFrame:
+    """The scores without groups: all items are counted as they are, so that few rows are joined with the candidates.
 
-    Their labels come along, so that nothing is joined. An item without a label is not a candidate.
+    The keys of candidates are different. No item equals a missing key.
     """
-    nobody = {"individuals": F.lit(0).cast("bigint")} if individuals.person is None else {"person": F.lit(None)}
     number = F.sum("individuals") if individuals.person is None else F.count_distinct("person")
-    label = dict(candidates.dtypes)["label"]
-    own = found.select("item", *nobody, F.lit(None).cast(label).alias("label"))
-    listed = candidates.where("key IS NOT NULL").select(
-        F.col("key").alias("item"), *(empty.alias(name) for name, empty in nobody.items()), "label"
+    counted = found.groupBy("item").agg(number.alias("individuals"))
+    joined = candidates.join(counted, candidates["key"] == counted["item"], "left")
+    return joined.select(
+        F.lit(0).cast("bigint").alias("grp"),
+        "label",
+        F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"),
     )
-    counted = own.union(listed).groupBy("item").agg(number.alias("individuals"), F.max("label").alias("label"))
-    # No value equals a candidate without a key.
-    other = candidates.where("key IS NULL").select("label", F.lit(0).cast("bigint").alias("individuals"))
-    every = counted.where("label IS NOT NULL").select("label", F.col("individuals").cast("bigint")).union(other)
-    return every.select(F.lit(0).cast("bigint").alias("grp"), "label", "individuals")
 
 
 def _counted_by_label(named: DataFrame, individuals: Individuals, max_values: int | None) -> DataFrame:
