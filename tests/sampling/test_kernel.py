@@ -96,6 +96,7 @@ def check_scan(values, width, best, gap, most):
     assert (found.best, found.is_finite) == (largest, True)
     assert found.maxima.tolist() == kernel.maxima(values, width)[0].tolist()
     floor = max(largest - gap, lowest) if values.dtype.kind == "i" else math.nextafter(largest - gap, -math.inf)
+    assert found.floor == floor
     expected = np.flatnonzero(values >= floor)
     if found.hot is None:
         assert values.size + 16 > most
@@ -231,7 +232,7 @@ def test_parts_may_be_longer_than_the_vector():
     for width in (10, 11, 2**62, 2**63 - 1):
         assert kernel.compiled.maxima(False, values, width, np.empty(1)) is True
         found = kernel.compiled.scan(False, values, width, -1.0, 2.5, np.empty(1), np.empty(64, np.int64), np.empty(64))
-        assert found == (True, 9.0, 3)
+        assert found == (True, (9.0, math.nextafter(6.5, 0)), 3)
         assert kernel.at_least(values, width, np.array(7.0), 64).tolist() == [7, 8, 9]
 
 
@@ -409,6 +410,7 @@ CHANGES = {
     "a scan leaves out parts at the floor": ("if (high[part] >= floor)", "if (high[part] > floor)"),
     "a scan keeps what a later best is far above": ("left += scores[left] >= floor;", "left += 1;"),
     "a scan forgets what is known to be better": ("TYPE best = *known,", "TYPE best = *known - 5,"),
+    "a scan tells the floor of its first part": ("*last_floor = floor;", "*last_floor = FLOOR(high[0], gap);"),
     "a scan does not see the best of a group": ("best = high[part] > best ? high[part] : best;", "best = best;"),
     "the first row is everybody's": ("some->part = position / some->width;", "some->part = 0 / some->width;"),
     "skips are decided with less doubt": ("by.scale / middle + quotient", "0.5 * by.scale / middle + quotient"),

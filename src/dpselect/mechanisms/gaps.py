@@ -262,7 +262,7 @@ class Gaps:
         hot = self._scan.hot
         if hot is None or hot.positions.size * MANY > self.size:
             return None
-        return Listed(self._zeros, self.floor(self._zeros), *hot)
+        return Listed(self._zeros, self._scan.floor, *hot)
 
     def _few_of(self, width: int) -> Listed | None:
         """The hot candidates of parts of this width, unless they are many."""
@@ -528,7 +528,7 @@ def scanned(values: Array, best: float | None, gap: float) -> kernel.Scan:
     found = kernel.scan(values, BLOCK, best, min(gap, _LARGEST_GAP) if is_whole else gap, most)
     if found is None:
         maxima = block_maxima(values)
-        return kernel.Scan(maxima, True, max(np.maximum.reduce(maxima).item(), best), None)
+        return kernel.Scan(maxima, True, max(np.maximum.reduce(maxima).item(), best))
     if not found.is_finite:
         raise not_finite()
     return found

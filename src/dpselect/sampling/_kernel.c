@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Grows with every change of a function or of its arguments. sampling/kernel.py uses no other version. */
-#define VERSION 6
+#define VERSION 7
 
 /* On x86-64 with glibc the loader chooses the version for the processor. Elsewhere there is one version. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
@@ -141,9 +141,9 @@ static PyObject *maxima(PyObject *Py_UNUSED(module), PyObject *args)
     return released(&buffers, PyBool_FromLong(is_finite));
 }
 
-/* scan: the maxima again, and in the same pass the positions and values of the candidates that are within a gap of the
-   best one. Those that reach the floor of the best value so far are listed, because no later floor is below it. In the
-   end those that reach the last floor stay. */
+/* scan: the maxima again, the best of all and the floor below it, and in the same pass the positions and values of the
+   candidates that reach that floor. Those that reach the floor of the best value so far are listed, because no later
+   floor is below it. In the end those that reach the last floor stay. */
 
 typedef struct {
     int64_t *positions;
@@ -187,8 +187,8 @@ static int64_t floor_of_integer(int64_t best, uint64_t gap)
         }                                                                                                              \
     }                                                                                                                  \
     FOR_EACH_PROCESSOR                                                                                                 \
-    static int NAME(const int64_t *bits, Py_ssize_t count, Py_ssize_t width, TYPE *known, GAP gap, void *out,          \
-                    Hot *hot)                                                                                          \
+    static int NAME(const int64_t *bits, Py_ssize_t count, Py_ssize_t width, TYPE *known, GAP gap, TYPE *last_floor,   \
+                    void *out, Hot *hot)                                                                               \
     {                                                                                                                  \
         int is_finite = 1;                                                                                             \
         const TYPE *high = (const TYPE *)out;                                                                          \
@@ -215,6 +215,7 @@ static int64_t floor_of_integer(int64_t best, uint64_t gap)
         }                                                                                                              \
         hot->found = hot->found < 0 ? -1 : left;                                                                       \
         *known = best;                                                                                                 \
+        *last_floor = floor;                                                                                           \
         return is_finite;                                                                                              \
     }
 
@@ -232,7 +233,8 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
                           &hot_of))
         return NULL;
     double best = whole ? 0 : PyFloat_AsDouble(best_of), gap = whole ? 0 : PyFloat_AsDouble(gap_of);
-    int64_t whole_best = whole ? PyLong_AsLongLong(best_of) : 0;
+    double floor = 0;
+    int64_t whole_best = whole ? PyLong_AsLongLong(best_of) : 0, whole_floor = 0;
     uint64_t within = whole ? PyLong_AsUnsignedLongLong(gap_of) : 0;
     if (PyErr_Occurred())
         return NULL;
@@ -246,12 +248,13 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *args)
         return wrong(&buffers, "the lengths do not fit");
     width = width < count ? width : count; /* so that no multiple of it overflows */
     PyThreadState *state = count < MANY ? NULL : PyEval_SaveThread();
-    is_finite = whole ? scan_integers(values, count, width, &whole_best, within, out, &hot)
-                      : scan_doubles(values, count, width, &best, gap, out, &hot);
+    is_finite = whole ? scan_integers(values, count, width, &whole_best, within, &whole_floor, out, &hot)
+                      : scan_doubles(values, count, width, &best, gap, &floor, out, &hot);
     if (state)
         PyEval_RestoreThread(state);
-    PyObject *found = whole ? PyLong_FromLongLong(whole_best) : PyFloat_FromDouble(best);
-    return released(&buffers, Py_BuildValue("ONn", is_finite ? Py_True : Py_False, found, hot.found));
+    PyObject *found = whole ? Py_BuildValue("LL", (long long)whole_best, (long long)whole_floor)
+                            : Py_BuildValue("dd", best, floor);
+    return released(&buffers, found ? Py_BuildValue("ONn", is_finite ? Py_True : Py_False, found, hot.found) : NULL);
 }
 
 /* at_least: the positions of the numbers that reach the floor of their part. */

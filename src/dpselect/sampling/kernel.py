@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpselect._types import Array, Flags, Floats, Octets, Positions
 
 # The version of `_kernel.c` that this file calls. An older module may be left in a clone that was not installed again.
-_VERSION = 6
+_VERSION = 7
 
 
 def loaded() -> ModuleType | None:
@@ -70,11 +70,15 @@ class Scan(NamedTuple):
     maxima: Array  # of its parts
     is_finite: bool
     best: Any
-    hot: Hot | None  # None if they are more than fit
+    hot: Hot | None = None  # None if they are more than fit
+    floor: Any = None  # which they reach
 
 
 def scan(values: Array, width: int, best: Any, gap: Any, most: int) -> Scan | None:
-    """The maxima of parts, the largest of them and of `best`, and the candidates within the gap of that."""
+    """The maxima of parts, the largest of them and of `best`, and the candidates within the gap of that.
+
+    Their floor is the best minus the gap: not above that if they are floats, and in int64 if they are integers.
+    """
     if not takes(values):
         return None
     dtype = values.dtype
@@ -83,8 +87,9 @@ def scan(values: Array, width: int, best: Any, gap: Any, most: int) -> Scan | No
         np.empty(most, np.int64),
         np.empty(most, dtype),
     )
-    is_finite, largest, count = compiled.scan(_IS_WHOLE[dtype], values, width, best, gap, found, positions, scores)
-    return Scan(found, is_finite, largest, None if count < 0 else Hot(positions[:count], scores[:count]))
+    is_finite, ends, count = compiled.scan(_IS_WHOLE[dtype], values, width, best, gap, found, positions, scores)
+    hot = None if count < 0 else Hot(positions[:count], scores[:count])
+    return Scan(found, is_finite, ends[0], hot, ends[1])
 
 
 def at_least(values: Array, width: int, floors: Array, most: int) -> Positions | None:

@@ -44,10 +44,13 @@ class Labels:
     writable: bool
 
 
+_UNLABELLED = Labels(lambda _: Unlabelled.POSITION, writable=True)
+
+
 def labels_of(labels: Any, size: int) -> Labels:
     """The labels of a block of this many candidates. Without labels, each candidate is labelled with its position."""
     if labels is None:
-        return Labels(lambda _: Unlabelled.POSITION, writable=True)
+        return _UNLABELLED
     read = _labels(labels)
     if len(labels) != size:
         raise InvalidValue("labels must be as long as scores: give one label for each candidate")
