@@ -267,7 +267,10 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
             "mode FILE --column ward --candidates 1 --epsilon 1 --person who",
             "person: the column 'who' is not in the table",
         ),
-        ("mode FILE --column ward --candidates ./codes_typo.txt --epsilon 1", "one value leaves no choice"),
+        (
+            "mode FILE --column ward --candidates ./codes_typo.txt --epsilon 1",
+            "no file './codes_typo.txt', and one value leaves no choice",
+        ),
         ("mode FILE --column ward --candidates 1,1 --epsilon 1", "candidates must be different values"),
         (
             "mode FILE --column ward --candidates 1,2 --epsilon 1 --group-by ward --groups 1,1",

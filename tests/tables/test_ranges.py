@@ -338,7 +338,7 @@ BAD = {
     "a list": ("x", {"lower": [0]}, InvalidType, "lower and upper must be numbers"),
 }
 IN_WRITING = {
-    "nothing": ({}, InvalidValue, 'give step=1 for whole numbers, step="0.01" for'),
+    "nothing": ({}, InvalidValue, "give a step of 1 for whole numbers, a step of 0.01 for"),
     "a time as a step": ({"step": datetime.timedelta(1)}, InvalidValue, "the question must say what it stands for"),
     "one end of decimals": ({"lower": "0.5"}, InvalidValue, "step must be given with only one end"),
     "no value": ({"lower": "five"}, InvalidValue, "lower: 'five' is neither a number nor a date"),

@@ -149,9 +149,9 @@ def _kind_in_writing(given: set[Kind | None], numbers: tuple[Any, ...], column: 
     """The kind of what the text of a column stands for."""
     if not given and kind_of_value(numbers[-1]) not in _NUMBERS:
         raise InvalidValue(
-            f"column {column.name!r} is text, and the question must say what it stands for: give step=1 for whole"
-            ' numbers, step="0.01" for numbers with two digits after the point, or lower or upper, such as'
-            ' lower="2000-01-01" for dates'
+            f"column {column.name!r} is text, and the question must say what it stands for: give a step of 1 for whole"
+            " numbers, a step of 0.01 for numbers with two digits after the point, or a lower or upper end, such as"
+            " 2000-01-01 for dates"
         )
     if given <= set(_NUMBERS):
         return _kind_of_numbers(numbers)
@@ -182,7 +182,7 @@ def _grid_of_numbers(ends: Mapping[str, Any], step: Any, kind: Kind, column: Col
     decimals = {name: _decimal(value, name) for name, value in given.items()}
     digits = _digits(decimals, kind, column)
     if step is None and kind is Kind.DECIMAL and column.untyped:
-        raise InvalidValue("step must be given with only one end of the range, such as step='0.01'")
+        raise InvalidValue("step must be given with only one end of the range, such as 0.01")
     units = {name: int(Fraction(decimal) * 10**digits) for name, decimal in decimals.items()}
     first, last, width = _with_ends(units, lambda: _ends_of_numbers(kind, column))
     return Grid(kind, first, last, width, digits)
