@@ -269,7 +269,7 @@ def test_a_ledger_is_charged_and_ends_the_answers(run: Run, file: str, tmp_path:
         ),
         (
             "mode FILE --column ward --candidates ./codes_typo.txt --epsilon 1",
-            "no file './codes_typo.txt', and one value leaves no choice",
+            "no file './codes_typo.txt'",
         ),
         ("mode FILE --column ward --candidates 1,1 --epsilon 1", "candidates must be different values"),
         (

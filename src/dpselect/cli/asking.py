@@ -49,8 +49,8 @@ def public_list(text: str, column: Column, option: str, table: str) -> list[Any]
         raise InvalidValue(f"{option} {text[:40]} is one group, not a range: list all groups, such as 1,2,3")
     if option == "--candidates" and not _is_file(path) and len(texts) == 1:
         raise InvalidValue(
-            f"{option}: there is no file {text[:40]!r}, and one value leaves no choice: give A,B,C with commas, or a file"
-            " with one value per line"
+            f"{option}: there is no file {text[:40]!r}, and one value leaves no choice: give A,B,C with commas, or a"
+            " file with one value per line"
         )
     if not texts:
         raise InvalidValue(f"{option} must name at least one value: give A,B,C or a file with one value per line")
