@@ -19,6 +19,7 @@ from dpselect._numbers import (
     shortest_text,
 )
 from dpselect._scores import as_vector, over_common_denominator
+from dpselect.errors import InvalidType
 
 EXACT = st.integers() | st.fractions() | st.floats(allow_nan=False, allow_infinity=False) | st.decimals(-(10**9), 10**9)
 
@@ -43,6 +44,23 @@ def test_vectors_hold_every_score_exactly(scores):
 )
 def test_common_lists_become_arrays(scores, dtype):
     assert as_vector(scores).dtype == dtype
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="this NumPy has no type of text of any length")
+def test_a_type_that_has_no_hash_is_refused_like_others():
+    """The shortcut for plain arrays runs no code of the type: that could raise an error of its own."""
+    with pytest.raises(InvalidType, match="scores must be numbers"):
+        as_vector(np.zeros(3, np.dtypes.StringDType(na_object=[])))
+
+
+@pytest.mark.parametrize("dtype", ["<f8", ">f8", "<i8", ">i8", "f4", "u8", "i2"])
+def test_arrays_are_read_in_place_where_that_is_exact(dtype):
+    scores = np.arange(5).astype(dtype)
+    vector = as_vector(scores)
+    assert (vector is scores) == scores.dtype.isnative
+    assert vector.tolist() == [0, 1, 2, 3, 4]
+    for view in (scores[::-1], scores[::2]):
+        assert as_vector(view).tolist() == view.tolist()
 
 
 @pytest.mark.parametrize("scores", [[2**63, -1], [2**53 + 1, 0.5], [Decimal("0.1"), 1], [10**30, 0]])

@@ -119,3 +119,44 @@ def test_every_candidate_has_its_count(kind, person):
         "label": list(range(len(listed))),
         "individuals": expected[: len(listed)],
     }
+
+
+LONG = ["é", "éé", "aé", "ab", "abc", "a", "", "a" * 99, "é" * 99, "ab\0", "\N{GRINNING FACE}"]
+
+
+@pytest.mark.parametrize("candidates", [["a", "é"], ["a", "b"], ["", "z"], ["ab", "éé"], ["ab", "q"]])
+@pytest.mark.parametrize("how", [{}, {"person": "who"}])
+@pytest.mark.parametrize("other", [None, "else"])
+def test_texts_longer_than_every_candidate_are_none_of_them(candidates, how, other):
+    """They are cut before they are counted, and what is left equals no candidate either."""
+    rows = pa.table({"x": LONG * 2, "who": list(range(2 * len(LONG)))})
+    table = dpselect.open_table(rows, engine="spark", **how)
+    column = table.columns["x"]
+    values = table._engine.candidates(candidates, column).with_other(other, column, table._engine.listed)
+    found = table._engine.scores(column, values, table._individuals).toArrow().to_pylist()
+    equal = {candidate: 2 * LONG.count(candidate) for candidate in candidates}
+    rest = {} if other is None else {other: 2 * len(LONG) - sum(equal.values())}
+    assert {values.listed[row["label"]]: row["individuals"] for row in found} == equal | rest
+
+
+@pytest.fixture
+def fast_settings(session):
+    """The settings that Spark has by default, which the other tests turn off because they are slow on small tables."""
+    names = ("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+    before = {name: session.conf.get(name) for name in names}
+    for name, value in zip(names, ("true", "true", "FALLBACK"), strict=True):
+        session.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        session.conf.set(name, value)
+
+
+@pytest.mark.parametrize("size", [5, 6 * 10**7])
+def test_one_long_text_cannot_make_a_question_fail(size, session, fast_settings):
+    """With the long text or without, there is an answer: Spark once ran out of memory when it counted the text."""
+    rows = session.createDataFrame([("a",)] * 300 + [("b",)], "v string")
+    rows = rows.union(session.sql(f"SELECT repeat('z', {size}) AS v"))
+    table = dpselect.open_table(rows, engine="spark")
+    assert table.mode("v", candidates=["a", "b", "c"], epsilon=1).value == "a"
+    frame = session.createDataFrame([("a",), ("b",)], "candidate string")
+    assert table.mode("v", candidates=frame, epsilon=1).value == "a"

@@ -29,7 +29,7 @@ from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.lists import key, keys_of, same_value
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.schema import Column, Kind
-from dpselect.tables.spark.queries import called, typed
+from dpselect.tables.spark.queries import Keyed, called, typed
 from dpselect.tables.spark.source import described_columns
 from dpselect.tables.spark.workers import Reader
 
@@ -42,7 +42,7 @@ _MOMENTS = [(moment - EPOCH) // MICROSECOND for moment in (datetime.datetime.min
 class FrameValues(Values):
     """Distinct values of one kind in Spark: their labels and keys, their number and their digest."""
 
-    frame: DataFrame = field(repr=False, kw_only=True)
+    keyed: Keyed = field(repr=False, kw_only=True)
     size: int = field(kw_only=True)
     digest: str = field(repr=False, kw_only=True)
 
@@ -57,7 +57,7 @@ class FrameValues(Values):
     @property
     def listed(self) -> list[Any]:
         """Return all values in ascending order, then the candidate for other values. They come to this process."""
-        rows = withheld(lambda: self.frame.select("label").collect(), _unreadable())
+        rows = withheld(lambda: self.keyed.frame.select("label").collect(), _unreadable())
         return [*sorted(self.value(row["label"]) for row in rows), *([] if self.other is None else [self.other])]
 
     @property
@@ -81,7 +81,7 @@ class FrameValues(Values):
                 raise other_of_another_kind(self.kind)
             [other], [same] = checked.items, keys_of(checked, column, connect())["key"].to_pylist()
             label = _OTHER
-        equal = self.frame.where((F.col("label") == label) | (F.col("key") == same)).limit(1)
+        equal = self.keyed.frame.where((F.col("label") == label) | (F.col("key") == same)).limit(1)
         if withheld(equal.collect, _unreadable()):
             raise other_is_listed(other)
         return replace(self, other=other)
@@ -113,8 +113,8 @@ def frame_values(frame: DataFrame, column: Column) -> FrameValues:
             " cast them to the column's type"
         )
     labelled = _labelled(frame, given, column)
-    size, digest = _checked(labelled, given.kind, column)
-    return FrameValues(given.kind, (), frame=labelled, size=size, digest=digest)
+    size, longest, digest = _checked(labelled, given.kind, column)
+    return FrameValues(given.kind, (), keyed=Keyed(labelled, longest), size=size, digest=digest)
 
 
 def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:
@@ -145,8 +145,8 @@ def _equal_labels(labelled: DataFrame) -> tuple[str, str]:
     return row["first"], row["last"]
 
 
-def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, str]:
-    """The number of candidates and their digest. The list is public, so errors may describe it."""
+def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, int, str]:
+    """The number of candidates, the octets of the longest key, and a digest. The list is public: errors may show it."""
     hashed = F.sha2("label", 256)
     width = 64 // _PARTS
     sums = [
@@ -154,10 +154,10 @@ def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, str]
     ]
     unfit = F.count_if(F.expr(_UNFIT.get(kind, "false")))
     counted = [F.count(F.lit(1)), F.count("label"), F.count_distinct("label"), unfit]
-    numbers = [*counted, F.count("key"), F.count_distinct("key"), *sums]
+    numbers = [*counted, F.count("key"), F.count_distinct("key"), F.max(F.octet_length("key")), *sums]
     summed = labelled.agg(*(n.alias(f"n{i}") for i, n in enumerate(numbers)))
     [row] = withheld(summed.collect, _unreadable())
-    size, known, different, bad, keys, different_keys, *parts = row
+    size, known, different, bad, keys, different_keys, longest, *parts = row
     if not size:
         raise InvalidValue("candidates must have at least one value: list what may be answered")
     if known < size or bad:
@@ -168,4 +168,4 @@ def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, str]
         first, second = map(value_of_key(kind), withheld(lambda: _equal_labels(labelled), _unreadable()))
         raise same_value(first, second, column)
     text = ":".join([str(size), *(str(int(part) % 2**64) for part in parts)])
-    return int(size), hashlib.sha256(text.encode()).hexdigest()
+    return int(size), longest or 0, hashlib.sha256(text.encode()).hexdigest()

@@ -98,9 +98,9 @@ class SparkEngine:
         found = queries.facts(self._rows, reading, column, individuals)
         limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
         public = (
-            candidates.frame
+            candidates.keyed
             if isinstance(candidates, FrameValues)
-            else queries.public_keys(self._rows, candidates, column).toDF("label", "key")
+            else queries.public_keys(self._rows, candidates, column)
         )
         limit = max_values if limited else None
         return queries.scores(found, public, individuals, limit, candidates.other_label)

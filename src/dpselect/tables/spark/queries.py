@@ -8,8 +8,9 @@ row. All of them give the same rows if Spark computes them again.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow.compute as pc
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
@@ -138,24 +139,38 @@ def typed(name: str, column: Column) -> str:
     return f"TRY_CAST({name} AS {column.type})" if column.kind is Kind.INTEGER else name
 
 
-def public_keys(rows: Rows, values: Values, column: Column) -> DataFrame:
-    """The place and the key of each item of a public list."""
-    return rows.spark.createDataFrame(keys_of(values, column, connect()), "place bigint, key string")
+class Keyed(NamedTuple):
+    """Candidates in Spark, each with a label and a key, and the number of octets of the longest key. Public.
+
+    A key is missing if no value can equal the candidate.
+    """
+
+    frame: DataFrame
+    longest: int
+
+
+def public_keys(rows: Rows, values: Values, column: Column) -> Keyed:
+    """The items of a public list; their labels are their positions."""
+    keys = keys_of(values, column, connect())
+    frame = rows.spark.createDataFrame(keys.rename_columns(["label", "key"]), "label bigint, key string")
+    return Keyed(frame, pc.max(pc.binary_length(keys["key"])).as_py() or 0)
 
 
 def scores(
     found: DataFrame,
-    candidates: DataFrame,
+    public: Keyed,
     individuals: Individuals,
     max_values: int | None = None,
     other: Any = None,
 ) -> DataFrame:
     """The number of individuals of every candidate, zero included (in every group): grp, label, individuals.
 
-    `candidates` has a label and a key, which is missing if no value can equal the candidate. With `max_values`, a
-    person counts for at most so many candidates, in each group. `other` is the label of a further candidate, for items
-    without one.
+    With `max_values`, a person counts for at most so many candidates, in each group. `other` is the label of a further
+    candidate, for items without one.
     """
+    candidates = public.frame
+    # One long text must not fill the memory. A text of more characters than octets of any key equals none, cut or not.
+    found = found.withColumn("item", F.substring("item", 1, public.longest + 1))
     if individuals.groups is None and max_values is None and other is None:
         return _scores_of_all(found, candidates, individuals)
     how = "inner" if other is None else "left"
