@@ -100,7 +100,7 @@ class SparkEngine:
         public = (
             candidates.keyed
             if isinstance(candidates, FrameValues)
-            else queries.public_keys(self._rows, candidates, column)
+            else queries.public_keys(self._rows.spark, candidates, column, self._connection)
         )
         limit = max_values if limited else None
         return queries.scores(found, public, individuals, limit, candidates.other_label)

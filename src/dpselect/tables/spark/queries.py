@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
+from duckdb import DuckDBPyConnection
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from dpselect.tables.candidates import Grid, Values
@@ -149,10 +150,10 @@ class Keyed(NamedTuple):
     longest: int
 
 
-def public_keys(rows: Rows, values: Values, column: Column) -> Keyed:
-    """The items of a public list; their labels are their positions."""
-    keys = keys_of(values, column, connect())
-    frame = rows.spark.createDataFrame(keys.rename_columns(["label", "key"]), "label bigint, key string")
+def public_keys(spark: SparkSession, values: Values, column: Column, connection: DuckDBPyConnection) -> Keyed:
+    """The items of a public list, with keys from DuckDB; their labels are their positions."""
+    keys = keys_of(values, column, connection)
+    frame = spark.createDataFrame(keys.rename_columns(["label", "key"]), "label bigint, key string")
     return Keyed(frame, pc.max(pc.binary_length(keys["key"])).as_py() or 0)
 
 
@@ -169,8 +170,7 @@ def scores(
     candidate, for items without one.
     """
     candidates = public.frame
-    # One long text must not fill the memory. A text of more characters than octets of any key equals none, cut or not.
-    found = found.withColumn("item", F.substring("item", 1, public.longest + 1))
+    found = _without_long_items(found, public.longest, keep_rows=other is not None)
     if individuals.groups is None and max_values is None and other is None:
         return _scores_of_all(found, candidates, individuals)
     how = "inner" if other is None else "left"
@@ -184,6 +184,16 @@ def scores(
     grid = found.sparkSession.range(1 if individuals.groups is None else len(individuals.groups)).toDF("grp")
     joined = candidates.crossJoin(F.broadcast(grid)).join(counted, ["grp", "label"], "left")
     return joined.select("grp", "label", F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"))
+
+
+def _without_long_items(found: DataFrame, longest: int, *, keep_rows: bool) -> DataFrame:
+    """The facts without items that are longer than every key, so that one long text cannot fill the memory.
+
+    If their rows must stay, the items are cut: one with more characters than a key has octets equals no key either.
+    """
+    if keep_rows:
+        return found.withColumn("item", F.substring("item", 1, longest + 1))
+    return found.where(F.octet_length("item") <= longest)
 
 
 def _scores_of_all(found: DataFrame, candidates: DataFrame, individuals: Individuals) -> DataFrame:
