@@ -144,7 +144,7 @@ class Unlucky(Draws):
 def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blocks, monkeypatch):
     """The best one at 2 is heads; the octet 94 leaves 5 open; 4 and 7 are a head and a tail by their octets."""
     monkeypatch.setattr(flips, "CROWDED", one_in)
-    monkeypatch.setattr(flips, "_FEW", 0)
+    monkeypatch.setattr(flips, "FEW", 0)
     scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
     octets = [255, 93, 94, 95] if one_in == 1 else [255, 255, 93, 94, 255, 95]
     source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + rest * 32)
@@ -174,7 +174,7 @@ def test_few_hot_coins_are_finished_without_an_octet(rest, road, tiny_blocks, mo
 def test_many_hot_coins_begin_with_an_octet(many, few, monkeypatch):
     """Five of eight are hot: of these, or of all, the first octets are drawn, and one coin is open."""
     monkeypatch.setattr(flips, "MANY", many)
-    monkeypatch.setattr(flips, "_FEW", few)
+    monkeypatch.setattr(flips, "FEW", few)
     scores = np.array([-50, 0, -1, -50, -1, -1, -1, -50])
     octets = [255, 93, 94, 95, 95] if many == 1 else [255, 255, 93, 255, 94, 95, 95, 255]
     source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + "0" * 32)

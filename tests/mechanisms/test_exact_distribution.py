@@ -76,7 +76,7 @@ def test_hot_and_cold_ones_of_short_vectors_are_exact(losses, kind, few, monkeyp
     """However many are hot, they are listed: the others are read only if they start with zeros."""
     for module in (gaps, flips):
         monkeypatch.setattr(module, "MANY", 1)
-    monkeypatch.setattr(flips, "_FEW", few)
+    monkeypatch.setattr(flips, "FEW", few)
     outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
     assert as_list(outcomes, len(losses)) == brute_force(losses)
 

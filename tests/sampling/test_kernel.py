@@ -21,7 +21,6 @@ from dpselect.sampling import coin, geometric, kernel
 from dpselect.sampling.octets import octet_tables
 from tests import compiler
 from tests.kernels import needs_kernel
-from tests.scripted import ScriptedBits
 
 TYPES = [np.float64, np.int64]
 UNIT = Rate(Fraction(1))
@@ -131,6 +130,22 @@ def check_exponents(values, width, positions, rate):
                 assert gaps.tolist() == [float(bests[place // part] - values[place]) for place in positions.tolist()]
             assert found.tolist() == (gaps.astype(np.float64) * rate).tolist()
         assert is_sound is True
+
+
+def check_joined(values, width, positions, floors, depths):
+    """Against the same lists by NumPy. The scores of the hot candidates are those that are given."""
+    parts = -(-values.size // width)
+    floors = np.array((floors * parts)[:parts], values.dtype)
+    first, survivors = np.array_split(positions, 2)
+    hot = kernel.Hot(first, values[first] + 1)
+    for own, part in ((floors, width), (floors[0], values.size)):
+        is_cold = values[survivors] < (own[survivors // part] if own.ndim else own)
+        for zeros in (7, np.resize(np.array(depths, np.uint8), survivors.size)):
+            left = kernel.joined(values, own, part, hot, survivors, zeros)
+            cold, known = survivors[is_cold], np.broadcast_to(zeros, survivors.size)[is_cold]
+            assert left.positions.tolist() == [*hot.positions.tolist(), *cold.tolist()]
+            assert left.scores.tolist() == [*hot.scores.tolist(), *values[cold].tolist()]
+            assert left.depths.tolist() == [0] * hot.positions.size + known.tolist()
 
 
 def check_skips(words, zeros, trials):
@@ -258,6 +273,17 @@ def test_exponents_and_gaps(kind, data):
 
 
 @needs_kernel
+@pytest.mark.parametrize("kind", TYPES)
+@given(data=st.data())
+def test_what_is_left_to_flip(kind, data):
+    values = data.draw(vectors(kind).filter(lambda values: (np.abs(values) < 100).all()))
+    positions = data.draw(arrays.arrays(np.int64, st.integers(0, 30), elements=st.integers(0, values.size - 1)))
+    floors = data.draw(st.lists(st.integers(-21, 21), min_size=1, max_size=80))
+    depths = data.draw(st.lists(st.integers(1, 20), min_size=1, max_size=15))
+    check_joined(values, data.draw(st.integers(1, values.size)), positions, floors, depths)
+
+
+@needs_kernel
 def test_scores_that_rose_after_the_first_look_are_noticed():
     values = np.array([1.0, np.nan, 3.0])
     best = np.array([2.0])
@@ -351,6 +377,11 @@ def test_lengths_that_do_not_fit_are_refused():
     values, few, words = np.zeros(10), np.zeros(3), np.zeros(10, np.uint32)
     at, room, octets = np.arange(10), np.zeros(10, np.uint8), np.zeros(10, np.uint8)
     module = kernel.compiled
+
+    def joined(hot, scores, survivors, zeros=octets[:1], room=None):
+        sizes = [hot.size + survivors.size] * 3 if room is None else room
+        return hot, scores, survivors, zeros, *map(np.empty, sizes, (np.int64, np.float64, np.uint8))
+
     for call in (
         lambda: module.maxima(False, values, 0, few),
         lambda: module.maxima(False, values, 3, few),
@@ -364,6 +395,15 @@ def test_lengths_that_do_not_fit_are_refused():
         lambda: module.exponents(False, values, at, few[:2], 10, 1.0, values.copy()),
         lambda: module.exponents(False, values, at, few[:1], 10, 1.0, few),
         lambda: module.gaps(False, values, at, few, 0, values.copy()),
+        lambda: module.joined(False, values, few[:1], 10, *joined(at[:0], values[:0], at + 1)),
+        lambda: module.joined(False, values, few[:1], 10, *joined(at[:0], values[:0], at - 1)),
+        lambda: module.joined(False, values, few[:2], 10, *joined(at[:0], values[:0], at)),
+        lambda: module.joined(False, values, few[:1], 0, *joined(at[:0], values[:0], at)),
+        lambda: module.joined(False, values, few[:1], 10, *joined(at, values[:9], at)),
+        lambda: module.joined(False, values, few[:1], 10, *joined(at, values, at, octets[:9])),
+        lambda: module.joined(False, values, few[:1], 10, *joined(at, values, at, room=(19, 20, 20))),
+        lambda: module.joined(False, values, few[:1], 10, *joined(at, values, at, room=(20, 19, 20))),
+        lambda: module.joined(False, values, few[:1], 10, *joined(at, values, at, room=(20, 20, 19))),
         lambda: module.skips(words, 8, 0.0, few.view(np.int64)),
         lambda: module.skips(words, 0, 0.0, at),
         lambda: module.skips(words, 51, 0.0, at),
@@ -413,6 +453,17 @@ CHANGES = {
     "a scan tells the floor of its first part": ("*last_floor = floor;", "*last_floor = FLOOR(high[0], gap);"),
     "a scan does not see the best of a group": ("best = high[part] > best ? high[part] : best;", "best = best;"),
     "the first row is everybody's": ("some->part = position / some->width;", "some->part = 0 / some->width;"),
+    "what is left has no floor of its own": ("some.best)[part] : value <", "some.best)[0] : value <"),
+    "a survivor at the floor is cold": ("value < ((const double *)", "value <= ((const double *)"),
+    "all survivors have the zeros of the first": ("zeros[zeros_count > 1 ? i : 0]", "zeros[0]"),
+    "survivors are not filtered": ("whole ? bits < ((const int64_t *)", "whole ? 1 | bits < ((const int64_t *)"),
+    "the scores of the hot are read again": (
+        "memcpy(scores, known, (size_t)",
+        "for (Py_ssize_t i = 0; i < hot_count; i++)\n"
+        "        scores[i] = ((const int64_t *)some.values)[hot[i]];\n"
+        "    memcpy(scores, known, 0 * (size_t)",
+    ),
+    "hot coins start with zeros": ("memset(depths, 0,", "memset(depths, 1,"),
     "skips are decided with less doubt": ("by.scale / middle + quotient", "0.5 * by.scale / middle + quotient"),
     "skips are counted without the success": ("out[found] = last += skip + 1;", "out[found] = last += skip;"),
     "a success at the end counts": ("skip >= trials - 1 - last", "skip > trials - 1 - last"),
@@ -450,16 +501,17 @@ def checks(seed):
                         check_scan(values, width, best, gap, size + 16)
                         check_scan(values, width, best, gap, 20)
                     check_exponents(values, width, generator.integers(0, size, 9), 1 / 3)
+                    check_joined(values, width, generator.integers(0, size, 20), floors, [3, 9, 20])
     for zeros in (1, 8, 12):
         words = np.array([*powers(zeros), *generator.integers(0, 2**32, 50)], np.uint32)
         for trials in (7, 20 << zeros, 10**6 << zeros):
             for part in np.split(words, 10):
                 check_skips(part, zeros, trials)
-    plain = geometric._skips(words, 12, ScriptedBits("01" * 10**5), geometric.MARGIN)
-    ends = np.cumsum(plain + 1) + 6
-    for end in ends[:9].tolist():
-        check_skips(words, 12, end)
-        check_skips(words, 12, end + 1)
+    plain, doubtful = geometric._filtered(words, 12, geometric.MARGIN)
+    clear = np.setdiff1d(np.arange(words.size), doubtful)
+    for end in (np.cumsum(plain[clear] + 1) + 6)[:9].tolist():
+        check_skips(words[clear], 12, end)
+        check_skips(words[clear], 12, end + 1)
     check_octets(generator.integers(0, 9, 256), np.arange(256).astype(np.uint8), Fraction(1, 2))
     exponents, depths = generator.exponential(3, 2000), generator.integers(0, 21, 2000).astype(np.uint8)
     cells = (32 + depths.astype(int)).tolist()

@@ -52,8 +52,13 @@ def test_other_blocks_pass_at_once_and_in_their_place():
 
 def test_a_stream_of_small_batches_is_seen_in_few_updates(monkeypatch):
     summary, sizes = PermuteAndFlip(epsilon=1).summary(), []
-    update = summary.update
-    monkeypatch.setattr(summary, "update", lambda scores, labels: (sizes.append(len(scores)), update(scores, labels)))
+    add = summary._stream.add
+
+    def counted(scores, labels, draws, **options):
+        sizes.append(len(scores))
+        add(scores, labels, draws, **options)
+
+    monkeypatch.setattr(summary._stream, "add", counted)
     summary.feed((batch(i * 2048, 2048) for i in range(512)), "score")
     assert sizes == [2**19, 2**19]
     assert summary.candidates == 2**20

@@ -1,5 +1,6 @@
 """Summaries: any split and any order of merges give the distribution of one selection, exactly."""
 
+import copy
 import itertools
 import pickle
 from dataclasses import replace
@@ -17,10 +18,12 @@ from dpselect import PermuteAndFlip
 from dpselect._scores import as_vector
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import flips, gaps
+from dpselect.sampling.draws import Draws
 from dpselect.streaming import part
-from dpselect.streaming.part import merged, seen
+from dpselect.streaming.part import Stream, merged
 from tests import reference
 from tests.branching import distribution, heads_probability
+from tests.kernels import needs_kernel
 from tests.reference import pmf_by_permutations
 from tests.statistical.goodness import assert_fits, assert_rejected
 
@@ -28,6 +31,13 @@ pytestmark = pytest.mark.usefixtures("each_kernel")
 
 UNIT = PermuteAndFlip(epsilon=2)  # rate one
 CASES = [[0, 1, 2], [5, 0, 5, 1], [0, 0, 0, 0], [3, 1, 0, 1, 2], [0, 7, 1, 0], [2, 2, 0, 9, 0]]
+
+
+def seen(part, mechanism, scores, labels, draws, steady=False):
+    """The part with a block of candidates after it."""
+    stream = Stream(mechanism, part, steady)
+    stream.add(scores, labels, draws)
+    return stream.part(draws)
 
 
 def trees(leaves):
@@ -51,8 +61,8 @@ def as_fractions(scores):
     return [Fraction(score) / 3**40 * 3**40 for score in scores]
 
 
-def distribution_of(make, size):
-    outcomes = distribution(lambda draws: make(draws).label)
+def distribution_of(make, size, name="label"):
+    outcomes = distribution(lambda draws: getattr(make(draws), name))
     return [outcomes.get(candidate, Fraction(0)) for candidate in range(size)]
 
 
@@ -109,6 +119,157 @@ def check_every_split(losses, kind, steady):
             return part
 
         assert distribution_of(watched, size) == truth
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """Blocks wait if the kernel is there, however many of their candidates are hot. A loss of 6 or more is cold."""
+    monkeypatch.setattr(gaps, "MANY", 1)
+
+
+WAITING = [
+    pytest.param([[0, 1], [2]], [np.array] * 2, id="the best first"),
+    pytest.param([[9, 2], [1, 0]], [np.array] * 2, id="the best last"),
+    pytest.param([[0], [0], [3]], [np.array] * 3, id="two are equal"),
+    pytest.param([[0, 7], [6, 9]], [np.float64] * 2, id="cold ones"),
+    pytest.param([[1, 1], [0], [1]], [np.array, np.float64, np.array], id="another type"),
+    pytest.param([[1], [2], [0, 1]], [np.float64, list, np.array], id="a list between"),
+    pytest.param([[1], [0], [2]], [np.array, as_fractions, np.array], id="fractions between"),
+]
+
+
+def fed(blocks, kinds, draws, start=None):
+    """The stream of these blocks, all of which may wait."""
+    stream = Stream(UNIT, start)
+    for losses, kind in zip(blocks, kinds, strict=True):
+        stream.add(as_vector(np.atleast_1d(kind([40 - loss for loss in losses]))), None, draws, may_wait=True)
+    return stream
+
+
+@pytest.mark.parametrize("most", [0, 3, 2**15])
+@pytest.mark.parametrize(("blocks", "kinds"), WAITING)
+@pytest.mark.usefixtures("waits")
+def test_blocks_that_wait_are_exact(blocks, kinds, most, monkeypatch):
+    """They are flipped together, in groups of a few coins, or one by one."""
+    monkeypatch.setattr(part, "_MANY", most)
+    truth = expected([loss for losses in blocks for loss in losses])
+    assert distribution_of(lambda draws: fed(blocks, kinds, draws).part(draws), len(truth), "head") == truth
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["hint", "no hint"])
+@pytest.mark.parametrize("losses", [[0, 3, 1, 7], [1, 3, 0, 6], [9, 1, 0, 2]], ids=str)
+@pytest.mark.usefixtures("waits")
+def test_blocks_that_wait_after_others_are_exact(losses, known, monkeypatch):
+    """After a part whose best score is larger or smaller; and if the type of the blocks cannot hold that score."""
+
+    def watched(draws):
+        first = seen(None, UNIT, np.array([40 - losses[0]]), None, draws)
+        with pytest.MonkeyPatch.context() as blind:
+            if not known:
+                held = gaps._native
+                blind.setattr(gaps, "_native", lambda hint, kind: None if hint == first.maximum else held(hint, kind))
+            return fed([losses[1:2], losses[2:]], [np.array] * 2, draws, first).part(draws)
+
+    assert distribution_of(watched, 4, "head") == expected(losses)
+
+
+@pytest.mark.parametrize("may_wait", [True, False])
+@pytest.mark.parametrize("very_long", [2, 2**22], ids=["by blocks", "of all"])
+@pytest.mark.parametrize("losses", [[14, 15, 14], [13, 14, 14], [9, 14, 14], [3, 14, 9]], ids=str)
+@pytest.mark.usefixtures("waits")
+def test_blocks_far_below_what_came_before_are_exact(losses, very_long, may_wait, monkeypatch):
+    """20 ln 2 = 13.9: the best of a block of 14 needs twenty zeros, and that of 13 needs twelve."""
+    for module, name, value in (
+        (gaps, "SHORT", 2),
+        (gaps, "BLOCK", 2),
+        (flips, "BLOCK", 2),
+        (flips, "VERY_LONG", very_long),
+    ):
+        monkeypatch.setattr(module, name, value)
+
+    def watched(draws):
+        stream = Stream(UNIT, seen(None, UNIT, np.array([40]), None, draws))
+        stream.add(np.array([40 - loss for loss in losses]), None, draws, may_wait=may_wait)
+        return stream.part(draws)
+
+    assert distribution_of(watched, 4, "head") == expected([0, *losses])
+
+
+@needs_kernel
+@pytest.mark.usefixtures("waits")
+def test_blocks_do_wait(each_kernel, monkeypatch):
+    """Otherwise the tests above would be about something else."""
+    flipped = []
+    stream = fed([[0, 9], [1], [2, 0]], [np.array] * 3, Draws())
+    assert stream.candidates == 5
+    assert (stream._part is None) == (each_kernel == "compiled")
+    monkeypatch.setattr(part, "_flipped", flipped.append)
+    assert stream.part(Draws()).candidates == 5
+    assert not flipped
+
+
+@needs_kernel
+@pytest.mark.parametrize("wrong", ["depths", "starts", "best"])
+@pytest.mark.usefixtures("waits")
+def test_wrong_coins_of_blocks_that_wait_are_noticed(wrong, each_kernel, monkeypatch):
+    """The power of the enumeration."""
+    if each_kernel == "plain":
+        pytest.skip("needs a list of the compiled kernel, without which no block waits")
+    blocks, kinds = [[1, 9], [0, 2]], [np.array] * 2
+    add = part._Waiting.add
+
+    def careless(self, left, gaps, best):
+        if wrong == "depths":
+            left = left._replace(depths=left.depths - left.depths // 8)
+        add(self, left, gaps, best)
+        if wrong == "starts":
+            self._starts[-1] = 0
+        if wrong == "best":
+            self.best += 1
+
+    monkeypatch.setattr(part._Waiting, "add", careless)
+
+    def watched(draws):
+        first = seen(None, UNIT, np.array([39]), None, draws)
+        return fed(blocks, kinds, draws, first).part(draws)
+
+    assert distribution_of(watched, 5, "head") != expected([1, 1, 9, 0, 2])
+
+
+def test_what_came_before_a_bad_block_is_seen():
+    watched = UNIT.summary()
+    with pytest.raises(InvalidValue, match="finite"):
+        watched.feed([np.array([0.0, 1000.0]), np.array([np.nan]), np.array([2000.0])])
+    assert (watched.candidates, watched.result()) == (2, 1)
+
+
+def test_a_stream_may_look_at_its_own_summary():
+    """A generator that shows how far it is, or asks for a result, or adds candidates."""
+    watched, looks = UNIT.summary(), []
+
+    def blocks():
+        for best in (0.0, 1000.0, 500.0):
+            yield np.array([best, 0.0])
+            looks.append((watched.candidates, watched.result() if best else None))
+            watched.update(np.array([best + 5000.0]) if best == 500.0 else np.array([0.0]))
+
+    watched.feed(blocks())
+    assert looks == [(2, None), (5, 3), (8, 3)]
+    assert (watched.candidates, watched.result()) == (9, 8)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+def test_a_copy_made_while_a_stream_is_read_has_the_same_coins(copied):
+    copies = []
+
+    def blocks():
+        for _ in range(3):
+            yield np.zeros(1000)
+            copies.append((copied(watched), watched.result()))
+
+    watched = PermuteAndFlip("0.01").summary()
+    watched.feed(blocks())
+    assert [one.result() for one, _ in copies] == [result for _, result in copies]
 
 
 def test_long_blocks_are_exact(monkeypatch):

@@ -23,8 +23,9 @@ import numpy.typing as npt
 
 from dpselect._types import Array, Flags, Octets, Positions
 from dpselect.errors import ScoresChanged
-from dpselect.mechanisms.gaps import BLOCK, MANY, ZEROS, Gaps
+from dpselect.mechanisms.gaps import ALL_COLD, BLOCK, MANY, ZEROS, Gaps, Listed
 from dpselect.sampling.draws import Draws
+from dpselect.sampling.kernel import Left
 
 
 class Heads:
@@ -181,7 +182,7 @@ _DEEPER = 5
 # Where all candidates are read again, listing fewer hot ones and more survivors is faster.
 _FEW_ZEROS = 7
 # Up to this many coins, one comparison with more bits is faster than one with an octet first.
-_FEW = 512
+FEW = 512
 # So many candidates are visited in a random order where some are warm: all are tails with probability (15/16)**1024 or
 # less. Some of the draws are refused, fewer than half on average.
 _VISITS = 2048
@@ -220,7 +221,7 @@ class OpenCoins:
 
 def _flip_hot(gaps: Gaps, positions: Positions, open_coins: OpenCoins, draws: Draws) -> Positions:
     """The hot candidates whose first octet is heads; those that it leaves open are added. Few are added at once."""
-    if positions.size <= _FEW:
+    if positions.size <= FEW:
         open_coins.add(positions, 0)
         return positions[:0]
     flags, undecided, octets = draws.first_octets(gaps.at(positions), gaps.octets)
@@ -236,7 +237,12 @@ def flip_at_once(gaps: Gaps, draws: Draws) -> Positions:
         return flip(gaps, draws).nonzero()[0]
     cold = draws.survivors(gaps.size, _FEW_ZEROS)
     cold = cold[~is_hot[cold]]
-    return _flip_both(gaps, hot, cold, _FEW_ZEROS, draws)
+    if hot.size > FEW:
+        heads = hot.compress(flip(gaps, draws, hot))
+        return np.concatenate([heads, cold[draws.finish(gaps.exponents(cold), 0, _FEW_ZEROS)]])
+    positions, depths = np.concatenate([hot, cold]), np.zeros(hot.size + cold.size, np.uint8)
+    depths[hot.size :] = _FEW_ZEROS
+    return positions[draws.finish(gaps.exponents(positions), 0, depths)]
 
 
 def flip_listed(gaps: Gaps, draws: Draws) -> Positions | None:
@@ -244,17 +250,23 @@ def flip_listed(gaps: Gaps, draws: Draws) -> Positions | None:
     listed = gaps.listed()
     if listed is None:
         return None
-    zeros, floors, hot, known = listed
-    if gaps.size < VERY_LONG:
-        return _flip_both(gaps, hot, gaps.cold_of(draws.survivors(gaps.size, zeros), floors), zeros, draws, known)
-    warmer, frozen = _survivors_by_block(gaps, zeros, draws)
-    cold = gaps.cold_of(warmer, floors)
-    depths = np.array([zeros, zeros + _DEEPER], np.uint8).repeat([cold.size, frozen.size])
-    return _flip_both(gaps, hot, np.concatenate([cold, frozen]), depths, draws, known)
+    positions, _, depths = left_to_flip(gaps, listed, draws)
+    hot = listed.hot.positions
+    if hot.size <= FEW:
+        return positions[draws.finish(gaps.exponents(positions), 0, depths)]
+    heads, cold = hot.compress(flip(gaps, draws, hot, gaps.of_hot(listed.hot))), positions[hot.size :]
+    return np.concatenate([heads, cold[draws.finish(gaps.exponents(cold), 0, depths[hot.size :])]])
 
 
-def _survivors_by_block(gaps: Gaps, zeros: int, draws: Draws) -> tuple[Positions, Positions]:
-    """The candidates whose coins start with `zeros` zeros, and those of frozen blocks, which need _DEEPER more.
+def left_to_flip(gaps: Gaps, listed: Listed, draws: Draws) -> Left:
+    """The listed candidates, and those others whose coins start with enough zeros."""
+    if gaps.size < VERY_LONG or listed.zeros == ALL_COLD:
+        return gaps.joined(listed, draws.survivors(gaps.size, listed.zeros), listed.zeros)
+    return gaps.joined(listed, *_survivors_by_block(gaps, listed.zeros, draws))
+
+
+def _survivors_by_block(gaps: Gaps, zeros: int, draws: Draws) -> tuple[Positions, Octets]:
+    """The candidates whose coins start with `zeros` zeros, or with _DEEPER more in frozen blocks; and how many.
 
     Survivors of the deeper zeros are drawn among all candidates. Those that are not in a frozen block are not used.
     """
@@ -263,21 +275,11 @@ def _survivors_by_block(gaps: Gaps, zeros: int, draws: Draws) -> tuple[Positions
     survivors = draws.survivors(blocks.size * BLOCK, zeros)
     ranks = survivors // BLOCK
     warmer = survivors + (blocks[ranks] - ranks) * BLOCK
+    warmer = warmer[: warmer.searchsorted(gaps.size)]  # the last block may be shorter
     deeper = draws.survivors(gaps.size, zeros + _DEEPER)
     frozen = deeper[gaps.block_maxima[deeper // BLOCK] < frozen_below]
-    return warmer[: warmer.searchsorted(gaps.size)], frozen  # the last block may be shorter
-
-
-def _flip_both(  # noqa: PLR0913, PLR0917 - two kinds of candidates, and what is known about each
-    gaps: Gaps, hot: Positions, cold: Positions, zeros: Octets | int, draws: Draws, known: Array | None = None
-) -> Positions:
-    """The heads among hot candidates, whose scores may be known, and cold ones, whose coins start with these zeros."""
-    if hot.size > _FEW:
-        heads = hot.compress(flip(gaps, draws, hot, None if known is None else gaps.of(known)))
-        return np.concatenate([heads, cold[draws.finish(gaps.exponents(cold), 0, zeros)]])
-    positions, depths = np.concatenate([hot, cold]), np.zeros(hot.size + cold.size, np.uint8)
-    depths[hot.size :] = zeros
-    return positions[draws.finish(gaps.exponents(positions), 0, depths)]
+    depths = np.array([zeros, zeros + _DEEPER], np.uint8).repeat([warmer.size, frozen.size])
+    return np.concatenate([warmer, frozen]), depths
 
 
 def flip_long(gaps: Gaps, draws: Draws) -> Heads:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from dpselect._numbers import float_above, float_below, float_near, rational
 from dpselect._scores import losses, not_finite, over_common_denominator
-from dpselect._types import Array, Flags, Floats, Positions, Vector
+from dpselect._types import Array, Flags, Floats, Octets, Positions, Vector
 from dpselect.errors import ScoresChanged
 from dpselect.sampling import kernel
 from dpselect.sampling.enclosure import log_bracket
@@ -45,6 +45,8 @@ MANY = 5
 _ROOM, _SELDOM, _FIRST = 16, 128, 8192
 # The zeros of cold candidates in such a pass: more if a large score is known before, so that few candidates are hot.
 _LESS_DEEP, _DEEP = 10, 12
+# The zeros of cold candidates if even the best one needs so many: the most that a coin may be known to start with.
+ALL_COLD = 20
 # A warm coin is heads with probability 2**-WARM or more.
 WARM = 4
 # Rates within these bounds neither overflow nor underflow when multiplied by a float that matters. Others use
@@ -140,9 +142,8 @@ class Listed(NamedTuple):
     """The hot candidates, at or above the floors, and the number of zeros that the coins of the others need. Secret."""
 
     zeros: int
-    floors: Array
-    hot: Positions
-    scores: Array | None = None  # of the hot candidates, if they are known: to read scattered ones again takes longer
+    floors: Any
+    hot: kernel.Hot
 
 
 class Gaps:
@@ -262,7 +263,11 @@ class Gaps:
         hot = self._scan.hot
         if hot is None or hot.positions.size * MANY > self.size:
             return None
-        return Listed(self._zeros, self._scan.floor, *hot)
+        if not hot.positions.size:
+            floor = self.floor(ALL_COLD)
+            if np.maximum.reduce(self._scan.maxima) < floor:
+                return Listed(ALL_COLD, floor, hot)
+        return Listed(self._zeros, self._scan.floor, hot)
 
     def _few_of(self, width: int) -> Listed | None:
         """The hot candidates of parts of this width, unless they are many."""
@@ -270,11 +275,17 @@ class Gaps:
             return None
         floors = self.floors(ZEROS)
         hot = kernel.at_least(self.values, width, floors, self.size // MANY + _ROOM)
-        return None if hot is None or hot.size * MANY > self.size else Listed(ZEROS, floors, hot)
+        if hot is None or hot.size * MANY > self.size:
+            return None
+        return Listed(ZEROS, floors, kernel.Hot(hot, self.values[hot]))
 
-    def cold_of(self, candidates: Positions, floors: Array) -> Positions:
-        """Return those of the candidates that are below the floor."""
-        return candidates[self.values[candidates] < floors]
+    def of_hot(self, hot: kernel.Hot) -> Array:
+        """Return the gaps of listed candidates. Their scores are not read again: scattered reads are slow."""
+        return self.of(hot.scores)
+
+    def joined(self, listed: Listed, survivors: Positions, zeros: Octets | int) -> kernel.Left:
+        """Return the listed candidates, and the survivors that are not listed, whose coins start with these zeros."""
+        return kernel.joined(self.values, listed.floors, self._part, listed.hot, survivors, zeros)
 
     def is_warm(self, run: slice) -> bool:
         """Return whether every coin of a run is heads with probability 2**-WARM or more.
@@ -424,14 +435,13 @@ class RowGaps(Gaps):
                 floors = np.nextafter(self.maximum - above, -np.inf)
         return floors
 
-    def cold_of(self, candidates: Positions, floors: Array) -> Positions:
-        """Return those of the candidates that are below the floor of their row."""
-        is_cold: Flags = self.values[candidates] < floors[candidates // self.shape[1]]
-        return candidates[is_cold]
-
     def listed(self) -> Listed | None:
         """Return the hot candidates of all rows, as for a vector."""
         return self._few_of(self.shape[1])
+
+    def of_hot(self, hot: kernel.Hot) -> Array:
+        """Return the gaps of listed candidates, each relative to the best of its row."""
+        return self.at(hot.positions)
 
     def at(self, candidates: Candidates) -> Array:
         """Return the gaps of some candidates."""

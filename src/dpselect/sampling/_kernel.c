@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Grows with every change of a function or of its arguments. sampling/kernel.py uses no other version. */
-#define VERSION 7
+#define VERSION 8
 
 /* On x86-64 with glibc the loader chooses the version for the processor. Elsewhere there is one version. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
@@ -43,7 +43,7 @@
 /* The GIL is kept for fewer numbers than this: to release it costs more than another thread could gain. */
 #define MANY 65536
 
-#define MOST_BUFFERS 6
+#define MOST_BUFFERS 9
 
 /* The buffers of one call, which are released together. */
 typedef struct {
@@ -378,33 +378,48 @@ static PyObject *successes(PyObject *Py_UNUSED(module), PyObject *args)
     return released(&buffers, PyLong_FromSsize_t(found));
 }
 
-/* Some candidates of a vector, or of rows of `width` with a best value each; and a number for each of them. */
+/* Some candidates of a vector, or of rows of `width` with a best value (or a floor) each; and a number for each of them. */
 typedef struct {
     const void *values, *best;
     const int64_t *positions;
     void *out;
-    Py_ssize_t width, chosen, bests;
+    Py_ssize_t width, count, chosen, bests;
     int64_t part, start, stop; /* the last row, which is nearly always that of the next candidate: a division is slow */
 } Candidates;
+
+/* The values, and one number for all parts of them, or one for each. */
+static int take_values(Buffers *buffers, Candidates *some, PyObject *values, PyObject *best)
+{
+    some->values = taken(buffers, values, 8, &some->count, PyBUF_SIMPLE);
+    some->best = some->values ? taken(buffers, best, 8, &some->bests, PyBUF_SIMPLE) : NULL;
+    if (!some->best)
+        return 0;
+    some->part = some->start = 0;
+    some->stop = some->bests > 1 ? some->width : some->count;
+    return 1;
+}
+
+static int are_inside(const Candidates *some, const int64_t *positions, Py_ssize_t count)
+{
+    int inside = some->width > 0 && some->count > 0
+                 && (some->bests == 1 || some->bests == (some->count - 1) / some->width + 1);
+    for (Py_ssize_t i = 0; inside && i < count; i++)
+        inside = positions[i] >= 0 && positions[i] < some->count;
+    return inside;
+}
 
 static int take_candidates(Buffers *buffers, Candidates *some, PyObject *values, PyObject *positions, PyObject *best,
                            PyObject *out)
 {
-    Py_ssize_t count, room;
-    some->values = taken(buffers, values, 8, &count, PyBUF_SIMPLE);
-    some->positions = some->values ? taken(buffers, positions, 8, &some->chosen, PyBUF_SIMPLE) : NULL;
-    some->best = some->positions ? taken(buffers, best, 8, &some->bests, PyBUF_SIMPLE) : NULL;
-    some->out = some->best ? taken(buffers, out, 8, &room, PyBUF_WRITABLE) : NULL;
+    Py_ssize_t room;
+    int is_taken = take_values(buffers, some, values, best);
+    some->positions = is_taken ? taken(buffers, positions, 8, &some->chosen, PyBUF_SIMPLE) : NULL;
+    some->out = some->positions ? taken(buffers, out, 8, &room, PyBUF_WRITABLE) : NULL;
     if (!some->out)
         return 0;
-    int fits = room == some->chosen && some->width > 0 && count > 0
-               && (some->bests == 1 || some->bests == (count - 1) / some->width + 1);
-    for (Py_ssize_t i = 0; fits && i < some->chosen; i++)
-        fits = some->positions[i] >= 0 && some->positions[i] < count;
+    int fits = room == some->chosen && are_inside(some, some->positions, some->chosen);
     if (!fits)
         PyErr_SetString(PyExc_ValueError, "the lengths do not fit");
-    some->part = some->start = 0;
-    some->stop = some->bests > 1 ? some->width : count;
     return fits;
 }
 
@@ -469,6 +484,48 @@ static PyObject *gaps(PyObject *Py_UNUSED(module), PyObject *args)
         else
             ((double *)some.out)[i] = float_gap(&some, i);
     return released(&buffers, Py_NewRef(Py_None));
+}
+
+/* joined: the positions, values and depths of the hot candidates, whose coins have no known bit; then those of the
+   survivors that are below the floor of their part, whose coins start with so many zeros. Returns how many there are. */
+
+static PyObject *joined(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    int whole;
+    Candidates some;
+    PyObject *values_of, *floors_of, *hot_of, *known_of, *survivors_of, *zeros_of, *positions_of, *scores_of, *depths_of;
+    Py_ssize_t hot_count, known_count, survivors_count, zeros_count, room, scores_room, depths_room, found;
+    Buffers buffers = {.count = 0};
+    if (!PyArg_ParseTuple(args, "pOOnOOOOOOO", &whole, &values_of, &floors_of, &some.width, &hot_of, &known_of,
+                          &survivors_of, &zeros_of, &positions_of, &scores_of, &depths_of))
+        return NULL;
+    int is_taken = take_values(&buffers, &some, values_of, floors_of);
+    const int64_t *hot = is_taken ? taken(&buffers, hot_of, 8, &hot_count, PyBUF_SIMPLE) : NULL;
+    const int64_t *known = hot ? taken(&buffers, known_of, 8, &known_count, PyBUF_SIMPLE) : NULL;
+    const int64_t *survivors = known ? taken(&buffers, survivors_of, 8, &survivors_count, PyBUF_SIMPLE) : NULL;
+    const uint8_t *zeros = survivors ? taken(&buffers, zeros_of, 1, &zeros_count, PyBUF_SIMPLE) : NULL;
+    int64_t *positions = zeros ? taken(&buffers, positions_of, 8, &room, PyBUF_WRITABLE) : NULL;
+    int64_t *scores = positions ? taken(&buffers, scores_of, 8, &scores_room, PyBUF_WRITABLE) : NULL;
+    uint8_t *depths = scores ? taken(&buffers, depths_of, 1, &depths_room, PyBUF_WRITABLE) : NULL;
+    if (!depths)
+        return released(&buffers, NULL);
+    if (known_count != hot_count || room != hot_count + survivors_count || scores_room != room || depths_room != room
+        || (zeros_count != 1 && zeros_count != survivors_count) || !are_inside(&some, survivors, survivors_count))
+        return wrong(&buffers, "the lengths do not fit");
+    memcpy(positions, hot, (size_t)hot_count * sizeof *hot);
+    memcpy(scores, known, (size_t)hot_count * sizeof *known);
+    memset(depths, 0, (size_t)hot_count);
+    found = hot_count;
+    for (Py_ssize_t i = 0; i < survivors_count; i++) {
+        int64_t position = survivors[i], bits = ((const int64_t *)some.values)[position], part = part_of(&some, position);
+        double value;
+        memcpy(&value, &bits, sizeof value); /* read once: it may change */
+        positions[found] = position;
+        scores[found] = bits;
+        depths[found] = zeros[zeros_count > 1 ? i : 0];
+        found += whole ? bits < ((const int64_t *)some.best)[part] : value < ((const double *)some.best)[part];
+    }
+    return released(&buffers, PyLong_FromSsize_t(found));
 }
 
 /* octets: which coins their first octet decides (`sampling.octets`, `sampling.lines`): 1 heads, 0 tails, 2 open.
@@ -618,6 +675,7 @@ static PyMethodDef methods[] = {
     {"successes", successes, METH_VARARGS, NULL}, {"exponents", exponents, METH_VARARGS, NULL},
     {"gaps", gaps, METH_VARARGS, NULL},           {"octets", octets, METH_VARARGS, NULL},
     {"table", table, METH_VARARGS, NULL},         {"coins", coins, METH_VARARGS, NULL},
+    {"joined", joined, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -30,6 +30,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpselect._numbers import float_near
 from dpselect._types import Floats
 from dpselect.sampling.bits import BitSource
 from dpselect.sampling.enclosure import log_bracket, scaled_exp
@@ -47,7 +48,7 @@ MARGIN = 2.0**-36
 _SMALL = -30.0
 # Exponents of this size may represent larger ones that overflowed: they are only lower bounds.
 _HUGE = 2.0**100
-_WIDEST = Fraction(2**101)
+_WIDEST = 2.0**101
 
 
 def draw_prefixes(zeros: npt.NDArray[np.uint8], source: BitSource) -> Floats:
@@ -186,7 +187,7 @@ def earlier(first: Arrival, second: Arrival, source: BitSource) -> tuple[int, Ar
     Floats decide unless the bounds overlap. So the work depends on neither the exponents nor the sizes, except
     in one comparison in about 2**30.
     """
-    gap = float(min(max(second.exponent - first.exponent, -_WIDEST), _WIDEST))
+    gap = min(max(float_near(second.exponent - first.exponent), -_WIDEST), _WIDEST)
     (low, high), (others_low, others_high) = _bounds(first, max(-gap, 0.0)), _bounds(second, max(gap, 0.0))
     if high < others_low:
         return 0, first

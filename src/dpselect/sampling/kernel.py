@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpselect._types import Array, Flags, Floats, Octets, Positions
 
 # The version of `_kernel.c` that this file calls. An older module may be left in a clone that was not installed again.
-_VERSION = 7
+_VERSION = 8
 
 
 def loaded() -> ModuleType | None:
@@ -110,7 +110,7 @@ def exponents(values: Array, positions: Array, best: Array, width: int, rate: fl
     There is one best value for all, or one for each part of `width` values. The gap is rounded once if it is a float;
     if it is an integer, once when it becomes a float; and the product is rounded once more.
     """
-    if not (takes(values) and positions.dtype == np.int64 and _is_plain(positions)):
+    if not (values.size and takes(values) and positions.dtype == np.int64 and _is_plain(positions)):
         return None
     found = np.empty(positions.size)
     return found, compiled.exponents(_IS_WHOLE[values.dtype], values, positions, best, width, rate, found)
@@ -124,6 +124,29 @@ def gaps(values: Array, positions: Array, best: Array, width: int) -> Array | No
     found = np.empty(positions.size, np.uint64 if is_whole else np.float64)
     compiled.gaps(is_whole, values, positions, best, width, found)
     return found
+
+
+class Left(NamedTuple):
+    """Candidates whose coins are left to flip, their scores, and how many zeros each coin starts with. Secret."""
+
+    positions: Positions
+    scores: Array
+    depths: Octets
+
+
+def joined(  # noqa: PLR0913, PLR0917 - the values and their floors, and two lists of candidates
+    values: Array, floors: Any, width: int, hot: Hot, survivors: Positions, zeros: Octets | int
+) -> Left:
+    """The hot candidates, and those survivors that are below the floor of their part, whose coins start with zeros.
+
+    It takes the values. There is one floor for all parts of `width` values, or one for each, and the same number of
+    zeros for all survivors, or one for each.
+    """
+    dtype, most = values.dtype, hot.positions.size + survivors.size
+    left = np.empty(most, np.int64), np.empty(most, dtype), np.empty(most, np.uint8)
+    lists = *hot, survivors, np.asarray(zeros, np.uint8)
+    count = compiled.joined(_IS_WHOLE[dtype], values, np.asarray(floors, dtype), width, *lists, *left)
+    return Left(left[0][:count], left[1][:count], left[2][:count])
 
 
 def octets(levels: Array, near: Array, far: Array, drawn: Octets, **options: Any) -> tuple[Flags, Flags] | None:

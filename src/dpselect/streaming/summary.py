@@ -16,7 +16,7 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Parameters
 from dpselect.sampling.draws import Draws
 from dpselect.streaming.labels import Unlabelled
-from dpselect.streaming.part import Part, merged, seen
+from dpselect.streaming.part import Part, Stream, merged
 from dpselect.streaming.summary_arrow import Cells, cells_of, cells_of_batch, read_cells, record_batch
 
 if TYPE_CHECKING:
@@ -43,7 +43,16 @@ class Summary:
     """
 
     def __init__(self, mechanism: Parameters, part: Part | None = None, steady: bool = False) -> None:
-        self._mechanism, self._part, self._steady = mechanism, part, steady
+        self._mechanism, self._steady = mechanism, steady
+        self._stream = Stream(mechanism, part, steady)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What a copy is made from: coins that are flipped. Flipping them again would be another selection."""
+        return Summary, (self._mechanism, self._part, self._steady)
+
+    @property
+    def _part(self) -> Part | None:
+        return self._stream.part(Draws())
 
     def __repr__(self) -> str:
         return f"Summary({self._mechanism!r})"
@@ -60,7 +69,7 @@ class Summary:
     @property
     def candidates(self) -> int:
         """Return the number of candidates seen."""
-        return 0 if self._part is None else self._part.candidates
+        return self._stream.candidates
 
     def update(self, scores: Any, labels: Any = None) -> None:
         """Add a block of candidates. Labels default to positions, counted from the start of the stream.
@@ -73,9 +82,12 @@ class Summary:
             InvalidType: the scores or labels cannot be read.
             InvalidValue: a score is not finite, or the lengths differ.
         """
+        self._add(scores, labels)
+
+    def _add(self, scores: Any, labels: Any, may_wait: bool = False) -> None:
         if getattr(scores, "ndim", 1) and hasattr(scores, "__len__") and not len(scores):
             return
-        self._part = seen(self._part, self._mechanism, as_vector(scores), labels, Draws(), self._steady)
+        self._stream.add(as_vector(scores), labels, Draws(), may_wait=may_wait)
 
     def feed(self, batches: Any, scores: str | None = None, labels: str | None = None) -> None:
         """Add a stream of blocks: arrays of scores, or Arrow record batches (or one table) with these columns.
@@ -94,12 +106,16 @@ class Summary:
         if labels is not None and scores is None:
             raise InvalidValue("labels needs scores: name the column of the scores too")
         blocks = stream_of(batches)
-        if scores is None:
-            for block in blocks:
-                self.update(block)
-            return
-        for batch in gathered(blocks, [scores] if labels is None else [scores, labels]):
-            self.update(_column(batch, scores), None if labels is None else _column(batch, labels))
+        try:
+            if scores is None:
+                for block in blocks:
+                    self._add(block, None, may_wait=True)
+                return
+            for batch in gathered(blocks, [scores] if labels is None else [scores, labels]):
+                named = None if labels is None else _column(batch, labels)
+                self._add(_column(batch, scores), named, may_wait=True)
+        finally:
+            self._stream.part(Draws())  # no block waits longer, so that no copy of the process flips other coins
 
     def merge(self, other: "Summary") -> "Summary":
         """Return one summary of the candidates of both.
@@ -165,9 +181,10 @@ class Summary:
         Raises:
             InvalidValue: there are no candidates.
         """
-        if self._part is None:
+        part = self._part
+        if part is None:
             raise InvalidValue("the summary has seen no candidates: add some with update or feed")
-        return self._part.head if self._part.label is Unlabelled.POSITION else self._part.label
+        return part.head if part.label is Unlabelled.POSITION else part.label
 
 
 def _column(batch: Any, name: str) -> Any:
