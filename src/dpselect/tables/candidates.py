@@ -324,7 +324,9 @@ def given_items(values: Any, name: str) -> list[Any]:
         raise InvalidType(f"{name} must be a list of values, got {type(values).__name__}: give {kinds}")
     if not values:
         raise InvalidValue(f"{name} must have at least one value: list what may be answered; {_WHY}")
-    return [python_scalar(item) for item in values]
+    if any(issubclass(type_, np.generic) for type_ in set(map(type, values))):
+        return [python_scalar(item) for item in values]
+    return list(values)
 
 
 def python_scalar(item: Any) -> Any:
@@ -335,7 +337,7 @@ def python_scalar(item: Any) -> Any:
 def _kinds(items: list[Any], name: str) -> set[Kind]:
     """The kinds of the items. Each type is checked once, unless items of one type can differ in kind."""
     kinds = set()
-    for example in {type(item): item for item in items}.values():
+    for example in dict(zip(map(type, items), items, strict=True)).values():
         kind = kind_of_value(example)
         if kind is None:
             kinds_known = "numbers, text, dates, timestamps or booleans"
@@ -345,7 +347,7 @@ def _kinds(items: list[Any], name: str) -> set[Kind]:
         kinds |= {kind for item in items if (kind := kind_of_value(item)) is not None}
     if kinds & {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL}:
         _check_numbers(items, name)
-    if Kind.TEXT in kinds and not is_unicode("".join(item for item in items if isinstance(item, str))):
+    if kinds == {Kind.TEXT} and not is_unicode("".join(items)):
         raise InvalidValue(f"{name} must be text that can be encoded as UTF-8: drop the lone surrogates")
     return kinds
 

@@ -148,13 +148,14 @@ class Keyed(NamedTuple):
 
     frame: DataFrame
     longest: int
+    is_list: bool = False  # from this machine, whose memory held it
 
 
 def public_keys(spark: SparkSession, values: Values, column: Column, connection: DuckDBPyConnection) -> Keyed:
     """The items of a public list, with keys from DuckDB; their labels are their positions."""
     keys = keys_of(values, column, connection)
     frame = spark.createDataFrame(keys.rename_columns(["label", "key"]), "label bigint, key string")
-    return Keyed(frame, pc.max(pc.binary_length(keys["key"])).as_py() or 0)
+    return Keyed(frame, pc.max(pc.binary_length(keys["key"])).as_py() or 0, is_list=True)
 
 
 def scores(
@@ -172,7 +173,8 @@ def scores(
     candidates = public.frame
     found = _without_long_items(found, public.longest, keep_rows=other is not None)
     if individuals.groups is None and max_values is None and other is None:
-        return _scores_of_all(found, candidates, individuals)
+        # A part of a list fits the memory of a worker, so it need not be sorted.
+        return _scores_of_all(found, candidates.hint("shuffle_hash") if public.is_list else candidates, individuals)
     how = "inner" if other is None else "left"
     named = found.join(candidates, found["item"] == candidates["key"], how).drop("item", "key")
     candidates = candidates.select("label")
