@@ -92,7 +92,8 @@ class Summary:
     def feed(self, batches: Any, scores: str | None = None, labels: str | None = None) -> None:
         """Add a stream of blocks: arrays of scores, or Arrow record batches (or one table) with these columns.
 
-        The stream may be larger than memory: no block is kept. Small Arrow batches are combined.
+        The stream may be larger than memory: no block is kept. Small Arrow batches are combined. For blocks without
+        labels, this is faster than `update`.
 
         Args:
             batches: an iterable of blocks, a table, or a reader of record batches.
