@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect import PermuteAndFlip
+from dpselect import PermuteAndFlip, Summary
 from dpselect._scores import as_vector
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidType, InvalidValue, ScoresChanged
 from dpselect.mechanisms import flips, gaps
 from dpselect.sampling.draws import Draws
 from dpselect.streaming import part
@@ -241,6 +241,50 @@ def test_what_came_before_a_bad_block_is_seen():
     with pytest.raises(InvalidValue, match="finite"):
         watched.feed([np.array([0.0, 1000.0]), np.array([np.nan]), np.array([2000.0])])
     assert (watched.candidates, watched.result()) == (2, 1)
+
+
+@pytest.mark.parametrize("size", [1, 5000])
+def test_no_more_blocks_wait_than_fit(size, monkeypatch):
+    """Far below the best score, a block has no coin to flip, and still takes memory while it waits."""
+    most, sizes, add = 16, [], part._Waiting.add
+    monkeypatch.setattr(part, "_MANY_BLOCKS", most)
+    monkeypatch.setattr(gaps, "MANY", 1)
+    monkeypatch.setattr(part._Waiting, "add", lambda self, *rest: (add(self, *rest), sizes.append(len(self._lists))))
+    watched = UNIT.summary()
+    watched.update([10**6])
+    watched.feed(np.zeros(size) for _ in range(100))
+    assert (watched.candidates, watched.result()) == (100 * size + 1, 0)
+    assert max(sizes, default=0) <= most
+
+
+@needs_kernel
+def test_scores_that_change_while_they_are_listed_leave_a_summary_as_it_was(each_kernel, monkeypatch):
+    """A score that becomes larger than the best one, after that was found, is noticed when the coins are flipped."""
+    if each_kernel == "plain":
+        pytest.skip("needs a list of the compiled kernel, without which no block waits")
+    watched, listed = UNIT.summary(), gaps.Gaps.listed
+
+    def changed(self):
+        found = listed(self)
+        found.hot.scores[0] += 1
+        return found
+
+    watched.update([3.0])
+    with monkeypatch.context() as patch:
+        patch.setattr(gaps.Gaps, "listed", changed)
+        with pytest.raises(ScoresChanged):
+            watched.feed([np.r_[7.0, 7.0, np.zeros(98)], np.r_[5.0, np.zeros(98)]])
+    assert (watched.candidates, watched.result()) == (1, 0)
+    watched.update([1000.0])
+    assert (watched.candidates, watched.result()) == (2, 1)
+
+
+def test_pickles_of_earlier_versions_are_read():
+    watched = UNIT.summary()
+    watched.update([0, 1000])
+    read = object.__new__(Summary)
+    read.__setstate__({"_mechanism": UNIT, "_part": watched._part, "_steady": False})
+    assert (read.result(), read.candidates) == (1, 2)
 
 
 def test_a_stream_may_look_at_its_own_summary():

@@ -25,8 +25,8 @@ from dpselect.sampling.draws import Draws
 from dpselect.sampling.kernel import Left
 from dpselect.streaming.labels import Labels, labels_of
 
-# Coins wait until there are so many.
-_MANY = 2**15
+# Coins wait until there are so many, or so many blocks: a block without a coin takes memory too.
+_MANY, _MANY_BLOCKS = 2**15, 256
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,7 +89,12 @@ class _Waiting:
         self._maximum: Array
         self._is_own = False
         self.best: Fraction
-        self.candidates = self.coins = 0
+        self._coins = self.candidates = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the coins should be flipped, so that memory does not grow with the stream."""
+        return self._coins > _MANY or len(self._lists) >= _MANY_BLOCKS
 
     def takes(self, gaps: Gaps) -> bool:
         """Return whether the scores have the type of those that wait."""
@@ -102,7 +107,7 @@ class _Waiting:
         self._maximum, self.best = gaps.maximum, best
         self._is_own |= not gaps.is_to_hint
         self.candidates += gaps.size
-        self.coins += left.depths.size
+        self._coins += left.depths.size
 
     def flipped(self, draws: Draws) -> _Block:
         """Flip all coins against the best score, as those of one block."""
@@ -146,10 +151,10 @@ class Stream:
         self._part = self._with(_Block(heads, best, not gaps.is_to_hint, gaps.size), named, draws)
 
     def part(self, draws: Draws) -> Part | None:
-        """Return the summary of all candidates seen."""
-        if self._waiting is not None:
-            self._part = self._with(self._waiting.flipped(draws), labels_of(None, 0), draws)
-            self._waiting = None
+        """Return the summary of all candidates seen. Blocks that wait are dropped if their scores changed meanwhile."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._part = self._with(waiting.flipped(draws), labels_of(None, 0), draws)
         return self._part
 
     @property
@@ -175,7 +180,7 @@ class Stream:
         if self._waiting is None:
             self._waiting = _Waiting(gaps.rate)
         self._waiting.add(left, gaps, best)
-        if self._waiting.coins > _MANY:
+        if self._waiting.is_full:
             self.part(draws)
         return True
 

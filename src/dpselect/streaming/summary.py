@@ -48,7 +48,11 @@ class Summary:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What a copy is made from: coins that are flipped. Flipping them again would be another selection."""
-        return Summary, (self._mechanism, self._part, self._steady)
+        return type(self), (self._mechanism, self._part, self._steady)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read the attributes that pickles of earlier versions have."""
+        self.__init__(state["_mechanism"], state["_part"], state["_steady"])  # type: ignore[misc]
 
     @property
     def _part(self) -> Part | None:
