@@ -127,6 +127,10 @@ def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnectio
 
     Of several items with the same key, only the first keeps it, so that no row can match two of them.
     """
+    if _are_texts(values, column):
+        import pyarrow as pa  # noqa: PLC0415 - keys are for engines that need it
+
+        return pa.table({"place": np.arange(len(values.items)), "key": pa.array(values.items, pa.string())})
     listed = f"SELECT place, {key('value', values.kind)} AS key FROM ({cast_list(_LIST, values, column)})"
     first = f"SELECT place, CASE WHEN place = min(place) OVER (PARTITION BY key) THEN key END AS key FROM ({listed})"
     return _over_list(values, column, connection).sql(first).to_arrow_table()
@@ -155,6 +159,8 @@ def different_values(
     Otherwise a row could be in two groups and count twice at the cost of one.
     """
     listed = public_values(values, column, name)
+    if _are_texts(listed, column):
+        return listed
     equal = (
         f"SELECT min(place), max(place) FROM ({cast_list(_LIST, listed, column)})"
         " WHERE value IS NOT NULL GROUP BY value HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
@@ -162,6 +168,12 @@ def different_values(
     for first, second in _over_list(listed, column, connection).sql(equal).fetchall():
         raise same_value(listed.items[first], listed.items[second], column, name)
     return listed
+
+
+def _are_texts(values: Values, column: Column) -> bool:
+    """Whether the items are compared as the texts that they are: then different ones are different for DuckDB too."""
+    are_plain = values.kind is Kind.TEXT and set(map(type, values.items)) == {str}
+    return are_plain and expressions.type_of_candidates(column, values.kind) == "VARCHAR"
 
 
 def same_value(first: Any, second: Any, column: Column, name: str = "candidates") -> InvalidValue:

@@ -83,9 +83,11 @@ def facts(rows: Rows, reading: Reading, question: Column, individuals: Individua
     """The facts: one row per individual and item, or (without people) one per item with its number of rows."""
     readings = {"item": reading, **_readings_of(individuals.groups)}
     given = _given(rows, question, individuals)
-    if individuals.person is None and individuals.groups is None and reading.natively:
-        given = given.withColumn("individuals", F.lit(1).cast("bigint"))  # they are counted in the next step
-    elif individuals.person is None:  # fewer rows for the next steps
+    if individuals.person is None and individuals.groups is None and reading.natively:  # the next step counts them
+        return given.selectExpr("CAST(item AS STRING) AS item", "1L AS individuals", "0L AS grp").where(
+            "item IS NOT NULL"
+        )
+    if individuals.person is None:  # fewer rows for the next steps
         given = given.groupBy(*readings).agg(F.count(F.lit(1)).alias("individuals"))
     read = _read(given, readings).where(" AND ".join(f"{name} IS NOT NULL" for name in readings))
     if individuals.groups is None:
@@ -206,11 +208,7 @@ def _scores_of_all(found: DataFrame, candidates: DataFrame, individuals: Individ
     number = F.sum("individuals") if individuals.person is None else F.count_distinct("person")
     counted = found.groupBy("item").agg(number.alias("individuals"))
     joined = candidates.join(counted, candidates["key"] == counted["item"], "left")
-    return joined.select(
-        F.lit(0).cast("bigint").alias("grp"),
-        "label",
-        F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"),
-    )
+    return joined.selectExpr("0L AS grp", "label", "coalesce(individuals, 0L) AS individuals")
 
 
 def _counted_by_label(named: DataFrame, individuals: Individuals, max_values: int | None) -> DataFrame:
