@@ -69,7 +69,15 @@ def counted(engine, column, candidates, who, max_values=None):
     for group, place, number in zip(found["grp"], found["label"], found["individuals"], strict=True):
         assert lists[group][place] is None
         lists[group][place] = number
+    if are_counted_on_the_driver(candidates, who, max_values):  # for one selection; both ways must agree
+        assert [engine.counts_of_list(column, candidates, who).tolist()] == lists
     return lists
+
+
+def are_counted_on_the_driver(candidates, who, max_values):
+    from dpselect.tables.spark.engine import are_few  # noqa: PLC0415 - an engine that needs Spark
+
+    return are_few(candidates, who, max_values)
 
 
 def places(table, column, lower, upper, step=1, *, range="full", max_rows=None):

@@ -1,6 +1,7 @@
-"""Count with Spark: no row reaches this process, and of each selection only a few numbers do.
+"""Count with Spark: no row reaches this process, and of most selections only a few numbers do.
 
-Scores stay in Spark. There are two ways to select, and both are exact.
+The counts of the mode of a list come here, where the list is. Other scores stay in Spark. There are two ways to select
+from them, and both are exact.
 
 * Each partition of the candidates becomes a summary on its worker, and the summaries are merged here
   (`streaming.summary`): for mechanisms that have summaries.
@@ -27,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from dpselect._types import Flags, Lengths
+from dpselect._types import Counts, Flags, Lengths
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.streaming.summary import Summary
@@ -70,6 +71,9 @@ class SparkEngine:
         self, column: Column, candidates: Values, individuals: Individuals, method: Method, mechanism: MechanismBase
     ) -> list[list[Any]]:
         """Return candidates that many individuals have, as the method chooses them: for each group, or once for all."""
+        if method.selections == 1 and mechanism.has_summary and are_few(candidates, individuals, method.max_values):
+            scores = self.counts_of_list(column, candidates, individuals)
+            return [[candidates.listed[position] for position in method.chosen(mechanism, scores)]]
 
         def choose() -> list[list[Any]]:
             scores = self.scores(column, candidates, individuals, method.max_values)
@@ -90,19 +94,32 @@ class SparkEngine:
         ordered = labels if method.ordered else [sorted(own, key=_in_list_order(candidates)) for own in labels]
         return [[value(label) for label in chosen] for chosen in ordered]
 
+    def counts_of_list(self, column: Column, candidates: Values, individuals: Individuals) -> Counts:
+        """Return how many individuals have each candidate of a list, without groups."""
+
+        def count() -> pa.Table:
+            reading = queries.Reading.as_key(column, candidates.kind, "item")
+            found = queries.facts(self._rows, reading, column, individuals)
+            public = queries.public_keys(self._rows.spark, candidates, column, self._connection)
+            return queries.counts(found, public, individuals).toArrow()
+
+        found = counted(count)
+        scores = np.zeros(len(candidates), np.int64)
+        scores[found["label"].to_numpy()] = found["individuals"].to_numpy()
+        return scores
+
     def scores(
         self, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None
     ) -> DataFrame:
         """Return the number of individuals of every candidate (in every group): grp, label, individuals."""
         reading = queries.Reading.as_key(column, candidates.kind, "item", all_present=candidates.other is not None)
         found = queries.facts(self._rows, reading, column, individuals)
-        limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
         public = (
             candidates.keyed
             if isinstance(candidates, FrameValues)
             else queries.public_keys(self._rows.spark, candidates, column, self._connection)
         )
-        limit = max_values if limited else None
+        limit = max_values if _is_limited(candidates, individuals, max_values) else None
         return queries.scores(found, public, individuals, limit, candidates.other_label)
 
     def places(
@@ -138,6 +155,20 @@ class SparkEngine:
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
         return counted(lambda: self._rows.content(columns))
+
+
+def are_few(candidates: Values, individuals: Individuals, max_values: int | None) -> bool:
+    """Whether the driver can hold the counts: those of a list, which it holds already, in one group.
+
+    Then one selection is drawn there, which takes less time than to start Python in the workers.
+    """
+    is_simple = individuals.groups is None and candidates.other is None and not isinstance(candidates, FrameValues)
+    return is_simple and not _is_limited(candidates, individuals, max_values)
+
+
+def _is_limited(candidates: Values, individuals: Individuals, max_values: int | None) -> bool:
+    """Whether a person may have more candidates than count."""
+    return individuals.person is not None and max_values is not None and max_values < len(candidates)
 
 
 def _selected(scores: DataFrame, mechanism: Summarizing, taken: dict[int, list[Any]]) -> list[Any]:

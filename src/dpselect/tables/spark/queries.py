@@ -150,7 +150,7 @@ class Keyed(NamedTuple):
 
     frame: DataFrame
     longest: int
-    is_list: bool = False  # from this machine, whose memory held it
+    is_list: bool = False  # from the driver, whose memory holds it
 
 
 def public_keys(spark: SparkSession, values: Values, column: Column, connection: DuckDBPyConnection) -> Keyed:
@@ -205,10 +205,20 @@ def _scores_of_all(found: DataFrame, candidates: DataFrame, individuals: Individ
 
     The keys of candidates are different. No item equals a missing key.
     """
-    number = F.sum("individuals") if individuals.person is None else F.count_distinct("person")
-    counted = found.groupBy("item").agg(number.alias("individuals"))
+    counted = _counted_by_item(found, individuals)
     joined = candidates.join(counted, candidates["key"] == counted["item"], "left")
     return joined.selectExpr("0L AS grp", "label", "coalesce(individuals, 0L) AS individuals")
+
+
+def counts(found: DataFrame, public: Keyed, individuals: Individuals) -> DataFrame:
+    """The number of individuals of the candidates of a list that somebody has: label, individuals. No groups."""
+    counted = _counted_by_item(_without_long_items(found, public.longest, keep_rows=False), individuals)
+    return counted.join(public.frame, counted["item"] == public.frame["key"]).select("label", "individuals")
+
+
+def _counted_by_item(found: DataFrame, individuals: Individuals) -> DataFrame:
+    number = F.sum("individuals") if individuals.person is None else F.count_distinct("person")
+    return found.groupBy("item").agg(number.alias("individuals"))
 
 
 def _counted_by_label(named: DataFrame, individuals: Individuals, max_values: int | None) -> DataFrame:
