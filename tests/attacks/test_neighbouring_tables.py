@@ -21,7 +21,7 @@ from dpselect.tables import files, quantiles
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb import source as duckdb_source
-from dpselect.tables.duckdb.lists import cast_groups, cast_list, columns_of_list, key
+from dpselect.tables.duckdb.lists import cast_groups, cast_list, columns_of_list, forms_of
 from dpselect.tables.quantiles import Quantile
 from dpselect.tables.questions import TopK
 from dpselect.tables.spark import engine as spark_engine
@@ -87,14 +87,14 @@ def test_most_questions_are_answered_and_feel_the_neighbour():
 def equal_groups_allowed(monkeypatch):
     """Values that are different in Python and equal after the engine's cast are not refused, and a row matches all."""
 
-    def every_key(values, column, connection):
+    def every_key(values, form, connection):
         cursor = connection.cursor()
-        cursor.register("every_item", columns_of_list(values, column))
-        cast = cast_list("every_item", values, column)
-        return cursor.sql(f"SELECT place, {key('value', values.kind)} AS key FROM ({cast})").to_arrow_table()
+        cursor.register("every_item", columns_of_list(values, form))
+        cast = cast_list("every_item", form)
+        return cursor.sql(f"SELECT place, {form.key('value')} AS key FROM ({cast})").to_arrow_table()
 
     def every_group(groups, connection):
-        keys = [every_key(own, column, connection) for own, column in zip(groups.members, groups.columns, strict=True)]
+        keys = [every_key(own, form, connection) for own, form in zip(groups.members, forms_of(groups), strict=True)]
         names = [f"member{i}" for i in range(len(keys))]
         return pa.table([keys[0]["place"], *(own["key"] for own in keys)], ["grp", *names])
 

@@ -264,7 +264,7 @@ def fetched(domain, type_, untyped=False):
     """
     described = column('a "name"', type_, untyped=untyped)
     domain.check(described)
-    expression = domain.expression(described)
+    expression = domain.form(described).value
     is_time = domain.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.ZONED)
     infinite = f"NOT isfinite({expression})" if is_time else "false"
     whole = (

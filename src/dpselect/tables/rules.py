@@ -9,7 +9,7 @@ import re
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -27,7 +27,7 @@ from dpselect.tables.candidates import (
     kind_of_value,
     rank_of_float,
 )
-from dpselect.tables.duckdb.expressions import compared, identifier
+from dpselect.tables.duckdb.forms import Form, form_of
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.texts import TextOrder, runs_of
 
@@ -73,13 +73,13 @@ class Domain(ABC):
     def index(self, value: Any) -> int | None:
         """Return the place of a value; None if the rule does not describe it."""
 
-    def expression(self, column: Column) -> str:
-        """Return DuckDB's SQL of a column in the form that is counted; NULL for values that do not fit."""
-        return compared(column, self.kind)
+    def form(self, column: Column) -> Form:
+        """Return the form in which a column is counted. All values of the domain are different in it, or NULL."""
+        return form_of(column, self.kind)
 
     @abstractmethod
     def condition(self, expression: str) -> str:
-        """Return DuckDB's SQL that is true exactly for values of the domain, given what `expression` returns."""
+        """Return DuckDB's SQL that is true exactly for values of the domain, given a value in its form."""
 
     def check(self, column: Column) -> None:
         """Refuse a column whose values cannot be compared with those of the domain."""
@@ -172,13 +172,8 @@ class Integers(_Range):
     def words(self) -> str:
         return f"every {self._name or f'integer from {self.first} to {self.last}'}"
 
-    def expression(self, column: Column) -> str:
-        found = compared(column, self.kind)
-        if column.kind in (Kind.DECIMAL, Kind.FLOAT):  # a cast rounds 12.5, and is refused for NaN and infinities
-            x = identifier(column.name)
-            rounded = f"TRY_CAST({x} AS HUGEINT)"
-            found = f"CASE WHEN TRY_CAST({rounded} AS {column.type}) = {x} THEN {rounded} END"
-        return f"TRY_CAST({found} AS {self._type})"
+    def form(self, column: Column) -> Form:
+        return Form(self.kind, self._type, f"TRY_CAST({form_of(column, self.kind).value} AS {self._type})")
 
     def condition(self, expression: str) -> str:
         return self._between(expression, self._type)
@@ -245,8 +240,9 @@ class Floats(_Range):
     def words(self) -> str:
         return "every finite float64"
 
-    def expression(self, column: Column) -> str:
-        return f"CAST({compared(column, self.kind)} AS DOUBLE)"
+    def form(self, column: Column) -> Form:
+        # Not in the type of the column: a float of 64 bits would be rounded to one of 32 bits that somebody has.
+        return Form(self.kind, "DOUBLE", f"CAST({form_of(column, self.kind).value} AS DOUBLE)")
 
     def condition(self, expression: str) -> str:
         return f"isfinite({expression})"
@@ -356,9 +352,9 @@ class Uuids(Domain):
         is_one = isinstance(value, str) and re.fullmatch(_UUID, value)
         return uuid.UUID(value).int if is_one else None
 
-    def expression(self, column: Column) -> str:
-        text = compared(column, self.kind)
-        return text if column.type == "UUID" else f"CAST(TRY_CAST({text} AS UUID) AS VARCHAR)"
+    def form(self, column: Column) -> Form:
+        own = form_of(column, self.kind)
+        return own if column.type == "UUID" else replace(own, value=f"CAST(TRY_CAST({own.value} AS UUID) AS VARCHAR)")
 
     def condition(self, expression: str) -> str:
         return f"regexp_full_match({expression}, '{_UUID}')"

@@ -9,6 +9,7 @@ from typing import Any
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.tables.domains import Domain
 from dpselect.tables.table import Table
 from tests.attacks.neighbouring.sources import ALIASES, NAMED_BY, SOURCES, Column, Layout, Row, Source
 from tests.attacks.neighbouring.values import PLAIN_TYPES, TYPED, WRITTEN, Type
@@ -52,16 +53,19 @@ class Question:
     listed: tuple[Any, ...] = ()
     others: dict[str, Any] = field(default_factory=dict)
     groups: Groups | None = None
+    rule: Domain | None = None
 
     def ask(self, table: Table, mechanism: str) -> Any:
         """Return the answer by this mechanism; Laplace noise on counts has its own."""
         asked = table if self.groups is None else self.groups.of(table)
-        lists = {"candidates": list(self.listed)} if self.listed else {}
+        lists = {"candidates": list(self.listed) if self.rule is None else self.rule} if self.listed else {}
         drawn_by = {} if self.others.get("method") == "noisy-counts" else {"mechanism": mechanism}
         return getattr(asked, self.method)(self.column, **lists, **self.others, epsilon=self.epsilon, **drawn_by)
 
     def with_list(self, listed: tuple[Any, ...]) -> "Question":
-        """Return the question with another list, and a k that it has."""
+        """Return the question with another list, and a k that it has. A rule stays as it is."""
+        if self.rule is not None:
+            return self
         k = self.others.get("k")
         if isinstance(k, tuple):
             most = max(1, min(k[1], len(listed) - 1))
@@ -75,7 +79,7 @@ class Question:
         if self.groups is not None:
             columns, groups = self.groups.arguments
             by = f".group_by({columns!r}, groups={groups}, max_groups={self.groups.max_groups})"
-        lists = f", candidates={list(self.listed)}" if self.listed else ""
+        lists = f", candidates={list(self.listed) if self.rule is None else self.rule}" if self.listed else ""
         others = "".join(f", {name}={value!r}" for name, value in self.others.items())
         return f"table{by}.{self.method}({self.column!r}{lists}{others}, epsilon={self.epsilon!r})"
 
@@ -195,6 +199,11 @@ def _random_question(
     most = 1 if person is None else rng.choice([1, 1, 2, 3])
     groups = _random_groups(columns, grouped, most, rng) if in_groups else None
     epsilon = rng.choice(["0.1", "1", "2.5"])
+    rule_of = column.type.family.rule_of
+    if method in ("mode", "top_k") and rule_of is not None and rng.random() < 0.3:
+        rule = rule_of(rng.choice(column.cluster), rng)
+        others = _random_top(min(rule.size, _ALL), rng) if method == "top_k" else {}
+        return Question(method, column.name, epsilon, ("by a rule",), others, groups, rule)
     if method in ("mode", "top_k"):
         listed = _random_list(column, rng)
         others = _random_top(len(listed), rng) if method == "top_k" else {}

@@ -21,6 +21,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dpselect import every
+from dpselect.tables.domains import Domain
+
 Writing = Callable[[Any], list[Any]]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -33,13 +36,15 @@ class Family:
     """What kind of thing the values are.
 
     `near` makes a cluster. Each of `in_python` writes a value as Python values of one kind, `in_text` as texts, and
-    `range_of` makes public bounds of a quantile around a value, where there is an order.
+    `range_of` makes public bounds of a quantile around a value, where there is an order, and `rule_of` a rule of few
+    values around one.
     """
 
     near: Callable[[Random], list[Any]]
     in_python: Sequence[Writing]
     in_text: Writing
     range_of: Callable[[Any, Random], dict[str, Any]] | None = None
+    rule_of: Callable[[Any, Random], Domain] | None = None
     special: tuple[Any, ...] = ()  # what rows may hold, and no public list
 
 
@@ -122,11 +127,20 @@ def _number_range(number: Fraction, rng: Random) -> dict[str, Any]:
     return {"lower": lower, "upper": lower + rng.choice([0, 1, 3, 9, 2**40]), "step": step}
 
 
+def _number_rule(number: Any, rng: Random) -> Domain:
+    """Whole numbers around one, of which a narrow float is several; or decimals of few digits."""
+    lower, reach = math.floor(number) - rng.choice([0, 1, 20]), rng.choice([1, 3, 40, 400])
+    if rng.random() < 0.7:
+        return every("integer", lower=lower, upper=lower + reach)
+    return every("decimal", precision=38, digits=rng.choice([1, 2, 3]), lower=lower, upper=lower + rng.choice([0, 1]))
+
+
 NUMBER = Family(
     _near_numbers,
     (_integers, _floats, _decimal, _short_decimal, lambda n: [*_floats(n), *_integers(n)]),
     _number_texts,
     _number_range,
+    _number_rule,
     special=(math.nan, math.inf, -math.inf, -0.0),
 )
 
@@ -186,6 +200,11 @@ def _moment_range(moment: int, rng: Random) -> dict[str, Any]:
     return {"lower": lower, "upper": lower + rng.choice([1, 4, 2**20]) * step, "step": step}
 
 
+def _moment_rule(moment: int, rng: Random) -> Domain:
+    kind, lower = rng.choice([("timestamp", _naive(moment)[0]), ("timestamptz", _instant(moment))])
+    return every(kind, lower=lower, upper=lower + datetime.timedelta(microseconds=rng.choice([1, 3, 1000])))
+
+
 MOMENT = Family(
     _near_moments,
     (
@@ -198,6 +217,7 @@ MOMENT = Family(
     ),
     _moment_texts,
     _moment_range,
+    _moment_rule,
 )
 
 
@@ -230,7 +250,12 @@ def _midnight(day: datetime.date) -> list[datetime.datetime]:
     return [datetime.datetime.combine(day, datetime.time())]
 
 
-DAY = Family(_near_days, (lambda day: [day], _midnight), _day_texts, _day_range)
+def _day_rule(day: datetime.date, rng: Random) -> Domain:
+    ends = _day_range(day, rng)
+    return every("date", lower=ends["lower"], upper=ends["upper"])
+
+
+DAY = Family(_near_days, (lambda day: [day], _midnight), _day_texts, _day_range, _day_rule)
 
 _WORDS = ["a", "Grippe", "straße", "İzmir", "é", "1", "x,y", 'say "no"', "null", "NaN", "ﬁ", "K", ""]
 
@@ -271,6 +296,7 @@ PLAIN = Family(
     (lambda number: [number],),
     lambda number: [str(number)],
     lambda number, rng: {"lower": 0, "upper": rng.choice([2, 3, 2**40]), "step": 1},
+    lambda number, rng: every("integer", lower=0, upper=rng.choice([1, 3, 9])),
 )
 
 

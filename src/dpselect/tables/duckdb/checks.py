@@ -10,7 +10,15 @@ from dpselect.tables.candidates import Grid, float_of_rank
 from dpselect.tables.checks import Check, Reading, Reason, check_from
 from dpselect.tables.duckdb import expressions, places, tally
 from dpselect.tables.duckdb.faults import faults_of_lines
-from dpselect.tables.duckdb.lists import columns_of_groups, columns_of_list, listed, listed_groups
+from dpselect.tables.duckdb.forms import form_of
+from dpselect.tables.duckdb.lists import (
+    columns_of_groups,
+    columns_of_list,
+    forms_of,
+    listed,
+    listed_groups,
+    members_equal,
+)
 from dpselect.tables.duckdb.notations import (
     CANDIDATES,
     GROUPS,
@@ -30,7 +38,8 @@ from dpselect.tables.schema import Column, Kind
 def checked(source: Source, cursor: duckdb.DuckDBPyConnection, reading: Reading, individuals: Individuals) -> Check:
     """The check of a column. Its temporary tables stay on the cursor."""
     if reading.values is not None:
-        cursor.register(CANDIDATES, columns_of_list(reading.values, reading.column))
+        form = form_of(reading.column, reading.values.kind)
+        cursor.register(CANDIDATES, columns_of_list(reading.values, form))
     if individuals.groups is not None:
         cursor.register(GROUPS, columns_of_groups(individuals.groups))
 
@@ -77,7 +86,7 @@ def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
     below, above = ("false", "false") if reading.grid is None else _outside(column, reading.grid)
     selected = {
         "written": _written(column),
-        "present": expressions.present(column, reading.kind or column.kind),
+        "present": expressions.present(column),
         "item": value,
         "below": below,
         "above": above,
@@ -87,13 +96,14 @@ def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
     if individuals.person is not None:
         reasons.append((Reason.PERSON, "person IS NULL"))
     if groups is not None:
-        members = enumerate(zip(groups.columns, groups.kinds, strict=True))
-        selected |= {f"member{i}": expressions.compared(own, kind) for i, (own, kind) in members}
-        same = " AND ".join(f"member{i} = public_group.value{i}" for i in range(len(groups.columns)))
+        selected |= {f"member{i}": form.value for i, form in enumerate(forms_of(groups))}
+        same = members_equal(groups, "public_group")
         join += f" LEFT JOIN ({listed_groups(GROUPS, groups)}) AS public_group ON {same}"
         reasons.append((Reason.GROUP, "public_group.place IS NULL"))
     if reading.values is not None:
-        join += f" LEFT JOIN ({listed(CANDIDATES, reading.values, column)}) AS candidate ON item = candidate.value"
+        form = form_of(column, reading.values.kind)
+        same = form.equal("item", "candidate.value")
+        join += f" LEFT JOIN ({listed(CANDIDATES, form)}) AS candidate ON {same}"
     reasons += [
         (Reason.MISSING, "NOT coalesce(present, false)"),
         (Reason.UNREADABLE, "item IS NULL"),
@@ -116,18 +126,18 @@ def _value(reading: Reading) -> tuple[str, str]:
     """The value as a question reads it, NULL if it cannot; and a condition for what is listed, given it as `item`."""
     column = reading.column
     if reading.values is not None:
-        return expressions.compared(column, reading.values.kind), "candidate.place IS NOT NULL"
+        return form_of(column, reading.values.kind).value, "candidate.place IS NOT NULL"
     if reading.domain is not None:
-        return reading.domain.expression(column), reading.domain.condition("item")
+        return reading.domain.form(column).value, reading.domain.condition("item")
     return (tally.item(column, None) if reading.grid is None else places.item(column, reading.grid)), "true"
 
 
 def _written(column: Column) -> str:
     """The value as text. It cannot fail on any row."""
     if column.kind is Kind.TEXT:
-        return expressions.compared(column, Kind.TEXT)
+        return expressions.value_of(column, Kind.TEXT)
     if column.kind in (Kind.TIMESTAMP, Kind.ZONED):  # without a time zone of the machine
-        moment = expressions.compared(column, column.kind)
+        moment = expressions.value_of(column, column.kind)
         text = f"CAST(make_timestamp(epoch_us({moment})) AS VARCHAR)"
         return f"CASE WHEN isfinite({moment}) THEN {text} WHEN {moment} IS NOT NULL THEN 'infinity' END"
     return f"TRY_CAST({expressions.identifier(column.name)} AS VARCHAR)"
@@ -141,7 +151,7 @@ def _stored(text: str) -> str:
 def _outside(column: Column, grid: Grid) -> tuple[str, str]:
     """Whether a value is below and above the range. Only for values that count: it may hold for NaN."""
     if grid.kind in (Kind.TIMESTAMP, Kind.ZONED):
-        moment = expressions.compared(column, Kind.TIMESTAMP if column.kind is Kind.TEXT else grid.kind)
+        moment = expressions.value_of(column, Kind.TIMESTAMP if column.kind is Kind.TEXT else grid.kind)
         type_ = "TIMESTAMPTZ" if grid.kind is Kind.ZONED else "TIMESTAMP"
         finite = f"CASE WHEN isfinite({moment}) THEN epoch_us({moment})"
         return (
@@ -149,7 +159,7 @@ def _outside(column: Column, grid: Grid) -> tuple[str, str]:
             f"{finite} > {grid.last} ELSE {moment} = CAST('infinity' AS {type_}) END",
         )
     if grid.kind is Kind.DATE:
-        day = expressions.compared(column, Kind.DATE)
+        day = expressions.value_of(column, Kind.DATE)
         return f"{day} < DATE '1970-01-01' + ({grid.first})", f"{day} > DATE '1970-01-01' + ({grid.last})"
     if grid.kind is Kind.FLOAT:
         return _outside_of_floats(column, grid)
@@ -159,12 +169,12 @@ def _outside(column: Column, grid: Grid) -> tuple[str, str]:
         return _outside_of_texts(column, digits, low, high)
     if column.kind is Kind.INTEGER:
         low, high = (f"CAST('{units}' AS HUGEINT)" for units in (grid.first, grid.last))
-    x = expressions.compared(column, grid.kind)
+    x = expressions.value_of(column, grid.kind)
     return f"{x} < {low}", f"{x} > {high}"
 
 
 def _outside_of_floats(column: Column, grid: Grid) -> tuple[str, str]:
-    x = expressions.compared(column, Kind.FLOAT)
+    x = expressions.value_of(column, Kind.FLOAT)
     # A grid of all floats is compared in the column's type: 0.1 as a 32-bit float is another number than 0.1.
     type_ = column.type if grid.bits and column.kind is Kind.FLOAT else "DOUBLE"
     units = (grid.first, grid.last)

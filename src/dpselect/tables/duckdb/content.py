@@ -59,7 +59,7 @@ def _text(column: Column) -> str:
     """The DuckDB expression for a value as text. It cannot fail on any row, and does not depend on a time zone."""
     if column.kind not in (Kind.TIMESTAMP, Kind.ZONED):
         return f"TRY_CAST({expressions.identifier(column.name)} AS VARCHAR)"
-    moment = expressions.compared(column, column.kind)
+    moment = expressions.value_of(column, column.kind)
     type_ = "TIMESTAMPTZ" if column.kind is Kind.ZONED else "TIMESTAMP"
     return (
         f"CASE WHEN isfinite({moment}) THEN CAST(epoch_us({moment}) AS VARCHAR)"

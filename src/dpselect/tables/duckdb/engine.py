@@ -20,18 +20,21 @@ from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import checks, expressions, places
 from dpselect.tables.duckdb.content import of_source
+from dpselect.tables.duckdb.forms import form_of
 from dpselect.tables.duckdb.kept import Keeper
 from dpselect.tables.duckdb.lists import (
     Columns,
     columns_of_groups,
     columns_of_list,
     different_values,
+    forms_of,
     listed,
     listed_groups,
+    members_equal,
 )
 from dpselect.tables.duckdb.names import index_of
 from dpselect.tables.duckdb.source import Source, connect, progress_shown, read, schema, source_of
-from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_column, item
+from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_form, item
 from dpselect.tables.groups import Groups
 from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
@@ -51,12 +54,13 @@ def counting(
     has_other = candidates.other is not None
     if individuals.groups is None and max_values is None and not has_other:
         return _counting_of_all(source, column, candidates, individuals)
-    value, item, join = expressions.compared(column, candidates.kind), "candidate.place", "JOIN"
+    form, item, join = form_of(column, candidates.kind), "candidate.place", "JOIN"
+    value = form.value
     if has_other:
-        value = f"{expressions.present(column, candidates.kind)} AS present, {value}"
+        value = f"{expressions.present(column)} AS present, {value}"
         item, join = _item_with_other(candidates), "LEFT JOIN"
-    public = f"({listed(CANDIDATES, candidates, column)}) AS candidate"
-    facts = _facts(source, value, individuals, item=item, join=f"{join} {public} ON item = candidate.value")
+    join += f" ({listed(CANDIDATES, form)}) AS candidate ON {form.equal('item', 'candidate.value')}"
+    facts = _facts(source, value, individuals, item=item, join=join)
     counted = "facts"
     if individuals.person is not None:
         different = f"SELECT DISTINCT grp, person, item FROM {_kept_name(individuals)}"
@@ -85,11 +89,12 @@ def _kept_values(different: str, max_values: int, named: str = "item") -> str:
 def _counting_of_all(source: str, column: Column, candidates: Values, individuals: Individuals) -> str:
     """Count all values, then pick the candidates: this is faster in DuckDB than joining every row."""
     person = "" if individuals.person is None else f", {expressions.identifier(individuals.person.name)} AS person"
-    values = f"SELECT {expressions.compared(column, candidates.kind)} AS item{person} FROM ({source})"
+    form = form_of(column, candidates.kind)
+    values = f"SELECT {form.value} AS item{person} FROM ({source})"
     number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
     counted = f"SELECT item, {number} AS individuals FROM ({values}) WHERE item IS NOT NULL GROUP BY item"
-    public = listed(CANDIDATES, candidates, column)
-    return f"SELECT place, individuals FROM ({counted}) JOIN ({public}) AS candidate ON item = candidate.value"
+    public = f"({listed(CANDIDATES, form)}) AS candidate ON {form.equal('item', 'candidate.value')}"
+    return f"SELECT place, individuals FROM ({counted}) JOIN {public}"
 
 
 def tallying(
@@ -157,10 +162,9 @@ def _facts(source: str, expression: str, individuals: Individuals, *, item: str,
         columns.append("person")
         conditions.append("person IS NOT NULL")
     if individuals.groups is not None:
-        members = enumerate(zip(individuals.groups.columns, individuals.groups.kinds, strict=True))
-        selected += [f"{expressions.compared(column, kind)} AS member{i}" for i, (column, kind) in members]
+        selected += [f"{form.value} AS member{i}" for i, form in enumerate(forms_of(individuals.groups))]
         columns.append("public_group.place AS grp")
-        same = " AND ".join(f"member{i} = public_group.value{i}" for i in range(len(individuals.groups.columns)))
+        same = members_equal(individuals.groups, "public_group")
         join += f" JOIN ({listed_groups(GROUPS, individuals.groups)}) AS public_group ON {same}"
     else:
         columns.append("0 AS grp")
@@ -236,7 +240,7 @@ class DuckDBEngine:
         """
         limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
         limit = max_values if limited else None
-        lists = {CANDIDATES: columns_of_list(candidates, column)}
+        lists = {CANDIDATES: columns_of_list(candidates, form_of(column, candidates.kind))}
         found = self._found(
             lambda rows: counting(rows, column, candidates, individuals, limit),
             column,
@@ -286,7 +290,7 @@ class DuckDBEngine:
                 salted=limit is not None,
                 cursor=cursor,
             )
-            yield DuckDBTally(cursor, counted_column(column, domain), _number_of_groups(individuals))
+            yield DuckDBTally(cursor, counted_form(column, domain), _number_of_groups(individuals))
         finally:
             cursor.close()
 

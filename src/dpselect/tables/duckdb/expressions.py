@@ -73,8 +73,8 @@ def is_wide(column: Column) -> bool:
     return column.type in _WIDE_INTEGERS
 
 
-def compared(column: Column, kind: Kind) -> str:
-    """The column in the form that is compared with values of a kind; NULL for values that do not fit."""
+def value_of(column: Column, kind: Kind) -> str:
+    """The value of a row, in a text the one of this kind; NULL for what does not fit. `forms` compares values."""
     x = identifier(column.name)
     if column.kind is Kind.TEXT:
         return from_text(column, kind)
@@ -85,16 +85,16 @@ def compared(column: Column, kind: Kind) -> str:
     return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
 
 
-def present(column: Column, kind: Kind) -> str:
-    """Whether a value is not missing, for a column that is compared with values of a kind; NULL or false if it is.
+def present(column: Column) -> str:
+    """Whether a value is not missing; NULL or false if it is.
 
-    A text that cannot be read as this kind is not missing. NaN is, and a timestamp that does not fit.
+    A text that cannot be read as a number or a date is not missing. NaN is, and a timestamp that does not fit.
     """
     x = identifier(column.name)
     if column.kind is Kind.FLOAT:  # without isnan, as in `places`
         infinite = f"{x} = CAST('inf' AS DOUBLE) OR {x} = CAST('-inf' AS DOUBLE)"
         return f"CASE WHEN {x} * 0 = 0 THEN true ELSE {infinite} END"
-    return f"{x if column.kind is Kind.TEXT else compared(column, kind)} IS NOT NULL"
+    return f"{x if column.kind is Kind.TEXT else value_of(column, column.kind)} IS NOT NULL"
 
 
 def from_text(column: Column, kind: Kind) -> str:
@@ -105,18 +105,6 @@ def from_text(column: Column, kind: Kind) -> str:
         return rf"CASE WHEN regexp_full_match({x}, '\s*[-+]?[0-9]+\s*') THEN TRY_CAST({x} AS HUGEINT) END"
     types = {Kind.BOOLEAN: "BOOLEAN", Kind.DECIMAL: f"DECIMAL(38,{2 * TEXT_DIGITS})", Kind.FLOAT: "DOUBLE"}
     return f"TRY_CAST({x} AS {types.get(kind, kind.name)})"
-
-
-def type_of_candidates(column: Column, kind: Kind) -> str:
-    """The type of the expression of `compared`."""
-    if kind is Kind.INTEGER and column.kind is not Kind.DECIMAL:
-        return "HUGEINT" if column.kind is Kind.TEXT or is_wide(column) else "BIGINT"
-    if Kind.DECIMAL in (kind, column.kind):
-        return column.type if column.kind is Kind.DECIMAL else f"DECIMAL(38,{2 * TEXT_DIGITS})"
-    # In a column of 32-bit floats, the candidate 0.1 is the 32-bit float nearest to 0.1.
-    floats = column.type if column.kind is Kind.FLOAT else "DOUBLE"
-    names = {Kind.FLOAT: floats, Kind.TEXT: "VARCHAR", Kind.ZONED: "TIMESTAMPTZ"}
-    return names.get(kind, kind.name)
 
 
 _DELIMITERS = ",;\t|"

@@ -1,9 +1,6 @@
 """Public lists of candidates and groups, as tables that DuckDB joins with the rows, and as keys for other engines.
 
-A key is a text that is equal exactly if DuckDB considers the values equal, so that another engine can join by it. Two
-values of one type have the same key if and only if they are equal: whole numbers, decimals of one scale, dates and
-flags have only one text, a float is written with as many digits as read back, and a timestamp as microseconds.
-A value that equals no candidate (a missing value, an infinite timestamp) has no key.
+Both hold the values in their canonical form (`duckdb.forms`), each once. A value that equals no candidate has no key.
 """
 
 import datetime
@@ -15,7 +12,7 @@ import numpy as np
 
 from dpselect.errors import InvalidValue
 from dpselect.tables.candidates import EPOCH, EPOCH_ZONED, MICROSECOND, Values, digits_after_point, public_values
-from dpselect.tables.duckdb import expressions
+from dpselect.tables.duckdb.forms import Form, form_of
 from dpselect.tables.groups import Groups
 from dpselect.tables.schema import Column, Kind
 
@@ -27,26 +24,26 @@ Columns: TypeAlias = dict[str, np.ndarray[Any, Any]]  # what DuckDB registers as
 _FIRST_DAY = datetime.date(1970, 1, 1).toordinal()
 
 
-def columns_of_list(values: Values, column: Column) -> Columns:
+def columns_of_list(values: Values, form: Form) -> Columns:
     """A public list as a table, which `cast_list` reads: the place of each item, and its value."""
-    return {"place": np.arange(len(values.items)), "value": _sent(values, column)}
+    return {"place": np.arange(len(values.items)), "value": _sent(values, form)}
 
 
 def columns_of_groups(groups: Groups) -> Columns:
     """The public groups as a table, which `cast_groups` reads, with the values of each of their columns."""
-    values = zip(groups.members, groups.columns, strict=True)
-    arrays = {f"value{i}": _sent(own, column) for i, (own, column) in enumerate(values)}
+    values = zip(groups.members, forms_of(groups), strict=True)
+    arrays = {f"value{i}": _sent(own, form) for i, (own, form) in enumerate(values)}
     return {"place": np.arange(len(groups)), **arrays}
 
 
-def _sent(values: Values, column: Column) -> np.ndarray[Any, Any]:
+def _sent(values: Values, form: Form) -> np.ndarray[Any, Any]:
     """The values in a type that NumPy and DuckDB share; `_received` reads them.
 
     Integers and decimals are text. Days and moments are counted from 1970: in days, and in microseconds.
     """
     kind, items = values.kind, values.items
     if kind in (Kind.INTEGER, Kind.DECIMAL):
-        return np.array([_written(item, column) for item in items], dtype=object)
+        return np.array([_written(item, form) for item in items], dtype=object)
     if kind is Kind.DATE:
         return np.array([item.toordinal() - _FIRST_DAY for item in items], dtype=np.int32)
     if kind in (Kind.TIMESTAMP, Kind.ZONED):
@@ -66,11 +63,10 @@ def _received(name: str, kind: Kind) -> str:
     return read.get(kind, name)
 
 
-def _written(item: int | Decimal, column: Column) -> str | None:
-    """The number as digits; None if it has more decimal places than the column and so equals no value."""
+def _written(item: int | Decimal, form: Form) -> str | None:
+    """The number as digits; None if it has more decimal places than the form, whose cast would round it."""
     if isinstance(item, Decimal):
-        too_fine = column.kind is Kind.DECIMAL and digits_after_point(item) > column.digits
-        return None if too_fine else f"{item:f}"
+        return None if digits_after_point(item) > form.digits else f"{item:f}"
     return str(item)
 
 
@@ -78,27 +74,34 @@ _LIST = "dpselect_list"
 _SHOWN_CHARACTERS = 60
 
 
-def cast_list(name: str, values: Values, column: Column) -> str:
-    """A public list in the type for comparison; NULL equals nothing."""
-    comparable = expressions.type_of_candidates(column, values.kind)
-    return f"SELECT place, TRY_CAST({_received('value', values.kind)} AS {comparable}) AS value FROM {name}"
+def cast_list(name: str, form: Form) -> str:
+    """A public list in its form; NULL equals nothing."""
+    return f"SELECT place, {form.cast(_received('value', form.kind))} AS value FROM {name}"
 
 
-def listed(name: str, values: Values, column: Column) -> str:
-    """The distinct values of a public list, so that no row can match two of its items.
+def listed(name: str, form: Form) -> str:
+    """The distinct forms of a public list, so that no row can match two of its items.
 
-    Items that are equal in the type of the column were refused before (`different_values`); this is a second safeguard.
+    Items with the same form were refused before (`different_values`); this is a second safeguard.
     """
-    cast = cast_list(name, values, column)
+    cast = cast_list(name, form)
     return f"SELECT min(place) AS place, value FROM ({cast}) WHERE value IS NOT NULL GROUP BY value"
 
 
+def forms_of(groups: Groups) -> list[Form]:
+    """The forms of the columns that make groups."""
+    return [form_of(column, kind) for column, kind in zip(groups.columns, groups.kinds, strict=True)]
+
+
+def members_equal(groups: Groups, group: str) -> str:
+    """DuckDB's SQL that compares the columns member0, member1 and so on with the values of a group."""
+    return " AND ".join(form.equal(f"member{i}", f"{group}.value{i}") for i, form in enumerate(forms_of(groups)))
+
+
 def cast_groups(name: str, groups: Groups) -> str:
-    """The public groups in the types for comparison; NULL equals nothing."""
-    received = [_received(f"value{i}", kind) for i, kind in enumerate(groups.kinds)]
-    types = [expressions.type_of_candidates(*typed) for typed in zip(groups.columns, groups.kinds, strict=True)]
-    typed = enumerate(zip(received, types, strict=True))
-    casts = ", ".join(f"TRY_CAST({value} AS {type_}) AS value{i}" for i, (value, type_) in typed)
+    """The public groups in their forms; NULL equals nothing."""
+    received = ((_received(f"value{i}", form.kind), form) for i, form in enumerate(forms_of(groups)))
+    casts = ", ".join(f"{form.cast(value)} AS value{i}" for i, (value, form) in enumerate(received))
     return f"SELECT place, {casts} FROM {name}"
 
 
@@ -110,30 +113,18 @@ def listed_groups(name: str, groups: Groups) -> str:
     return f"SELECT min(place) AS place, {every} FROM ({cast_groups(name, groups)}) WHERE {known} GROUP BY {every}"
 
 
-def key(expression: str, kind: Kind) -> str:
-    """The key of a DuckDB expression from `sql.compared`."""
-    if kind is Kind.FLOAT:  # there are two zeros
-        # DuckDB's own text of a DOUBLE is wrong for some powers of two: that of 2**91 is the text of 2**92.
-        double = f"format('{{:.17g}}', CAST({expression} AS DOUBLE))"
-        text = f"CASE WHEN typeof({expression}) = 'FLOAT' THEN CAST({expression} AS VARCHAR) ELSE {double} END"
-        return f"CASE WHEN {expression} = 0 THEN '0' ELSE {text} END"
-    if kind in (Kind.TIMESTAMP, Kind.ZONED):  # their text would depend on a time zone
-        return f"CASE WHEN isfinite({expression}) THEN CAST(epoch_us({expression}) AS VARCHAR) END"
-    return f"CAST({expression} AS VARCHAR)"
-
-
-def keys_of(values: Values, column: Column, connection: duckdb.DuckDBPyConnection) -> "pa.Table":
-    """The position and the key of every item of a public list that is compared with a column.
+def keys_of(values: Values, form: Form, connection: duckdb.DuckDBPyConnection) -> "pa.Table":
+    """The position and the key of every item of a public list.
 
     Of several items with the same key, only the first keeps it, so that no row can match two of them.
     """
-    if _are_texts(values, column):
+    if _are_texts(values, form):
         import pyarrow as pa  # noqa: PLC0415 - keys are for engines that need it
 
         return pa.table({"place": np.arange(len(values.items)), "key": pa.array(values.items, pa.string())})
-    listed = f"SELECT place, {key('value', values.kind)} AS key FROM ({cast_list(_LIST, values, column)})"
+    listed = f"SELECT place, {form.key('value')} AS key FROM ({cast_list(_LIST, form)})"
     first = f"SELECT place, CASE WHEN place = min(place) OVER (PARTITION BY key) THEN key END AS key FROM ({listed})"
-    return _over_list(values, column, connection).sql(first).to_arrow_table()
+    return _over_list(values, form, connection).sql(first).to_arrow_table()
 
 
 def keys_of_groups(groups: Groups, connection: duckdb.DuckDBPyConnection) -> "pa.Table":
@@ -143,7 +134,7 @@ def keys_of_groups(groups: Groups, connection: duckdb.DuckDBPyConnection) -> "pa
     """
     cursor = connection.cursor()
     cursor.register(_LIST, columns_of_groups(groups))
-    keys = ", ".join(f"{key(f'value{i}', kind)} AS member{i}" for i, kind in enumerate(groups.kinds))
+    keys = ", ".join(f"{form.key(f'value{i}')} AS member{i}" for i, form in enumerate(forms_of(groups)))
     members = [f"member{i}" for i in range(len(groups.columns))]
     known, every = " AND ".join(f"{member} IS NOT NULL" for member in members), ", ".join(members)
     listed = f"SELECT place, {keys} FROM ({cast_groups(_LIST, groups)})"
@@ -159,21 +150,22 @@ def different_values(
     Otherwise a row could be in two groups and count twice at the cost of one.
     """
     listed = public_values(values, column, name)
-    if _are_texts(listed, column):
+    form = form_of(column, listed.kind)
+    if _are_texts(listed, form):
         return listed
     equal = (
-        f"SELECT min(place), max(place) FROM ({cast_list(_LIST, listed, column)})"
+        f"SELECT min(place), max(place) FROM ({cast_list(_LIST, form)})"
         " WHERE value IS NOT NULL GROUP BY value HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
     )
-    for first, second in _over_list(listed, column, connection).sql(equal).fetchall():
+    for first, second in _over_list(listed, form, connection).sql(equal).fetchall():
         raise same_value(listed.items[first], listed.items[second], column, name)
     return listed
 
 
-def _are_texts(values: Values, column: Column) -> bool:
+def _are_texts(values: Values, form: Form) -> bool:
     """Whether the items are compared as the texts that they are: then different ones are different for DuckDB too."""
     are_plain = values.kind is Kind.TEXT and set(map(type, values.items)) == {str}
-    return are_plain and expressions.type_of_candidates(column, values.kind) == "VARCHAR"
+    return are_plain and form.type == "VARCHAR"
 
 
 def same_value(first: Any, second: Any, column: Column, name: str = "candidates") -> InvalidValue:
@@ -185,8 +177,8 @@ def same_value(first: Any, second: Any, column: Column, name: str = "candidates"
     )
 
 
-def _over_list(values: Values, column: Column, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+def _over_list(values: Values, form: Form, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """A cursor with the list registered."""
     cursor = connection.cursor()
-    cursor.register(_LIST, columns_of_list(values, column))
+    cursor.register(_LIST, columns_of_list(values, form))
     return cursor

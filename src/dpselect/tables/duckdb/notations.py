@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from dpselect.tables.candidates import Values
 from dpselect.tables.checks import MOST_EXAMPLES, Notation, Notice, Reading, Reason
+from dpselect.tables.duckdb.forms import form_of
 from dpselect.tables.duckdb.lists import cast_groups, listed
 from dpselect.tables.questions import Individuals
 from dpselect.tables.schema import Column, Kind
@@ -107,18 +107,13 @@ def _cases_of(reading: Reading) -> list[str]:
     if reading.kind in _TIMES:
         return [*_cases({"MISSING_WORD": _MISSING_WORD}, unread), *_cases(_PATTERNS_OF_DATES)]
     if reading.values is not None and reading.kind is Kind.TEXT:
-        return _cases_of_list(reading.values, reading.column)
+        candidates = f"SELECT value FROM ({listed(CANDIDATES, form_of(reading.column, Kind.TEXT))})"
+        return _cases_of_near_texts(f"reason = '{Reason.UNLISTED.name}'", candidates)
     if reading.kind is None:
         plain = _cases({_POINT: _POINT_PATTERN, _DATE: _ISO_DATE})
         plain.append(f"WHEN {_matches(_SPACED, 'written')} THEN '{_NUMBER}'")
         return [*word, *_cases(_PATTERNS_OF_DATES), *_cases(_PATTERNS_OF_NUMBERS), *plain, padded]
     return [*word, padded] if reading.kind is Kind.TEXT else word
-
-
-def _cases_of_list(values: Values, column: Column) -> list[str]:
-    """The cases of a text that is not listed, but nearly so."""
-    off, candidates = f"reason = '{Reason.UNLISTED.name}'", f"SELECT value FROM ({listed(CANDIDATES, values, column)})"
-    return _cases_of_near_texts(off, candidates)
 
 
 def _cases_of_near_texts(off: str, candidates: str) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpselect._types import Flags, Integers, Lengths
 from dpselect.tables.candidates import LARGEST_RANK, Grid
-from dpselect.tables.duckdb.expressions import TEXT_DIGITS, compared, from_text, identifier
+from dpselect.tables.duckdb.expressions import TEXT_DIGITS, from_text, identifier, value_of
 from dpselect.tables.ranges import integer_ends
 from dpselect.tables.schema import Column, Kind
 
@@ -116,7 +116,7 @@ def _units(column: Column, grid: Grid) -> str:
         low, high = (f"(DATE '1970-01-01' + ({days}))" for days in (first, last))
         return f"({_clamped(x, low, high)} - DATE '1970-01-01')"
     if grid.kind in (Kind.TIMESTAMP, Kind.ZONED):
-        x = from_text(column, Kind.TIMESTAMP) if column.kind is Kind.TEXT else compared(column, grid.kind)
+        x = from_text(column, Kind.TIMESTAMP) if column.kind is Kind.TEXT else value_of(column, grid.kind)
         type_ = "TIMESTAMPTZ" if grid.kind is Kind.ZONED else "TIMESTAMP"
         infinite = f"CASE WHEN {x} = CAST('infinity' AS {type_}) THEN {last} WHEN {x} IS NOT NULL THEN {first} END"
         return f"CASE WHEN isfinite({x}) THEN {_clamped(f'epoch_us({x})', str(first), str(last))} ELSE {infinite} END"
@@ -127,7 +127,7 @@ def _units(column: Column, grid: Grid) -> str:
 
 def _units_of_integer(column: Column, first: int, last: int) -> str:
     """An integer. One whose type has no value outside the range is not clamped, which would take 128 bits."""
-    x, ends = compared(column, Kind.INTEGER), integer_ends(column)
+    x, ends = value_of(column, Kind.INTEGER), integer_ends(column)
     if ends is not None and first <= ends[0] and ends[1] <= last:
         return x
     return _clamped(x, _literal(first), _literal(last))
@@ -252,7 +252,7 @@ def _item_of_float(column: Column, grid: Grid) -> str:
     than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between c_(i-1) and c_(i+1), and
     comparing it with c_i settles where.
     """
-    x = from_text(column, Kind.FLOAT) if column.kind is Kind.TEXT else f"CAST({compared(column, Kind.FLOAT)} AS DOUBLE)"
+    x = from_text(column, Kind.FLOAT) if column.kind is Kind.TEXT else f"CAST({value_of(column, Kind.FLOAT)} AS DOUBLE)"
     low, high = (repr(units / 10**grid.digits) for units in (grid.first, grid.last))
     low, high = (f"CAST({bound} AS DOUBLE)" for bound in (low, high))
     clamped = f"{_if_a_number(x, finite=_clamped(x, low, high), low=low, high=high)}"

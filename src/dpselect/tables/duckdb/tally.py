@@ -4,7 +4,6 @@ What is counted is an expression of the column: every value of its type that an 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -14,8 +13,8 @@ from dpselect.mechanisms.finding import Finding
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.tables.candidates import Values, value_of_key
 from dpselect.tables.domains import Domain
-from dpselect.tables.duckdb import expressions
-from dpselect.tables.duckdb.lists import cast_list, columns_of_list, key
+from dpselect.tables.duckdb.forms import Form, form_of
+from dpselect.tables.duckdb.lists import cast_list, columns_of_list
 from dpselect.tables.questions import Levels
 from dpselect.tables.schema import Column, Kind
 
@@ -34,42 +33,34 @@ _HELD = {
 }
 
 
-def counted_column(column: Column, domain: Domain | None) -> Column:
-    """The values that are counted, as a column: in its type every value of a rule is itself, or equals no row.
-
-    The type of the user's column may be narrower: a float of 64 bits would be rounded to one of 32 that somebody has,
-    and a whole number beyond 64 bits, which a float can equal, would be missing.
-    """
-    if domain is None or domain.kind is column.kind is Kind.DECIMAL:
-        return column
-    wide = {Kind.INTEGER: "HUGEINT", Kind.FLOAT: "DOUBLE"}
-    type_ = wide.get(domain.kind) or expressions.type_of_candidates(column, domain.kind)
-    return replace(expressions.column(column.name, type_), kind=domain.kind)
+def counted_form(column: Column, domain: Domain | None) -> Form:
+    """The form of the values that are counted: those of a rule, or all of the column's own type."""
+    return form_of(column, column.kind) if domain is None else domain.form(column)
 
 
 def item(column: Column, domain: Domain | None) -> str:
     """The value of a row that is counted; NULL if the row does not count."""
+    form = counted_form(column, domain)
+    value = _valid(form)
     if domain is not None:
-        value = _valid(domain.expression(column), domain.kind)
         return f"CASE WHEN {domain.condition(value)} THEN {value} END"
-    value = _valid(expressions.compared(column, column.kind), column.kind)
-    held = _HELD.get(column.kind)
+    held = _HELD.get(form.kind)
     if held is None:
         return value
-    condition = held.format(x=value, type="TIMESTAMPTZ" if column.kind is Kind.ZONED else "TIMESTAMP")
+    condition = held.format(x=value, type=form.type)
     return f"CASE WHEN {condition} THEN {value} END"
 
 
-def _valid(value: str, kind: Kind) -> str:
+def _valid(form: Form) -> str:
     """The value, but NULL for a text that is not valid UTF-8: no table of DuckDB can hold it, and no answer."""
-    return f"TRY(decode(encode({value})))" if kind is Kind.TEXT else value
+    return f"TRY(decode(encode({form.value})))" if form.kind is Kind.TEXT else form.value
 
 
 class DuckDBTally:
     """The counts of values in a temporary table of one cursor: grp, item, individuals. Secret."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, counted: Column, groups: int) -> None:
-        self._cursor, self._column, self._kind, self._groups = cursor, counted, counted.kind, groups
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, form: Form, groups: int) -> None:
+        self._cursor, self._form, self._groups = cursor, form, groups
 
     def levels(self) -> list[Levels]:
         """Return the different counts of each group, ascending, and how many values have each."""
@@ -96,12 +87,12 @@ class DuckDBTally:
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         """Return which of these values nobody in the group has."""
-        tried = Values(self._kind, tuple(values))
-        self._cursor.register(_LIST, columns_of_list(tried, self._column))
+        tried = Values(self._form.kind, tuple(values))
+        self._cursor.register(_LIST, columns_of_list(tried, self._form))
         own = f"SELECT item FROM {TALLY} WHERE grp = {group}"
         query = (
-            f"SELECT place FROM ({cast_list(_LIST, tried, self._column)}) AS tried"
-            f" ANTI JOIN ({own}) AS own ON tried.value = own.item ORDER BY place"
+            f"SELECT place FROM ({cast_list(_LIST, self._form)}) AS tried"
+            f" ANTI JOIN ({own}) AS own ON {self._form.equal('own.item', 'tried.value')} ORDER BY place"
         )
         return [tried.items[place] for (place,) in self._cursor.sql(query).fetchall()]
 
@@ -113,14 +104,14 @@ class DuckDBTally:
         query = f"SELECT grp, {self._key} FROM {TALLY} SEMI JOIN {_FOUND} ON {TALLY}.rowid = place ORDER BY grp, item"
         values = [list[Any]() for _ in range(self._groups)]
         found = self._cursor.sql(query).fetchnumpy()
-        read = value_of_key(self._kind)
+        read = value_of_key(self._form.kind)
         for group, own in zip(found["grp"].tolist(), found["key"].tolist(), strict=True):
             values[group].append(read(own))
         return values
 
     @property
     def _key(self) -> str:
-        return f"{key('item', self._kind)} AS key"
+        return f"{self._form.key('item')} AS key"
 
     def _read(self, query: str) -> list[Any]:
-        return list(map(value_of_key(self._kind), self._cursor.sql(query).fetchnumpy()["key"].tolist()))
+        return list(map(value_of_key(self._form.kind), self._cursor.sql(query).fetchnumpy()["key"].tolist()))

@@ -26,7 +26,8 @@ from dpselect.tables.candidates import (
     value_of_key,
 )
 from dpselect.tables.duckdb import expressions
-from dpselect.tables.duckdb.lists import key, keys_of, same_value
+from dpselect.tables.duckdb.forms import form_of
+from dpselect.tables.duckdb.lists import keys_of, same_value
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.queries import Keyed, called, typed
@@ -79,7 +80,8 @@ class FrameValues(Values):
             checked = listed([other], column, "other")
             if checked.kind is not self.kind:
                 raise other_of_another_kind(self.kind)
-            [other], [same] = checked.items, keys_of(checked, column, connect())["key"].to_pylist()
+            keys = keys_of(checked, form_of(column, checked.kind), connect())
+            [other], [same] = checked.items, keys["key"].to_pylist()
             label = _OTHER
         equal = self.keyed.frame.where((F.col("label") == label) | (F.col("key") == same)).limit(1)
         if withheld(equal.collect, _unreadable()):
@@ -120,14 +122,14 @@ def frame_values(frame: DataFrame, column: Column) -> FrameValues:
 def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:
     """The label of every candidate, in its own type, and its key, in the type in which it is compared."""
     kind, label, other = given.kind, called(given, "label"), called(given, "key")
-    own = expressions.compared(other, kind)
-    cast = f"TRY_CAST({own} AS {expressions.type_of_candidates(column, kind)})"
-    same = key(cast, kind)
+    own, form, labels = expressions.value_of(other, kind), form_of(column, kind), form_of(label, kind)
+    cast = form.cast(own)
+    same = form.key(cast)
     if Kind.DECIMAL in (kind, column.kind):  # a candidate with more decimal places than the column equals no value
         same = f"CASE WHEN {cast} = {own} THEN {same} END"
     reader = Reader(
         {"label": typed("label", label), "key": typed("key", other)},
-        {"label": key(expressions.compared(label, kind), kind), "key": same},
+        {"label": labels.key(labels.value), "key": same},
     )
     twice = frame.toDF("label").withColumn("key", F.col("label"))
     sent = twice.select(*(F.col(n).cast("binary").alias(n) for n in twice.columns)) if kind is Kind.TEXT else twice

@@ -38,7 +38,7 @@ from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.tally import counted_column
+from dpselect.tables.duckdb.tally import counted_form
 from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
@@ -148,7 +148,7 @@ class SparkEngine:
         kept = queries.tallied(found, individuals, limit).persist()
         groups = 1 if individuals.groups is None else len(individuals.groups)
         try:
-            yield SparkTally(kept, counted_column(column, domain), groups)
+            yield SparkTally(kept, counted_form(column, domain), groups)
         finally:
             kept.unpersist()
 

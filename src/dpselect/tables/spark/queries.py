@@ -19,9 +19,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import expressions, places
-from dpselect.tables.duckdb.lists import key, keys_of, keys_of_groups
+from dpselect.tables.duckdb.forms import form_of
+from dpselect.tables.duckdb.lists import keys_of, keys_of_groups
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.tally import counted_column, item
+from dpselect.tables.duckdb.tally import counted_form, item
 from dpselect.tables.groups import Groups
 from dpselect.tables.questions import Individuals
 from dpselect.tables.schema import Column, Kind
@@ -50,9 +51,10 @@ class Reading:
         """
         local = called(column, name)
         natively = column.kind in _KEYS_OF_SPARK and kind is column.kind
-        own = key(expressions.compared(local, kind), kind)
+        form = form_of(local, kind)
+        own = form.key(form.value)
         if all_present:
-            own = f"CASE WHEN {expressions.present(local, kind)} THEN coalesce({own}, '') END"
+            own = f"CASE WHEN {expressions.present(local)} THEN coalesce({own}, '') END"
         return Reading(local, own, "string", natively)
 
     @staticmethod
@@ -61,9 +63,9 @@ class Reading:
 
         Text is read by DuckDB, which leaves out what is not UTF-8: no answer can hold it.
         """
-        local, kind = called(column, "item"), counted_column(column, domain).kind
+        local = called(column, "item")
         natively = domain is None and column.kind in (Kind.INTEGER, Kind.BOOLEAN)
-        return Reading(local, key(item(local, domain), kind), "string", natively)
+        return Reading(local, counted_form(local, domain).key(item(local, domain)), "string", natively)
 
     @staticmethod
     def as_place(column: Column, grid: Grid) -> "Reading":
@@ -155,7 +157,7 @@ class Keyed(NamedTuple):
 
 def public_keys(spark: SparkSession, values: Values, column: Column, connection: DuckDBPyConnection) -> Keyed:
     """The items of a public list, with keys from DuckDB; their labels are their positions."""
-    keys = keys_of(values, column, connection)
+    keys = keys_of(values, form_of(column, values.kind), connection)
     frame = spark.createDataFrame(keys.rename_columns(["label", "key"]), "label bigint, key string")
     return Keyed(frame, pc.max(pc.binary_length(keys["key"])).as_py() or 0, is_list=True)
 

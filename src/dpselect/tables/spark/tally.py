@@ -18,10 +18,10 @@ from dpselect.errors import EngineFailure
 from dpselect.mechanisms.finding import Finding
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.tables.candidates import Values, value_of_key
+from dpselect.tables.duckdb.forms import Form
 from dpselect.tables.duckdb.lists import keys_of
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.questions import Levels
-from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
 
 
@@ -44,8 +44,8 @@ class SparkFinder:
 class SparkTally:
     """The counts of values in a kept frame: grp, label, individuals. Secret."""
 
-    def __init__(self, scores: DataFrame, counted: Column, groups: int) -> None:
-        self._scores, self._column, self._kind, self._groups = scores, counted, counted.kind, groups
+    def __init__(self, scores: DataFrame, form: Form, groups: int) -> None:
+        self._scores, self._form, self._groups = scores, form, groups
 
     def levels(self) -> list[Levels]:
         """Return the different counts of each group, ascending, and how many values have each."""
@@ -64,11 +64,11 @@ class SparkTally:
         found = queries.of_ranks(self._scores, asked).toArrow().sort_by("turn")
         if found.num_rows != len(wanted):
             raise EngineFailure("the rows changed while they were counted")
-        return list(map(value_of_key(self._kind), found["label"].to_pylist()))
+        return list(map(value_of_key(self._form.kind), found["label"].to_pylist()))
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         """Return which of these values nobody in the group has."""
-        tried = keys_of(Values(self._kind, tuple(values)), self._column, connect())
+        tried = keys_of(Values(self._form.kind, tuple(values)), self._form, connect())
         frame = self._scores.sparkSession.createDataFrame(tried, "place bigint, key string").toDF("place", "label")
         own = self._scores.where(F.col("grp") == group)
         seen = {row["place"] for row in frame.join(own, "label", "left_semi").select("place").collect()}
@@ -77,7 +77,7 @@ class SparkTally:
     def found(self, finding: Finding) -> list[list[Any]]:
         """Flip a coin for each value of each group, and return those with heads in ascending order."""
         heads = self._scores.mapInArrow(SparkFinder(finding), "grp bigint, label string").toArrow()
-        values, read = [list[Any]() for _ in range(self._groups)], value_of_key(self._kind)
+        values, read = [list[Any]() for _ in range(self._groups)], value_of_key(self._form.kind)
         for group, label in zip(heads["grp"].to_pylist(), heads["label"].to_pylist(), strict=True):
             values[group].append(read(label))
         return [sorted(own) for own in values]
