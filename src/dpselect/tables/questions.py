@@ -266,6 +266,10 @@ class Engine(Protocol):
         """Return names that look like columns and are not, such as the index of a frame, and what to do."""
         ...
 
+    def check_source(self) -> None:
+        """Refuse the source, before a charge, if its public columns have changed since it was opened."""
+        ...
+
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
         """Return a public list of values, checked to be distinct in the type of their column. Messages use the name."""
         ...
