@@ -40,7 +40,7 @@ from dpselect.mechanisms.privacy import LAPLACE, PURE_LOSS
 from dpselect.tables.duckdb import kept
 from tests.attacks.neighbouring.cases import Case, Question, Wanted, random_case, redrawn
 from tests.attacks.neighbouring.neighbours import Rows, individuals, neighbours_of, without
-from tests.attacks.neighbouring.recorder import MARGIN, ONE, ORDER, SET, Recorder, Selection, recording
+from tests.seam import MARGIN, ONE, ORDER, SET, Recorder, Selection, recording
 from tests.top_k.exact import margin, sets, total
 from tests.top_k.laws import exponential_orders, laplace_orders, peeled_orders
 
