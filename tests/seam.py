@@ -14,12 +14,13 @@ through its public names and through this file only (`tests/behaviour/test_impor
 
 import hashlib
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import groupby
+from itertools import combinations, groupby
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -30,15 +31,23 @@ import pyarrow as pa
 
 import dpselect
 from dpselect.errors import BitsExhausted
+from dpselect.ledger import store
+from dpselect.mechanisms import thresholds
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.finding import Finding
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.lines import LeastScores
-from dpselect.tables import quantiles, questions, splitting
+from dpselect.tables import quantiles, questions, splitting, unlisted
 from dpselect.tables.candidates import public_values
+from dpselect.tables.duckdb import kept
+from dpselect.tables.duckdb.engine import DuckDBEngine
+from dpselect.tables.duckdb.source import source_of
+from dpselect.tables.duckdb.tally import DuckDBTally
 from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Kind
+from tests import reference
 
 # Bits.
 
@@ -189,6 +198,83 @@ def distribution(run: Callable[[Draws], Any]) -> dict[Any, Fraction]:
     return {outcome: probability / (1 - refused) for outcome, probability in totals.items()}
 
 
+@contextmanager
+def drawing(draws: Draws) -> Iterator[None]:
+    """Whatever the package draws, it draws from here."""
+    with ExitStack() as stack:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("dpselect.") and vars(module).get("Draws") is Draws:
+                stack.enter_context(patch.object(module, "Draws", lambda source=None: draws))
+        yield
+
+
+def law(run: Callable[[], Any]) -> dict[Any, Fraction]:
+    """The exact distribution of what public code returns, with coins (1/3)**g in the place of exp(-g).
+
+    Proposals of a rejection sampler are made once: if all of them are refused, so is the run.
+    """
+
+    def once(draws: BranchingDraws) -> Any:
+        with drawing(_once(draws)):
+            return run()
+
+    return distribution(once)
+
+
+def _once(draws: BranchingDraws) -> BranchingDraws:
+    """The draws, of which a rejection sampler may ask for a batch of one proposal, once."""
+    propose, proposed = draws.indices_below, []
+
+    def one(bound: int, tries: int) -> Any:
+        proposed.append(bound)
+        if len(proposed) > 1:
+            raise Refused
+        return propose(bound, 1)
+
+    draws.indices_below = one  # type: ignore[method-assign]
+    return draws
+
+
+@contextmanager
+def system_bits(source: Any) -> Iterator[None]:
+    """Whatever the package reads from the operating system, it reads from this source of bits."""
+    with (
+        patch.object(SystemEntropy, "bits", lambda _, count: source.bits(count)),
+        patch.object(SystemEntropy, "words", lambda _, count, width: source.words(count, width)),
+    ):
+        yield
+
+
+def coin(exponent: Fraction, bits: str) -> bool:
+    """Flip one coin U < exp(-exponent), where U starts with these bits; `BitsExhausted` if they do not decide."""
+    return Draws(ScriptedBits(bits)).flip(exponent)
+
+
+def coins(exponents: Sequence[Fraction], words: Sequence[int], more: str = "") -> list[bool]:
+    """Flip many coins at once, each from a word of 32 bits, with more bits for those that it does not decide."""
+
+    class Batch:
+        approximate = np.array([float(exponent) for exponent in exponents])
+
+        def exact(self, index: int) -> Fraction:
+            return exponents[index]
+
+    script = ScriptedBits("".join(f"{word:032b}" for word in words) + more)
+    flags: list[bool] = Draws(script).finish(Batch(), 0, 0).tolist()
+    return flags
+
+
+@contextmanager
+def salted(salt: int) -> Iterator[None]:
+    """All salts are a function of this number: which groups, values and rows of a person count is fixed."""
+
+    def system_bytes(count: int) -> bytes:
+        return hashlib.shake_128(f"{salt}:{count}".encode()).digest(count)
+
+    with patch("os.urandom", system_bytes):
+        yield
+
+
 # Counts.
 
 
@@ -196,6 +282,14 @@ def opened(rows, engine="duckdb", *, types=None, **options):
     """A table of these columns (name to values), in Arrow's own types or in those that are given."""
     columns = {name: pa.array(values, (types or {}).get(name)) for name, values in rows.items()}
     return in_writing(dpselect.open_table(pa.table(columns), engine=engine, **options))
+
+
+def refilled(table: Any, source: Any) -> Any:
+    """The table with the rows of another source of the same schema, in much less time than it takes to open one."""
+    engine = table._engine
+    engine._source = source_of(source)
+    engine._keeper = kept.Keeper(engine._source, engine._connection, keep=False)
+    return table
 
 
 def in_writing(table):
@@ -329,6 +423,18 @@ class Selection:
         """Return what neighbours must share."""
         return self.mechanism, self.size, self.what, self.sizes
 
+    def beside(self, after: "Selection") -> Iterator[tuple[Any, Any]]:
+        """Yield the scores of the candidates here and there, once for each stretch in which both are constant."""
+        ends = [np.cumsum(np.array(one.lengths, object)).tolist() for one in (self, after)]
+        i = j = start = 0
+        while start < self.size:
+            while ends[0][i] <= start:
+                i += 1
+            while ends[1][j] <= start:
+                j += 1
+            yield self.scores[i], after.scores[j]
+            start = min(ends[0][i], ends[1][j])
+
     def drawn(self, rng: Random) -> tuple[int, ...]:
         """Return an outcome, any of which is possible; one candidate is of any run, however short."""
         if self.what == ONE:
@@ -387,10 +493,6 @@ def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
 
     The bytes of the operating system are a function of the salt and of their number.
     """
-
-    def system_bytes(count: int) -> bytes:
-        return hashlib.shake_128(f"{salt}:{count}".encode()).digest(count)
-
     with ExitStack() as stack:
         for own in _all_kinds(MechanismBase):
             for name in [name for name in vars(own) if name.startswith("select")]:
@@ -408,7 +510,7 @@ def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
             sent = _sent_to_workers(DataFrame.mapInArrow, recorder)
             stack.enter_context(patch.object(DataFrame, "mapInArrow", sent))
             stack.enter_context(patch.object(spark_engine, "_chosen_by_level", _chosen_from_counts))
-        stack.enter_context(patch("os.urandom", system_bytes))
+        stack.enter_context(salted(salt))
         yield
 
 
@@ -520,3 +622,237 @@ def _counted_groups(frame: Any) -> list[list[dict[str, Any]]]:
     """The candidates of each group with their counts, in the order of their labels."""
     counted = frame.toArrow().sort_by([("grp", "ascending"), ("label", "ascending")]).to_pylist()
     return [list(own) for _, own in groupby(counted, key=lambda row: row["grp"])]
+
+
+# Every answer of a question.
+
+
+class Branches:
+    """Replays a list of choices, then takes the first possible option of every further one and notes the others."""
+
+    def __init__(self, path: Sequence[int]) -> None:
+        self.path, self.taken, self.open, self.probability = list(path), list[int](), list[list[int]](), 1.0
+
+    def choose(self, probabilities: Sequence[float]) -> int:
+        """Return the option that is taken."""
+        possible = [option for option, chance in enumerate(probabilities) if chance > 0]
+        if len(self.taken) < len(self.path):
+            option = self.path[len(self.taken)]
+        else:
+            option = possible[0]
+            self.open.extend([*self.taken, other] for other in possible[1:])
+        self.taken.append(option)
+        self.probability *= float(probabilities[option])
+        return option
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The law of the values of an answer, and what is charged for it."""
+
+    law: dict[Any, float]
+    epsilon: Fraction
+    delta: Fraction
+    rho: float
+
+
+def answers(ask: Callable[[], Any], salt: int = 7, watch: Callable[[], None] = lambda: None) -> Answers:
+    """Follow a question to every value of its answer. What it counts is counted once, with one salt.
+
+    Every selection, set, order and coin is replaced by all of its outcomes, with the probabilities that the mechanism
+    states (`pmf`) or that follow from them. A value that nobody has is a uniform one of the rule. `watch` is called
+    before each choice.
+    """
+    law: dict[Any, float] = defaultdict(float)
+    charged, paths, counted = set(), [list[int]()], _Counted()
+    with ExitStack() as stack:
+        current = [Branches([])]
+
+        def choose(probabilities: Sequence[float]) -> int:
+            watch()
+            return current[0].choose(probabilities)
+
+        _enter_choices(stack, choose)
+        _enter_counted(stack, counted)
+        stack.enter_context(salted(salt))
+        while paths:
+            current[0] = Branches(paths.pop())
+            counted.calls = 0
+            answer = ask()
+            law[_hashable(answer.value)] += current[0].probability
+            charged.add((answer.epsilon, answer.guarantee.delta, answer.guarantee.zcdp))
+            paths.extend(current[0].open)
+    assert abs(sum(law.values()) - 1) < 1e-9
+    [(epsilon, delta, rho)] = charged
+    return Answers(dict(law), epsilon, delta, rho)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple((group, _hashable(own)) for group, own in value.items())
+    return tuple(value) if isinstance(value, list) else value
+
+
+Choose = Callable[[Sequence[float]], int]
+
+
+def _enter_choices(stack: ExitStack, choose: Choose) -> None:
+    """Replace whatever draws."""
+    for own in _all_kinds(MechanismBase):
+        for name in [name for name in vars(own) if name.startswith("select")]:
+            stack.enter_context(patch.object(own, name, _CHOICES.get(name, _undrawn)(choose)))
+
+    def found(finding: Finding, individuals: Any, _: Any) -> Any:
+        chances = {count: finding.probability(count) for count in set(individuals.tolist())}
+        return np.array([choose([1 - chances[n], chances[n]]) == 1 for n in individuals.tolist()], dtype=bool)
+
+    def unseen(question: unlisted.RuleTopK, group: int, count: int, tally: Any, _: Any) -> list[Any]:
+        free = tally.unseen(group, question.listed)
+        return [free.pop(choose([1 / len(free)] * len(free))) for _ in range(count)]
+
+    stack.enter_context(patch.object(Finding, "found", found))
+    stack.enter_context(patch.object(unlisted.RuleTopK, "_unseen", unseen))
+    for name in ("bits", "words"):
+        stack.enter_context(patch.object(SystemEntropy, name, _undrawn(choose)))
+
+
+def _undrawn(_: Choose) -> Callable[..., Any]:
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise NotRecorded("something is drawn past the branches: teach them that way")
+
+    return fail
+
+
+def _vector(scores: Any, lengths: Any) -> list[Any]:
+    """One score for each candidate."""
+    runs = [1] * len(scores) if lengths is None else [int(length) for length in lengths]
+    assert sum(runs) < 10**4, "a domain that is too large to follow"
+    return [score for score, length in zip(scores, runs, strict=True) for _ in range(length)]
+
+
+def _one(choose: Choose) -> Callable[..., int]:
+    return lambda mechanism, scores, lengths=None, **_: choose(mechanism.pmf(_vector(scores, lengths)))
+
+
+def _subsets(score: Callable[[Sequence[int], Sequence[int]], int]) -> Callable[..., Any]:
+    """Sets of candidates, each a candidate of the mechanism."""
+
+    def replacement(choose: Choose) -> Callable[..., list[int]]:
+        def select(mechanism: Any, scores: Any, k: Any, *, lengths: Any = None) -> list[int]:
+            vector = _vector(scores, lengths)
+            least, most = (k, k) if isinstance(k, int) else k
+            sets = [own for size in range(least, most + 1) for own in combinations(range(len(vector)), size)]
+            if least == len(vector):
+                return list(range(least))
+            return list(sets[choose(mechanism.pmf([score(vector, own) for own in sets]))])
+
+        return select
+
+    return replacement
+
+
+def _sum(counts: Sequence[int], chosen: Sequence[int]) -> int:
+    return sum(counts[item] for item in chosen)
+
+
+def _margin(counts: Sequence[int], chosen: Sequence[int]) -> int:
+    return min(counts[i] for i in chosen) - max(count for i, count in enumerate(counts) if i not in chosen)
+
+
+def _in_order(choose: Choose) -> Callable[..., list[int]]:
+    """The largest noisy scores in order: exponential, Laplace or Gumbel noise, the last of which is peeling."""
+
+    def select(mechanism: Any, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
+        vector, rate = _vector(scores, lengths), float(mechanism.rate)
+        if isinstance(mechanism, dpselect.ExponentialMechanism):
+            orders = reference.peeled_orders(vector, mechanism, k)
+        elif isinstance(mechanism, dpselect.PermuteAndFlip):
+            orders = reference.exponential_orders(vector, rate, k)
+        else:
+            orders = reference.laplace_orders(vector, rate, k)
+        return list(list(orders)[choose(list(orders.values()))])
+
+    return select
+
+
+_CHOICES: dict[str, Callable[[Choose], Callable[..., Any]]] = {
+    "select": _one,
+    "select_runs": _one,
+    "select_set": _subsets(_sum),
+    "select_margin": _subsets(_margin),
+    "select_order": _in_order,
+}
+
+
+@dataclass
+class _Counted:
+    """What an engine has counted for a question, in the order of its calls."""
+
+    results: list[Any] = field(default_factory=list)
+    calls: int = 0
+
+    def next(self, count: Callable[[], Any]) -> Any:
+        """Return what was counted at this place before, or count."""
+        self.calls += 1
+        if len(self.results) < self.calls:
+            self.results.append(count())
+        return self.results[self.calls - 1]
+
+
+def _enter_counted(stack: ExitStack, counted: _Counted) -> None:
+    """Count once, however often the question is asked; tallies stay open until all answers are known."""
+    for name in ("counts", "places"):
+        own = getattr(DuckDBEngine, name)
+        once = _counting_once(own, counted)
+        stack.enter_context(patch.object(DuckDBEngine, name, once))
+    tally = DuckDBEngine.tally
+
+    @contextmanager
+    def tallied_once(*arguments: Any) -> Iterator[Any]:
+        yield counted.next(lambda: stack.enter_context(tally(*arguments)))
+
+    found: dict[Any, list[Any]] = {}
+    values = DuckDBTally.values
+
+    def values_once(tally: Any, wanted: Sequence[tuple[int, int, int]]) -> list[Any]:
+        key = id(tally), tuple(wanted)
+        if key not in found:
+            found[key] = values(tally, wanted)
+        return found[key]
+
+    stack.enter_context(patch.object(DuckDBEngine, "tally", tallied_once))
+    stack.enter_context(patch.object(DuckDBTally, "values", values_once))
+
+
+def _counting_once(count: Callable[..., Any], counted: _Counted) -> Callable[..., Any]:
+    return lambda *arguments: counted.next(lambda: count(*arguments))
+
+
+# What tests cannot wait for.
+
+
+@contextmanager
+def few_compete(most: int) -> Iterator[None]:
+    """Of values that nobody listed, only so many of the largest counts compete."""
+    with patch.object(thresholds, "MOST", most):
+        yield
+
+
+@contextmanager
+def rules_are_tallied() -> Iterator[None]:
+    """Even a small domain is counted like one that is too large to list."""
+    with patch.object(unlisted, "_LISTED", 0):
+        yield
+
+
+@contextmanager
+def rows_are_kept_at_once() -> Iterator[None]:
+    """Rows of files that were written just before are kept, too."""
+    with patch.object(kept, "_TICK", 0):
+        yield
+
+
+def ledger_settings(path: Any) -> dict[str, object]:
+    """How a ledger writes: SQLite's settings of the connection that charges."""
+    with store.Database(path).writing() as connection:
+        return {name: store.pragma(connection, name) for name in ("synchronous", "journal_mode")}
