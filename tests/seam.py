@@ -458,6 +458,7 @@ class Recorder:
     chosen: list[tuple[int, ...]] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
     makes_summary: bool = False
+    watch: Callable[[], None] = lambda: None
 
     def choose(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> int:
         """Write down the scores, and return the position that is chosen."""
@@ -467,6 +468,7 @@ class Recorder:
         self, mechanism: MechanismBase, scores: Any, lengths: Any, what: str = ONE, k: int | Sequence[int] = 1
     ) -> list[int]:
         """Write down the scores, and return the positions that are chosen."""
+        self.watch()
         vector = tuple(np.asarray(scores).tolist()) if hasattr(scores, "dtype") else tuple(scores)
         runs = (1,) * len(vector) if lengths is None else tuple(int(length) for length in lengths)
         least, most = (k, k) if isinstance(k, int) else k
@@ -488,11 +490,13 @@ class Recorder:
 
 
 @contextmanager
-def recording(recorder: Recorder, salt: int, engine: str) -> Iterator[None]:
+def recording(recorder: Recorder, salt: int, engine: str, watch: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Record all selections.
 
-    The bytes of the operating system are a function of the salt and of their number.
+    The bytes of the operating system are a function of the salt and of their number. `watch` is called before each
+    selection.
     """
+    recorder.watch = watch
     with ExitStack() as stack:
         for own in _all_kinds(MechanismBase):
             for name in [name for name in vars(own) if name.startswith("select")]:
