@@ -27,7 +27,7 @@ from build_kernel import compiled
 source = pathlib.Path(sys.argv[1])
 shutil.copy(compiled(source, pathlib.Path("built")), source.parent)
 """
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,16 @@ def plant(fault: Fault, folder: Path) -> None:
 
 def caught_by(folder: Path, first: str) -> str | None:
     """The first test that fails on the copy; None if all pass."""
+    own = f"{TESTS}/{first}"
+    return _failed(folder, [own]) or _failed(folder, [TESTS, f"--ignore={own}"])
+
+
+def _failed(folder: Path, tests: list[str]) -> str | None:
     environment = {**os.environ, "PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder}"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    paths = [f"{TESTS}/{first}", TESTS]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests]
     try:
         done = subprocess.run(  # noqa: S603 - our own words
-            [*command, "-m", "not slow", *paths],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-            check=False,
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
         )
     except subprocess.TimeoutExpired:
         return "the time ran out"
