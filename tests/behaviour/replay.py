@@ -10,7 +10,9 @@ probabilities, which must be at most epsilon.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -98,6 +100,40 @@ def apart(world: World, ask: Ask, relation: str, salt: int = 7, **options: Any) 
             divergence = max(divergence, hockey_stick(first, second, epsilon))
     [(epsilon, delta)] = charged  # the same on all tables
     return Apart(loss, divergence, float(epsilon), float(delta))
+
+
+def frozen_loss(world: World, ask: Ask, relation: str, seed: int, salt: int = 7) -> Fraction:
+    """The largest loss that the scores of neighbours allow, as a share of epsilon, with the selections frozen.
+
+    For what has too many answers to follow, such as several quantiles: a selection at rate c loses at most c times the
+    range of the changes of its scores, and the losses of all selections of an answer add up.
+    """
+    table, worst, rng = world.opened(relation), Fraction(0), Random(seed)
+    for others in world.others:
+        options = world.options if relation == ADD_REMOVE else world.options[1:]
+        for option in options:
+            first, answer = _recorded(table, world.source([*others, option]), ask, seam.Recorder(rng), salt)
+            for other in options if relation == REPLACE else options[: 1 if option else None]:
+                second, again = _recorded(
+                    table, world.source([*others, other]), ask, seam.Recorder(outcomes=first.chosen), salt
+                )
+                assert (again.value, again.epsilon) == (answer.value, answer.epsilon)
+                pairs = list(zip(first.selections, second.selections, strict=True))
+                assert all(one.public == two.public for one, two in pairs)
+                worst = max(worst, sum(_moved(*pair) for pair in pairs) / answer.epsilon)
+    return worst
+
+
+def _recorded(table: Any, source: Any, ask: Ask, recorder: seam.Recorder, salt: int) -> tuple[seam.Recorder, Any]:
+    seam.refilled(table, source)
+    with seam.recording(recorder, salt, "duckdb"):
+        return recorder, ask(table)
+
+
+def _moved(before: seam.Selection, after: seam.Selection) -> Fraction:
+    assert before.what == seam.ONE
+    changes = [Fraction(new) - Fraction(old) for old, new in before.beside(after)]
+    return before.mechanism.rate * (max(changes) - min(changes))
 
 
 def _pairs(laws: Sequence[dict[Any, float]], relation: str) -> list[tuple[dict[Any, float], dict[Any, float]]]:

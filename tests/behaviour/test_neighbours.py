@@ -6,12 +6,13 @@ charge would be found.
 """
 
 from fractions import Fraction
+from itertools import combinations, combinations_with_replacement
 
 import pytest
 
 from dpselect import every
 from tests import seam
-from tests.behaviour.replay import ADD_REMOVE, RELATIONS, REPLACE, World, apart
+from tests.behaviour.replay import ADD_REMOVE, RELATIONS, REPLACE, World, apart, frozen_loss
 
 EPSILON = "4"
 LISTED = ("a", "b", "c")
@@ -189,6 +190,28 @@ def test_groups_of_several_columns(relation, most):
     check(TEXT_IN_PAIRS, in_pairs(question("mode", "x", candidates=["a", "b"]), most), relation)
 
 
+# Several quantiles have too many answers to follow: their selections are frozen.
+
+THREE = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)]
+SEVERAL = {
+    "quartiles": question("quantiles", "n", THREE, **ENDS),
+    "two levels": question("quantiles", "n", ["0.5", "0.9"], mechanism="exponential", **ENDS),
+    "two rows": question("quantiles", "n", THREE, per_person="rows", max_rows=2, **ENDS),
+}
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_quantiles(name, relation):
+    assert Fraction(1, 3) < frozen_loss(NUMBERS, SEVERAL[name], relation, seed=1) <= 1
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_several_quantiles_in_groups(relation):
+    ask = in_groups(SEVERAL["quartiles"], 2)
+    assert Fraction(1, 4) < frozen_loss(NUMBERS_IN_GROUPS, ask, relation, seed=1) <= 1
+
+
 # Domains that are too large to list.
 
 DOMAIN = every("text", max_bytes=1, alphabet="abc")
@@ -265,6 +288,12 @@ def test_unlisted_values_in_groups(name, relation, most):
     check(FOUND_IN_GROUPS, in_groups(UNLISTED[name][0], most), relation, 0.05)
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_unlisted_groups(relation):
+    """The groups that are found are an answer, and are charged."""
+    check(FOUND_IN_GROUPS, lambda table: table.group_by("g", epsilon="1.5", delta="0.05").found, relation, 0.2)
+
+
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
 def test_a_replaced_person_may_bring_a_value_two_closer(mechanism):
     """Their old value falls by one while the first count that is left out rises by one."""
@@ -283,3 +312,23 @@ def test_what_a_replaced_person_leaves_and_what_they_get_both_count():
 def test_of_one_added_person_all_of_delta_is_lost():
     for name in ("mode of one value each", "values"):
         check(FOUND, UNLISTED[name][0], ADD_REMOVE, 0.99)
+
+
+# All tables of three people.
+
+
+def subsets(values):
+    return [rows(*own) for size in range(len(values) + 1) for own in combinations(values, size)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("salt", [1, 2])
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", ["mode", "set", "margin", "peel", "unlisted mode", "unlisted values"])
+def test_all_tables_of_three_people(name, relation, salt):
+    own = subsets("abc")
+    world = World(("x",), tuple(combinations_with_replacement(own, 2)), (NOBODY, *own[1:]))
+    more = {"unlisted mode": UNLISTED["mode of two values each"][0], "unlisted values": UNLISTED["values"][0]}
+    with seam.few_compete(2):
+        found = apart(world, {**COUNTING, **more}[name], relation, salt)
+    assert found.is_private, found
