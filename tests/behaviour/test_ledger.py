@@ -20,6 +20,7 @@ import dpselect
 from dpselect import BudgetExceeded, Ledger, LedgerCorrupt, PermuteAndFlip, approximate, errors, zcdp
 from dpselect.ledger import Charge
 from tests import seam
+from tests.behaviour.transcripts import run
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="modes and folders of POSIX")
 
@@ -332,3 +333,9 @@ def test_a_ledger_reads_back_what_was_charged(path):
     ]
     assert again.spent.delta == Fraction(4, 10**6)
     assert again.spent.rho == sum(entry.rho for entry in entries)
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_no_exported_text_is_a_formula_in_a_spreadsheet(path, sign):
+    Ledger(path, budget=1).charge(Charge("question", "0.1"), request_id=f"{sign}1+1|cmd")
+    assert f",'{sign}1+1|cmd," in run(f"ledger export {path} --format csv")

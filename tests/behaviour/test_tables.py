@@ -103,6 +103,17 @@ def test_answers_of_large_crowds_are_certain():
     assert table.mode("x", candidates=dpselect.every("int64"), **CERTAIN).value in (1, 5)
 
 
+@pytest.mark.parametrize("name", ['a"b', "it's", 'x" FROM rows; --', "a\\b", "größe", "a b", "SELECT", '""'])
+def test_a_column_may_have_any_name(name):
+    """As what is asked about, as the person and as the group; nothing in a name is read as a statement."""
+    table = dpselect.open_table(pa.table({name: [1, 1, 2], "x": ["a", "a", "b"]}), person=name)
+    assert seam.counts(table, "x", ["a", "b"]) == [1, 1]
+    assert seam.counts(table, name, [1, 2, 3]) == [1, 1, 0]
+    grouped = dpselect.open_table(pa.table({name: [1, 1, 2], "x": ["a", "a", "b"]})).group_by(name, groups=[1, 2])
+    assert seam.counts(grouped, "x", ["a", "b"]) == [[2, 0], [0, 1]]
+    assert seam.tallied(table, name) == {1: 1, 2: 1}
+
+
 # Files that change.
 
 
