@@ -4,8 +4,8 @@ Everything here is secret or random in a released answer: the bits, the coins an
 and scores that reach a mechanism; the salts that decide which rows of a person count. `tests/behaviour` sees dpselect
 through its public names and through this file only (`tests/behaviour/test_imports.py` checks it).
 
-* Randomness: `ScriptedBits` and `system_bits` write the bits down, `distribution` and `law` follow every outcome with
-  its exact probability, `salted` fixes the salts.
+* Randomness: `ScriptedBits` writes the bits down, `coin` and `coins` read them, `distribution` and `law` follow every
+  outcome with its exact probability, and `salted` fixes the salts.
 * Counts: `counts`, `places`, `quantile_scores` and `tallied` return what an engine would hand to a mechanism.
 * Questions: `Recorder` fixes the outcomes of selections and writes down their scores; `answers` follows every outcome
   of a question, from a table to the value of its answer.
@@ -233,16 +233,6 @@ def _once(draws: BranchingDraws) -> BranchingDraws:
 
     draws.indices_below = one  # type: ignore[method-assign]
     return draws
-
-
-@contextmanager
-def system_bits(source: Any) -> Iterator[None]:
-    """Whatever the package reads from the operating system, it reads from this source of bits."""
-    with (
-        patch.object(SystemEntropy, "bits", lambda _, count: source.bits(count)),
-        patch.object(SystemEntropy, "words", lambda _, count, width: source.words(count, width)),
-    ):
-        yield
 
 
 def coin(exponent: Fraction, bits: str) -> bool:
