@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpselect.errors import BitsExhausted, InvalidType, InvalidValue
 from dpselect.mechanisms.finding import Finding
 from dpselect.sampling.bits import SystemEntropy
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 TINY = Fraction(1, 10**300)

@@ -12,8 +12,7 @@ import pytest
 
 from dpselect.errors import BitsExhausted
 from dpselect.sampling.bits import SystemEntropy, index, indices, indices_below, random_order
-from tests.branching import distribution
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits, distribution
 from tests.statistical.goodness import assert_fits
 
 

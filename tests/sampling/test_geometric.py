@@ -8,7 +8,7 @@ import pytest
 from dpselect.errors import BitsExhausted
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.sampling.geometric import MARGIN, geometric, geometrics, successes
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits
 from tests.statistical.goodness import assert_fits
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

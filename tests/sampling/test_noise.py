@@ -18,7 +18,7 @@ from dpselect.sampling.noise import (
     largest,
     upper_bounds,
 )
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits
 
 
 def size(numerator: int, depth: int) -> arb:
