@@ -170,14 +170,15 @@ CASES = {
 def test_simulations_have_the_exact_mean(monkeypatch, case):
     asked = {"k": 2, "epsilon": "0.3", **CASES[case]}
     exact = top_k_error(COUNTS, **asked)
+    wrong = top_k_error(COUNTS, **{**asked, "epsilon": "0.36"})
     assert exact.exact
+    assert wrong.exact
     simulated(monkeypatch, exact.method)
     runs = 4_000 if exact.method == "margin" else 20_000
     found = top_k_error(COUNTS, **asked, runs=runs, seed=5)
     assert (found.exact, found.runs) == (False, runs)
     width = (found.high - found.low) / 2
     assert abs(found.mean - exact.mean) < 3.2 * width, "more than six standard errors"
-    wrong = top_k_error(COUNTS, **{**asked, "epsilon": "0.36"})
     assert abs(found.mean - wrong.mean) > width, "the width is small enough to see another epsilon"
 
 
