@@ -4,7 +4,8 @@ Without a command, the tests that use these parts run, and the run fails if a te
 all: each must be the reason of a skipped test. `make test-bare` does this.
 
 The parts are hidden by the environment: PATH leads to a folder of links to everything else, and the variables that
-name them are changed. This needs no rights and works wherever programs are found by PATH.
+name them are changed. This needs no rights and works wherever programs are found by PATH. The links are removed at the
+end: if the command makes a virtual environment, name its Python by a path, as in `make demo PYTHON=/usr/bin/python3`.
 """
 
 import os
