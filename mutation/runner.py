@@ -41,6 +41,7 @@ hypothesis.settings.register_profile("mutants", _FEW)
 _OPTIONS = (
     *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="),
     *("-m", "not slow", "--hypothesis-profile=mutants", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
+    *("-W", "ignore::pytest.PytestUnknownMarkWarning"),  # that of pytest-xdist
 )
 
 Outcome = tuple[str, float]  # the test that failed, "" if none did; CPU seconds
