@@ -159,8 +159,10 @@ def test_every_target_is_explained():
 
 
 def dry_run(*words):
-    command = ["make", "--dry-run", "--assume-old=.venv/installed-dev", *words]
-    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    """What make would do, also where make runs the tests."""
+    command = ["make", "--dry-run", "--no-print-directory", "--assume-old=.venv/installed-dev", *words]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "ROOM"}
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
