@@ -53,7 +53,7 @@ ARITHMETIC = {
     ),
     "mechanisms/thresholds.py": ("tests/mechanisms/test_thresholds.py",),
     "tables/quantiles.py": (_SENSITIVITY, "tests/tables/test_quantiles.py"),
-    "tables/questions.py": (_SENSITIVITY, "tests/tables/test_groups.py", "tests/tables/test_top_k.py"),
+    "tables/questions.py": (_SENSITIVITY, "tests/tables/test_groups.py"),
 }
 
 TESTS = {
