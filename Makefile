@@ -2,21 +2,33 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# How long `make fuzz` spends on each target, and how many mutants `make mutants` tries: a number, `places` (one of each
-# place and kind) or `all`.
+# How long `make fuzz` spends on each target, and how many mutants `make mutants` tries: a number, or `all`.
 FUZZ_SECONDS ?= 60
 MUTANTS ?= 200
 # How long `make sanitize` calls the kernel.
 SANITIZE_SECONDS ?= 60
+# How many mutants of the privacy arithmetic `make test-slow` tries.
+FEW_MUTANTS := 60
 # How long `make neighbours` looks for a question that charges too little.
 NEIGHBOURS_SECONDS ?= 600
 
-.PHONY: help demo test types quick test-slow bench bench-page docs pictures notebooks test-oldest test-newest lock package fuzz sanitize mutants listed-mutants faults neighbours clean
+# `make test ROOM=ledger` runs the tests of one room: those of its folder in tests/, and its doctests.
+ROOMS := $(sort $(patsubst tests/%/__init__.py,%,$(wildcard tests/*/__init__.py)))
+ifdef ROOM
+ifeq ($(filter $(ROOMS),$(ROOM)),)
+$(error there is no room $(ROOM). The rooms are $(ROOMS))
+endif
+TESTED := tests/$(ROOM) $(wildcard src/dpselect/$(ROOM))
+endif
+
+.PHONY: help demo test types quick test-slow test-bare bench bench-page docs pictures notebooks test-oldest test-newest lock package fuzz sanitize mutants faults neighbours clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run the tests"
 	@echo "make types  check the types, as make test does"
 	@echo "make quick  run the tests of make test without the checks before them"
+	@echo "make test ROOM=ledger  lint, type-check and run the tests of one room; make quick takes a ROOM, too"
+	@echo "make test-bare  run the tests that use Java, Chromium, PostgreSQL or a C compiler without these"
 	@echo "make test-slow  run the exhaustive and long tests"
 	@echo "make bench  measure dpselect beside numpy, OpenDP and diffprivlib"
 	@echo "make bench-page  write what make bench has measured into docs/performance.md"
@@ -29,7 +41,7 @@ help:
 	@echo "make package  build what an index takes into dist/, check it, and install it"
 	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
 	@echo "make sanitize  test the kernel under AddressSanitizer and UBSan, and call it at random for $(SANITIZE_SECONDS) s; needs gcc"
-	@echo "make mutants  change the code in $(MUTANTS) ways, one at a time, and see whether the tests notice"
+	@echo "make mutants  change the privacy arithmetic, or a ROOM, in $(MUTANTS) ways, and see whether the tests notice"
 	@echo "make faults  plant the known faults, one at a time, and see whether tests/behaviour notices"
 	@echo "make neighbours  random neighbouring tables, and what their scores give away, $(NEIGHBOURS_SECONDS) s"
 
@@ -83,12 +95,17 @@ types: .venv/installed-dev
 	$(BIN)/mypy
 
 quick: .venv/installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(TESTED)
+
+# Proves that a machine without these parts passes: they are hidden, and each must be the reason of a skipped test.
+test-bare: .venv/installed-dev
+	$(BIN)/python tools/bare.py
 
 # Where the kernel is compiled, the tests of exactness of `make test` ran with it. Here they run without it.
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 	DPSELECT_KERNEL=no $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(EXACT)
+	$(BIN)/python -m mutation $(FEW_MUTANTS)
 
 # It takes about 25 minutes on two idle cores. The figures are kept for bench-page.
 bench: .venv/installed-bench
@@ -160,22 +177,8 @@ fuzz: .venv/installed-fuzz
 sanitize: .venv/installed-dev
 	$(BIN)/python -m fuzz.sanitize $(SANITIZE_SECONDS)
 
-.venv/installed-mutants: $(LOCKED) | .venv/installed-dev
-	$(INSTALL) mutants
-	touch $@
-
-# A session goes on where it stopped, unless the code or the tests have changed since.
-build/mutants.sqlite: .venv/installed-mutants $(wildcard src/dpselect/sampling/*.py src/dpselect/mechanisms/*.py \
-    src/dpselect/streaming/*.py tests/sampling/*.py tests/mechanisms/*.py tests/streaming/*.py tests/contract/*.py)
-	mkdir -p build && rm -f $@
-	$(BIN)/cosmic-ray init mutation/cosmic-ray.toml $@
-
-# The list of mutants that are right to survive must name lines that exist: that is checked before anything is tried.
-listed-mutants: .venv/installed
-	$(BIN)/python -m mutation.equivalents
-
-mutants: listed-mutants build/mutants.sqlite
-	$(BIN)/python -m mutation $(MUTANTS)
+mutants: .venv/installed-dev
+	$(BIN)/python -m mutation $(MUTANTS) $(ROOM)
 
 # make faults FAULTS="04 12" plants some of them.
 faults: .venv/installed-dev

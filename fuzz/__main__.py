@@ -3,7 +3,9 @@
 `python -m fuzz TARGET FILE` tries the bytes of a file.
 """
 
+import os
 import sys
+import tempfile
 
 import atheris
 
@@ -17,5 +19,11 @@ if __name__ == "__main__":
     name, options = sys.argv[1], sys.argv[2:]
     is_search = all(option.startswith("-") for option in options)
     target = Batched(250) if name == "table_lines" and is_search else TARGETS[name]
-    atheris.Setup([sys.argv[0], *options], target)
-    atheris.Fuzz()
+    # libFuzzer ends its process without asking Python, so another one removes the files.
+    with tempfile.TemporaryDirectory(prefix="dpselect-fuzz-") as tempfile.tempdir:
+        child = os.fork()
+        if not child:
+            atheris.Setup([sys.argv[0], *options], target)
+            atheris.Fuzz()
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    sys.exit(abs(code))

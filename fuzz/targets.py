@@ -4,9 +4,11 @@ A reader may refuse what it reads, with an error of its own that is one line. It
 it accepts must be what an independent reader finds.
 """
 
+import atexit
 import contextlib
 import csv
 import io
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -30,7 +32,6 @@ from dpselect.tables.questions import Individuals
 from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 
-FOLDER = Path(tempfile.mkdtemp(prefix="dpselect-fuzz-"))
 _LETTERS = "abc"
 _ROWS = rows(",", ["person", "letter"])
 
@@ -47,8 +48,16 @@ def one_line_errors() -> Iterator[None]:
     assert len(message.splitlines()) <= 1, "a message of several lines"
 
 
+@cache
+def _folder() -> Path:
+    """One folder for all runs, made when it is first used and removed when Python ends."""
+    folder = tempfile.mkdtemp(prefix="dpselect-fuzz-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
 def _file(data: bytes, name: str) -> Path:
-    path = FOLDER / name
+    path = _folder() / name
     path.write_bytes(data)
     return path
 

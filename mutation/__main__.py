@@ -1,83 +1,77 @@
-"""`python -m mutation [COUNT | places | all] [FILE...]`: try mutants of sampling/ and mechanisms/, or of some files.
+"""`python -m mutation [COUNT | all] [ROOM | FILE]...`: change the code in small ways, and see whether a test notices.
 
-COUNT is the size of a random sample. `places` is a sample with one mutant of every place and kind: cosmic-ray replaces
-an operator by each of ten others, and what notices one of them will mostly notice the next. Samples are the same each
-time.
-
-cosmic-ray makes the mutants and keeps what is known of them in build/mutants.sqlite; `cr-report` reads that. A second
-run goes on where the first one stopped.
+COUNT is the size of a sample, which is the same each time. A FILE is relative to src/dpselect, a ROOM is a folder
+there. Without either, the files are those of the privacy arithmetic. The exit code is 1 if a mutant survives that
+survivors.toml does not explain, or if it explains one that is noticed or gone.
 """
 
+import json
 import math
 import os
-import random
 import sys
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import cosmic_ray.plugins
-from cosmic_ray.mutating import mutate_code
-from cosmic_ray.work_db import WorkDB, use_db
-from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkResult
-
-from mutation.equivalents import reason_of
-from mutation.places import idle_places, is_inside_function, reason_at
+from mutation.mutants import PACKAGE, Mutant, mutants
 from mutation.runner import Outcome, Run, Tests
-from mutation.session import SESSION, Mutant, mutants, table
-from mutation.tests import ALL, LEFT_OUT, TESTS
+from mutation.survivors import reason_of, stale
+from mutation.tests import ARITHMETIC, LEFT_OUT, listed_tests
+
+_PROCESSES = 2
+# What became of a mutant.
+KILLED, EXPLAINED, SURVIVED, NEEDLESS = "killed", "explained", "survived", "needless"
 
 
-def main() -> None:
-    """Try COUNT mutants, or all, and print what survived and a table."""
-    count, files = (sys.argv[1] if len(sys.argv) > 1 else "200"), sys.argv[2:]
-    chosen = _sample([mutant for mutant in mutants() if not files or mutant.file in files], count)
-    left = sorted((mutant for mutant in chosen if mutant.outcome is None), key=lambda mutant: mutant.place)
-    with use_db(str(SESSION), WorkDB.Mode.open) as database:
-        for quick in (True, False):
-            for file in sorted({mutant.file for mutant in left}, key=_rank):
-                _try([mutant for mutant in left if mutant.file == file], file, database, quick)
-    print(table())
+def main() -> int:
+    """Try mutants, and print what survived and how many were noticed."""
+    count, places = (sys.argv[1] if len(sys.argv) > 1 else "all"), sys.argv[2:]
+    gone = stale()
+    if gone:
+        print(*gone, sep="\n")
+        return 1
+    chosen = sample([mutant for file in files_of(places) for mutant in mutants(file)], count)
+    by_file = {file: [mutant for mutant in chosen if mutant.file == file] for file in files_of(places)}
+    with ProcessPoolExecutor(_PROCESSES, mp_context=get_context("fork"), max_tasks_per_child=None) as pool:
+        found = sum(pool.map(tried, filter(None, by_file.values())), Counter[str]())
+    print(", ".join(f"{found[kind]} {kind}" for kind in (KILLED, EXPLAINED, SURVIVED, NEEDLESS)))
+    return 1 if found[SURVIVED] or found[NEEDLESS] else 0
 
 
-def _sample(found: list[Mutant], count: str) -> list[Mutant]:
-    """As many mutants as asked for; the same ones each time."""
-    in_order = sorted(found, key=lambda mutant: random.Random(str(mutant.place)).random())
+def files_of(places: list[str]) -> list[str]:
+    """The files that are named, or that are in the rooms that are named."""
+    rooms = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+    unknown = [place for place in places if place not in rooms and not (PACKAGE / place).is_file()]
+    if unknown:
+        sys.exit(f"there is no {unknown[0]} in {PACKAGE}: name a file of it, or one of {', '.join(rooms)}")
+    found = [sorted((PACKAGE / place).glob("**/*.py")) or [PACKAGE / place] for place in places]
+    return [path.relative_to(PACKAGE).as_posix() for own in found for path in own] or list(ARITHMETIC)
+
+
+def sample(found: list[Mutant], count: str) -> list[Mutant]:
+    """As many mutants as asked for, and the same ones each time. A sample has changes inside of functions only."""
     if count == "all":
-        return in_order
-    if count != "places":
-        return in_order[: int(count)]
-    places: defaultdict[tuple[object, ...], list[Mutant]] = defaultdict(list)
-    for mutant in in_order:
-        places[mutant.file, mutant.operator.split("_")[0], mutant.start].append(mutant)
-    return [group[0] for group in places.values()]
+        return found
+    return sorted((mutant for mutant in found if mutant.is_inside), key=lambda mutant: mutant.order)[: int(count)]
 
 
-def _rank(file: str) -> int:
-    """Files are tried in the order of TESTS; others come last."""
-    return list(TESTS).index(file) if file in TESTS else len(TESTS)
+def tried(found: list[Mutant]) -> Counter[str]:
+    """Try the mutants of one file."""
+    file, source = found[0].file, (PACKAGE / found[0].file).read_text("utf-8")
+    tests = Tests(PACKAGE / file, listed_tests(file), LEFT_OUT)
+    inside = [mutant for mutant in found if mutant.is_inside]
+    outside = [mutant for mutant in found if not mutant.is_inside]
 
-
-def _try(found: list[Mutant], file: str, database: WorkDB, quick: bool) -> None:
-    """Try mutants of one file: those inside its functions, which are quick, or the others."""
-    path = Path("src/dpselect") / file
-    source, tests = path.read_text(), Tests(path, TESTS.get(file, ALL), LEFT_OUT)
-    idle = list(idle_places(source))
-    chosen = [mutant for mutant in found if is_inside_function(mutant.start, source) is quick]
-
-    def attempt(run: Run) -> None:
+    def attempt(run: Run, own: list[Mutant]) -> str:
         limit = _limit(file, *run(source, 600))
-        for mutant in chosen:
-            why = reason_at(mutant.start, idle)
-            result = _idle(why) if why else _tried(mutant, source, lambda mutated: run(mutated, limit))
-            database.set_result(mutant.job, result)
+        return json.dumps(Counter(_became(mutant, lambda text: run(text, limit)) for mutant in own))
 
-    if chosen and quick:
-        tests.swapped(attempt)
-    elif chosen:
-        attempt(tests.imported)
+    results = [tests.swapped(lambda run: attempt(run, inside))] if inside else []
+    results += [attempt(tests.imported, outside)] if outside else []
+    return sum((Counter(json.loads(result)) for result in results), Counter[str]())
 
 
 def _limit(file: str, failure: str, seconds: float) -> int:
@@ -88,32 +82,18 @@ def _limit(file: str, failure: str, seconds: float) -> int:
     return math.ceil(1 + 2 * seconds)
 
 
-def _idle(why: str) -> WorkResult:
-    return WorkResult(worker_outcome=WorkerOutcome.SKIPPED, output=why)
-
-
-def _tried(mutant: Mutant, source: str, run: Callable[[str], Outcome]) -> WorkResult:
-    """What became of a mutant; survivors are shown unless they are known to be equivalent."""
-    mutated = mutate_code(source, cosmic_ray.plugins.get_operator(mutant.operator)(), mutant.occurrence)
-    failed, _ = run(mutated)
-    number, old, new = _difference(source, mutated)
-    if not failed and reason_of(mutant.file, old, new) is None:
-        print(f"survived in {mutant.file}, line {number}\n- {old}\n+ {new}", flush=True)
-    return WorkResult(
-        worker_outcome=WorkerOutcome.NORMAL,
-        test_outcome=TestOutcome.KILLED if failed else TestOutcome.SURVIVED,
-        output=failed,
-        diff=f"{number}\n{old}\n{new}",
-    )
-
-
-def _difference(source: str, mutated: str) -> tuple[int, str, str]:
-    """The number of the first line that differs, that line, and what it became."""
-    old, new = source.splitlines(), mutated.splitlines()
-    pairs = enumerate(zip(old, new, strict=False))
-    first = next((number for number, (line, other) in pairs if line != other), len(new) - 1)
-    return first + 1, old[first], new[first]
+def _became(mutant: Mutant, run: Callable[[str], Outcome]) -> str:
+    """What became of a mutant; what must not be is shown."""
+    failed, _ = run(mutant.source)
+    reason = reason_of(mutant)
+    kind = (KILLED if reason is None else NEEDLESS) if failed else (SURVIVED if reason is None else EXPLAINED)
+    if kind in (SURVIVED, NEEDLESS):
+        advice = "add a test, or list it in survivors.toml with a reason"
+        if kind == NEEDLESS:
+            advice = f"{failed} notices it: remove it from survivors.toml"
+        print(f"{kind} in {mutant.file}, line {mutant.number}: {advice}\n- {mutant.old}\n+ {mutant.new}", flush=True)
+    return kind
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 
 Span = tuple[tuple[int, int], tuple[int, int]]
 
@@ -39,8 +40,13 @@ def _span(node: ast.expr | ast.stmt) -> Span:
 
 def is_inside_function(start: tuple[int, int], source: str) -> bool:
     """Whether a place is in the body of a function, not in its signature, its decorators or a class."""
+    return any(first <= start < last for first, last in _bodies(source))
+
+
+@cache
+def _bodies(source: str) -> list[Span]:
     functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
-    return any(_span(node.body[0])[0] <= start < _span(node)[1] for node in functions)
+    return [(_span(node.body[0])[0], _span(node)[1]) for node in functions]
 
 
 def reason_at(start: tuple[int, int], found: list[tuple[Span, str]]) -> str | None:

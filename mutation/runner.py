@@ -40,7 +40,8 @@ hypothesis.settings.register_profile("mutants", _FEW)
 
 _OPTIONS = (
     *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="),
-    *("--hypothesis-profile=mutants", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
+    *("-m", "not slow", "--hypothesis-profile=mutants", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
+    *("-W", "ignore::pytest.PytestUnknownMarkWarning"),  # that of pytest-xdist
 )
 
 Outcome = tuple[str, float]  # the test that failed, "" if none did; CPU seconds
@@ -63,8 +64,11 @@ class Tests:
 
         return _forked(work, seconds)
 
-    def swapped(self, each: Callable[[Run], None]) -> None:
-        """Collect the tests, and hand over a function that puts a mutant in place and runs them until one fails."""
+    def swapped(self, attempt: Callable[[Run], str]) -> str:
+        """Collect the tests, and return what `attempt` returns as JSON.
+
+        It is given a function that puts a mutant in place and runs the tests until one fails.
+        """
 
         def loop(session: pytest.Session) -> str:
             def outcome(source: str, seconds: int) -> Outcome:
@@ -73,12 +77,12 @@ class Tests:
                 session.items.sort(key=lambda item: item.nodeid != failed)
                 return failed, used
 
-            each(outcome)
-            return ""
+            return attempt(outcome)
 
-        failure, _ = _forked(lambda: self._main(loop))
-        if failure:
-            sys.exit(failure)
+        answer, _ = _forked(lambda: self._main(loop))
+        if not answer.startswith("{"):
+            sys.exit(f"{answer} failed, before any mutant of {self._path}")
+        return answer
 
     def _main(self, loop: Callable[[pytest.Session], str]) -> str:
         plugin = _Loop(loop)

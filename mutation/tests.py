@@ -6,19 +6,55 @@ What survives them may still be killed by slower ones, in `make test`; it is wor
 _ARROW = "tests/streaming/test_summary_arrow.py"
 _COLD = "tests/mechanisms/test_cold.py"
 _CONTRACT = "tests/contract/test_selection.py"
+_CURRENCIES = "tests/release/test_currencies.py"
 _EXACT = "tests/mechanisms/test_exact_distribution.py"
 _LABELS = "tests/streaming/test_summary_labels.py"
 _LAZY = "tests/mechanisms/test_lazy.py"
 _NUMBERS_OF_RUNS = "tests/sampling/test_run_counts.py"
 _RECORDS = "tests/contract/test_records.py"
 _RUNS = "tests/mechanisms/test_runs.py"
+_SENSITIVITY = "tests/tables/test_sensitivity.py"
 _SETTLING = "tests/mechanisms/test_noisy_max_settling.py"
 _SUMMARY = "tests/streaming/test_summary.py"
+_TOTALS = "tests/accounting/test_accounting.py"
 _VISITS = "tests/mechanisms/test_visits.py"
 
 _SHORT = f"{_EXACT}::test_short_vectors_are_exact"
 _EARLY = f"{_EXACT}::test_early_exit_is_exact"
 _ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
+
+# What charges, totals and sensitivities are computed from: the files that `make mutants` tries if none is named.
+ARITHMETIC = {
+    "_numbers.py": ("tests/test_numbers.py",),
+    "accounting/beliefs.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_beliefs.py"),
+    "accounting/budget.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_budgets.py", _CURRENCIES),
+    "accounting/charge.py": (
+        "tests/accounting/test_rounding.py",
+        "tests/accounting/test_budgets.py",
+        _CURRENCIES,
+        _TOTALS,
+    ),
+    "accounting/composition.py": (_TOTALS,),
+    "accounting/run_counts.py": (
+        _RECORDS,
+        "tests/accounting/test_run_counts.py",
+        "tests/accounting/test_repeated.py",
+        "tests/accounting/test_run_deltas.py",
+    ),
+    "accounting/totals.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_recursion.py", _TOTALS),
+    "mechanisms/finding.py": ("tests/mechanisms/test_finding.py",),
+    "mechanisms/parameters.py": (_SENSITIVITY, "tests/contract/test_parameters.py", _RECORDS),
+    "mechanisms/privacy.py": (
+        _RECORDS,
+        "tests/contract/test_guarantee.py",
+        "tests/mechanisms/test_losses.py",
+        "tests/accounting/test_recursion.py",
+        _TOTALS,
+    ),
+    "mechanisms/thresholds.py": ("tests/mechanisms/test_thresholds.py",),
+    "tables/quantiles.py": (_SENSITIVITY, "tests/tables/test_quantiles.py"),
+    "tables/questions.py": (_SENSITIVITY, "tests/tables/test_groups.py"),
+}
 
 TESTS = {
     "sampling/arrival.py": (
@@ -90,12 +126,6 @@ TESTS = {
         _CONTRACT,
         "tests/analysis/test_score_range.py",
     ),
-    "mechanisms/privacy.py": (
-        "tests/mechanisms/test_losses.py",
-        _RECORDS,
-        "tests/contract/test_guarantee.py",
-        _CONTRACT,
-    ),
     "analysis/unequal.py": (
         _RECORDS,
         "tests/analysis/test_generalized_scores.py",
@@ -106,11 +136,6 @@ TESTS = {
         _LABELS,
     ),
     "mechanisms/worst.py": ("tests/analysis/test_bounds.py",),
-    "accounting/recursion.py": ("tests/accounting/test_recursion.py",),
-    "accounting/run_counts.py": (
-        _RECORDS,
-        "tests/accounting/test_run_counts.py",
-    ),
     "streaming/part.py": (
         "tests/streaming/test_summary_stateful.py",
         _SUMMARY,
@@ -120,11 +145,17 @@ TESTS = {
         _LABELS,
     ),
 }
-# For a file that is not listed.
-ALL = ("tests/sampling", "tests/mechanisms", "tests/contract")
+
+
+def listed_tests(file: str) -> tuple[str, ...]:
+    """The tests of a file; those of its room if it is not listed."""
+    return ARITHMETIC.get(file) or TESTS.get(file) or (f"tests/{file.partition('/')[0]}",)
+
 
 # Too slow to run for every mutant.
 LEFT_OUT = (
+    f"{_TOTALS}::test_no_neighbours_exceed_the_profile",
+    f"{_TOTALS}::test_no_total_of_a_mixture_is_below_the_truth",
     *(
         f"{_SUMMARY}::{name}[{losses}"
         for name in ("test_every_merge_tree_is_exact", "test_every_split_into_blocks_is_exact")

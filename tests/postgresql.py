@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-# Debian does not put these programs in PATH.
-_FOLDERS = [os.environ.get("PATH", ""), *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True))]
+# Debian does not put these programs in PATH, but below this folder.
+_DEBIAN = Path(os.environ.get("POSTGRESQL_FOLDER", "/usr/lib/postgresql"))
+_FOLDERS = [os.environ.get("PATH", ""), *map(str, sorted(_DEBIAN.glob("*/bin"), reverse=True))]
 _OPTIONS = {"listen_addresses": "", "fsync": "off", "max_connections": "20", "shared_buffers": "16MB"}
 PASSWORD = "s3cr3t-Wort"  # noqa: S105 - of a server that lives for one test
 ADMIN = "tests"

@@ -1,9 +1,12 @@
 """Numbers in writing have ASCII digits and no underscores, and a number of a million digits is refused at once.
 
+A number that becomes a float or a short text is rounded to the safe side, never to the nearest.
+
 Every way into the library that takes a number is listed here; those of the command line are in `cli/test_numbers.py`.
 """
 
 import datetime
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -14,12 +17,29 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpselect
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax
-from dpselect._numbers import NotExact, NotFinite, TooLong, decimal_from_text, number_from_text, rational_from_text
+from dpselect._numbers import (
+    DOWN,
+    NotExact,
+    NotFinite,
+    TooLong,
+    decimal_from_text,
+    exact_text,
+    float_above,
+    float_below,
+    float_near,
+    number_from_text,
+    rational,
+    rational_from_text,
+    rounded_down_text,
+    rounded_up_text,
+    shortest_text,
+    shown,
+)
 from dpselect.accounting.charge import Charge
 from dpselect.accounting.run_counts import Repeated, repeated
 from dpselect.accounting.totals import total
@@ -325,3 +345,62 @@ def test_scores_up_to_the_limit_are_exact(kind: Any) -> None:
     for scores in ([limits.max, limits.tiny], *([score, -(10**9)] for score in long)):
         assert kind(1).pmf(scores).sum() == pytest.approx(1)
         assert kind(1).select(scores) == 0
+
+
+# Rounding.
+
+ANY = st.fractions() | st.floats(allow_nan=False, allow_infinity=False).map(Fraction)
+
+
+@given(ANY)
+@example(Fraction(1, 3))  # the nearest float is below
+@example(Fraction(1, 10))  # the nearest float is above
+@example(Fraction(2**53 + 1))  # two floats are equally near
+def test_floats_next_to_a_number(number: Fraction) -> None:
+    below, above = float_below(number), float_above(number)
+    assert Fraction(below) <= number <= Fraction(above)
+    assert above == (below if Fraction(below) == number else math.nextafter(below, math.inf))
+    assert float_near(number) in (below, above)
+    assert abs(Fraction(float_near(number)) - number) <= min(number - Fraction(below), Fraction(above) - number)
+
+
+def test_the_nearest_float_is_neither_always_above_nor_always_below() -> None:
+    """The power check: a float_above that rounds to nearest is wrong for the first, a float_below for the second."""
+    assert float_below(Fraction(1, 3)) == float_near(Fraction(1, 3)) < float_above(Fraction(1, 3))
+    assert float_below(Fraction(1, 10)) < float_near(Fraction(1, 10)) == float_above(Fraction(1, 10))
+
+
+def test_numbers_beyond_the_floats() -> None:
+    largest = math.nextafter(math.inf, 0)
+    assert (float_below(Fraction(10**400)), float_above(Fraction(10**400))) == (largest, math.inf)
+    assert (float_below(Fraction(-(10**400))), float_above(Fraction(-(10**400)))) == (-math.inf, -largest)
+    assert (float_below(Fraction(1, 10**400)), float_above(Fraction(1, 10**400))) == (0.0, 5e-324)
+    assert (float_near(Fraction(10**400)), float_near(Fraction(-(10**400)))) == (math.inf, -math.inf)
+
+
+@given(st.fractions(min_value="1/100000000000"))
+def test_texts_read_back(number: Fraction) -> None:
+    text = shortest_text(number)
+    assert (rational_from_text(text[1:-1]) if text.startswith("'") else rational(eval(text))) == number  # noqa: S307
+    assert rational_from_text(exact_text(number)) == number
+
+
+@given(st.fractions(min_value="1/100000000000"), st.integers(1, 30))
+@example(Fraction(1, 3), 6)
+@example(Fraction(2, 3), 6)
+def test_short_texts_are_rounded_to_their_side(number: Fraction, digits: int) -> None:
+    above, below = Fraction(rounded_up_text(number, digits)), Fraction(rounded_down_text(number, digits))
+    assert below <= number <= above
+    assert above - below <= number / 10 ** (digits - 1)
+    assert (above == number) == (below == number)
+
+
+@given(st.floats(1e-6, 1e9))
+@example(1 / 3)
+@example(2 / 3)
+def test_shown_numbers_are_rounded_to_their_side(number: float) -> None:
+    """But for their eleventh digit: 0.1 plus a rounding error is shown as 0.1."""
+    above, below = (Fraction(shown(number, *side).replace(",", "")) for side in ((), (DOWN,)))
+    slack = Fraction(number) / 10**10
+    assert below - slack <= Fraction(number) <= above + slack
+    assert above - below <= Fraction(number) / 10**3

@@ -155,7 +155,35 @@ def test_every_target_is_explained():
     [phony] = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
     assert set(phony.split()) == targets()
     explained = set(re.findall(r'@echo "make ([\w-]+) ', MAKEFILE))
-    assert targets() - explained == {"help", "clean", "listed-mutants"}
+    assert targets() - explained == {"help", "clean"}
+
+
+def dry_run(*words):
+    """What make would do, also where make runs the tests."""
+    command = ["make", "--dry-run", "--no-print-directory", "--assume-old=.venv/installed-dev", *words]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "ROOM"}
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_a_room_is_tested_alone():
+    """With the same checks before it."""
+    for target in ("test", "quick"):
+        everything, room = dry_run(target).stdout.splitlines(), dry_run(target, "ROOM=ledger").stdout.splitlines()
+        [tests] = [line for line in everything if "pytest" in line]
+        assert tests.endswith('-m "not slow" ')
+        assert [line.replace("tests/ledger src/dpselect/ledger", "") for line in room] == everything
+        assert tests + "tests/ledger src/dpselect/ledger" in room
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("target", ["test", "quick", "mutants"])
+def test_an_unknown_room_is_refused_with_the_rooms(target):
+    done = dry_run(target, "ROOM=cellar")
+    assert done.returncode
+    assert done.stdout == ""
+    rooms = sorted(path.parent.name for path in (ROOT / "tests").glob("*/__init__.py"))
+    assert f"there is no room cellar. The rooms are {' '.join(rooms)}" in done.stderr
 
 
 def readme_of_an_index(repository):

@@ -1,6 +1,5 @@
 """Scores are taken at their exact value, in the fastest form that holds them."""
 
-import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -9,15 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect._numbers import (
-    float_above,
-    float_below,
-    float_near,
-    rational,
-    rational_from_text,
-    rounded_up_text,
-    shortest_text,
-)
 from dpselect._scores import as_vector, over_common_denominator
 from dpselect.errors import InvalidType
 
@@ -81,25 +71,3 @@ def test_denominators_that_do_not_fit_are_left_alone():
     assert over_common_denominator([Fraction(2**70), Fraction(1, 3)]) is None
     values, denominator = over_common_denominator([Fraction(1, 100), Fraction(5, 4)])
     assert (values.tolist(), denominator) == ([1, 125], 100)
-
-
-@given(st.fractions() | st.floats(allow_nan=False, allow_infinity=False).map(Fraction))
-def test_floats_next_to_a_number(number):
-    below, above = float_below(number), float_above(number)
-    assert below <= number <= above
-    assert above in (below, math.nextafter(below, math.inf))
-    assert float_near(number) in (below, above)
-
-
-def test_numbers_beyond_the_floats():
-    largest = math.nextafter(math.inf, 0)
-    assert (float_below(Fraction(10**400)), float_above(Fraction(10**400))) == (largest, math.inf)
-    assert (float_below(Fraction(-(10**400))), float_above(Fraction(-(10**400)))) == (-math.inf, -largest)
-    assert (float_below(Fraction(1, 10**400)), float_above(Fraction(1, 10**400))) == (0.0, 5e-324)
-
-
-@given(st.fractions(min_value="1/100000000000"))
-def test_texts_read_back(number):
-    text = shortest_text(number)
-    assert (rational_from_text(text[1:-1]) if text.startswith("'") else rational(eval(text))) == number  # noqa: S307
-    assert 0 <= Fraction(rounded_up_text(number)) - number <= number / 10**5

@@ -415,6 +415,15 @@ def test_no_recorded_charge_is_free_or_a_refund(rho: Fraction) -> None:
         Charge.recorded("x", "1", "pure", 1, rho)
 
 
+@pytest.mark.parametrize("mechanism", ["", "no name!", "Exponential", "1st"])
+def test_a_recorded_charge_names_a_mechanism(mechanism: str) -> None:
+    """It may be that of another program, but not what cannot be a name."""
+    with pytest.raises(InvalidValue, match="mechanism must be one of"):
+        Charge.recorded("x", "1", mechanism, 1)
+    for known in ("somebody-elses", "exponential"):
+        assert Charge.recorded("x", "1", known, 1).mechanism == known
+
+
 @pytest.mark.parametrize("text", ["ZCDP:1", " zcdp : 1 "])
 def test_a_currency_may_be_written_in_any_case_and_with_spaces(text: str) -> None:
     assert as_budget(text) == zcdp(1)

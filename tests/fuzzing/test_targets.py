@@ -1,5 +1,10 @@
 """The targets of `make fuzz` hold on some random bytes and on what the fuzzer found, without atheris."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -54,6 +59,19 @@ def test_command_line(data):
 
 def test_the_targets_are_all_here():
     assert set(TARGETS) == {"scores_file", "candidate_list", "table_lines", "command_line"}
+
+
+def test_no_folder_is_left(tmp_path):
+    """Neither by the import nor by a target that writes files."""
+    program = "import fuzz.targets as t, pathlib, sys; n = len(list(pathlib.Path(sys.argv[1]).iterdir()))\n"
+    program += "for run in t.TARGETS.values():\n    run(b'1,a')\nprint(n, t._folder().parent)"
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["0", str(tmp_path)]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_wrong_count_is_noticed(monkeypatch):

@@ -9,7 +9,7 @@ from dpselect.accounting.budget import Amount, Budget, as_budget
 from dpselect.ledger import Charge
 
 # Large enough for every test that fills a ledger with charges of 0.1.
-AMPLE = {"pure": "1000000", "cap": "1000000,cap:1", "zcdp": "zcdp:1000000,0.5", "approximate": "1000000,1e-6"}
+AMPLE = {"pure": "1000000", "cap": "1000000,cap:1", "zcdp": "zcdp:1000000,0.001", "approximate": "1000000,1e-6"}
 # A whole that is divided up.
 WHOLE = {"pure": "1", "cap": "1,cap:1", "zcdp": "zcdp:1,1e-9", "approximate": "1,1e-6"}
 TENTH = Charge("question", "0.1")

@@ -97,5 +97,13 @@ def test_values_are_chosen_once_each():
     assert [dict(runs)[1] for runs in recorder.given] == [4, 3, 2, 1]
 
 
+def test_ranks_count_from_the_first_value_of_a_count():
+    """The values of the first count are not in the way, in either order of the runs."""
+    chosen = chosen_above([1, 2], [4, 3], 3, Threshold(DISTANCE, None), Recorder(5, 5, 4))
+    assert chosen == [(2, 1), (2, 2), (2, 0)]
+    chosen = chosen_above([1, 2], [4, 3], 3, Threshold(DISTANCE, 20), Recorder(4, 4, 3))
+    assert chosen == [(1, 1), (1, 2), (1, 0)]
+
+
 def test_an_anonymous_winner_is_nothing():
     assert chosen_above([5], [1], 3, Threshold(DISTANCE, 10), Recorder(0, 3)) == [(5, 0)]

@@ -120,6 +120,22 @@ def test_random_tables_are_counted_like_the_model(engine):
     check()
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("max_values", [None, 3])
+@pytest.mark.parametrize("domain", [None, dpselect.every("text", max_bytes=1)])
+def test_counts_are_positive(engine, grouped, max_values, domain):
+    """A value that stands only in rows without a person is not in the tally, not even with a count of zero."""
+    rows = {"who": [1, 1, 2, None, None], "g": list("ghghg"), "x": list("aabcd")}
+    table = opened(rows, engine, types={"who": "int64"}, person="who")
+    expected = [{"a": 1, "b": 1}]
+    if grouped:
+        table, expected = table.group_by("g", groups=["g", "h"], max_groups=2), [{"a": 1, "b": 1}, {"a": 1}]
+    assert tally_of(table, "x", max_values, domain) == expected
+    with table._engine.tally(table.columns["x"], domain, table._individuals, max_values) as tally:
+        assert all(count > 0 for own in tally.levels() for count in own.individuals)
+        assert tally.unseen(0, ["c", "d"]) == ["c", "d"]
+
+
 def person(people):
     return {"person": "who"} if people else {}
 

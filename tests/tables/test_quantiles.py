@@ -111,6 +111,12 @@ def test_a_value_that_most_people_share_is_the_median(person):
     assert halves.median("x", lower=0, upper=1, step="0.5", epsilon=CERTAIN).value == 0
 
 
+def test_a_person_may_count_with_up_to_a_billion_rows():
+    table = opened({"who": [1, 2], "x": [1, 2]}, person="who")
+    found = table.median("x", lower=0, upper=9, epsilon=1, per_person="rows", max_rows=10**9).value
+    assert 0 <= found <= 9
+
+
 def test_people_and_rows_have_different_quantiles():
     """Most rows are from few people: the median of people is 1, and that of rows is 50, or 1 with one row of each."""
     rows = {"who": [*range(60), *[100] * 100, *[101] * 100], "x": [1] * 60 + [50] * 200}

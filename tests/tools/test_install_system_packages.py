@@ -1,4 +1,4 @@
-"""The script that installs a browser and Java never fails, and says what is missing."""
+"""The script that installs a browser, Java and PostgreSQL never fails, and says what is missing."""
 
 import os
 import shutil
@@ -27,13 +27,17 @@ def add(folder, name, body="exit 0"):
 
 def run(folder):
     words = [shutil.which("bash"), str(SCRIPT)]
-    done = subprocess.run(words, env={"PATH": str(folder)}, capture_output=True, text=True, timeout=60, check=False)
+    environment = {"PATH": str(folder), "POSTGRESQL_FOLDER": str(folder / "postgresql")}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
     return done.stdout, done.stderr
 
 
-def test_what_is_there_is_left_alone(machine):
-    for name in ("chromium", "chromedriver", "java"):
+@pytest.mark.parametrize("initdb", ["initdb", "postgresql/15/bin/initdb"])
+def test_what_is_there_is_left_alone(machine, initdb):
+    """PostgreSQL may be in PATH or where Debian puts it."""
+    (machine / initdb).parent.mkdir(parents=True, exist_ok=True)
+    for name in ("chromium", "chromedriver", "java", initdb):
         add(machine, name)
     add(machine, "apt-get", f"touch {machine}/called")
     output, complaints = run(machine)
@@ -44,6 +48,7 @@ def test_what_is_there_is_left_alone(machine):
 
 def test_only_what_is_missing_is_installed(machine):
     add(machine, "java")
+    add(machine, "initdb")
     add(machine, "apt-get", f'echo "$@" >> {machine}/words')
     output, _ = run(machine)
     assert "installed chromium chromium-driver" in output
@@ -56,7 +61,8 @@ def test_packages_that_cannot_be_reached_are_a_warning(machine):
     add(machine, "apt-get", "exit 100")
     output, complaints = run(machine)
     assert "installed" not in output
-    assert "warning: apt-get failed: install chromium chromium-driver default-jre-headless by hand" in complaints
+    every = "chromium chromium-driver default-jre-headless postgresql"
+    assert f"warning: apt-get failed: install {every} by hand" in complaints
 
 
 def test_other_systems_are_told_what_to_do(machine):
