@@ -838,15 +838,10 @@ class Table:
         groups = None if individuals.groups is None else individuals.groups.max_groups
         budget = None if ledger is None else ledger.budget
         drawing = question.mechanism(price, budget, neighbours, groups)
-        # Without a ledger, nobody reads the question, and the digest of a long list takes time.
-        asked = (
-            {}
-            if ledger is None
-            else {**question.parameters(), **individuals.parameters(), "neighbours": neighbours.value}
-        )
-        estimate = question.estimate(individuals)
-        if asked and question.states_estimate:
-            asked["estimate"] = estimate
+        estimate, asked = question.estimate(individuals), {}
+        if ledger is not None:  # otherwise nobody reads the question, and the digest of a long list takes time
+            protected = {**individuals.parameters(), "neighbours": neighbours.value}
+            asked = {**question.parameters(), **protected, "estimate": estimate}
         measured = question.measured(individuals.asked(neighbours), drawing, price, budget)
         return Release(asked, drawing.part, drawing.count, price.rho, estimate, drawing.delta, measured).draw(
             lambda: question.answer(engine, individuals, drawing.mechanism),
