@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect.errors import BitsExhausted
+
+class BitsExhausted(Exception):
+    """A test has written too few bits."""
 
 
 class ScriptedBits:

@@ -10,10 +10,9 @@ from operator import or_
 import numpy as np
 import pytest
 
-from dpselect.errors import BitsExhausted
 from dpselect.sampling.bits import SystemEntropy, index, indices, indices_below, random_order
 from tests.branching import distribution
-from tests.scripted import ScriptedBits
+from tests.scripted import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits
 
 

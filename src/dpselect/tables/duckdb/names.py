@@ -10,11 +10,6 @@ from dpselect.errors import InvalidType, InvalidValue
 class FrameColumns(Protocol):
     """The columns of a data frame."""
 
-    @property
-    def names(self) -> Sequence[Any]:
-        """Return the names, which may be of any type."""
-        ...
-
     def is_untyped(self, name: str) -> bool:
         """Return whether the column holds Python objects, which have no common type."""
         ...
