@@ -6,10 +6,12 @@ BIN := .venv/bin
 # place and kind) or `all`.
 FUZZ_SECONDS ?= 60
 MUTANTS ?= 200
+# How long `make sanitize` calls the kernel.
+SANITIZE_SECONDS ?= 60
 # How long `make neighbours` looks for a question that charges too little.
 NEIGHBOURS_SECONDS ?= 600
 
-.PHONY: help demo test types quick test-slow bench bench-page docs pictures notebooks test-oldest test-newest lock package fuzz mutants listed-mutants neighbours clean
+.PHONY: help demo test types quick test-slow bench bench-page docs pictures notebooks test-oldest test-newest lock package fuzz sanitize mutants listed-mutants neighbours clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run the tests"
@@ -26,6 +28,7 @@ help:
 	@echo "make lock   write constraints/lock.txt again; with UPGRADE=yes, from the newest versions"
 	@echo "make package  build what an index takes into dist/, check it, and install it"
 	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
+	@echo "make sanitize  test the kernel under AddressSanitizer and UBSan, and call it at random for $(SANITIZE_SECONDS) s; needs gcc"
 	@echo "make mutants  change the code in $(MUTANTS) ways, one at a time, and see whether the tests notice"
 	@echo "make neighbours  random neighbouring tables, and what their scores give away, $(NEIGHBOURS_SECONDS) s"
 
@@ -151,6 +154,10 @@ fuzz: .venv/installed-fuzz
 	for target in scores_file candidate_list table_lines command_line; do \
 	  $(BIN)/python -m fuzz $$target -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ || exit 1; \
 	done
+
+# The kernel is compiled into build/sanitized. The seed is printed; `python -m fuzz.sanitize SECONDS SEED` repeats a search.
+sanitize: .venv/installed-dev
+	$(BIN)/python -m fuzz.sanitize $(SANITIZE_SECONDS)
 
 .venv/installed-mutants: $(LOCKED) | .venv/installed-dev
 	$(INSTALL) mutants

@@ -1,1 +1,1 @@
-"""What `make fuzz` runs: random bytes into the readers of files and the command line."""
+"""What `make fuzz` and `make sanitize` run: random bytes for the readers and the command line, random kernel calls."""

@@ -1,4 +1,4 @@
-"""Differentially private selection: choose the best candidate so that no person can be inferred from the choice."""
+"""Choose the best candidate privately, with a proven limit on what the answer reveals about any one person."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

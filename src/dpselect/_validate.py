@@ -12,13 +12,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpselect._numbers import LARGEST_EXPONENT, NotExact, NotFinite, TooLong, rational, rational_from_text
+from dpselect._numbers import (
+    LARGEST_EXPONENT,
+    NotExact,
+    NotFinite,
+    TooLong,
+    float_near,
+    rational,
+    rational_from_text,
+    shown,
+)
 from dpselect.errors import DoubtfulValue, DPSelectError, InvalidType, InvalidValue
 
 _Result = TypeVar("_Result")
 
 _LARGEST = 10**LARGEST_EXPONENT
 _FINEST_LEVEL = 10**6
+LARGE_DELTA = Fraction(0.001)  # the float, which is a little more than 1/1000
 
 
 def exact_positive(**parameter: Any) -> Fraction:
@@ -58,6 +68,19 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "dpselect":
         frame, level = frame.f_back, level + 1
     warnings.warn(message, DoubtfulValue, stacklevel=level)
+
+
+def warn_of_large_delta(delta: Fraction | float) -> None:
+    """Warn of a delta that hardly protects anybody.
+
+    Every function that takes a delta from a user calls this once, with the delta of all that it promises.
+    """
+    if delta > LARGE_DELTA:
+        stated = shown(float_near(Fraction(delta)))
+        warn(
+            f"delta {stated} hardly protects anybody: it allows publishing each row with this probability. Use much"
+            " less than one over the number of people, such as 1e-9"
+        )
 
 
 def _as_text(wrong: str) -> str:

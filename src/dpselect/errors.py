@@ -15,7 +15,10 @@ class InvalidValue(DPSelectError, ValueError):
 
 
 class DoubtfulValue(UserWarning):
-    """A warning: a parameter is allowed, but is probably a mistake. It depends on public parameters only."""
+    """A warning: a parameter is allowed, but is probably a mistake. It depends on public parameters only.
+
+    An epsilon above 10 and a delta above 0.001 are such parameters.
+    """
 
 
 class ScoresChanged(InvalidValue):

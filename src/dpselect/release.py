@@ -29,7 +29,7 @@ from dpselect import _html
 from dpselect._levels import stated_levels
 from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text, shown
 from dpselect._types import Floats, Vector
-from dpselect._validate import warn
+from dpselect._validate import warn, warn_of_large_delta
 from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import Charge, What, drawn_by, with_terms
 from dpselect.errors import InvalidType, InvalidValue
@@ -473,6 +473,7 @@ class Release:
                 f"{name} {shown(float_near(loss))} hardly protects anybody: above {_LARGE_LOSS}, an answer may show"
                 " nearly for sure who is in the data. Usual values are 0.01 to 1"
             )
+        warn_of_large_delta(self.delta)
 
     def _digest(self, content: Callable[[], str] | None) -> str | None:
         """What a retry must share with the earlier request. Epsilons and deltas that the ledger rounds alike differ."""

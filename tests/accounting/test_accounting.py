@@ -115,23 +115,40 @@ def test_profiles_are_mirror_images(name: str, epsilon: float, share: float) -> 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0, 3.0, 6.0, 20.0])
 def test_two_half_shares_cost_no_more_than_one_share(epsilon: float) -> None:
-    """Of permute-and-flip, as `tables.sensitivity` needs for people who leave one group and enter another.
-
-    The loss of Laplace noise at e is e with probability 1/2, -e with exp(-e)/2, and has the density exp((x - e)/2)/4
-    between. The profile of two releases at a is the mean of the profile of one at a minus the loss of the other.
-    """
+    """Of permute-and-flip, as `tables.questions` needs for people who leave one group and enter another."""
     half = epsilon / 2
-    nodes, weights = np.polynomial.legendre.leggauss(50)
     for loss in np.linspace(-epsilon, epsilon, 101):
-        both = 0.5 * laplace(half, loss - half) + 0.5 * math.exp(-half) * laplace(half, loss + half)
-        kinks = sorted({-half, half, *np.clip([loss - half, loss + half], -half, half)})
-        for start, end in itertools.pairwise(kinks):
-            inside = start + (end - start) * (nodes + 1) / 2
-            density = (end - start) / 2 * weights * np.exp((inside - half) / 2) / 4
-            both += float(density @ loss_of("permute-and-flip").profile(half, loss - inside))
-        assert both <= laplace(epsilon, loss) + 1e-14
+        assert in_two_parts(half, half, loss) <= laplace(epsilon, loss) + 1e-14
     zcdp = [PermuteAndFlip(Fraction(each)).guarantee.zcdp for each in (half, epsilon)]
     assert 2 * zcdp[0] <= zcdp[1]
+
+
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.3, 0.5, 0.8])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
+def test_laplace_noise_in_two_parts_has_the_stated_profile(epsilon: float, share: float) -> None:
+    """Lemma 3 of docs/theory.md, and that it is never above the profile of the whole."""
+    first, second = epsilon * share, epsilon * (1 - share)
+    for loss in np.linspace(0, epsilon, 101):
+        stated = 1 - math.exp((loss - epsilon) / 2) * (1 + min(first, second, (epsilon - loss) / 2) / 2)
+        assert in_two_parts(first, second, loss) == pytest.approx(stated, abs=1e-14)
+        for either in (loss, -loss):
+            assert in_two_parts(first, second, either) <= laplace(epsilon, either) + 1e-14
+
+
+def in_two_parts(first: float, second: float, loss: float) -> float:
+    """The profile of Laplace noise at `first` together with noise at `second`, by quadrature.
+
+    The loss of Laplace noise at e is e with probability 1/2, -e with exp(-e)/2, and has the density exp((x - e)/2)/4
+    between. The profile of both at a is the mean of the profile of one at a minus the loss of the other.
+    """
+    both = 0.5 * laplace(second, loss - first) + 0.5 * math.exp(-first) * laplace(second, loss + first)
+    nodes, weights = np.polynomial.legendre.leggauss(50)
+    kinks = sorted({-first, first, *np.clip([loss - second, loss + second], -first, first)})
+    for start, end in itertools.pairwise(kinks):
+        inside = start + (end - start) * (nodes + 1) / 2
+        density = (end - start) / 2 * weights * np.exp((inside - first) / 2) / 4
+        both += float(density @ loss_of("permute-and-flip").profile(second, loss - inside))
+    return both
 
 
 def laplace(epsilon: float, loss: float) -> float:

@@ -65,6 +65,39 @@ def test_a_large_epsilon(run: Run, file: Path) -> None:
     assert result.err.startswith("warning: epsilon 1,000 hardly protects anybody")
 
 
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("values FILE --column dest --epsilon 1 --delta 0.01", 1),
+        ("mode FILE --column dest --epsilon 1 --delta 0.01", 1),
+        ("top FILE --column dest --epsilon 1 --delta 0.01 -k 2", 1),
+        ("mode FILE --column delay --candidates 1,4 --epsilon 1 --group-by dest --groups found:1,0.01", 1),
+        ("mode FILE --column dest --candidates ulm,bonn --rho 0.1 --ledger LEDGER --budget zcdp:1,0.005", 1),
+        ("values FILE --column dest --rho 0.1 --delta 0.002 --ledger LEDGER --budget zcdp:1,0.005", 2),
+        ("plan select --candidates 100 --epsilon 0.1 --questions 5 --delta 0.01", 1),
+        ("plan mode --candidates 100 --budget 1,0.01", 1),
+        ("plan values --epsilon 1 --delta 0.01", 1),
+        ("plan mode --epsilon 1 --delta 0.01", 1),
+        ("values FILE --column dest --epsilon 1 --delta 0.001", 0),
+    ],
+)
+def test_a_large_delta(run: Run, file: Path, tmp_path: Path, words: str, count: int) -> None:
+    names = {"FILE": file, "LEDGER": tmp_path / "l.ledger"}
+    result = run(*(names.get(word, word) for word in words.split()))
+    assert result.code == 0
+    lines = [line for line in result.err.splitlines() if line.startswith("warning: delta 0.0")]
+    assert len(lines) == count
+    assert all("hardly protects anybody" in line for line in lines)
+
+
+def test_a_large_delta_of_a_total(run: Run, file: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "l.ledger"
+    asked = ("mode", file, "--column", "dest", "--candidates", "ulm,bonn", "--epsilon", "0.1")
+    assert run(*asked, "--ledger", ledger, "--budget", "1").code == 0
+    result = run("ledger", "show", ledger, "--delta", "0.01")
+    assert (result.code, result.err.count("warning: delta 0.01 hardly protects anybody")) == (0, 1)
+
+
 def test_a_number_in_words(run: Run, file: Path) -> None:
     result = run("top", file, "--column", "dest", "--candidates", "a,b,c", "--epsilon", "1", "-k", "ten")
     assert result.err == "error: k must be a number, got the text 'ten': write it as 10, 0.1, 1e-3 or 1/3\n"

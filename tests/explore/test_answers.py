@@ -354,7 +354,7 @@ def test_beliefs_are_those_of_the_whole_budget():
         ({"amount": 1}, InvalidType, "epsilon must be a text"),
         ({"amount": "1" * 1001}, InvalidValue, "1,000 characters"),
         ({"currency": "euro"}, InvalidValue, "currency must be one of pure, zcdp, approximate"),
-        ({"delta": "0.5"}, InvalidValue, "delta must be at most 0.01"),
+        ({"delta": "0.5"}, InvalidValue, "delta must be at most 0.001"),
         ({"questions": "0"}, InvalidValue, "questions must be a whole number from 1 to 10,000"),
         ({"questions": "1.5"}, InvalidValue, "questions must be a whole number from 1 to 10,000"),
         ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, quantiles, select"),

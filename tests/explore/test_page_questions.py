@@ -162,7 +162,7 @@ def test_a_budget_of_each_currency(page):
     page.choose("currency", "approximate")
     page.until(lambda: "and δ = 10⁻⁶ for 20 questions" in page.text("sentence"))
     page.write("delta", "2")
-    page.until(lambda: page.text("settings-error").startswith("delta must be at most 0.01"))
+    page.until(lambda: page.text("settings-error").startswith("delta must be at most 0.001"))
 
 
 def test_groups_share_the_budget(page):

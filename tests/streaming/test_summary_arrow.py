@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect import PermuteAndFlip
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.streaming.summary import Summary
+from dpselect.streaming.summary_arrow import COLUMNS
 
 UNIT = PermuteAndFlip(epsilon=2)
 SCORES = (
@@ -193,3 +194,132 @@ def test_a_steady_summary_comes_back_steady(steady):
     watched.update([1, 2])
     assert there_and_back(watched)._steady is steady
     assert there_and_back(UNIT.summary(steady=steady))._steady is steady
+
+
+KINDS = (
+    *("NoneType", "str", "bool", "bytes", "int", "float", "Fraction", "Decimal", "datetime", "date"),
+    *("datetime64", "timedelta64", "list", "object"),
+)
+# What readers of expressions, numbers, types and dates stumble over.
+ODD_TEXTS = (
+    *(
+        "",
+        " ",
+        "\0",
+        "-",
+        "--1",
+        "()",
+        "[]",
+        "{}",
+        "...",
+        "''",
+        "'",
+        "b'",
+        "b''",
+        "'\\",
+        "'\\q'",
+        "'\\x0",
+        "'\\N{DIGIT ONE}'",
+    ),
+    *(
+        "-" * 200_000 + "1",
+        "(" * 200_000,
+        "[" * 200_000 + "]" * 200_000,
+        "'" + "\\" * 200_001 + "'",
+        "1+" * 100_000 + "1",
+    ),
+    *("f'{1}'", "1/0", "0/0", "1/-1", "-0", "0x1p99999", "nan", "inf", "1e999999999999", "9" * 10_000, "f" * 100_000),
+    *("0001-01-01", "9999-12-31T23:59:59+24:00", "2026-01-01T00:00:00.0000000000000"),
+    *(
+        "datetime64[us] 5",
+        "datetime64[99999999999us] 5",
+        f"datetime64[us] {'f' * 16}",
+        "object 5",
+        "O 5",
+        "i4,i4 5",
+        "V8 5",
+    ),
+    *("(" + "1," * 100_000 + ")i4 5", "datetime64[" * 50_000 + " 5", "timedelta64 -8000000000000000"),
+)
+
+
+def row_of(**changed):
+    watched = UNIT.summary()
+    watched.update([1, 5], labels=["a", "b"])
+    return {**watched.to_arrow().to_pylist()[0], **changed}
+
+
+def refused_or_read(batch):
+    """Nothing but an error of this package may come out, without a cause that quotes the row."""
+    error = None
+    try:
+        return Summary.from_arrow(batch)
+    except DPSelectError as refused:
+        error = refused
+    assert (error.__cause__, error.__context__) == (None, None)
+    return str(error)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("error")
+def test_an_odd_label_is_refused_whatever_its_kind(kind):
+    for text in ODD_TEXTS:
+        found = refused_or_read(pa.Table.from_pylist([row_of(label_kind=kind, label=text)]))
+        if isinstance(found, Summary):
+            assert found.to_arrow().to_pylist()[0]["label"] == text
+        else:
+            assert found == "the row is not a summary: give a batch from Summary.to_arrow"
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.filterwarnings("error")
+def test_an_odd_text_in_any_column_is_refused_or_read(column):
+    for text in ODD_TEXTS:
+        refused_or_read(pa.Table.from_pylist([row_of(**{column: text})]))
+
+
+CELLS = st.one_of(
+    st.sampled_from(["True", "1", "1/1", "35", "ffffffffffffffff", *KINDS, *ODD_TEXTS]),
+    st.text(max_size=20),
+    st.sampled_from("-+~([{'\"\\").flatmap(lambda one: st.integers(1, 5_000).map(lambda count: one * count)),
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+    st.binary(max_size=20),
+    st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-9, max_value=9),
+    st.dates(),
+    st.datetimes(),
+    st.timedeltas(),
+    st.lists(st.integers(0, 9), max_size=3),
+    st.dictionaries(st.sampled_from("ab"), st.integers(0, 9), min_size=1),
+)
+
+
+@given(changed=st.dictionaries(st.sampled_from(COLUMNS), CELLS, min_size=1))
+@pytest.mark.filterwarnings("error")
+def test_cells_of_any_type_are_refused_or_read(changed):
+    row = row_of(**changed)
+    try:
+        table = pa.Table.from_pylist([row])
+    except (pa.ArrowException, OverflowError):  # Arrow cannot hold it
+        return
+    refused_or_read(table)
+
+
+def test_columns_that_python_cannot_hold_are_refused():
+    """Text that is not UTF-8, which Arrow does not check; dates after the year 9999; other columns; other objects."""
+    label = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.array([0, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff'")]
+    )
+    late = pa.array([2**62], pa.timestamp("s"))
+    for column in (label, late, pa.array([2**40], pa.date64()), pa.nulls(1)):
+        cells = {**{name: pa.array([cell]) for name, cell in row_of().items()}, "label": column}
+        for batch in (pa.table(cells), pa.RecordBatch.from_pydict(cells)):
+            assert "is not a summary" in refused_or_read(batch)
+    cells = [pa.array([cell]) for cell in row_of().values()]
+    twice = pa.Table.from_arrays([*cells, label], names=[*row_of(), "label"])
+    assert "is not a summary" in refused_or_read(twice)
+    for other in (pa.array([1]), pa.chunked_array([[1]]), pa.scalar(1), None, "row", row_of(), [row_of()]):
+        with pytest.raises(InvalidType, match="batch must be an Arrow record batch or table"):
+            Summary.from_arrow(other)

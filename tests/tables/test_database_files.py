@@ -52,8 +52,106 @@ def test_all_columns_of_sqlite_are_text(tmp_path):
         assert places(table, "x", 0, 9) == [(1, False, 3), (2, True, 1), (7, False, 1), (9, False, 1)]
 
 
+ENCODINGS = ["UTF-8", "UTF-16le", "UTF-16be"]
+TEXTS = ["I10", "", "ü", "a\0b", "\0", "=", "-", "-x", "\ufeff", "\U0001f600", "\ufffd", "\u3d00", "日本" * 99]
+
+
+def encoded_file(path, encoding, rows):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA encoding = '{encoding}'")
+        connection.execute("CREATE TABLE visits (who, ä TEXT)")
+        connection.executemany("INSERT INTO visits VALUES (?, ?)", rows)
+        connection.commit()
+        assert connection.execute("PRAGMA encoding").fetchall() == [(encoding,)]
+    return path
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_of_sqlite_has_the_same_values(encoding, tmp_path):
+    rows = [(i, text) for i, text in enumerate(TEXTS)] + [(i, "I10") for i in range(5)] + [(None, "I10"), (9, None)]
+    path = encoded_file(tmp_path / "t.db", encoding, rows)
+    for how in ({"table": "visits"}, {"query": "SELECT who, ä FROM visits WHERE ä IS NULL OR ä <> 'ö'"}):
+        table = dpselect.open_table(path, person="who", **how)
+        assert counts(table, "ä", TEXTS) == [5] + [1] * (len(TEXTS) - 1)
+        assert counts(table, "ä", ["I10"], other="other") == [5, len(TEXTS) - 1]  # missing values are not others
+        assert places(table, "who", 0, 9)[0] == (0, False, 1)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_what_is_no_text_in_its_encoding_is_missing(encoding, tmp_path):
+    """In UTF-16, a half of a pair, in the middle and at the end, and an odd number of bytes."""
+    wrong = (
+        ["ff41", "fe"] if encoding == "UTF-8" else ["00d84100", "d8000041", "4100", "0041", "00d8", "d800", "410041"]
+    )
+    encode = {"UTF-8": "utf-8", "UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}[encoding]
+    path = encoded_file(tmp_path / "t.db", encoding, [])
+
+    def is_text(written):
+        try:
+            return bool(bytes.fromhex(written).decode(encode))
+        except UnicodeDecodeError:
+            return False
+
+    with closing(sqlite3.connect(path)) as connection:
+        for written in wrong:
+            connection.execute(f"INSERT INTO visits VALUES (x'{written}', CAST(x'{written}' AS TEXT))")
+        connection.commit()
+    table = dpselect.open_table(path, table="visits")
+    texts = sum(map(is_text, wrong))
+    assert counts(table, "who", ["nothing"], other="other") == [0, texts]
+    assert texts < len(wrong)
+    for column in ("who", "ä"):
+        table.mode(column, candidates=["A"], epsilon=1)
+
+
+EQUAL = {
+    "7": [7, 7.0, "7"],
+    "0": [0, 0.0, -0.0],
+    "-3": [-3, -3.0],
+    str(2**53): [2**53, 2.0**53],
+    str(2**53 + 1): [2**53 + 1],  # no float is equal to it
+    str(2**53 + 2): [2**53 + 2, 2.0**53 + 2],
+    str(2**62): [2**62, 2.0**62],
+    str(2**63 - 1): [2**63 - 1],
+    str(-(2**63)): [-(2**63), -(2.0**63)],
+    "0.1": [0.1],
+    "0.30000000000000004": [0.1 + 0.2],
+    "0.3": [0.3],
+    "2.5": [2.5, "2.5"],
+    "7.0": ["7.0"],  # a text is not a number
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_what_sqlite_says_is_equal_is_one_person_and_one_value(encoding, tmp_path):
+    values = [(value, name) for name, same in EQUAL.items() for value in same]
+    large = [(2.0**63, "a"), (2.0**63 + 2048, "b"), (1e300, "c"), (5e-324, "d"), (float("inf"), "e")]
+    path = encoded_file(tmp_path / "t.db", encoding, [*values, *large])
+    rows = dpselect.open_table(path, table="visits")
+    assert counts(rows, "who", list(EQUAL)) == list(map(len, EQUAL.values()))
+    assert counts(rows, "who", [7, 0, 2**53, 2**53 + 1, 2**63 - 1]) == [3, 3, 2, 1, 1]
+    people = dpselect.open_table(path, table="visits", person="who")
+    assert counts(people, "ä", list(EQUAL)) == [1] * len(EQUAL)
+    assert sum(counts(people, "who", list(EQUAL), other="other")) == len(EQUAL) + len(large)
+    with closing(sqlite3.connect(path)) as connection:
+        numbers = "SELECT count(DISTINCT who) FROM visits WHERE typeof(who) <> 'text'"
+        [(equal,)] = connection.execute(numbers).fetchall()
+    assert equal == len(EQUAL) + len(large) - 1
+
+
+def test_a_person_of_two_tables_is_one_person(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        connection.executescript(
+            "CREATE TABLE a (p INTEGER, x TEXT); CREATE TABLE b (p REAL, x TEXT); CREATE TABLE c (p NUMERIC, x TEXT);"
+            "INSERT INTO a VALUES (7, 'y'); INSERT INTO b VALUES (7, 'y'); INSERT INTO c VALUES (7.0, 'y');"
+            "CREATE VIEW v AS SELECT * FROM a UNION ALL SELECT * FROM b UNION ALL SELECT * FROM c;"
+        )
+    assert counts(dpselect.open_table(tmp_path / "t.db", table="v", person="p"), "x", ["y"]) == [1]
+
+
 def test_an_empty_table_of_sqlite_counts_nothing(tmp_path):
     with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        connection.execute("PRAGMA encoding = 'UTF-16'")
         connection.execute("CREATE TABLE visits (x INTEGER)")
     table = dpselect.open_table(tmp_path / "t.db", table="visits")
     assert counts(table, "x", [1, 2]) == [0, 0]

@@ -337,3 +337,66 @@ def test_the_command_line_takes_a_table_and_a_query(folder):
     assert done.exit_code == 2
     assert PASSWORD not in done.output
     assert "cannot be reached" in done.output
+
+
+RETYPED = {
+    "bool": "true",
+    "int4": "7",
+    "int8": "7",
+    "float8": "1e300",
+    "text": "'abc'",
+    "numeric(9,2)": "7.25",
+    "numeric(9,3)": "7.25",
+    "numeric": "1e40",
+    "date": "'infinity'",
+    "timestamp": "'infinity'",
+    "jsonb": "'[]'",
+}
+COLUMNS_OF_CHANGED = {
+    "removed": "y int8",
+    "renamed": "z int8, y int8",
+    "reordered": "y int8, x int8",
+    "added": "x int8, y int8, z int8",
+}
+
+
+@pytest.mark.parametrize("old", ["int8", "text", "numeric(9,2)", "timestamp"])
+def test_a_table_that_becomes_another_one_is_refused_before_a_charge(folder, old, tmp_path):
+    def written(columns, *rows):
+        execute(
+            folder,
+            "DROP TABLE IF EXISTS changed",
+            f"CREATE TABLE changed ({columns})",
+            *(f"INSERT INTO changed (x) VALUES ({row})" for row in rows),
+        )
+
+    def asked():
+        return table.values("x", epsilon="0.25", delta=1e-9)
+
+    written(f"x {old}, y int8")
+    table = dpselect.open_table(
+        url(folder), table="changed", ledger=tmp_path / "ledger", budget=dpselect.approximate(3, 1e-6)
+    )
+    changes = [
+        (f"x {type_}, y int8", rows) for type_, value in RETYPED.items() if type_ != old for rows in ([], [value])
+    ]
+    for columns, rows in [*changes, *((columns, []) for columns in COLUMNS_OF_CHANGED.values())]:
+        written(columns, *rows)
+        with pytest.raises(InvalidValue, match="its columns or their types differ") as caught:
+            asked()
+        assert caught.value.__context__ is None
+    assert not list(dpselect.Ledger(tmp_path / "ledger").entries())
+    written(f"x {old}, y int8", RETYPED.get(old, "NULL"))
+    asked()
+    assert len(list(dpselect.Ledger(tmp_path / "ledger").entries())) == 1
+
+
+def test_nobody_changes_a_table_while_it_is_read(folder):
+    """What is looked at and what is read belong to one transaction, which holds a lock."""
+    execute(folder, "CREATE TABLE held (x int8)")
+    connector = dpselect.open_table(url(folder), table="held")._engine._source._connector
+    with connector.session() as run:
+        connector.found_fields(run)
+        with pytest.raises(Exception, match="lock timeout"):
+            execute(folder, "SET lock_timeout = 100", "ALTER TABLE held ALTER x TYPE text")
+    execute(folder, "SET lock_timeout = 100", "ALTER TABLE held ALTER x TYPE text")

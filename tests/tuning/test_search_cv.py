@@ -23,9 +23,11 @@ from packaging.version import Version
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils import estimator_checks
 
 import dpselect
@@ -419,11 +421,110 @@ def test_a_row_that_fails_counts_as_zero_and_changes_no_other():
     good, bad = Sometimes([0, 1, 0.5, 1, 7]), Sometimes([0, 1, 0.5, SECRET, -7])
     assert units(good, rows, FINE).tolist() == [0, FINE, FINE // 2, FINE, FINE]
     assert units(bad, rows, FINE).tolist() == [0, FINE, FINE // 2, 0, 0]
-    assert (good.calls, bad.calls) == (1, 6)
-    assert units(lambda rows: [np.nan] * 5, rows, WHOLE).tolist() == [0] * 5
-    assert units(lambda rows: [np.inf, -np.inf, 1, 0, np.nan], rows, WHOLE).tolist() == [1, 0, 1, 0, 0]
-    assert units(lambda rows: len(rows) == 1, rows, WHOLE).tolist() == [1] * 5  # one number: each row is scored alone
+    assert (good.calls, bad.calls) == (5, 5)
+    odd = Sometimes([np.inf, -np.inf, np.nan, 1e-6, 0.999999])
+    assert units(odd, rows, FINE).tolist() == [FINE, 0, 0, 0, FINE]
+    for several in ([], [1, 1], [[1, 1]]):
+        assert units(lambda rows, several=several: several, rows, WHOLE).tolist() == [0] * 5
     assert units(lambda rows: pytest.fail("no rows"), rows[:0], WHOLE).tolist() == []
+
+
+def test_a_score_does_not_see_how_many_rows_there_are():
+    def share(rows):
+        return np.full(rows.size, 1 / rows.size)
+
+    def share_or_failure(rows):
+        assert 3 not in rows
+        return share(rows)
+
+    for size in (1, 2, 5, 300):
+        assert units(share, np.arange(size), FINE).tolist() == [FINE] * size
+    assert units(share_or_failure, np.arange(5), FINE).tolist() == [FINE, FINE, FINE, 0, FINE]
+
+
+class BySize(Constant):
+    """Adds up features in an order that depends on the number of rows, as linear algebra may. NaN is an error."""
+
+    def predict(self, features):
+        if np.isnan(features).any():
+            raise ValueError(SECRET)
+        order = features if len(features) == 1 else features[:, ::-1]
+        return (np.cumsum(order, axis=1)[:, -1] > 0.5).astype(int)
+
+
+def linear(model, outputs=1):
+    """A fitted linear model that adds up the features."""
+    model.coef_, model.intercept_ = np.ones((outputs, 4)), np.full(outputs, -0.5)
+    model.classes_, model.n_features_in_ = np.arange(max(outputs, 2)), 4
+    return model
+
+
+def network():
+    """A network whose units add up the features."""
+    model = MLPClassifier(hidden_layer_sizes=[3], max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(np.eye(4), [0, 1, 0, 1])
+    model.coefs_ = [np.ones((4, 3)), np.ones((3, 1))]
+    model.intercepts_ = [np.full(3, -0.5), np.full(1, -0.5)]
+    return model
+
+
+# For these, 1e16 - 1e16 + 1 + 1 is 0, 1 or 2: that depends on the order of additions.
+ROUNDING = {
+    "by size": lambda: BySize().fit(np.zeros((1, 4)), [0]),
+    "logistic": lambda: linear(LogisticRegression()),
+    "of many classes": lambda: linear(LogisticRegression(), outputs=5),
+    "gradient descent": lambda: linear(SGDClassifier()),
+    "support vectors": lambda: linear(LinearSVC()),
+    "network": network,
+    "pipeline": lambda: Pipeline([("sums", FunctionTransformer(_sums)), ("model", linear(LogisticRegression()))]),
+}
+
+
+def _sums(features):
+    return features @ np.ones((4, 4))
+
+
+@pytest.mark.parametrize("name", ROUNDING)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_other_rows_change_no_score_even_by_rounding(name, order):
+    """Rows that fail, that are added, and that are elsewhere. Of a batch, most of these scores would change."""
+    model, size, generator = ROUNDING[name](), 300, np.random.default_rng(0)
+    features = generator.permuted(np.tile([1e16, -1e16, 1.0, 1.0], (size, 1)), axis=1)
+    labels = np.arange(size) % 2
+
+    def scores(chosen, failing=()):
+        given = np.asarray(features[chosen], order=order)
+        given[np.isin(chosen, failing)] = np.nan
+        parts = Parts(given, labels[chosen], np.arange(0), np.arange(len(chosen)))
+        found = units(lambda rows: _are_right(model, *parts.rows(rows)), parts.testing, WHOLE)
+        return dict(zip(chosen.tolist(), found.tolist(), strict=True))
+
+    everybody = np.arange(size)
+    before = scores(everybody)
+    assert {0, 1} == set(before.values())
+    for failing in ([0], [size - 1], [7, 8, 100]):
+        assert scores(everybody, failing) == before | dict.fromkeys(failing, 0)
+    assert scores(generator.permutation(size)) == before
+    for part in (everybody[1:], everybody[:-1], everybody[:1], everybody[100:117], everybody[::3]):
+        assert scores(part).items() <= before.items()
+    if name == "by size":  # the power of this test: the same model gives other scores to a batch
+        assert (_are_right(model, features, labels) != list(before.values())).sum() > size / 4
+
+
+def test_a_warning_about_a_held_out_row_does_not_show():
+    """A failure is a release of `fit`, which such a row is not in."""
+
+    class WarnsOfRows(Constant):
+        def predict(self, features):
+            warnings.warn(SECRET, PrivacyLeakWarning, stacklevel=1)
+            return super().predict(features)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        search(estimator=WarnsOfRows()).fit(*people(50))
+    assert seen == []
 
 
 def test_scores_of_ones_own():

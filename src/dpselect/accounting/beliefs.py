@@ -59,5 +59,6 @@ def largest_belief(prior: Number, budget: Number | Budget, delta: Number = "1e-6
     """
     before = _validate.fraction_of_one(prior=prior)
     doubt = _validate.fraction_of_one(delta=delta)
+    _validate.warn_of_large_delta(doubt)
     less_likely = math.exp(-largest_loss(as_budget(budget), doubt))
     return min(1.0, before / (before + (1 - before) * less_likely) * _ROUNDED_UP)

@@ -534,7 +534,7 @@ def zcdp(rho: Number, *, delta: Number = 0) -> Budget:
     >>> zcdp("0.5", delta="1e-9")
     zcdp('0.5', delta='1e-9')
     """
-    return ConcentratedBudget(_validate.exact_positive(rho=rho), _below_one(delta=delta))
+    return _warned(_concentrated(rho, delta))
 
 
 def approximate(epsilon: Number, delta: Number, *, share: Number = "1/2") -> Budget:
@@ -556,11 +556,25 @@ def approximate(epsilon: Number, delta: Number, *, share: Number = "1/2") -> Bud
     >>> round(float(approximate("1", "1e-6").rho), 4)
     0.0229
     """
+    return _warned(_approximate(epsilon, delta, share))
+
+
+def _concentrated(rho: Number, delta: Number) -> Budget:
+    return ConcentratedBudget(_validate.exact_positive(rho=rho), _below_one(delta=delta))
+
+
+def _approximate(epsilon: Number, delta: Number, share: Number) -> Budget:
     exact = _validate.exact_positive(epsilon=epsilon)
     failure = _below_one(delta=delta)
     if not failure:
         raise InvalidValue("delta must be > 0: without a delta, the budget is pure('1')")
     return ApproximateBudget(exact, failure, _below_one(share=share))
+
+
+def _warned(budget: Budget) -> Budget:
+    """A budget that is stated now, and not read from a ledger: its author is warned of a large delta."""
+    _validate.warn_of_large_delta(budget.delta)
+    return budget
 
 
 def as_budget(budget: Any) -> Budget:
@@ -627,7 +641,7 @@ def _stored_approximate(epsilon: str, delta: str, share: str, fixed_rho: str) ->
 
     A version that searches more finely may fix a slightly larger rho. `rho_within` finds all but one part in 10**6.
     """
-    known, fixed = approximate(epsilon, delta, share=share), rational_from_text(fixed_rho)
+    known, fixed = _approximate(epsilon, delta, share), rational_from_text(fixed_rho)
     if not 0 < fixed <= known.limit.value * (1 + Fraction(1, 10**6)):
         raise ValueError("the rho does not follow from epsilon and delta")
     exact_epsilon, exact_delta, exact_share = map(rational_from_text, (epsilon, delta, share))
@@ -636,7 +650,7 @@ def _stored_approximate(epsilon: str, delta: str, share: str, fixed_rho: str) ->
 
 _STORED: Mapping[str, Any] = {
     PureBudget.currency: pure,
-    ConcentratedBudget.currency: zcdp,
+    ConcentratedBudget.currency: _concentrated,
     ApproximateBudget.currency: _stored_approximate,
 }
 

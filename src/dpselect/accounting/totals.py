@@ -160,9 +160,11 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     zcdp = float_above(sum(rhos, Fraction(0)))
     if delta is None:
         return Total(epsilon, zcdp, delta=failure)
-    rest = _validate.fraction_of_one(delta=delta) - float_above(failure)
+    doubt = _validate.fraction_of_one(delta=delta)
+    rest = doubt - float_above(failure)
     if rest <= 0:
         raise InvalidValue(f"delta must be larger than that of the releases, {_shown(failure)}")
+    _validate.warn_of_large_delta(doubt)
     found = approximate(releases, rest, joined=all(_is_joined(charge) for charge in charges))
     return Total(epsilon, zcdp, replace(found, delta=rest + float_above(failure)), failure)
 

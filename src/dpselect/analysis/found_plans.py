@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from dpselect import _validate
 from dpselect._numbers import exact_text, shortest_text, shown
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Budget, Price, as_budget
@@ -297,7 +298,9 @@ def plan_found(  # noqa: PLR0913 - the question, by keyword
     )
     paid = None if budget is None else as_budget(budget)
     count = whole_number(1, _MOST_QUESTIONS, questions=questions)
-    return _planned(asked, Price(epsilon, rho, mechanism, delta), paid, count)
+    price = Price(epsilon, rho, mechanism, delta)
+    _validate.warn_of_large_delta(price.delta)
+    return _planned(asked, price, paid, count)
 
 
 class _Asked(NamedTuple):

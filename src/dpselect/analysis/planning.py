@@ -125,6 +125,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     doubt = None if delta is None else _validate.fraction_of_one(delta=delta)
     if doubt is not None and paid is not None and not paid.delta:
         raise InvalidValue("delta does not belong to this budget: give an (epsilon, delta) budget such as '1,1e-6'")
+    _validate.warn_of_large_delta(doubt or 0)
     vector = None if scores is None else as_vector(scores)
     if question is None or question == Select.name:
         candidates = _size(candidates, vector)

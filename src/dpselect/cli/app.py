@@ -69,7 +69,7 @@ def describe(
         typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Choose the best candidate without revealing anything about any one person.
+    """Choose the best candidate, with a proven limit on what the answer reveals about any one person.
 
     New here? Start with: dpselect demo
 

@@ -16,7 +16,6 @@ Fields = Mapping[str, Any]
 
 EPSILON, RHO, DELTA = "\N{GREEK SMALL LETTER EPSILON}", "\N{GREEK SMALL LETTER RHO}", "\N{GREEK SMALL LETTER DELTA}"
 _FARTHEST = Fraction(10**50)  # far below numbers whose square overflows
-_LARGEST_DELTA = Fraction(1, 100)  # beyond, it is no small probability
 _MOST_QUESTIONS = 10_000
 _PRIORS = ("0.01", "0.1", "0.5")
 
@@ -163,9 +162,9 @@ def spending_of(asked: Fields) -> Spending:
         ends = f"{shown(float(currency.low))} and {shown(float(currency.high))}"
         raise InvalidValue(f"{currency.word} must be between {ends} here")
     delta = positive(asked, "delta", "1e-6")
-    if delta > _LARGEST_DELTA:
+    if delta > _validate.LARGE_DELTA:  # elsewhere this is a warning, which the page would not show
         raise InvalidValue(
-            "delta must be at most 0.01: give much less than one over the number of people, such as 1e-6"
+            "delta must be at most 0.001: give much less than one over the number of people, such as 1e-6"
         )
     return Spending(currency, amount, delta, whole(asked, "questions", 1, _MOST_QUESTIONS, "1"))
 

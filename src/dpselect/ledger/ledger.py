@@ -280,7 +280,9 @@ class Ledger:
             raise InvalidValue("give exactly one of epsilon and rho")
         if what is None:
             raise InvalidType("what must be a string or a mapping of public parameters, got None")
-        return self.charge(Charge(what, epsilon, rho=rho, delta=delta)).id
+        charge = Charge(what, epsilon, rho=rho, delta=delta)
+        _validate.warn_of_large_delta(charge.delta)
+        return self.charge(charge).id
 
     def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Entry:
         """Record a charge durably, or raise and record nothing.

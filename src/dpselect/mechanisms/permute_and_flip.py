@@ -102,7 +102,7 @@ class PermuteAndFlip(SelectsSeveral):
             early_exit: walk in a random order and stop at the first head. This is faster if many are close to
                 the best, but its run time reveals how many. Use it only where nobody can measure the time.
             steady: follow a schedule that does not depend on the scores, for integers and floats in arrays. It takes
-                20 to 50 times as long as `argmax`. One timed run did not distinguish neighbours; docs/limits.md says
+                20 to 50 times as long as `argmax`. One timed run hardly distinguished neighbours; docs/limits.md says
                 what was measured, and what is not covered.
 
         Returns:

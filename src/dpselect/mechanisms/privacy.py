@@ -23,7 +23,7 @@ sets S. It is 1 - e^a for a <= -epsilon, zero for a >= epsilon, and in between a
 All are their own mirror images under exchange of x and x', so one direction is enough.
 
 **Pairs.** A family may have worst pairs of distributions on two outcomes: every pair of output distributions on
-neighbours is a post-processing of one of them. They compose exactly (`accounting.recursion`), while a profile, the
+neighbours is a post-processing of one of them. They compose exactly (`accounting.totals`), while a profile, the
 largest over all pairs at each a separately, composes to an upper bound.
 """
 

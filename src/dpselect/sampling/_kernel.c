@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Grows with every change of a function or of its arguments. sampling/kernel.py uses no other version. */
-#define VERSION 8
+#define VERSION 9
 
 /* On x86-64 with glibc the loader chooses the version for the processor. Elsewhere there is one version. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
@@ -57,7 +57,7 @@ static void *taken(Buffers *buffers, PyObject *object, Py_ssize_t size, Py_ssize
     if (PyObject_GetBuffer(object, view, flags) < 0)
         return NULL;
     buffers->count++;
-    if ((uintptr_t)view->buf % (uintptr_t)size || view->len % size) {
+    if (!view->buf || (uintptr_t)view->buf % (uintptr_t)size || view->len % size) {
         PyErr_SetString(PyExc_ValueError, "a buffer is not aligned");
         return NULL;
     }
@@ -364,10 +364,10 @@ static PyObject *successes(PyObject *Py_UNUSED(module), PyObject *args)
     int64_t *out = words ? taken(&buffers, out_of, 8, &room, PyBUF_WRITABLE) : NULL;
     if (!out)
         return released(&buffers, NULL);
-    if (room != count || zeros < 1 || zeros > MOST_ZEROS)
+    if (room != count || zeros < 1 || zeros > MOST_ZEROS || last < -1 || trials < 0)
         return wrong(&buffers, "the lengths do not fit");
     Inversion by = inversion(zeros, margin);
-    for (; found < count; found++) {
+    for (; found < count; found++) { /* trials - 1 - last does not overflow, as last >= -1 and trials >= 0 */
         int64_t skip = skip_of(words[found], by);
         if (skip < 0)
             return released(&buffers, PyLong_FromLong(-1));

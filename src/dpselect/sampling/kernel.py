@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpselect._types import Array, Flags, Floats, Octets, Positions
 
 # The version of `_kernel.c` that this file calls. An older module may be left in a clone that was not installed again.
-_VERSION = 8
+_VERSION = 9
 
 
 def loaded() -> ModuleType | None:

@@ -6,7 +6,7 @@ The row holds the secrets of the summary: treat it like the data.
 """
 
 import datetime
-from ast import literal_eval
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +16,7 @@ import numpy as np
 
 from dpselect._install import install_command
 from dpselect._numbers import LONGEST
+from dpselect._validate import attempted, withheld
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.mechanisms.parameters import MECHANISMS, Parameters
 from dpselect.sampling.arrival import DEPTH, Arrival
@@ -30,6 +31,11 @@ SECRET = ("maximum", "exponent", "heads", "prefix", "depth", "head", "candidates
 COLUMNS = (*PUBLIC, *SECRET)
 
 Cells = dict[str, str | None]
+
+_NO_SUMMARY = "the row is not a summary: give a batch from Summary.to_arrow"
+# What follows a backslash in the texts of `ascii`.
+_ESCAPE = re.compile(r"\\(x..|u....|U........|.)", re.DOTALL)
+_MOMENT = re.compile(r"(?:datetime64|timedelta64)(?:\[[0-9]{0,10}[a-zA-Z]+\])?", re.ASCII)
 
 
 def _integer(text: str) -> int:
@@ -59,6 +65,23 @@ def _flag(text: str) -> bool:
     return {"True": True, "False": False}[text]
 
 
+def _text(written: str) -> str:
+    """The text that `ascii` wrote. What it did not write need not be refused here: `_read` writes the label again.
+
+    Python's own reader would parse any expression, in memory and depth that the length of a text does not bound.
+    """
+    return _ESCAPE.sub(_unescaped, written[1:-1])
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = escape[1]
+    return chr(int(code[1:], 16)) if len(code) > 1 else {"n": "\n", "r": "\r", "t": "\t"}.get(code, code)
+
+
+def _bytes(written: str) -> bytes:
+    return _text(written[1:]).encode("latin-1")
+
+
 def _counted(moment: Any) -> str:
     """A NumPy datetime or timedelta: its type with the unit, and the number of units."""
     return f"{moment.dtype.name} {int(moment.view(np.int64)):x}"
@@ -66,12 +89,17 @@ def _counted(moment: Any) -> str:
 
 def _moment(text: str) -> Any:
     name, count = text.split(" ")
+    if not _MOMENT.fullmatch(name):  # NumPy would parse the description of any type
+        raise ValueError
     return np.array([_integer(count)], np.int64).view(name)[0]
 
 
 # How labels are written and read, by exact type: the types of `labels.WRITABLE`.
 _LABELS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
-    **dict.fromkeys((type(None), str, bool, bytes), (ascii, literal_eval)),  # ascii escapes what UTF-8 cannot encode
+    type(None): (str, {"None": None}.__getitem__),
+    bool: (str, _flag),
+    str: (ascii, _text),  # ascii escapes what UTF-8 cannot encode
+    bytes: (ascii, _bytes),
     int: (lambda label: f"{label:x}", _integer),
     float: (float.hex, float.fromhex),
     Fraction: (_quotient, _fraction),
@@ -105,13 +133,16 @@ def cells_of(mechanism: Parameters, part: Part | None, steady: bool) -> Cells:
 
 def read_cells(cells: Cells) -> tuple[Parameters, Part | None, bool]:
     """The mechanism, the part and the option `steady` of the summary with these cells."""
-    try:
-        stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
-        steady = stated.pop("steady")
-        return MECHANISMS["permute-and-flip"](**stated), None if cells["exponent"] is None else _part(cells), steady
-    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError):  # may quote a cell
-        pass
-    raise InvalidValue("the row is not a summary: give a batch from Summary.to_arrow")
+    found = attempted(lambda: _summary(cells))  # an error may quote a cell
+    if found is None:
+        raise InvalidValue(_NO_SUMMARY)
+    return found
+
+
+def _summary(cells: Cells) -> tuple[Parameters, Part | None, bool]:
+    stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
+    steady = stated.pop("steady")
+    return MECHANISMS["permute-and-flip"](**stated), None if cells["exponent"] is None else _part(cells), steady
 
 
 def record_batch(cells: Cells) -> "pa.RecordBatch":
@@ -125,11 +156,11 @@ def record_batch(cells: Cells) -> "pa.RecordBatch":
 
 def cells_of_batch(batch: Any) -> Cells:
     """The cells of a record batch (or table) of one row."""
-    if not hasattr(batch, "to_pylist"):
+    if not (hasattr(batch, "to_pylist") and hasattr(batch, "num_rows")):
         raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
     if batch.num_rows != 1:
         raise InvalidValue("batch must have one row, like that of Summary.to_arrow: slice it, and merge the summaries")
-    cells: Cells = batch.to_pylist()[0]
+    cells: Cells = withheld(lambda: batch.to_pylist()[0], InvalidValue(_NO_SUMMARY))  # Arrow does not check its bytes
     return cells
 
 

@@ -11,10 +11,12 @@ folder and is as private as these are: it is read as text, and no message shows 
 import fnmatch
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Generic, TypeVar
 from urllib.parse import unquote, unquote_to_bytes
 
 from dpselect._validate import is_unicode
@@ -27,7 +29,11 @@ _PARQUET_MAGIC = b"PAR1"
 _GLOB_MARKS = "*?[]{}"
 _MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
 
+# Clocks of file systems tick at least every two seconds. A change in the same tick as the one before would not show.
+TICK = 2 * 10**9
+
 _Identity = tuple[int, int] | str
+_Facts = TypeVar("_Facts")
 
 
 class Format(Enum):
@@ -94,8 +100,36 @@ def state_of(paths: Sequence[Path]) -> State | None:
         return None
     files = tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found)
     # The time of writing can be set: a copy has that of its original. Then the other one says when that was done.
-    changed = max(max(one.st_mtime_ns, one.st_ctime_ns) for one in found)
+    changed = max((max(one.st_mtime_ns, one.st_ctime_ns) for one in found), default=0)
     return State(files, sum(one.st_size for one in found), changed)
+
+
+class Watch(Generic[_Facts]):
+    """Public facts about some files, which are found again only if the state of the files is another one."""
+
+    def __init__(self, paths: Sequence[Path], find: Callable[[], _Facts]) -> None:
+        self._paths, self._find = paths, find
+        self._state = self._settled()
+        self.facts = find()
+
+    def is_untouched(self) -> bool:
+        """Return whether the files are in the state in which the facts were found."""
+        return self._state is not None and self._settled() == self._state
+
+    def is_same(self) -> bool:
+        """Return whether the facts are still those of the beginning."""
+        if self.is_untouched():
+            return True
+        state = self._settled()
+        is_same = self._find() == self.facts
+        self._state = state if is_same else None
+        return is_same
+
+    def _settled(self) -> State | None:
+        """The state of the files that exist; None if one was changed just now, so that another change may not show."""
+        state = state_of([path for path in self._paths if os.path.exists(path)])
+        is_settled = state is not None and state.files and state.changed <= time.time_ns() - TICK
+        return state if is_settled else None
 
 
 def check_once(paths: Sequence[Path]) -> None:

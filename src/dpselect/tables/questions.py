@@ -8,9 +8,9 @@ question needs from DuckDB or Spark, and says who draws. The question for quanti
 A ledger counts m releases of a share e. A group that the person stays in costs one share. For each remaining share
 they leave one group and enter one, at e/2 each. With permute-and-flip, two releases at e/2 cost no more than one at e
 in pure epsilon; in zCDP, where rho(e) >= 2 rho(e/2) (theorem 7 of docs/theory.md); and in loss distributions, where
-permute-and-flip counts as Laplace noise, and noise at e dominates two at e/2 (checked numerically in
-`tests/accounting/test_accounting.py`). But the pair is not a post-processing of one selection at e, so totals do not
-use the recursion for such questions (`PrivacyLoss.joins_halves`).
+permute-and-flip counts as Laplace noise, and noise at e dominates two at e/2 (lemma 3 of docs/theory.md). But the pair
+is not a post-processing of one selection at e, so totals do not use the recursion for such questions
+(`PrivacyLoss.joins_halves`).
 
 The exponential mechanism at e has log-ratios that span a range of at most e (Durfee & Rogers 2019), because they are
 c (q_r - q'_r) plus a constant. The same bounds of score differences hold, so in a group that the person leaves or
@@ -25,7 +25,7 @@ of its pure epsilon costs, and two of half of it compose to that. Laplace noise 
 **Parts.** The same holds for several quantiles, where the parts of a depth are like groups. A person who counts with
 several rows may be in more than two of them, at parts of a share that add up to it. Ranges add up for any such parts.
 For permute-and-flip, rho is convex and zero at zero, so it is not smaller than the sum over the parts. And Laplace
-noise at e dominates that at e_1 and e_2 together if e_1 + e_2 = e (checked numerically, too), hence that at any parts.
+noise at e dominates that at any parts that add up to e (lemma 3).
 
 Between two values of the data, all candidates of a quantile have the same score, so a table with d different values has
 at most 2 d + 1 runs of equal scores, and `quantile_score_runs` returns those instead of the scores.
@@ -264,6 +264,10 @@ class Engine(Protocol):
     @property
     def no_columns(self) -> Mapping[str, str]:
         """Return names that look like columns and are not, such as the index of a frame, and what to do."""
+        ...
+
+    def check_source(self) -> None:
+        """Refuse the source, before a charge, if its public columns have changed since it was opened."""
         ...
 
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:

@@ -827,6 +827,7 @@ class Table:
         if self._individuals.groups is not None and not len(self._individuals.groups):
             return self._free(question, [], request_id)  # no group was found, so there is nothing to ask
         engine, individuals, neighbours, ledger = self._engine, self._individuals, self._neighbours, self._ledger
+        engine.check_source()
         groups = None if individuals.groups is None else individuals.groups.max_groups
         budget = None if ledger is None else ledger.budget
         drawing = question.mechanism(price, budget, neighbours, groups)

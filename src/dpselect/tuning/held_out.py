@@ -4,7 +4,9 @@ A score is that of one person: it is computed from a model and from this person'
 sum, by at most one. Terms are rounded to multiples of 1/grid, which makes the sum exact, and noise on the same grid
 hides any change of one (`sampling.two_sided`).
 
-Whether a row can be scored must not show either: a row on which the model fails counts as zero, and all others as ever.
+Every row is scored alone. So its score is a function of the model and of this row: other rows, their number, their
+order, and whether one of them fails, cannot change it, not even by floating-point rounding. A row on which the model
+fails counts as zero.
 """
 
 from collections.abc import Callable
@@ -22,7 +24,7 @@ from dpselect.sampling.two_sided import two_sided_geometric
 WHOLE, FINE = 1, 2**16
 _COIN_BITS = 32
 
-# Scores for the rows at these positions. It may fail on any row.
+# Scores for the rows at these positions; it is called with one. It may fail on any row.
 Scorer = Callable[[Positions], Any]
 
 
@@ -45,20 +47,18 @@ def noisy_sum(score: Scorer, rows: Positions, grid: int, epsilon: Fraction, draw
 
 
 def units(score: Scorer, rows: Positions, grid: int) -> Integers:
-    """The score of each row in units of 1/grid. If the score of all rows fails, each row is scored alone."""
-    if not rows.size:
-        return np.empty(0, np.int64)
-    found = _units(score, rows, grid)
-    if found is not None:
-        return found
-    alone = (_units(score, rows[place : place + 1], grid) for place in range(rows.size))
-    return np.array([0 if one is None else int(one[0]) for one in alone], np.int64)
+    """The score of each row in units of 1/grid. Each row is scored alone, always.
+
+    Scores of many rows together are faster, and depend on the others: linear algebra adds up in an order that depends
+    on the number of rows, and one row that fails would fail for all.
+    """
+    alone = (_unit(score, rows[place : place + 1], grid) for place in range(rows.size))
+    return np.fromiter(alone, np.int64, rows.size)
 
 
-def _units(score: Scorer, rows: Positions, grid: int) -> Integers | None:
-    """Scores from 0 to 1, rounded; NaN is 0. None if they cannot be computed."""
-    found = attempted(lambda: np.asarray(score(rows), dtype=np.float64).reshape(-1))
-    if found is None or found.size != rows.size:
-        return None
-    clipped = np.clip(np.nan_to_num(found, nan=0.0), 0.0, 1.0)
-    return np.rint(clipped * grid).astype(np.int64)  # the product with a power of two is exact
+def _unit(score: Scorer, row: Positions, grid: int) -> int:
+    """A score from 0 to 1, rounded; 0 if it is NaN, if it is not one number, or if it cannot be computed."""
+    found = attempted(lambda: np.asarray(score(row), dtype=np.float64).reshape(-1))
+    if found is None or found.size != 1 or np.isnan(found[0]):
+        return 0
+    return round(min(max(float(found[0]), 0.0), 1.0) * grid)  # the product with a power of two is exact

@@ -100,7 +100,10 @@ class Run:
         def scores(positions: Positions) -> Any:
             return score(model, *parts.rows(positions))
 
-        return Trained(parameters, model, noisy_sum(scores, parts.testing, self.grid, self.score_epsilon, draws))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # whether there is one, of these rows, must not show
+            noisy = noisy_sum(scores, parts.testing, self.grid, self.score_epsilon, draws)
+        return Trained(parameters, model, noisy)
 
 
 def _are_right(model: Any, features: Any, labels: Any) -> Any:
@@ -166,8 +169,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
     **Your promise**: each row of X is a different person, and `estimator.fit` is (epsilon, delta)-DP for the rows it is
     given, for all parameters, any number of rows, and with everything that the fitted estimator keeps, or that it
-    fails. An ordinary estimator of scikit-learn is not private, whatever epsilon is stated. `predict` must treat each
-    row by itself.
+    fails. An ordinary estimator of scikit-learn is not private, whatever epsilon is stated. `predict` is called for one
+    held-out row at a time, and must not keep anything of a row.
 
     Args:
         estimator: The private estimator. It must not have a seed or a generator, a `memory`, more than one job
@@ -181,7 +184,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         repeats: The distribution of the number of runs; None is `geometric(mean=10)`.
         test_size: The probability with which a person is scored and not trained on.
         scoring: None counts right predictions. A callable `scoring(model, X, y)` returns a score from 0 to 1 for each
-            row, computed from this row alone. Scores outside are clipped, and a row that fails has score 0.
+            row. It is called for one row at a time. Scores outside are clipped, and a row that fails has score 0.
         ledger: The ledger, charged before the first run. Clones share it.
         what: The question for the ledger, a string or a mapping of public parameters.
 

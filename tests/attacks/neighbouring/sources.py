@@ -188,13 +188,19 @@ def _duckdb_file(columns: Sequence[Column], rows: Sequence[Row], folder: Path, l
     return resolved(path, "visits")
 
 
-def _sqlite_file(columns: Sequence[Column], rows: Sequence[Row], folder: Path, layout: Layout) -> Any:
+def _sqlite_file(
+    columns: Sequence[Column], rows: Sequence[Row], folder: Path, layout: Layout, *, encoding: str = "UTF-8"
+) -> Any:
     path, names = folder / "rows.db", [f'"{column.name}"' for column in columns]
     with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA encoding = '{encoding}'")
         connection.execute(f"CREATE TABLE visits ({', '.join(names)})")
         connection.executemany(f"INSERT INTO visits VALUES ({', '.join('?' * len(names))})", [r.values for r in rows])
         connection.commit()
     return resolved(path, "visits")
+
+
+_ODD_IN_SQLITE = (b"\xff\x00", b"bytes", 7, 7.0, 1.5, True, "a\x00b", 2**62, 2.0**62, float("inf"))
 
 
 # Files.
@@ -274,7 +280,8 @@ SOURCES = [
     Source("polars", True, _polars),
     Source("DuckDB relation", True, _relation, lacks=lambda type_: type_.arrow == pa.float16()),
     Source("DuckDB file", True, _duckdb_file, lacks=lambda type_: type_.arrow == pa.float16()),
-    Source("SQLite", False, _sqlite_file, odd=(b"\xff\x00", b"bytes", 7, 1.5, True, "a\x00b", 2**62, float("inf"))),
+    Source("SQLite", False, _sqlite_file, odd=_ODD_IN_SQLITE),
+    Source("SQLite in UTF-16", False, functools.partial(_sqlite_file, encoding="UTF-16le"), odd=_ODD_IN_SQLITE),
     Source("Parquet", True, _parquet, has_files=True, lacks=lambda type_: type_.sql is not None),
     Source("Parquet in hive folders", False, _hive),
     Source("CSV", False, _csv, has_files=True),  # read at the first question, and kept from the second on

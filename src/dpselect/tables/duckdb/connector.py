@@ -1,16 +1,20 @@
-"""What reading a database of one system takes: its columns, and how to run a statement in a connection of its own."""
+"""What reading a database of one system takes: its columns, and how to run statements in a connection of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
 from dpselect.tables.databases import Database, quoted
+from dpselect.tables.files import Watch
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Run: TypeAlias = "Callable[[str], pa.RecordBatchReader]"  # runs a statement, after the stream before was closed
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,14 @@ class Field:
 class Connector(Protocol):
     """How to read a database of one system."""
 
-    fields: Sequence[Field]
+    fields: Watch[Sequence[Field]]  # as they were when the table was opened
 
-    def stream(self, statement: str) -> "AbstractContextManager[pa.RecordBatchReader]":
-        """Run a statement in a connection of its own, which is closed at the end."""
+    def session(self) -> AbstractContextManager[Run]:
+        """Open a connection of its own, in which all statements see the same tables, and close it at the end."""
+        ...
+
+    def found_fields(self, run: Run) -> Sequence[Field]:
+        """Return the fields as they are now. No row is read."""
         ...
 
 
@@ -56,11 +64,20 @@ def unreadable(database: Database) -> InvalidValue:
     )
 
 
-def described(database: Database, connector: Connector) -> "pa.Schema":
-    """The names and types that the driver states for no rows. Errors may quote the address."""
+def described(database: Database, run: Run) -> "pa.Schema":
+    """The names and types that the driver states for no rows."""
+    with run(f"SELECT * FROM {database.relation} LIMIT 0") as stream:
+        return stream.schema
 
-    def describe() -> "pa.Schema":
-        with connector.stream(f"SELECT * FROM {database.relation} LIMIT 0") as stream:
-            return stream.schema
 
-    return withheld(describe, unreadable(database))
+def watched_fields(database: Database, connector: Connector, files: Sequence[Path] = ()) -> Watch[Sequence[Field]]:
+    """The fields, which are found again if one of these files has changed; without files, each time.
+
+    Errors of the database may quote the address, and are withheld.
+    """
+
+    def find() -> Sequence[Field]:
+        with connector.session() as run:
+            return connector.found_fields(run)
+
+    return withheld(lambda: Watch(files, find), unreadable(database))

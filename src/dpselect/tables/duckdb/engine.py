@@ -214,6 +214,10 @@ class DuckDBEngine:
         self._keeper = Keeper(self._source, self._connection, keep)
         self.columns, self.no_columns = schema(self._source, self._connection), index_of(source)
 
+    def check_source(self) -> None:
+        """Refuse the source if its public columns have changed since it was opened."""
+        counted(self._source.check)
+
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
         """Return a public list of values that are different in the type of their column."""
         return different_values(values, column, self._connection, name)

@@ -46,6 +46,10 @@ class PandasColumns:
     def __init__(self, frame: Any) -> None:
         self._frame, self.names = frame, list(frame.columns)
 
+    def stated(self) -> list[tuple[Any, Any]]:
+        """Return the names and dtypes. The categories of a categorical are not a part of its type."""
+        return [(name, _without_categories(dtype)) for name, dtype in self._frame.dtypes.items()]
+
     def is_untyped(self, name: str) -> bool:
         """Return whether this is a column of Python objects."""
         return str(self._frame.dtypes[name]) == "object"
@@ -57,6 +61,10 @@ class PandasColumns:
     def described(self) -> pa.Table:
         """Return an Arrow table without rows."""
         return pa.table({name: _from_pandas(self._frame[name].iloc[:0]) for name in self.names})
+
+
+def _without_categories(dtype: Any) -> Any:
+    return ("category", dtype.categories.dtype) if hasattr(dtype, "categories") else dtype
 
 
 def _from_pandas(series: Any) -> Array:
@@ -125,6 +133,10 @@ class PolarsColumns:
         self._frame, self._types = frame, dict(frame.collect_schema())
         self.names = list(self._types)
 
+    def stated(self) -> list[tuple[Any, Any]]:
+        """Return the schema."""
+        return list(self._frame.collect_schema().items())
+
     def is_untyped(self, name: str) -> bool:
         """Return whether this is a column of Python objects."""
         return str(self._types[name]) == "Object"
@@ -163,6 +175,10 @@ class ArrowColumns:
         self._frame, self._schema = frame, schema if isinstance(schema, pa.Schema) else pa.schema([])
         self.names = self._schema.names
 
+    def stated(self) -> list[tuple[Any, Any]]:
+        """Return nothing: Arrow data cannot be changed."""
+        return []
+
     def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
         """Return False."""
         return False
@@ -190,6 +206,16 @@ class ParquetColumns:
         self._alike = {name for name, each in types.items() if all(map(_is_read_alike, each))}
         self._coarse = {name for name, each in types.items() if any(map(is_coarse, each))}
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether both are read in the same way."""
+        return isinstance(other, ParquetColumns) and self._facts() == other._facts()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.names))
+
+    def _facts(self) -> tuple[Any, ...]:
+        return self.names, self._alike, self._coarse
+
     def can_read(self, names: Sequence[str]) -> bool:
         """Return whether Arrow reads the same values of these columns as DuckDB does."""
         return self._alike.issuperset(set(names) - self._folders.keys())
@@ -197,6 +223,10 @@ class ParquetColumns:
     def must_read(self, names: Sequence[str]) -> bool:
         """Return whether DuckDB could fail on timestamps in these columns."""
         return not self._coarse.isdisjoint(names)
+
+    def stated(self) -> list[tuple[Any, Any]]:
+        """Return nothing: the files are checked."""
+        return []
 
     def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
         """Return False."""

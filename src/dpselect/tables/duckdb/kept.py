@@ -26,12 +26,11 @@ from typing import Any
 import duckdb
 
 from dpselect.tables.duckdb.source import Files, Source, progress_shown
+from dpselect.tables.files import TICK as _TICK
 from dpselect.tables.files import State, state_of
 
 _SHARE = 16  # files are at most this part of DuckDB's memory
 _MOST_COLUMNS = 500  # up to here, a plan for all columns takes about as long as one for a few
-# Clocks of file systems tick at least every two seconds. A change in the same tick as the one before would not show.
-_TICK = 2 * 10**9
 
 _numbers = itertools.count()
 
@@ -47,6 +46,7 @@ class KeptRows:
         name = f"dpselect_kept_{next(_numbers)}"
         self.query = f"SELECT * FROM {name}"
         with closing(source), closing(connection.cursor()) as cursor, progress_shown(cursor, "Reading"):
+            source.check()
             source.attach(cursor)
             cursor.execute(f"CREATE TABLE {name} AS {source.query}", source.parameters)
         weakref.finalize(self, _drop, connection, name).atexit = False
@@ -58,6 +58,9 @@ class KeptRows:
     def readings(self, names: Sequence[str]) -> Sequence[Source]:  # noqa: ARG002 - DuckDB reads only what it needs
         """Return the rows themselves: no value can make reading them fail."""
         return [self]
+
+    def check(self) -> None:
+        """Do nothing: the table never changes."""
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Do nothing: all cursors see the table."""
@@ -80,6 +83,7 @@ class Keeper:
 
     def __init__(self, source: Source, connection: duckdb.DuckDBPyConnection, keep: bool | None) -> None:
         self._source, self._connection, self._from_first = source, connection, keep is True
+        self.files = source.files
         self._files = None if keep is False else _can_be_kept(source)
         self._lock = threading.Lock()
         self._rows: KeptRows | None = None
@@ -89,6 +93,10 @@ class Keeper:
         """Return the ways to read the rows for a question about these columns, as of `Source`."""
         rows = None if self._files is None else self._kept(self._files)
         return self._source.readings(names) if rows is None else [rows]
+
+    def check(self) -> None:
+        """Refuse the source if its columns have changed since it was opened."""
+        self._source.check()
 
     def _kept(self, files: Files) -> KeptRows | None:
         """The rows of the files as they are now, if they are kept."""

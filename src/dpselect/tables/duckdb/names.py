@@ -10,6 +10,10 @@ from dpselect.errors import InvalidType, InvalidValue
 class FrameColumns(Protocol):
     """The columns of a data frame."""
 
+    def stated(self) -> list[tuple[Any, Any]]:
+        """Return the names with the types that the frame states now: most frames can be changed in place."""
+        ...
+
     def is_untyped(self, name: str) -> bool:
         """Return whether the column holds Python objects, which have no common type."""
         ...
@@ -33,6 +37,15 @@ def check_names(names: Sequence[Any]) -> None:
         raise InvalidValue(f"source has a column whose name is empty or cannot be written in UTF-8: {remedy}")
     if len({name.lower() for name in names}) != len(names):
         raise InvalidValue("source has two columns of the same name (upper and lower case are the same): rename one")
+
+
+def check_same(before: Any, now: Any) -> None:
+    """Refuse a source whose public columns are not what they were when it was opened.
+
+    Expressions are written for the types of that time. On another type, a row might decide whether they fail.
+    """
+    if before != now:
+        raise InvalidValue("source has changed since it was opened: its columns or their types differ. Open it again")
 
 
 def index_of(source: Any) -> dict[str, str]:

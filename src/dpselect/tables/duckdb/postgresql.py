@@ -17,7 +17,7 @@ from dpselect._install import install_command
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.tables.databases import Database, quoted
-from dpselect.tables.duckdb.connector import Field, described, selection
+from dpselect.tables.duckdb.connector import Field, Run, described, selection, watched_fields
 
 _UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the database, the user and the password"
 _FACTS = (
@@ -57,19 +57,24 @@ class PostgreSQL:
     """Reads a table or a query of a PostgreSQL database."""
 
     def __init__(self, database: Database) -> None:
-        self._url = database.address
-        encoding, enums = withheld(self._facts, InvalidValue(_UNREACHABLE))
+        self._database, self._url = database, database.address
+        encoding, self._enums = withheld(self._facts, InvalidValue(_UNREACHABLE))
         if encoding != "UTF8":
             raise InvalidValue(f"the database has the encoding {encoding}: copy the table to a database in UTF8")
-        self.fields: Sequence[Field] = [_field(each, enums) for each in described(database, self)]
+        self.fields = watched_fields(database, self)
         # Whether the server knows all functions, and sends what is expected, is found out before a charge.
-        checked = withheld(lambda: self._schema(selection(database, self.fields)), InvalidValue(_UNREACHABLE))
-        if checked.types != [field.sent for field in self.fields]:
+        fields = self.fields.facts
+        checked = withheld(lambda: self._schema(selection(database, fields)), InvalidValue(_UNREACHABLE))
+        if checked.types != [field.sent for field in fields]:
             raise InvalidValue(f"{database.what} has a column whose type is not what its name says: cast it in a query")
 
+    def found_fields(self, run: Run) -> Sequence[Field]:
+        """Return the fields as they are now. Until the end of the session, nobody can change them."""
+        return [_field(each, self._enums) for each in described(self._database, run)]
+
     @contextmanager
-    def stream(self, statement: str) -> Iterator[pa.RecordBatchReader]:
-        """Run a statement in a read-only transaction of its own."""
+    def session(self) -> Iterator[Run]:
+        """Open a connection, with one read-only transaction for all statements."""
         try:
             from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - an extra
         except ImportError:
@@ -79,17 +84,21 @@ class PostgreSQL:
         with dbapi.connect(self._url) as connection, connection.cursor() as cursor:
             for setting in _SETTINGS:
                 cursor.execute(setting)
-            cursor.execute(statement)
-            yield cursor.fetch_record_batch()
+
+            def run(statement: str) -> pa.RecordBatchReader:
+                cursor.execute(statement)
+                return cursor.fetch_record_batch()
+
+            yield run
 
     def _facts(self) -> tuple[str, frozenset[str]]:
         """The encoding of the database, and the names of types that are enumerations in all schemas."""
-        with self.stream(_FACTS) as stream:
+        with self.session() as run, run(_FACTS) as stream:
             found = stream.read_all().to_pydict()
         return found["encoding"][0], frozenset(name for name in found["name"] if name is not None)
 
     def _schema(self, statement: str) -> pa.Schema:
-        with self.stream(f"{statement} LIMIT 0") as stream:
+        with self.session() as run, run(f"{statement} LIMIT 0") as stream:
             return stream.schema
 
 

@@ -17,7 +17,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -32,8 +33,8 @@ from dpselect.tables.databases import Database, System
 from dpselect.tables.duckdb import expressions, parquet
 from dpselect.tables.duckdb.arrow import check_arrow, has_arrow
 from dpselect.tables.duckdb.duckdb_file import DuckDBFileRows
-from dpselect.tables.duckdb.names import FrameColumns
-from dpselect.tables.files import Format, Listing, check_once, files_of, shown
+from dpselect.tables.duckdb.names import FrameColumns, check_same
+from dpselect.tables.files import Format, Listing, Watch, check_once, files_of, shown
 from dpselect.tables.schema import Column
 
 if TYPE_CHECKING:
@@ -158,6 +159,12 @@ _KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars D
 class Readable(Protocol):
     """Rows that can be read in one or several ways."""
 
+    files: Sequence[Path]  # empty if the rows are not in files
+
+    def check(self) -> None:
+        """Refuse the source if its public columns are not those with which it was opened. No row is read."""
+        ...
+
     def readings(self, names: Sequence[str]) -> "Sequence[Source]":
         """Return the ways to read the rows for a question about these columns. Each is tried if the one before fails.
 
@@ -171,7 +178,6 @@ class Source(Readable, Protocol):
 
     query: str
     parameters: dict[str, Any]
-    files: Sequence[Path]  # empty if the rows are not in files
     needs_arrow: frozenset[str]  # the columns that only Arrow could read, if it is not installed
 
     def is_untyped(self, column: str) -> bool:
@@ -179,7 +185,10 @@ class Source(Readable, Protocol):
         ...
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
-        """Make the rows available to the next statement; only their types if `empty`."""
+        """Make the rows available to the next statement; only their types if `empty`.
+
+        Databases are checked again, in the transaction in which they are read.
+        """
         ...
 
     def close(self) -> None:
@@ -188,7 +197,27 @@ class Source(Readable, Protocol):
 
 
 def read(source: Readable, names: Sequence[str], how: Callable[[Source], _Read]) -> _Read:
-    """The result of `how` for these columns, with the first way of reading them on which DuckDB does not fail."""
+    """The result of `how` for these columns, with the first way of reading them on which DuckDB does not fail.
+
+    Files may be written again while they are read. Then a row of another type may make DuckDB fail, or not. So they are
+    checked once more at the end, and refused in either case.
+    """
+    failure: Exception | None = None
+    try:
+        result = _first(source, names, how)
+    except Exception as error:
+        failure = error
+    if source.files:
+        source.check()  # not while the failure is handled: it may quote a row, and would become the context
+    if failure is None:
+        return result
+    try:
+        raise failure
+    finally:
+        failure = None  # it refers to this frame, and would keep what was read alive
+
+
+def _first(source: Readable, names: Sequence[str], how: Callable[[Source], _Read]) -> _Read:
     *others, last = source.readings(names)
     for reading in others:
         with suppress(duckdb.InvalidInputException), closing(reading):
@@ -204,32 +233,20 @@ class Files:
         paths = listing.paths
         self.files: Sequence[Path] = paths
         self._untyped = listing.format is Format.CSV
-        self._by_arrow: ParquetColumns | None = None
         self._texts, self.needs_arrow = frozenset[str](), frozenset[str]()  # of Parquet files
-        self.header = header = common_header(paths) if self._untyped else None  # of CSV files: delimiter and names
-        types = _parquet_types(paths) if header is None else dict.fromkeys(header[1], "VARCHAR")
-        self._folders = Folders(listing, list(types))
+        self._lines = Watch(paths, partial(common_header, paths)) if self._untyped else None
+        self._parquet = None if self._untyped else Watch(paths, partial(_parquet_facts, listing))
+        self.header = None if self._lines is None else self._lines.facts  # of CSV files: delimiter and names
+        names = [] if self._parquet is None else [column.name for column in self._parquet.facts.columns]
+        self._folders = Folders(listing, names if self.header is None else self.header[1])
         bound = {"paths": [parquet.literal(path) for path in paths]}
         self.parameters: dict[str, Any] = bound | self._folders.parameters
-        if header is not None:
-            self.query = expressions.rows(*header, self._folders.option, self._folders.join, self._folders.columns)
-        else:
+        if self.header is not None:
+            self.query = expressions.rows(*self.header, self._folders.option, self._folders.join, self._folders.columns)
+        if self._parquet is not None:
             scan = f"read_parquet($paths, hive_partitioning = false{self._folders.option}){self._folders.join}"
             self.query = f"SELECT {self._folders.renamed} FROM {scan}"
-            self._look_for_arrow(listing, types)
-
-    def _look_for_arrow(self, listing: Listing, types: Mapping[str, str]) -> None:
-        """Find out how Parquet files can be read, from their schemas alone."""
-        texts = frozenset(name for name, type_ in types.items() if type_ == "VARCHAR")
-        self._texts = texts if parquet.can_number_rows(types) else frozenset()
-        if has_arrow():
-            from dpselect.tables.duckdb.frames import ParquetColumns  # noqa: PLC0415 - needs PyArrow, an extra
-
-            self._by_arrow = ParquetColumns(listing.paths, listing.folder_columns(types))
-        else:
-            with closing(connect()) as connection:
-                coarse = parquet.coarse_columns(listing.paths, types, connection)
-            self.needs_arrow = coarse | (texts - self._texts)
+            self._texts, self.needs_arrow = self._parquet.facts.texts, self._parquet.facts.needs_arrow
 
     def is_untyped(self, column: str) -> bool:
         """Return whether the files are CSV, or the column comes from folder names: both hold values as text."""
@@ -237,10 +254,11 @@ class Files:
 
     def readings(self, names: Sequence[str]) -> Sequence[Source]:
         """Return the files themselves, and another reading of them in case DuckDB fails on values of these types."""
-        if self._by_arrow is None or not self._by_arrow.can_read(names):
+        columns = None if self._parquet is None else self._parquet.facts.by_arrow
+        if columns is None or not columns.can_read(names):
             return [self] if self._texts.isdisjoint(names) else [self, self._with_valid_texts(names)]
-        by_arrow = Frame(self._by_arrow, names)
-        return [by_arrow] if self._by_arrow.must_read(names) else [self, by_arrow]
+        by_arrow = Frame(columns, names)
+        return [by_arrow] if columns.must_read(names) else [self, by_arrow]
 
     def _with_valid_texts(self, names: Sequence[str]) -> "Files":
         """The files, read so that a text that is not UTF-8 is missing."""
@@ -250,11 +268,17 @@ class Files:
         other.query = parquet.valid_texts(texts, others, folders.file, folders.join)
         return other
 
-    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:  # noqa: ARG002 - other sources
-        """Check that each file still counts once, and has its columns in their places. Their paths are bound."""
-        check_once(self.files)
-        if self.header is not None:
-            check_header(self.files, self.header)
+    def check(self) -> None:
+        """Check that each file still counts once, and has its columns: of CSV files, also in the same places."""
+        if self._lines is not None and not self._lines.is_untouched():
+            check_once(self.files)
+            _check_header(self.files, self._lines.is_same)
+        if self._parquet is not None and not self._parquet.is_untouched():
+            check_once(self.files)
+            check_same(True, _is_same(self.files, self._parquet.is_same))
+
+    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
+        """Do nothing: the paths are bound. Files are checked before a question is charged, and after it is read."""
 
     def close(self) -> None:
         """Do nothing: DuckDB closes files itself."""
@@ -293,7 +317,12 @@ class Frame:
 
     def __init__(self, columns: FrameColumns, names: Sequence[str] = ()) -> None:
         self._columns, self._names, self._attached = columns, names, ExitStack()
+        self._stated = columns.stated()
         self.parameters: dict[str, Any] = {}
+
+    def check(self) -> None:
+        """Refuse a frame whose columns have changed since it was opened."""
+        check_same(self._stated, self._columns.stated())
 
     def is_untyped(self, column: str) -> bool:
         """Return whether this is a column of Python objects."""
@@ -301,7 +330,9 @@ class Frame:
 
     def readings(self, names: Sequence[str]) -> Sequence[Source]:
         """Return the frame with only these columns converted."""
-        return [Frame(self._columns, names)]
+        other = copy(self)
+        other._names, other._attached = names, ExitStack()
+        return [other]
 
     def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
         """Register the columns of this question, or the types of all."""
@@ -322,6 +353,10 @@ class Relation:
     def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
         """Return False."""
         return False
+
+    def stated(self) -> list[tuple[Any, Any]]:
+        """Return the names and types, which are others if a table of the relation was made again."""
+        return list(zip(self._relation.columns, self._relation.types, strict=True))
 
     def described(self) -> Any:
         """Return a stream without rows."""
@@ -429,19 +464,47 @@ def check_header(paths: Sequence[Path], header: tuple[str, list[str]]) -> None:
 
     With columns in other places, other people than those of the ledger would be protected.
     """
-    if not all(map(os.path.exists, paths)):
-        return  # counting will fail, and say so
-    try:
-        is_same = common_header(paths) == header
-    except InvalidValue:
-        is_same = False
-    if not is_same:
+    _check_header(paths, lambda: common_header(paths) == header)
+
+
+def _check_header(paths: Sequence[Path], is_same: Callable[[], bool]) -> None:
+    if not _is_same(paths, is_same):
         raise InvalidValue("source has changed since it was opened: its header is another one: open it again")
 
 
-def _parquet_types(paths: Sequence[Path]) -> dict[str, str]:
+def _is_same(paths: Sequence[Path], is_same: Callable[[], bool]) -> bool:
+    """Whether files are what they were. They are not if they are damaged, or no longer alike."""
+    with suppress(InvalidValue):
+        if is_same():
+            return True
+    if not all(map(os.path.exists, paths)):
+        raise FileNotFoundError  # the engine says that it cannot count
+    return False
+
+
+@dataclass(frozen=True)
+class _ParquetFacts:
+    """What the schemas of Parquet files say about how they can be read, by DuckDB and by Arrow, if it is there."""
+
+    columns: list[Column]
+    texts: frozenset[str]  # which DuckDB can read even if they are not UTF-8
+    by_arrow: "ParquetColumns | None"
+    needs_arrow: frozenset[str]
+
+
+def _parquet_facts(listing: Listing) -> _ParquetFacts:
     with closing(connect()) as connection:
-        return parquet.common_columns(paths, connection)
+        types = parquet.common_columns(listing.paths, connection)
+        coarse = frozenset[str]() if has_arrow() else parquet.coarse_columns(listing.paths, types, connection)
+    columns = [expressions.column(*each) for each in types.items()]
+    texts = frozenset(name for name, type_ in types.items() if type_ == "VARCHAR")
+    readable = texts if parquet.can_number_rows(types) else frozenset[str]()
+    if not has_arrow():
+        return _ParquetFacts(columns, readable, None, coarse | (texts - readable))
+    from dpselect.tables.duckdb.frames import ParquetColumns  # noqa: PLC0415 - needs PyArrow, an extra
+
+    by_arrow = ParquetColumns(listing.paths, listing.folder_columns(types))
+    return _ParquetFacts(columns, readable, by_arrow, frozenset())
 
 
 def progress_shown(connection: duckdb.DuckDBPyConnection, what: str) -> AbstractContextManager[None]:

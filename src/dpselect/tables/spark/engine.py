@@ -59,6 +59,10 @@ class SparkEngine:
         self.columns, self.no_columns = self._rows.columns, dict[str, str]()
         self._connection = connect()  # for public lists only
 
+    def check_source(self) -> None:
+        """Refuse the source if its public columns have changed since it was opened."""
+        counted(self._rows.check)
+
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
         """Return a public list of values that are different in the type of their column."""
         return different_values(values, column, self._connection, name)

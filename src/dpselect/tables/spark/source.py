@@ -35,6 +35,10 @@ class Rows(Protocol):
     spark: SparkSession
     columns: dict[str, Column]
 
+    def check(self) -> None:
+        """Refuse the rows if their public columns have changed since they were opened."""
+        ...
+
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
         """Return these columns, renamed to c0, c1, ..., so that no name clashes with one of ours.
 
@@ -51,13 +55,19 @@ class FrameRows:
     """A Spark DataFrame."""
 
     def __init__(
-        self, frame: DataFrame, columns: Mapping[str, Column] | None = None, files: Sequence[Path] = ()
+        self, frame: DataFrame, columns: Mapping[str, Column] | None = None, source: duckdb_source.Files | None = None
     ) -> None:
-        self.spark, self._frame, self._files = frame.sparkSession, frame, files
+        self.spark, self._frame, self._source = frame.sparkSession, frame, source
+        self._files = () if source is None else source.files
         described = described_columns(frame.schema)
         if columns is not None:
             described = {name: _agreed(column, described.get(name)) for name, column in columns.items()}
         self.columns, self._places = described, {name: i for i, name in enumerate(frame.columns)}
+
+    def check(self) -> None:
+        """Refuse Parquet files whose columns have changed. The types of a DataFrame are its own."""
+        if self._source is not None:
+            self._source.check()
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
         """Return these columns, renamed."""
@@ -98,10 +108,14 @@ class LineRows:
         self._names, self._folders = tuple(names), listing.folder_columns(names)
         self.columns = {name: expressions.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
 
-    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
-        """Return these columns, renamed, with one task per range of bytes."""
+    def check(self) -> None:
+        """Refuse files that became the same file, or whose header has changed."""
         check_once(self._files)
         duckdb_source.check_header(self._files, self._header)
+
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
+        """Return these columns, renamed, with one task per range of bytes."""
+        self.check()
         reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names), self._folders)
         numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
         return numbers.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))
@@ -118,6 +132,10 @@ class LocalRows:
         self._source, self._connection = source, duckdb_source.connect()
         self.spark = session()
         self.columns = dict(duckdb_source.schema(self._source, self._connection))
+
+    def check(self) -> None:
+        """Refuse a source whose columns have changed."""
+        self._source.check()
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
         """Return these columns, renamed, in types that Spark has. It has no nanoseconds: for people they are text."""
@@ -165,7 +183,7 @@ def _parquet_rows(listing: Listing) -> Rows:
         reader = reader.option(old, "CORRECTED")
     failure = EngineFailure("Spark cannot open these Parquet files: check their types, and that Spark can reach them")
     frame = withheld(lambda: _parquet_frame(reader, paths, listing), failure)  # its message would name paths
-    return FrameRows(frame, columns, listing.paths)
+    return FrameRows(frame, columns, files)
 
 
 def _is_for_spark(path: str, *, has_folders: bool) -> bool:
