@@ -11,7 +11,7 @@ SANITIZE_SECONDS ?= 60
 # How long `make neighbours` looks for a question that charges too little.
 NEIGHBOURS_SECONDS ?= 600
 
-.PHONY: help demo test types quick test-slow bench bench-page docs pictures notebooks test-oldest test-newest lock package fuzz sanitize mutants listed-mutants neighbours clean
+.PHONY: help demo test types quick test-slow bench bench-page docs pictures notebooks test-oldest test-newest lock package fuzz sanitize mutants listed-mutants faults neighbours clean
 help:
 	@echo "make demo   answer a private question on data that it makes itself"
 	@echo "make test   lint, type-check and run the tests"
@@ -30,6 +30,7 @@ help:
 	@echo "make fuzz   random bytes into the readers and the command line, $(FUZZ_SECONDS) s each"
 	@echo "make sanitize  test the kernel under AddressSanitizer and UBSan, and call it at random for $(SANITIZE_SECONDS) s; needs gcc"
 	@echo "make mutants  change the code in $(MUTANTS) ways, one at a time, and see whether the tests notice"
+	@echo "make faults  plant the known faults, one at a time, and see whether tests/behaviour notices"
 	@echo "make neighbours  random neighbouring tables, and what their scores give away, $(NEIGHBOURS_SECONDS) s"
 
 # Each environment has what constraints/lock.txt says, so that a release of a dependency cannot break a fresh machine.
@@ -175,6 +176,10 @@ listed-mutants: .venv/installed
 
 mutants: listed-mutants build/mutants.sqlite
 	$(BIN)/python -m mutation $(MUTANTS)
+
+# make faults FAULTS="04 12" plants some of them.
+faults: .venv/installed-dev
+	$(BIN)/python -m mutation.faults $(FAULTS)
 
 # The seed is printed first; `python -m tests.attacks.neighbouring SECONDS SEED` repeats a search.
 neighbours: .venv/installed-dev

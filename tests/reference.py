@@ -2,10 +2,11 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -259,3 +260,88 @@ def flip_pmf_by_dynamic_program(heads: npt.NDArray) -> npt.NDArray:
         without = subsets[k] - heads * without
         total = total + (-1) ** k * without / (k + 1)
     return heads * total
+
+
+# Several candidates in order.
+#
+# An order of noisy scores has a density at the noise of its last candidate: that of its own noise, times the
+# probability that those before have more and that all others have less. It is positive, so nothing cancels, and smooth
+# between a few edges. Only the first one or two candidates are needed.
+
+Law = dict[tuple[int, ...], float]
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+_FAR = 80.0  # beyond that, Laplace noise has no weight that matters
+
+
+def peeled_orders(scores: Sequence[int], mechanism: Any, k: int) -> Law:
+    """One selection after another, each among those that are left."""
+    found: Law = {(): 1.0}
+    for _ in range(k):
+        longer: Law = {}
+        for taken, probability in found.items():
+            left = [place for place in range(len(scores)) if place not in taken]
+            for place, own in zip(left, mechanism.pmf([scores[i] for i in left]).tolist(), strict=True):
+                longer[*taken, place] = probability * own
+        found = longer
+    return found
+
+
+def exponential_orders(scores: Sequence[int], rate: float, k: int) -> Law:
+    """The order of the k largest of scores with exponential noise: the first arrivals, uniform on [0, 1/p] each."""
+    coins = np.exp(-rate * (max(scores) - np.array(scores, float)))
+    edges = [0.0, *sorted({1 / own for own in coins.tolist()})]
+
+    def arrived(place: int, t: Any) -> Any:
+        return np.minimum(coins[place] * t, 1.0)
+
+    def density(place: int, t: Any) -> Any:
+        return np.where(coins[place] * t <= 1.0, coins[place], 0.0)
+
+    return _orders(len(scores), k, edges, density, arrived, lambda place, t: 1.0 - arrived(place, t))
+
+
+def laplace_orders(scores: Sequence[int], rate: float, k: int) -> Law:
+    """The order of the k largest of scores with Laplace noise. Time is the negated noisy score."""
+    means = -rate * np.array(scores, float)
+    edges = sorted({*means.tolist(), min(means) - _FAR, max(means) + _FAR})
+
+    def below(place: int, t: Any) -> Any:
+        """The probability that the noise is less than t: precise in both tails."""
+        x = t - means[place]
+        return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
+
+    def density(place: int, t: Any) -> Any:
+        return np.exp(-np.abs(t - means[place])) / 2
+
+    def above(place: int, t: Any) -> Any:
+        x = t - means[place]
+        return np.where(x > 0, np.exp(-np.maximum(x, 0)) / 2, 1 - np.exp(np.minimum(x, 0)) / 2)
+
+    return _orders(len(scores), k, edges, density, below, above)
+
+
+_Function = Callable[[int, Any], Any]
+
+
+def _orders(size: int, k: int, edges: Sequence[float], density: _Function, before: _Function, after: _Function) -> Law:
+    """The first k of independent times in order, k at most two: an integral over the time of the last of them."""
+    assert 1 <= k <= 2
+    panels = [_panels(*cell) for cell in pairwise(edges)]
+    t, weights = (np.concatenate(part) for part in zip(*panels, strict=True))
+    found = {}
+    for order in permutations(range(size), k):
+        value = density(order[-1], t)
+        for place in order[:-1]:
+            value = value * before(place, t)
+        for place in set(range(size)) - set(order):
+            value = value * after(place, t)
+        found[order] = float((value * weights).sum())
+    return found
+
+
+def _panels(left: float, right: float) -> tuple[Any, Any]:
+    """Nodes and weights of a quadrature that is exact for what is smooth over a few units."""
+    steps = min(max(1, math.ceil((right - left) / 4)), 40)
+    ends = np.linspace(left, right, steps + 1)
+    half = np.diff(ends)[:, None] / 2
+    return (ends[:-1, None] + half * (1 + _NODES)).ravel(), (half * _WEIGHTS).ravel()

@@ -39,9 +39,9 @@ from tests.attacks.neighbouring.check import (
     search,
     shrunk,
 )
-from tests.attacks.neighbouring.recorder import MARGIN, ORDER, SET, Selection
 from tests.attacks.neighbouring.sources import SOURCES
 from tests.attacks.neighbouring.values import TYPES
+from tests.seam import MARGIN, ORDER, SET, Selection
 from tests.tables.looking import counts
 from tests.top_k.exact import margin, total
 

@@ -18,8 +18,8 @@ from dpselect.mechanisms.exponential import choose_by_rejection
 from dpselect.mechanisms.gaps import Rate, gaps_of
 from dpselect.mechanisms.permute_and_flip import choose_head
 from tests import reference
-from tests.branching import distribution
 from tests.mechanisms.test_exact_distribution import one_round
+from tests.seam import distribution
 
 SIZES, STEPS = range(1, 5), 4
 Scores = tuple[int, ...]

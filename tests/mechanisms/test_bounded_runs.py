@@ -22,10 +22,9 @@ from dpselect.mechanisms.runs import Tickets, levels_of
 from dpselect.mechanisms.waiting import Clock, LogRate, log_rate_of, wait_for
 from dpselect.sampling.draws import Draws
 from tests import reference
-from tests.branching import BranchingDraws, Refused, distribution, heads_probability
 from tests.mechanisms.test_runs import random_bits
 from tests.mechanisms.test_tickets import Drawn, true_level
-from tests.scripted import ScriptedBits
+from tests.seam import BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.top_k.exact import flip_pmf, softmax
 from tests.top_k.waiting import waiting_pmf

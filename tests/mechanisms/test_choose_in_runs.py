@@ -11,7 +11,7 @@ from dpselect.mechanisms.gaps import Rate, gaps_of
 from dpselect.mechanisms.runs import choose_in_runs, without_empty
 from dpselect.sampling.draws import Draws
 from tests import reference
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 DRAWS = 6_000

@@ -13,9 +13,8 @@ from dpselect.mechanisms import flips, gaps
 from dpselect.mechanisms.flips import Heads, OpenCoins, choose_long, find_hot, flip, flip_at_once, flip_long
 from dpselect.mechanisms.gaps import BLOCK, Gaps, Rate, RowGaps, block_maxima, gaps_of
 from dpselect.sampling.draws import Draws
-from tests.branching import distribution
 from tests.reference import ball
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits, distribution
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

@@ -10,8 +10,8 @@ from dpselect.mechanisms import exponential, flips, gaps, permute_and_flip
 from dpselect.mechanisms.exponential import choose_by_envelope, choose_by_rejection
 from dpselect.mechanisms.gaps import Rate, RationalGaps, RowGaps, gaps_of
 from dpselect.mechanisms.permute_and_flip import choose_early, choose_head, choose_head_in_rows
-from tests.branching import Refused, distribution, heads_probability
 from tests.reference import pmf_by_inclusion_exclusion, pmf_by_permutations, softmax_pmf
+from tests.seam import Refused, distribution, heads_probability
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
 UNIT = Rate(Fraction(1))

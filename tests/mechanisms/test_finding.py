@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.finding import Finding
 from dpselect.sampling.bits import SystemEntropy
-from tests.scripted import BitsExhausted, ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 TINY = Fraction(1, 10**300)

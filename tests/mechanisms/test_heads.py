@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpselect.mechanisms.flips import Heads
-from tests.branching import distribution
+from tests.seam import distribution
 
 SINGLES = [[5, 900], [], [7]]
 RUNS = [(10, [True, False, True] + [False] * 6), (40, [False] * 3), (60, [True] * 16), (80, [False, True])]

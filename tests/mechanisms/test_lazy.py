@@ -14,8 +14,8 @@ from dpselect.analysis import expected_evaluations
 from dpselect.mechanisms.exponential import choose_by_exponents
 from dpselect.mechanisms.lazy import flip_lazily, reject_lazily
 from dpselect.sampling.draws import Draws
-from tests.branching import Refused, distribution, heads_probability
 from tests.reference import pmf_by_permutations, softmax_pmf
+from tests.seam import Refused, distribution, heads_probability
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 CASES = [[0], [0, 0], [0, 1], [3, 0, 3], [0, 7, 1], [2, 0, 1, 0], [1, 0, 2, 1]]

@@ -16,9 +16,8 @@ from dpselect.mechanisms.margins import LogFactorials, MarginRun, MarginRuns
 from dpselect.sampling.arrival import Arrival, Tick
 from dpselect.sampling.draws import Draws
 from tests import reference
-from tests.branching import distribution
 from tests.reference import ball
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits, distribution
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
 

@@ -10,7 +10,7 @@ from dpselect.mechanisms.gaps import Rate, RowGaps, gaps_of
 from dpselect.mechanisms.noisy_max import choose_noisy_max, choose_noisy_max_in_rows
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.noise import HUGE, WIDTH, upper_bounds
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits
 
 UNIT = Rate(Fraction(1))
 

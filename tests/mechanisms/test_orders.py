@@ -19,9 +19,8 @@ from dpselect.mechanisms.gaps import Rate, gaps_of
 from dpselect.mechanisms.orders import choose_in_order
 from dpselect.sampling.arrival import DEPTH, Arrival, Tick, TwoSided
 from dpselect.sampling.draws import Draws
-from tests.branching import distribution
 from tests.mechanisms.test_runs import COLD, NOBODY, random_bits, shares_by_integral, survivor
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits, distribution
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
 

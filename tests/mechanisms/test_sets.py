@@ -19,9 +19,8 @@ from dpselect.mechanisms.sets import Tier, Tries, best_members, choose_set, choo
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.odds import odds_coins
 from tests import reference
-from tests.branching import BranchingDraws, Refused, distribution, heads_probability
 from tests.reference import ball
-from tests.scripted import ScriptedBits
+from tests.seam import BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
 
@@ -124,9 +123,9 @@ def test_one_try_flips_independent_coins(case, shift):
 
 
 def exhaustive(run):
-    """As `branching.distribution`, with coins that have odds."""
+    """As `seam.distribution`, with coins that have odds."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tests.branching.BranchingDraws", BranchingOdds)
+        patched.setattr("tests.seam.BranchingDraws", BranchingOdds)
         return distribution(run)
 
 

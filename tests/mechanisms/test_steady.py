@@ -13,8 +13,8 @@ from dpselect.mechanisms.steady import choose_in_rows_steadily, choose_steadily,
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.sampling.draws import Draws
 from tests import reference
-from tests.branching import distribution
 from tests.mechanisms.test_exact_distribution import CASES, TYPES, as_list, brute_force
+from tests.seam import distribution
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.statistical.test_long_vectors import CASES as LONG
 from tests.statistical.test_long_vectors import RATE, grouped

@@ -20,11 +20,10 @@ from dpselect.mechanisms.runs import choose_by_tickets
 from dpselect.sampling.coin import coin
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.enclosure import log_bracket
-from tests.branching import Refused, distribution, heads_probability
 from tests.mechanisms.test_exact_distribution import one_round
 from tests.mechanisms.test_runs import STATISTICS, WRONG, cells, random_bits
 from tests.reference import softmax_pmf
-from tests.scripted import ScriptedBits
+from tests.seam import Refused, ScriptedBits, distribution, heads_probability
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 UNIT = Rate(Fraction(1))

@@ -7,7 +7,7 @@ import numpy as np
 from dpselect.mechanisms.gaps import Rate, gaps_of
 from dpselect.mechanisms.permute_and_flip import choose_early, choose_head
 from dpselect.sampling.draws import Draws
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits
 
 UNIT = Rate(Fraction(1))
 

@@ -13,7 +13,7 @@ from dpselect.errors import ScoresChanged
 from dpselect.mechanisms.waiting import Clock, LogRate, wait_for
 from dpselect.sampling.draws import Draws
 from tests import reference
-from tests.scripted import BitsExhausted, ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 FILL = random.SystemRandom()

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dpselect.sampling.bits import SystemEntropy, index, indices, indices_below, random_order
-from tests.branching import distribution
-from tests.scripted import BitsExhausted, ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits, distribution
 from tests.statistical.goodness import assert_fits
 
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from dpselect.sampling import coin as coin_module
 from dpselect.sampling.coin import MARGIN, coin, coin_between, coins
 from dpselect.sampling.draws import Draws
-from tests.branching import BranchingDraws, Refused, distribution, heads_probability
 from tests.sampling.test_enclosure import true_floor
-from tests.scripted import BitsExhausted, ScriptedBits
+from tests.seam import BitsExhausted, BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
 from tests.statistical.goodness import assert_fits
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

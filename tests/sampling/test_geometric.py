@@ -7,7 +7,7 @@ import pytest
 
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.sampling.geometric import MARGIN, _skips, geometric, successes
-from tests.scripted import BitsExhausted, ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

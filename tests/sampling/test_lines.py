@@ -12,7 +12,7 @@ from dpselect.sampling.bits import index_at_once, indices_at_once
 from dpselect.sampling.enclosure import log_bracket, scaled_exp
 from dpselect.sampling.lines import Distances, GapBounds, GapTable, of_rounded_gaps
 from dpselect.sampling.octets import octet_tables
-from tests.scripted import ScriptedBits
+from tests.seam import ScriptedBits
 
 RATES = [Fraction(1, 2), Fraction(1), Fraction(1, 100), Fraction(0.1), Fraction(1, 10**7), Fraction(7), Fraction(1, 3)]
 EXTREME = [Fraction(1, 2**80), Fraction(2**40), Fraction(1, 2**63)]

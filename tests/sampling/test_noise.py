@@ -16,7 +16,7 @@ from dpselect.sampling.noise import (
     largest,
     upper_bounds,
 )
-from tests.scripted import BitsExhausted, ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits
 
 
 def size(numerator: int, depth: int) -> arb:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpselect.errors import InvalidValue
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.odds import WORD_BITS, odds_coin, odds_coins, word_bounds
-from tests.scripted import BitsExhausted, ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 GAPS = [

@@ -11,8 +11,7 @@ from scipy import stats
 from dpselect.sampling import run_counts
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.run_counts import rational_coin, truncated_negative_binomial
-from tests.branching import BranchingDraws
-from tests.scripted import ScriptedBits
+from tests.seam import BranchingDraws, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 LARGEST = 5

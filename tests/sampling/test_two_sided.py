@@ -9,7 +9,7 @@ import pytest
 
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.two_sided import proposed_two_sided, two_sided_geometric
-from tests.branching import BranchingDraws
+from tests.seam import BranchingDraws
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 STEPS = 4

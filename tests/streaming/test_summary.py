@@ -22,9 +22,9 @@ from dpselect.sampling.draws import Draws
 from dpselect.streaming import part
 from dpselect.streaming.part import Stream, merged
 from tests import reference
-from tests.branching import distribution, heads_probability
 from tests.kernels import needs_kernel
 from tests.reference import pmf_by_permutations
+from tests.seam import distribution, heads_probability
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

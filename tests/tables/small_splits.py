@@ -19,7 +19,7 @@ import numpy as np
 from dpselect.mechanisms.parameters import Neighbours, of_quantile
 from dpselect.tables import splitting
 from dpselect.tables.questions import Places
-from tests.branching import BranchingDraws, distribution
+from tests.seam import BranchingDraws, distribution
 
 Table = tuple[int, ...]  # the places of the people, in order
 Law = Callable[[tuple[Fraction, ...]], tuple[Fraction, ...]]

@@ -2,27 +2,16 @@
 
 Nothing here is shared with what draws, but the probabilities of single selections (`pmf`). A method states only public
 numbers: k, whether the answer is ordered, and whether the candidates that are left out are chosen instead.
-
-An order of noisy counts has a density at the noise of its last candidate: that of its own noise, times the probability
-that those before have more and that all others have less. It is positive, so nothing cancels, and smooth between a few
-edges. Only the first one or two candidates are needed here.
 """
 
-import math
 from collections.abc import Callable, Sequence
-from itertools import combinations, pairwise, permutations
-from typing import Any
-
-import numpy as np
+from itertools import combinations
 
 from dpselect import PermuteAndFlip
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.top_k import Margin, Method, NoisyCounts, OneShot, Peel, Set
+from tests.reference import Law, exponential_orders, laplace_orders, peeled_orders
 from tests.top_k.exact import margin, total
-
-Law = dict[tuple[int, ...], float]
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-_FAR = 80.0  # beyond that, Laplace noise has no weight that matters
 
 
 def law_of(method: Method, mechanism: MechanismBase, counts: Sequence[int]) -> Law:
@@ -57,80 +46,6 @@ def _sums(orders: Law, answer: Callable[[tuple[int, ...]], tuple[int, ...]]) -> 
     return found
 
 
-def peeled_orders(scores: Sequence[int], mechanism: MechanismBase, k: int) -> Law:
-    """One selection after another, each among those that are left."""
-    found: Law = {(): 1.0}
-    for _ in range(k):
-        longer: Law = {}
-        for taken, probability in found.items():
-            left = [place for place in range(len(scores)) if place not in taken]
-            for place, own in zip(left, mechanism.pmf([scores[i] for i in left]).tolist(), strict=True):
-                longer[*taken, place] = probability * own
-        found = longer
-    return found
-
-
 def _one_shot(scores: Sequence[int], mechanism: MechanismBase, k: int) -> Law:
     assert isinstance(mechanism, PermuteAndFlip)
     return exponential_orders(scores, float(mechanism.rate), k)
-
-
-def exponential_orders(scores: Sequence[int], rate: float, k: int) -> Law:
-    """The order of the k largest of scores with exponential noise: the first arrivals, uniform on [0, 1/p] each."""
-    coins = np.exp(-rate * (max(scores) - np.array(scores, float)))
-    edges = [0.0, *sorted({1 / own for own in coins.tolist()})]
-
-    def arrived(place: int, t: Any) -> Any:
-        return np.minimum(coins[place] * t, 1.0)
-
-    def density(place: int, t: Any) -> Any:
-        return np.where(coins[place] * t <= 1.0, coins[place], 0.0)
-
-    return _orders(len(scores), k, edges, density, arrived, lambda place, t: 1.0 - arrived(place, t))
-
-
-def laplace_orders(scores: Sequence[int], rate: float, k: int) -> Law:
-    """The order of the k largest of scores with Laplace noise. Time is the negated noisy score."""
-    means = -rate * np.array(scores, float)
-    edges = sorted({*means.tolist(), min(means) - _FAR, max(means) + _FAR})
-
-    def below(place: int, t: Any) -> Any:
-        """The probability that the noise is less than t: precise in both tails."""
-        x = t - means[place]
-        return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
-
-    def density(place: int, t: Any) -> Any:
-        return np.exp(-np.abs(t - means[place])) / 2
-
-    def above(place: int, t: Any) -> Any:
-        x = t - means[place]
-        return np.where(x > 0, np.exp(-np.maximum(x, 0)) / 2, 1 - np.exp(np.minimum(x, 0)) / 2)
-
-    return _orders(len(scores), k, edges, density, below, above)
-
-
-_Function = Callable[[int, Any], Any]
-
-
-def _orders(size: int, k: int, edges: Sequence[float], density: _Function, before: _Function, after: _Function) -> Law:
-    """The first k of independent times in order, k at most two: an integral over the time of the last of them."""
-    assert 1 <= k <= 2
-    panels = [_panels(*cell) for cell in pairwise(edges)]
-    t, weights = (np.concatenate(part) for part in zip(*panels, strict=True))
-    found = {}
-    for order in permutations(range(size), k):
-        value = density(order[-1], t)
-        for place in order[:-1]:
-            value = value * before(place, t)
-        for place in set(range(size)) - set(order):
-            value = value * after(place, t)
-        found[order] = float((value * weights).sum())
-    return found
-
-
-def _panels(left: float, right: float) -> tuple[Any, Any]:
-    """Nodes and weights of a quadrature that is exact for what is smooth over a few units."""
-    steps = min(max(1, math.ceil((right - left) / 4)), 40)
-    ends = np.linspace(left, right, steps + 1)
-    half = np.diff(ends)[:, None] / 2
-    return (ends[:-1, None] + half * (1 + _NODES)).ravel(), (half * _WEIGHTS).ravel()

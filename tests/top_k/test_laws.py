@@ -8,9 +8,10 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.top_k import Margin, NoisyCounts, OneShot, Peel, Set
+from tests.reference import exponential_orders, laplace_orders
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.top_k import exact
-from tests.top_k.laws import exponential_orders, laplace_orders, law_of
+from tests.top_k.laws import law_of
 
 COUNTS = [(0, 0, 0), (2, 1, 0), (3, 3, 0, 1), (0, 5)]
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dpselect.tuning import PrivateSearchCV, geometric, held_out
 from dpselect.tuning.search_cv import Parts
-from tests.branching import BranchingDraws, distribution
+from tests.seam import BranchingDraws, distribution
 
 FACTOR = 3  # e^epsilon of one run
 HELD_OUT = Fraction(1, 4)

@@ -8,7 +8,7 @@ neighbour, and compare. Here it is made for tables, and it makes up the tables i
 * `values`, `sources`, `cases`: random small tables of every type and source, made of values that are nearly equal,
   with questions about them. Nothing here knows which values break something.
 * `neighbours`: the tables that differ by one individual.
-* `recorder`: answers instead of the mechanism, and writes down the scores.
+* `tests.seam.Recorder`: answers instead of the mechanism, and writes down the scores.
 * `check`: the privacy loss of two recordings, the faults it finds, and a smaller table with the same fault.
 
 `python -m tests.attacks.neighbouring SECONDS` (or `make neighbours`) looks for as long as it is told.

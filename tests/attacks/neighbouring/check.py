@@ -29,7 +29,6 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -37,12 +36,11 @@ import dpselect
 from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.errors import DPSelectError
 from dpselect.mechanisms.privacy import LAPLACE, PURE_LOSS
-from dpselect.tables.duckdb import kept
 from tests.attacks.neighbouring.cases import Case, Question, Wanted, random_case, redrawn
 from tests.attacks.neighbouring.neighbours import Rows, individuals, neighbours_of, without
-from tests.attacks.neighbouring.recorder import MARGIN, ONE, ORDER, SET, Recorder, Selection, recording
+from tests.reference import exponential_orders, laplace_orders, peeled_orders
+from tests.seam import MARGIN, ONE, ORDER, SET, Recorder, Selection, recording, rows_are_kept_at_once
 from tests.top_k.exact import margin, sets, total
-from tests.top_k.laws import exponential_orders, laplace_orders, peeled_orders
 
 _FEW = 20  # selections and candidates of which probabilities are computed
 _FEW_ITEMS = 5  # candidates of which the probabilities of all sets or orders are computed
@@ -115,7 +113,7 @@ def loss_bound(before: Sequence[Selection], after: Sequence[Selection]) -> Fract
 
 def _loss(before: Selection, after: Selection) -> Fraction:
     """A bound on the loss of one selection: the rate times what is stated above."""
-    changes = sorted(Fraction(new) - Fraction(old) for old, new in _aligned(before, after))
+    changes = sorted(Fraction(new) - Fraction(old) for old, new in before.beside(after))
     spread, most = changes[-1] - changes[0], before.sizes[1]
     if before.what == SET:
         assert len(changes) == before.size  # one by one
@@ -141,23 +139,10 @@ def _rho(before: Selection, after: Selection) -> float:
         loss = _loss(before, after)
         return before.mechanism.loss.zcdp(loss) if loss else 0.0
     if isinstance(before.mechanism, ReportNoisyMax):
-        moves = [before.mechanism.rate * abs(Fraction(new) - Fraction(old)) for old, new in _aligned(before, after)]
+        moves = [before.mechanism.rate * abs(Fraction(new) - Fraction(old)) for old, new in before.beside(after)]
         return sum(LAPLACE.zcdp(move) for move in moves if move)
     loss = _loss(before, after)
     return PURE_LOSS.zcdp(loss) if loss else 0.0
-
-
-def _aligned(before: Selection, after: Selection) -> Iterator[tuple[Any, Any]]:
-    """The old and the new score of the candidates, once for each stretch in which both are constant."""
-    ends = [np.cumsum(np.array(one.lengths, object)).tolist() for one in (before, after)]
-    i = j = start = 0
-    while start < before.size:
-        while ends[0][i] <= start:
-            i += 1
-        while ends[1][j] <= start:
-            j += 1
-        yield before.scores[i], after.scores[j]
-        start = min(ends[0][i], ends[1][j])
 
 
 def exact_loss(before: Sequence[Selection], after: Sequence[Selection]) -> float | None:
@@ -257,7 +242,7 @@ def replayed(case: Case, rows: Rows, salt: int, frozen: Sequence[Outcome]) -> li
 @contextmanager
 def opened(case: Case, rows: Rows) -> Iterator[Callable[[Question, Recorder, int], Outcome]]:
     """A way to ask a table of these rows: it returns what a question does."""
-    just_written = patch.object(kept, "_TICK", 0)  # rows of files that were written just before are kept too
+    just_written = rows_are_kept_at_once()  # rows of files that were written just before are kept too
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings(), just_written:
         warnings.simplefilter("ignore")  # of the libraries that write the table
         folder = Path(name) / "table"
