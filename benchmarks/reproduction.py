@@ -10,8 +10,8 @@ from benchmarks.case import Case
 from benchmarks.contestant import NotAvailable
 from benchmarks.stopwatch import Call, Effort, timed
 from dpselect.errors import DPSelectError
-from dpselect.research.optimality import certify, solve
-from dpselect.research.optimality.lattice import bounded_lattice, variable_count
+from dpselect.optimality import certify, solve
+from dpselect.optimality.lattice import bounded_lattice, variable_count
 
 _CURVE_POINTS = 250
 

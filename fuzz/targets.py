@@ -179,7 +179,7 @@ _COMMANDS = (
 )
 _OPTIONS = (
     *("--epsilon", "--sensitivity", "--monotonic", "--mechanism", "--column", "--label", "--json", "--candidates"),
-    *("--error", "--selections", "--scores", "--points", "--lower", "--upper", "--step", "--level", "-k", "--person"),
+    *("--error", "--scores", "--points", "--lower", "--upper", "--step", "--level", "-k", "--person"),
     *(
         "--neighbours",
         "--group-by",

@@ -30,7 +30,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import dpselect
-from dpselect.errors import BitsExhausted
 from dpselect.ledger import store
 from dpselect.mechanisms import thresholds
 from dpselect.mechanisms.base import MechanismBase
@@ -50,6 +49,10 @@ from dpselect.tables.schema import Kind
 from tests import reference
 
 # Bits.
+
+
+class BitsExhausted(Exception):
+    """A test has written too few bits."""
 
 
 class ScriptedBits:

@@ -174,10 +174,10 @@ FIGURES = [
     ("docs/no-list.md", "plan mode --every int64 --epsilon 0.1", ["467"]),
     (
         "docs/choose.md",
-        "plan --candidates 30 --epsilon 0.1 --monotonic --selections 10 --delta 1e-6",
+        "plan select --candidates 30 --epsilon 0.1 --monotonic --questions 10 --delta 1e-6",
         ["0.6347", "0.8773"],
     ),
-    ("docs/ledger.md", "plan --candidates 1000 --epsilon 0.1 --selections 50 --delta 1e-6", ["1.541", "2.991"]),
+    ("docs/ledger.md", "plan select --candidates 1000 --epsilon 0.1 --questions 50 --delta 1e-6", ["1.541", "2.991"]),
 ]
 
 

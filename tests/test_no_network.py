@@ -48,7 +48,7 @@ for words in (
     ["ledger", "verify", ledger],
     ["ledger", "export", ledger],
     ["median", rows, "--column", "size", "--lower", "0", "--upper", "9", "--epsilon", "1"],
-    ["plan", "--candidates", "100", "--epsilon", "1"],
+    ["plan", "select", "--candidates", "100", "--epsilon", "1"],
     ["compare", scores, "--epsilon", "0.1,1"],
     ["audit", "--mechanism", "exponential", "--epsilon", "1", "--runs", "100", "--rows"],
 ):

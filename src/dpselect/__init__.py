@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpselect import _old_homes, errors
+from dpselect import errors
 from dpselect._version import __version__ as __version__
 from dpselect.errors import BudgetExceeded, LedgerCorrupt
 
@@ -58,8 +58,6 @@ __all__ = [
     "tuning",
     "zcdp",
 ]
-
-_old_homes.install()
 
 # What is imported when it is first used: NumPy, SciPy, SQLite and DuckDB take longer to import than all the rest.
 _ROOMS = (

@@ -52,10 +52,6 @@ class RunFailed(DPSelectError, RuntimeError):
     """
 
 
-class BitsExhausted(DPSelectError, RuntimeError):
-    """A finite source of random bits is exhausted. Missing bits are never made up."""
-
-
 class LedgerError(DPSelectError, RuntimeError):
     """The ledger cannot be used. Nothing is released without a working ledger."""
 

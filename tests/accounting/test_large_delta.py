@@ -50,7 +50,7 @@ QUESTIONS = {
     "spend": lambda delta, ledger: ledger.spend("0.1", "by other software", delta=delta),
 }
 STATED = {
-    "plan": lambda delta: plan(100, epsilon="0.1", selections=3, delta=delta),
+    "plan": lambda delta: plan(100, epsilon="0.1", questions=3, delta=delta),
     "plan_found": lambda delta: plan_found("mode", epsilon=1, delta=delta),
     "zcdp": lambda delta: dpselect.zcdp("0.5", delta=delta),
     "approximate": lambda delta: dpselect.approximate(1, delta),

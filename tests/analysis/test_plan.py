@@ -10,7 +10,7 @@ import pytest
 from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error, plan
 from dpselect.analysis.costs import EqualCost, equal_cost
-from dpselect.analysis.promises import among, epsilon_promising, promise
+from dpselect.analysis.promises import among, epsilon_for_average, promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from tests.cli.plans import MECHANISMS, guaranteed
@@ -19,7 +19,7 @@ from tests.cli.plans import MECHANISMS, guaranteed
 def test_the_epsilon_scales_as_one_over_the_error() -> None:
     """The formula of the command's contract: the worst case at epsilon one, divided by the error."""
     for kind in MECHANISMS.values():
-        needed = float(epsilon_promising(kind, 50, error="0.3"))
+        needed = float(plan(50, error="0.3").promises[kind.name].mechanism.epsilon)
         assert needed == pytest.approx(guaranteed(kind(1), 50) / 0.3, rel=1.1e-3)
         assert needed >= guaranteed(kind(1), 50) / 0.3
 
@@ -29,7 +29,7 @@ def test_one_candidate_has_no_error(kind: type[MechanismBase]) -> None:
     promised = promise(kind(1), 1)
     assert (promised.average, promised.attained, promised.within_95, promised.within_99) == (0, 0, 0, 0)
     with pytest.raises(InvalidValue, match="every epsilon meets the target"):
-        epsilon_promising(kind, 1, error=1)
+        epsilon_for_average(promised.average, 1)
 
 
 @pytest.mark.parametrize("kind", MECHANISMS.values())
@@ -66,7 +66,7 @@ SCORES = [310, 250, 120.5, 120, 7]
 @pytest.mark.parametrize("claim", [{}, {"sensitivity": 3, "monotonic": True}, {"score_range": "1/3"}], ids=str)
 def test_a_plan_from_an_epsilon_has_the_promises_of_that_epsilon(claim: dict[str, Any]) -> None:
     planned = plan(1000, epsilon="0.3", **claim)
-    assert (planned.epsilon, planned.error, planned.selections) == (Fraction(3, 10), None, 1)
+    assert (planned.epsilon, planned.error, planned.questions) == (Fraction(3, 10), None, 1)
     assert list(planned.promises) == list(MECHANISMS)
     for name, kind in MECHANISMS.items():
         assert planned.promises[name] == promise(kind("0.3", **claim), 1000)
@@ -76,12 +76,13 @@ def test_a_plan_from_an_epsilon_has_the_promises_of_that_epsilon(claim: dict[str
 
 
 def test_a_plan_from_an_error_has_the_epsilon_that_it_needs() -> None:
-    planned = plan(50, error="0.3", monotonic=True, selections=7)
+    planned = plan(50, error="0.3", monotonic=True, questions=7)
     assert (planned.epsilon, planned.error) == (None, Fraction(3, 10))
     for name, kind in MECHANISMS.items():
-        needed = epsilon_promising(kind, 50, error="0.3", monotonic=True)
-        assert planned.promises[name].mechanism == kind(needed, monotonic=True)
-        assert planned.promises[name].average <= 0.3
+        mechanism = planned.promises[name].mechanism
+        assert mechanism == kind(mechanism.epsilon, monotonic=True)
+        assert planned.promises[name] == promise(mechanism, 50)
+        assert 0.3 / 1.0011 < planned.promises[name].average <= 0.3
     assert planned.equal_cost is not None
     assert planned.equal_cost.exponential == planned.promises["exponential"]
 
@@ -100,10 +101,14 @@ def test_a_plan_with_scores_has_the_results_of_the_analysis() -> None:
 
 
 def test_a_plan_shows_what_was_asked_and_no_score() -> None:
-    planned = plan(epsilon="1/3", scores=[731001, 731002, 5], selections=2, delta=1e-6)
-    assert repr(planned) == "Plan(candidates=3, epsilon='1/3', sensitivity=1, monotonic=False, selections=2)"
+    planned = plan(epsilon="1/3", scores=[731001, 731002, 5], questions=2, delta=1e-6)
+    assert repr(planned) == (
+        "Plan(Select(candidates=3, sensitivity=None, monotonic=False, score_range=None), epsilon='1/3', questions=2)"
+    )
     assert "7310" not in json.dumps(planned.to_dict())
-    assert repr(plan(3, error=2, score_range=1)) == "Plan(candidates=3, error=2, score_range=1, selections=1)"
+    assert repr(plan(3, error=2, score_range=1)) == (
+        "Plan(Select(candidates=3, sensitivity=None, monotonic=False, score_range=1), error=2, questions=1)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,8 +127,8 @@ def test_a_plan_shows_what_was_asked_and_no_score() -> None:
         ({"epsilon": 1, "sensitivity": "1e60"}, InvalidValue, "sensitivity must be between 1e-50 and 1e50"),
         ({"epsilon": 1, "score_range": "1e-60"}, InvalidValue, "score_range must be between 1e-50 and 1e50"),
         ({"epsilon": 1, "sensitivity": 1, "score_range": 1}, InvalidValue, "give either score_range, or"),
-        ({"epsilon": 1, "selections": 0}, InvalidValue, "selections must be a whole number from 1"),
-        ({"epsilon": 1, "selections": "2"}, InvalidType, "selections must be an integer"),
+        ({"epsilon": 1, "questions": 0}, InvalidValue, "questions must be a whole number from 1"),
+        ({"epsilon": 1, "questions": "2"}, InvalidType, "questions must be an integer"),
         ({"epsilon": 1, "delta": 1}, InvalidValue, "delta must be between 0 and 1"),
         ({"epsilon": 1, "scores": [1, float("nan")]}, InvalidValue, "finite"),
     ],

@@ -366,7 +366,7 @@ def test_for_few_questions_a_pure_budget_may_be_better_than_epsilon_and_delta():
 
 def test_a_delta_compares_the_totals_of_all_draws():
     planned = plan(30, question="top_k", k=3, method="peel", epsilon="0.3", questions=4, delta="1e-6")
-    alone = plan(30, question="select", epsilon="0.1", monotonic=True, selections=12, delta="1e-6")
+    alone = plan(30, question="select", epsilon="0.1", monotonic=True, questions=12, delta="1e-6")
     assert planned.equal_rounds == alone.equal_rounds
     assert planned.equal_cost == alone.equal_cost
 
@@ -374,11 +374,11 @@ def test_a_delta_compares_the_totals_of_all_draws():
 # What a plan shows.
 
 
-def test_select_is_the_question_of_the_older_form():
-    older = plan(50, epsilon="0.3", sensitivity=2, selections=3)
-    newer = plan(50, question="select", epsilon="0.3", sensitivity=2, questions=3)
-    assert older == newer == plan(question=Select(candidates=50, sensitivity=2), epsilon="0.3", questions=3)
-    assert newer.accuracy["noisy-max"].unit == "units of the scores"
+def test_select_is_the_question_without_a_name():
+    unnamed = plan(50, epsilon="0.3", sensitivity=2, questions=3)
+    named = plan(50, question="select", epsilon="0.3", sensitivity=2, questions=3)
+    assert unnamed == named == plan(question=Select(candidates=50, sensitivity=2), epsilon="0.3", questions=3)
+    assert named.accuracy["noisy-max"].unit == "units of the scores"
 
 
 @pytest.mark.parametrize("question", ASKED)
@@ -446,7 +446,6 @@ BAD = [
     ({"budget": "1", "delta": "1e-6"}, InvalidValue, "delta does not belong to this budget"),
     ({"budget": "zcdp:"}, InvalidValue, "budget must have a form such as"),
     ({"questions": 0}, InvalidValue, "questions must be a whole number from 1"),
-    ({"questions": 2, "selections": 2}, InvalidValue, "give only questions"),
     ({"epsilon": "1e-60"}, InvalidValue, "epsilon must be between 1e-50 and 1e50"),
     ({"rho": "1e60", "epsilon": None}, InvalidValue, "rho must be between 1e-50 and 1e50"),
     ({"budget": "1e-49", "epsilon": None, "questions": 100}, InvalidValue, "epsilon must be between 1e-50"),

@@ -16,11 +16,12 @@ from dpselect.analysis import (
     epsilon_for,
     error_bounds,
     expected_error,
+    plan,
     search_neighbours,
     worst_case_error,
 )
 from dpselect.analysis.costs import equal_cost
-from dpselect.analysis.promises import among, epsilon_promising
+from dpselect.analysis.promises import among
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 SLACK = 1e-9
@@ -91,13 +92,14 @@ def test_calibration_and_comparison_take_a_range(kind):
     needed = epsilon_for(kind, scores, expected_error=0.5, score_range=3)
     assert needed == epsilon_for(kind, scores, expected_error=0.5, sensitivity="1.5")
     assert expected_error(kind(needed, score_range=3), scores) == pytest.approx(0.5, rel=1e-6)
-    assert epsilon_promising(kind, 100, error=5, score_range=1) == epsilon_promising(kind, 100, error=5, monotonic=True)
+    by_range, monotonic = (plan(100, error=5, **claim) for claim in ({"score_range": 1}, {"monotonic": True}))
+    assert by_range.promises[kind.name].mechanism.epsilon == monotonic.promises[kind.name].mechanism.epsilon
     assert compare(scores, [1], score_range=3) == compare(scores, [1], sensitivity="3/2")
     assert compare(scores, [1], score_range=3) != compare(scores, [1])
     for refused in (
         lambda: epsilon_for(kind, scores, expected_error=0.5, sensitivity=1, score_range=3),
         lambda: compare(scores, [1], monotonic=True, score_range=3),
-        lambda: epsilon_promising(kind, 100, error=5, sensitivity=1, score_range=3),
+        lambda: plan(100, error=5, sensitivity=1, score_range=3),
     ):
         with pytest.raises(errors.InvalidValue, match="give either score_range"):
             refused()

@@ -16,7 +16,6 @@ from flint import arb, ctx
 
 import dpselect
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, every, select_top_k
-from dpselect.errors import BitsExhausted
 from tests import reference, seam
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
@@ -260,7 +259,7 @@ def test_the_first_bit_that_differs_decides(exponent, agreeing):
 
 
 def test_equal_bits_decide_nothing():
-    with pytest.raises(BitsExhausted):
+    with pytest.raises(seam.BitsExhausted):
         seam.coin(THIRD, f"{boundary_of(THIRD, 320):0320b}")
 
 

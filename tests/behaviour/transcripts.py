@@ -67,7 +67,7 @@ TOPICS = {
         "plan values --epsilon 1 --delta 1e-9",
         "plan median --lower 0 --upper 50000 --budget zcdp:0.5 --questions 20",
         "plan quantiles --levels quartiles --lower 0 --upper 1000 --epsilon 1",
-        "plan --candidates 1000 --epsilon 0.5",
+        "plan select --candidates 1000 --epsilon 0.5",
         "plan mode --candidates 30 --epsilon 0.1 --json",
     ],
     "ledger": [

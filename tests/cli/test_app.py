@@ -78,10 +78,10 @@ def test_each_command_has_help_with_an_example(run: Run, command: str, texts: li
     assert [text for text in texts if text not in result.out] == []
 
 
-@pytest.mark.parametrize("command", ["select", "plan", "mode", "paper", "study"])
+@pytest.mark.parametrize("command", ["select", "plan select", "mode", "paper", "study"])
 def test_flags_and_defaults_are_shown_plainly(run: Run, command: str) -> None:
     """No `--json <bool>` and no `[default: (1)]`; the line of --help is not ours."""
-    text = "".join(line for line in run(command, "--help").out.splitlines() if "--help" not in line)
+    text = "".join(line for line in run(*command.split(), "--help").out.splitlines() if "--help" not in line)
     assert "--json" in text
     assert "bool" not in text.lower()
     assert "default: (" not in text

@@ -21,9 +21,7 @@ def test_the_command_line_speaks_every_currency(run, tmp_path):
         assert Ledger(ledger).spent.to_dict() == content["charged"]
         shown = run("ledger", "show", ledger).out
         assert Ledger(ledger).budget.words.split()[0] in shown
-        assert json.loads(run("ledger", "show", ledger, "--json").out)["budget"] == (
-            "2" if budget == "2" else Ledger(ledger).budget.to_dict()
-        )
+        assert json.loads(run("ledger", "show", ledger, "--json").out)["budget"] == Ledger(ledger).budget.to_dict()
     for price in ((), ("--rho", "1", "--epsilon", "1")):
         refused = run(*mode, *price)
         assert (refused.code, refused.out) == (2, "")

@@ -57,7 +57,9 @@ def test_show_as_json_has_exact_numbers(run: Run, file: Path) -> None:
     assert (result.code, result.err) == (0, "")
     content = json.loads(result.out)
     ledger = Ledger(file)
-    assert [Fraction(content[name]) for name in ("budget", "spent", "remaining")] == [1, ledger.spent, ledger.remaining]
+    assert content["budget"] == {"currency": "pure", "epsilon": "1"}
+    amounts = [Fraction(content[name]["epsilon"]) for name in ("budget", "spent", "remaining")]
+    assert amounts == [1, ledger.spent, ledger.remaining]
     assert content["entries"] == [entry.to_dict() for entry in ledger.entries()]
     assert sum(Fraction(entry["epsilon"]) for entry in content["entries"]) == ledger.spent
     known = total(ledger, 1e-6)

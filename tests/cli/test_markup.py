@@ -53,7 +53,17 @@ COMMANDS = {
     "check ledger": f"check {NAME}none.csv --column d",  # a ledger is refused, and not opened
     "select file": f"select {NAME}none.csv --epsilon 1",
     "select ledger": f"select {SCORES} --epsilon 1 --ledger {NAME}bad.txt --budget 1",
-    "plan scores": f"plan --scores {SCORES} --epsilon 1",
+    "plan select scores": f"plan select --scores {SCORES} --epsilon 1",
+    "plan mode candidates": f"plan mode --candidates {NAME}bad.txt --epsilon 1",
+    "plan mode groups": f"plan mode --candidates 9 --groups {NAME}bad.txt --epsilon 1",
+    "plan top candidates": f"plan top -k 1 --candidates {NAME}bad.txt --epsilon 1",
+    "plan top groups": f"plan top -k 1 --candidates 9 --groups {NAME}bad.txt --epsilon 1",
+    "plan values groups": f"plan values --delta 1e-9 --groups {NAME}bad.txt --epsilon 1",
+    "plan median groups": f"plan median --groups {NAME}bad.txt --epsilon 1",
+    "plan quantile groups": f"plan quantile --level 0.5 --groups {NAME}bad.txt --epsilon 1",
+    "plan quantiles groups": f"plan quantiles --levels deciles --groups {NAME}bad.txt --epsilon 1",
+    "plan minimum groups": f"plan minimum --groups {NAME}bad.txt --epsilon 1",
+    "plan maximum groups": f"plan maximum --groups {NAME}bad.txt --epsilon 1",
     "compare file": f"compare {NAME}none.csv --epsilon 1",
     "compare plot": f"compare {SCORES} --epsilon 1,2 --plot {NAME}.png",
     "explore file": f"explore {NAME}none.csv",
@@ -92,7 +102,7 @@ def test_a_path_is_printed_as_it_is(kind: str, run: Run, folder: Path) -> None:
 def paths_of_commands() -> Iterator[str]:
     """The parameters of all commands that name a file or a folder."""
     group = typer.main.get_command(app)
-    groups = {"": group, "ledger ": group.commands["ledger"]}
+    groups = {"": group, **{f"{name} ": group.commands[name] for name in ("ledger", "plan")}}
     for prefix, each in groups.items():
         for name, command in each.commands.items():
             for parameter in getattr(command, "params", []):

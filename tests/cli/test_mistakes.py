@@ -74,7 +74,7 @@ def test_a_large_epsilon(run: Run, file: Path) -> None:
         ("mode FILE --column delay --candidates 1,4 --epsilon 1 --group-by dest --groups found:1,0.01", 1),
         ("mode FILE --column dest --candidates ulm,bonn --rho 0.1 --ledger LEDGER --budget zcdp:1,0.005", 1),
         ("values FILE --column dest --rho 0.1 --delta 0.002 --ledger LEDGER --budget zcdp:1,0.005", 2),
-        ("plan --candidates 100 --epsilon 0.1 --selections 5 --delta 0.01", 1),
+        ("plan select --candidates 100 --epsilon 0.1 --questions 5 --delta 0.01", 1),
         ("plan mode --candidates 100 --budget 1,0.01", 1),
         ("plan values --epsilon 1 --delta 0.01", 1),
         ("plan mode --epsilon 1 --delta 0.01", 1),

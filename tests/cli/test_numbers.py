@@ -26,7 +26,7 @@ MODE = ("mode", "{table}", "--column", "ward", "--candidates", "7,8")
 TOP = ("top", "{table}", "--column", "ward", "--candidates", "7,8", *ASK)
 RANGE = ("--lower", "0", "--upper", "9")
 COMPARE = ("compare", "{scores}")
-PLAN = ("plan", "--candidates", "10")
+PLAN = ("plan", "select", "--candidates", "10")
 AUDIT = ("audit", "--mechanism", "permute-and-flip", "--epsilon", "1", "--runs", "100")
 
 # Every option that takes a number.
@@ -43,7 +43,7 @@ OPTIONS: dict[str, Line] = {
     "list of compare": lambda x: (*COMPARE, "--epsilon", f"0.1,{x}"),
     **{
         f"plan {option}": lambda x, option=option: (*PLAN, "--epsilon", "1", option, x)
-        for option in ("--epsilon", "--candidates", "--selections", "--delta", "--sensitivity", "--score-range")
+        for option in ("--epsilon", "--candidates", "--questions", "--delta", "--sensitivity", "--score-range")
     },
     "plan --error": lambda x: (*PLAN, "--error", x),
     **{f"audit {option}": lambda x, option=option: (*AUDIT, option, x) for option in ("--epsilon", "--runs")},

@@ -1,9 +1,9 @@
-"""`dpselect plan`: what one selection promises, from public numbers."""
+"""`dpselect plan select`: what one selection promises, from public numbers."""
 
 import pytest
 
-from dpselect import PermuteAndFlip, ReportNoisyMax
-from dpselect._numbers import DOWN, shown
+from dpselect import PermuteAndFlip
+from dpselect._numbers import shown
 from dpselect.analysis import error_bounds, worst_case_error
 from tests.cli.conftest import Run
 from tests.cli.plans import MECHANISMS, by_name, guaranteed, is_rounded_up, number, plan, tables, words
@@ -17,12 +17,12 @@ def test_an_epsilon_gives_the_guaranteed_errors(
     run: Run, n: int | str, epsilon: str, sensitivity: str, monotonic: bool
 ) -> None:
     options = ("--candidates", n, "--epsilon", epsilon, "--sensitivity", sensitivity, *["--monotonic"] * monotonic)
-    result = run("plan", *options)
+    result = run("plan", "select", *options)
     assert (result.code, result.err) == (0, "")
     [table] = tables(result.out)
     assert list(table) == list(MECHANISMS)
     size = int(float(n))
-    for name, (shown_epsilon, average, within_95, within_99) in table.items():
+    for name, (shown_epsilon, average, within_95, within_99, *_) in table.items():
         mechanism = MECHANISMS[name](epsilon, sensitivity, monotonic)
         assert number(shown_epsilon) == pytest.approx(float(mechanism.epsilon), rel=1e-5)
         assert is_rounded_up(average, guaranteed(mechanism, size))
@@ -32,25 +32,21 @@ def test_an_epsilon_gives_the_guaranteed_errors(
 
 
 def test_the_plan_says_what_its_numbers_mean(run: Run) -> None:
-    text = words(run("plan", "--candidates", "1000", "--epsilon", "0.5").out)
+    text = words(run("plan", "select", "--candidates", "1000", "--epsilon", "0.5").out)
     average = shown(worst_case_error(PermuteAndFlip("0.5"), 1000).error)
     assert average == "17.07"
-    assert "with epsilon 0.5 and 1,000 candidates" in text
-    assert f"on average at most {average} below the best, for any data" in text
-    assert "95 of 100 choices are less than 39.62 below it, 99 of 100 less than 46.06" in text
-    assert "For one selection, permute-and-flip is the better mechanism" in text
-    assert "never worse than the exponential mechanism" in text
-    attained = shown(worst_case_error(ReportNoisyMax("0.5"), 1000).error, DOWN)
-    assert f"the exact worst case of noisy-max is not known. On some data its average is {attained}." in text
-    assert "results computed from private scores are private too" in text
-    assert "public or synthetic" in text
+    assert "Choosing one of 1,000 candidates, sensitivity 1: how far the answer can be off, for any data" in text
+    assert f"On average, the chosen candidate scores at most {average} below the best one." in text
+    assert "In 95 of 100 cases the difference is less than 39.62, in 99 of 100 less than 46.06." in text
+    assert "Take permute-and-flip: at the same cost, epsilon 0.5 for a question" in text
+    assert "a plan uses public numbers only" in text
     assert "zCDP" not in text
 
 
 def test_sensitivity_and_monotonicity_are_named(run: Run) -> None:
     options = ("--candidates", "10", "--epsilon", "1", "--sensitivity", "1/3")
-    assert "sensitivity 1/3:" in words(run("plan", *options).out)
-    assert "sensitivity 1/3, monotonic:" in words(run("plan", *options, "--monotonic").out)
+    assert "sensitivity 1/3:" in words(run("plan", "select", *options).out)
+    assert "sensitivity 1/3, monotonic:" in words(run("plan", "select", *options, "--monotonic").out)
 
 
 @pytest.mark.parametrize("monotonic", [False, True])
@@ -59,23 +55,23 @@ def test_an_error_gives_the_epsilon_that_guarantees_it(
     run: Run, n: int, error: str, sensitivity: str, monotonic: bool
 ) -> None:
     options = ("--candidates", n, "--error", error, "--sensitivity", sensitivity, *["--monotonic"] * monotonic)
-    result = run("plan", *options)
+    result = run("plan", "select", *options)
     [table] = tables(result.out)
-    for name, (epsilon, average, within_95, _) in table.items():
+    for name, (epsilon, average, within_95, *_) in table.items():
         mechanism = MECHANISMS[name](epsilon.replace(",", ""), sensitivity, monotonic)
         assert guaranteed(mechanism, n) <= float(error) < guaranteed(mechanism, n) * 1.0011
         assert is_rounded_up(average, guaranteed(mechanism, n))
         assert error_bounds(mechanism, n).tail(number(within_95)) <= 0.05
     best = table["permute-and-flip"][0]
-    assert f"epsilon {best} guarantees that permute-and-flip's choice among {n:,} candidates" in words(result.out)
-    assert f"on average at most {error} below the best, for any data" in words(result.out)
+    assert f"One question costs epsilon {best}." in words(result.out)
 
 
 def test_json_has_the_figures_unrounded(run: Run) -> None:
-    content = plan(run, "--candidates", "1000", "--epsilon", "1/3", "--sensitivity", "0.5", "--selections", "4")
-    assert (content["candidates"], content["selections"]) == (1000, 4)
+    options = ("--candidates", "1000", "--epsilon", "1/3", "--sensitivity", "0.5", "--questions", "4")
+    content = plan(run, "select", *options)
+    assert (content["candidates"], content["questions"]) == (1000, 4)
     assert (content["epsilon"], content["error"], content["sensitivity"]) == ("1/3", None, "0.5")
-    assert (content["monotonic"], content["better_for_one"]) == (False, "permute-and-flip")
+    assert (content["monotonic"], content["better"]) == (False, "permute-and-flip")
     assert content["proxy"] is None
     for name, row in by_name(content["mechanisms"]).items():
         mechanism = MECHANISMS[name]("1/3", "0.5")
@@ -89,7 +85,7 @@ def test_json_has_the_figures_unrounded(run: Run) -> None:
 
 
 def test_json_of_an_error(run: Run) -> None:
-    content = plan(run, "--candidates", "30", "--error", "2.5", "--monotonic")
+    content = plan(run, "select", "--candidates", "30", "--error", "2.5", "--monotonic")
     assert (content["epsilon"], content["error"], content["monotonic"]) == (None, "2.5", True)
     assert content["better_for_many"] is None
     for name, row in by_name(content["mechanisms"]).items():
@@ -98,10 +94,10 @@ def test_json_of_an_error(run: Run) -> None:
 
 
 def test_text_and_json_tell_the_same(run: Run) -> None:
-    options = ("--candidates", "200", "--error", "3", "--selections", "20")
-    [table] = tables(run("plan", *options).out)
-    for name, row in by_name(plan(run, *options)["mechanisms"]).items():
-        keys = ("epsilon", "expected_error_at_most", "error_95", "error_99", "total_epsilon", "total_zcdp")
-        assert len(table[name]) == len(keys)
-        for cell, key in zip(table[name], keys, strict=True):
+    options = ("--candidates", "200", "--error", "3", "--questions", "20")
+    [table] = tables(run("plan", "select", *options).out)
+    for name, row in by_name(plan(run, "select", *options)["mechanisms"]).items():
+        keys = ("epsilon", "expected_error_at_most", "error_95", "error_99", "epsilon", "total_epsilon")
+        cells = [cell for cell in table[name] if cell != "epsilon"]
+        for cell, key in zip(cells, keys, strict=True):
             assert is_rounded_up(cell, row[key])

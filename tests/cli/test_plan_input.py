@@ -1,4 +1,4 @@
-"""`dpselect plan`: options and files that are wrong, and the extremes of those that are right."""
+"""`dpselect plan select`: options and files that are wrong, and the extremes of those that are right."""
 
 import re
 import subprocess
@@ -13,8 +13,8 @@ from tests.cli.plans import plan, words
 PRIVATE = "48151623"
 N = ("--candidates", "10")
 BAD_OPTIONS = {
-    "both": (("--epsilon", "1", "--error", "1", *N), "give either --epsilon to get the error, or --error"),
-    "neither": (N, "give either --epsilon to get the error, or --error"),
+    "both": (("--epsilon", "1", "--error", "1", *N), "give exactly one of epsilon, rho and error"),
+    "neither": (N, "give exactly one of epsilon, rho and error"),
     "no candidates": (("--epsilon", "1"), "give --candidates, the number of candidates, or --scores"),
     "one candidate": (("--epsilon", "1", "--candidates", "1"), "candidates must be a whole number from 2 to"),
     "half a candidate": (("--epsilon", "1", "--candidates", "2.5"), "candidates must be a whole number from 2 to"),
@@ -28,8 +28,8 @@ BAD_OPTIONS = {
     "huge error": (("--error", "1e51", *N), "error must be between 1e-50 and 1e50"),
     "zero sensitivity": (("--epsilon", "1", "--sensitivity", "0", *N), "sensitivity must be > 0"),
     "huge sensitivity": (("--epsilon", "1", "--sensitivity", "1e400", *N), "sensitivity must be between"),
-    "zero selections": (("--epsilon", "1", "--selections", "0", *N), "selections must be > 0"),
-    "half a selection": (("--epsilon", "1", "--selections", "1/2", *N), "selections must be a whole number from 1 to"),
+    "zero questions": (("--epsilon", "1", "--questions", "0", *N), "questions must be > 0"),
+    "half a question": (("--epsilon", "1", "--questions", "1/2", *N), "questions must be a whole number from 1 to"),
     "zero delta": (("--epsilon", "1", "--delta", "0", *N), "delta must be > 0"),
     "delta of one": (("--epsilon", "1", "--delta", "1", *N), "delta must be between 0 and 1"),
     "column without scores": (("--epsilon", "1", "--column", "a", *N), "--column and --label name columns of a file"),
@@ -43,7 +43,7 @@ BAD_OPTIONS = {
 def test_bad_options_are_one_line_and_code_two(
     run: Run, options: tuple[str, ...], message: str, extra: tuple[str, ...]
 ) -> None:
-    result = run("plan", *options, *extra)
+    result = run("plan", "select", *options, *extra)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"error: {message}")
     assert len(result.err.splitlines()) == 1
@@ -62,7 +62,7 @@ BAD_FILES = {
 def test_a_bad_file_is_refused_without_its_content(run: Run, tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "scores.csv"
     file.write_text(content)
-    result = run("plan", "--epsilon", "1", "--scores", file)
+    result = run("plan", "select", "--epsilon", "1", "--scores", file)
     assert (result.code, result.out) == (2, "")
     assert message in result.err
     assert len(result.err.splitlines()) == 1
@@ -70,21 +70,21 @@ def test_a_bad_file_is_refused_without_its_content(run: Run, tmp_path: Path, con
 
 
 def test_bad_options_are_refused_before_the_file_is_read(run: Run) -> None:
-    result = run("plan", "--epsilon", "0", "--scores", "/no/such.csv")
+    result = run("plan", "select", "--epsilon", "0", "--scores", "/no/such.csv")
     assert result.err.startswith("error: epsilon must be > 0")
 
 
 def test_the_extremes_of_the_options_have_finite_figures(run: Run) -> None:
-    options = ("--candidates", "1e15", "--sensitivity", "1e50", "--selections", "1e9")
+    options = ("--candidates", "1e15", "--sensitivity", "1e50", "--questions", "1e9")
     for target in (("--epsilon", "1e-50"), ("--epsilon", "1e50"), ("--error", "1e-50"), ("--error", "1e50")):
-        for row in plan(run, *options, *target)["mechanisms"]:
+        for row in plan(run, "select", *options, *target)["mechanisms"]:
             assert all(0 < value < float("inf") for key, value in row.items() if key != "mechanism")
 
 
 def test_help_has_examples(run: Run) -> None:
-    result = run("plan", "--help")
+    result = run("plan", "select", "--help")
     assert result.code == 0
-    assert len(re.findall(r"Example: dpselect plan --(?:candidates|scores)", words(result.out))) == 4
+    assert len(re.findall(r"Example: dpselect plan select --(?:candidates|scores)", words(result.out))) == 5
     assert "are private too" in words(result.out)
 
 

@@ -28,15 +28,15 @@ def test_select_names_the_range(run: Run, file: Path) -> None:
 
 
 def test_plan_counts_in_ranges(run: Run, file: Path) -> None:
-    common = ("plan", "--scores", file, "--epsilon", "1", "--json")
+    common = ("plan", "select", "--scores", file, "--epsilon", "1", "--json")
     ranged = json.loads(run(*common, "--score-range", "6").out)
     same = json.loads(run(*common, "--sensitivity", "3").out)
     assert ranged.pop("score_range") == "6"
     assert (same.pop("sensitivity"), same.pop("monotonic")) == ("3", False)
     assert ranged == same
-    text = run("plan", "--candidates", "10", "--epsilon", "1", "--score-range", "6").out
+    text = run("plan", "select", "--candidates", "10", "--epsilon", "1", "--score-range", "6").out
     assert "score range 6" in " ".join(text.split())
-    needed = json.loads(run("plan", "--scores", file, "--error", "1", "--score-range", "6", "--json").out)
+    needed = json.loads(run("plan", "select", "--scores", file, "--error", "1", "--score-range", "6", "--json").out)
     proxy = needed["proxy"]["mechanisms"][0]
     assert expected_error(PermuteAndFlip(proxy["epsilon"], score_range=6), [30, 28, 0]) == pytest.approx(1, rel=1e-6)
 
@@ -66,7 +66,7 @@ def test_audit_moves_scores_by_ranges(run: Run) -> None:
     ],
 )
 def test_bad_ranges_are_refused(run: Run, file: Path, command: str, options: tuple[str, ...], words: str) -> None:
-    where = {"plan": ["--candidates", "9"], "audit": ["--mechanism", "exponential"]}.get(command, [file])
+    where = {"plan": ["select", "--candidates", "9"], "audit": ["--mechanism", "exponential"]}.get(command, [file])
     result = run(command, *where, "--epsilon", "1", *options)
     assert result.code == 2
     assert words in " ".join(result.err.split())

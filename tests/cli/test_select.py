@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax
-from dpselect.errors import BitsExhausted
+from dpselect.errors import DPSelectError
 from tests.cli.conftest import Run
 
 PRIVATE = "48151623"
@@ -284,7 +284,7 @@ def test_bad_options_are_refused_before_the_file_is_read(
 
 def test_an_error_of_the_library_has_no_traceback(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run_dry(self: PermuteAndFlip, scores: object) -> int:
-        raise BitsExhausted("the source of bits ran dry")
+        raise DPSelectError("the source of bits ran dry")
 
     monkeypatch.setattr(PermuteAndFlip, "select", run_dry)
     file.write_text("1\n2\n")

@@ -107,14 +107,15 @@ def test_the_analysis_takes_it():
 @pytest.mark.usefixtures("fourth")
 @pytest.mark.parametrize("target", [{"epsilon": "0.5"}, {"error": 3}], ids=str)
 def test_plans_take_it(run, file, target):
-    planned = analysis.plan(**target, selections=5, delta=1e-6, scores=SCORES)
+    planned = analysis.plan(**target, questions=5, delta=1e-6, scores=SCORES)
     assert list(planned.promises) == list(planned.on_scores) == [*NAMES, NAME]
     assert planned.promises[NAME].average == planned.promises["exponential"].average
     options = [f"--{name}={value}" for name, value in target.items()]
-    code, text = run("plan", *options, "--selections", 5, "--delta", "1e-6", "--scores", file)
+    code, text = run("plan", "select", *options, "--questions", 5, "--delta", "1e-6", "--scores", file)
     assert code == 0
-    assert text.count(NAME) == 2, "once among the promises, once on the scores"
-    _, found = run("plan", *options, "--selections", 5, "--delta", "1e-6", "--scores", file, "--json")
+    rows = [line for line in text.splitlines() if line.startswith(f" {NAME}")]
+    assert len(rows) == 2, "once among the promises, once on the scores"
+    _, found = run("plan", "select", *options, "--questions", 5, "--delta", "1e-6", "--scores", file, "--json")
     assert [row["mechanism"] for row in json.loads(found)["mechanisms"]] == [*NAMES, NAME]
 
 

@@ -38,7 +38,7 @@ def confirmed_by_hand(path: Path) -> tuple[int, str, Fraction, Fraction]:
         [header] = connection.execute("SELECT * FROM ledger").fetchall()
         [version] = connection.execute("PRAGMA user_version").fetchone()
         rows = connection.execute("SELECT * FROM entries ORDER BY id").fetchall()
-    pure = version == 2 or '"currency":"pure"' in header["budget"]
+    pure = '"currency":"pure"' in header["budget"]
     start = [
         "dpselect ledger",
         version,
@@ -48,11 +48,11 @@ def confirmed_by_hand(path: Path) -> tuple[int, str, Fraction, Fraction]:
     assert head == header["head"]
     for number, row in enumerate(rows, start=1):
         assert row["id"] == number
-        names = ["id", "time", "what", "mechanism", "each", "count", *(["rho", "delta"] if version == 3 else [])]
+        names = ["id", "time", "what", "mechanism", "each", "count", "rho", "delta"]
         head = digest([head, *(row[name] for name in names), row["request_id"]])
         assert head == row["head"]
         value += Fraction(row["each"]) * row["count"] if pure else Fraction(row["rho"])
-        delta += Fraction(row["delta"]) if version == 3 else 0
+        delta += Fraction(row["delta"])
     return len(rows), head, value, delta
 
 
@@ -87,7 +87,7 @@ def test_what_is_read_is_what_the_file_says(
         assert [(one.rho, one.delta) for one in charges] == [(entry.rho, entry.delta) for entry in entries]
         with again._database.reading() as connection:
             for entry in entries:  # one by one, which parses everything anew
-                alone = chain.entry_of(connection, "id", entry.id, again._header, again.path)
+                alone = chain.entry_of(connection, "id", entry.id, again.path)
                 assert alone == entry
                 assert (alone.rho, alone.delta, alone.charge.text) == (entry.rho, entry.delta, entry.charge.text)
 

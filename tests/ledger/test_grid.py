@@ -120,6 +120,17 @@ def test_what_is_left_can_be_spent_to_the_last(path: Path) -> None:
     assert ledger.remaining == 0
 
 
+@pytest.mark.parametrize("budget", ["1", "1,cap:1"])
+def test_the_rho_of_a_pure_entry_is_rounded_up_too(path: Path, budget: str) -> None:
+    """The rho of a tiny epsilon has hundreds of digits, which the file need not hold."""
+    ledger = Ledger(path, budget=budget)
+    ledger.charge(Charge("tiny", "1e-50", "exponential"))
+    charged = ledger.charge(Charge("usual", "0.1", "exponential"))
+    tiny, usual = ledger.entries()
+    assert (tiny.rho, tiny.epsilon) == (Fraction(1, ROUND), Fraction(1, ROUND))
+    assert usual.rho == charged.rho == Charge("usual", "0.1", "exponential").rho
+
+
 def test_a_rounded_request_is_repeated(path: Path) -> None:
     ledger, charge = Ledger(path, budget="1"), Charge("odd", Fraction(1, 1009))
     entry = ledger.charge(charge, request_id="r")

@@ -26,7 +26,7 @@ here, sys.platform = sys.platform, sys.argv[1]
 store = importlib.reload(store)
 sys.platform = here  # the standard library would look for parts of the other system
 database = store.Database(pathlib.Path(sys.argv[2]))
-database.create(3, ("identity", "1", "now", None, None, "head"))
+database.create(("identity", "1", "now", None, None, "head"))
 with database.writing() as connection:
     print([store.pragma(connection, name) for name in ("fullfsync", "synchronous", "journal_mode")])
 """
@@ -115,7 +115,7 @@ def test_the_faster_process_wins_on_windows(path: Path, windows: Windows, monkey
 
     monkeypatch.setattr(store, "_write_new", slowly)
     database = store.Database(path)
-    database.create(3, ("identity", "1", "now", None, None, "head"))
+    database.create(("identity", "1", "now", None, None, "head"))
     assert len(turns) == 2
     assert str(Ledger(path).spent) == str(Ledger(path, budget=2).spent)
     assert len(Ledger(path).entries()) == 1

@@ -11,10 +11,10 @@ from flint import arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.errors import BitsExhausted, InvalidType, InvalidValue
+from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.finding import Finding
 from dpselect.sampling.bits import SystemEntropy
-from tests.seam import ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 TINY = Fraction(1, 10**300)

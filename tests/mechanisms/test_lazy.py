@@ -272,14 +272,3 @@ def test_expected_evaluations_refuse_bad_input():
     ):
         with pytest.raises((errors.InvalidValue, errors.InvalidType), match=words):
             refused()
-
-
-def test_the_old_name_of_the_bound_warns_and_selects_as_before():
-    lazily = ExponentialMechanism(1).select_lazily
-    with pytest.warns(DeprecationWarning, match="use best="):
-        assert lazily(lambda r: [0, 10**6][r], 2, upper=10**6) == 1
-    with (
-        pytest.warns(DeprecationWarning, match="use best="),
-        pytest.raises(errors.InvalidValue, match="give only best"),
-    ):
-        lazily(abs, 2, best=1, upper=1)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
-from dpselect.errors import BitsExhausted, ScoresChanged
+from dpselect.errors import ScoresChanged
 from dpselect.mechanisms.waiting import Clock, LogRate, wait_for
 from dpselect.sampling.draws import Draws
 from tests import reference
-from tests.seam import ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 FILL = random.SystemRandom()

@@ -133,6 +133,18 @@ def test_a_request_on_other_data_is_a_conflict(kind, question, path, tmp_path):
     assert Ledger(path).spent == Fraction(1, 1000)
 
 
+def test_an_answer_stored_by_hand_is_not_given_to_a_table(path, tmp_path):
+    """It may be another table's: nothing is known of its data."""
+    ask(SAME, "mode", tmp_path / "other")
+    [entry] = Ledger(tmp_path / "other").entries()
+    ledger = Ledger(path, budget="1")
+    ledger.store_answer(ledger.charge(entry.charge, request_id="r").id, '"a"')
+    with pytest.raises(RequestConflict, match="the answer of entry 1 was stored by hand, without a digest of its data"):
+        ask(SAME, "mode", path)
+    assert ledger.charge(entry.charge, request_id="r").answer == '"a"'
+    assert ledger.spent == Fraction(1, 1000)
+
+
 def test_the_answer_of_another_table_is_never_given(path):
     """As it was: a table of only y was told that its mode is x."""
     codes, options = ["x", "y"], {"epsilon": 50, "request_id": "r1"}
@@ -265,7 +277,7 @@ def test_the_digest_is_nowhere_to_be_seen(question, path, run_cli):
     digest = engine.content([engine.columns[name] for name in ("code", "who")])
     with closing(sqlite3.connect(path)) as connection:
         [(stored,)] = connection.execute("SELECT answer FROM answers").fetchall()
-    content = json.loads(stored.removeprefix("dpselect-answer:"))
+    content = json.loads(stored)
     assert content["answer"] == entry.answer
     secrets = [digest, content["salt"], content["content"]]
     assert all(len(secret) >= 32 for secret in secrets)
@@ -297,7 +309,7 @@ def test_equal_data_have_unequal_hashes(tmp_path):
         ask(SAME, "mode", tmp_path / name)
         with closing(sqlite3.connect(tmp_path / name)) as connection:
             [(stored,)] = connection.execute("SELECT answer FROM answers").fetchall()
-        hashes.add(json.loads(stored.removeprefix("dpselect-answer:"))["content"])
+        hashes.add(json.loads(stored)["content"])
     assert len(hashes) == 2
 
 

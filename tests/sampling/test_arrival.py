@@ -10,7 +10,6 @@ import pytest
 from flint import arb, ctx, fmpq
 from scipy import integrate
 
-from dpselect.errors import BitsExhausted
 from dpselect.sampling.arrival import (
     DEPTH,
     MARGIN,
@@ -26,7 +25,7 @@ from dpselect.sampling.arrival import (
     log_sizes,
 )
 from dpselect.sampling.bits import SystemEntropy
-from tests.seam import ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 SIZES = [1, 2, 3, 1000, 2**32 + 1, 2**53 + 1, 2**63, 2**64 - 1, 10**30 + 7, 10**500 + 1]

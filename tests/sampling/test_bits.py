@@ -10,9 +10,8 @@ from operator import or_
 import numpy as np
 import pytest
 
-from dpselect.errors import BitsExhausted
 from dpselect.sampling.bits import SystemEntropy, index, indices, indices_below, random_order
-from tests.seam import ScriptedBits, distribution
+from tests.seam import BitsExhausted, ScriptedBits, distribution
 from tests.statistical.goodness import assert_fits
 
 

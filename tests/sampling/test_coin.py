@@ -9,12 +9,11 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.errors import BitsExhausted
 from dpselect.sampling import coin as coin_module
 from dpselect.sampling.coin import MARGIN, coin, coin_between, coins
 from dpselect.sampling.draws import Draws
 from tests.sampling.test_enclosure import true_floor
-from tests.seam import BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
+from tests.seam import BitsExhausted, BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
 from tests.statistical.goodness import assert_fits
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

@@ -5,13 +5,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect.errors import BitsExhausted
 from dpselect.sampling.bits import SystemEntropy
-from dpselect.sampling.geometric import MARGIN, geometric, geometrics, successes
-from tests.seam import ScriptedBits
+from dpselect.sampling.geometric import MARGIN, _skips, geometric, successes
+from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
+
+
+def geometrics(count, zeros, source, margin=MARGIN):
+    """The gaps that the filter and the exact arithmetic find for words of 32 bits."""
+    return _skips(source.words(count, 32), zeros, source, margin)
 
 
 def cell_boundary(zeros, gap, depth):

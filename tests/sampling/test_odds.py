@@ -10,10 +10,10 @@ from flint import arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.errors import BitsExhausted, InvalidValue
+from dpselect.errors import InvalidValue
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.odds import WORD_BITS, odds_coin, odds_coins, word_bounds
-from tests.seam import ScriptedBits
+from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 GAPS = [

@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
-from dpselect.mechanisms.gaps import Rate, RowGaps, gaps_of
-from dpselect.mechanisms.noisy_max import choose_noisy_max, choose_noisy_max_in_rows
-from dpselect.sampling.draws import Draws
 from tests import reference
 from tests.broken import BROKEN, PlainPermuteAndFlip
 from tests.statistical.goodness import THRESHOLD, assert_fits, assert_rejected, p_value
@@ -117,13 +114,9 @@ def test_the_papers_algorithms_fit_the_same_probabilities(draw, pmf):
 def test_exponential_noise_is_permute_and_flip(case):
     """Ding et al. (2021), by a road that shares no draw with the coins."""
     differences, scores = CASES[case]
-    matrix = np.broadcast_to(np.array(scores), (200_000, len(scores)))
-    drawn = choose_noisy_max_in_rows(RowGaps(matrix, Rate(Fraction(1, 2))), Draws(), signed=False)
-    pmf = reference.permute_and_flip_pmf(differences, EPSILON / 2)
-    assert_fits(np.bincount(drawn, minlength=len(scores)), pmf)
-    gaps = gaps_of(np.array(scores), Rate(Fraction(1, 2)))
-    single = [choose_noisy_max(gaps, Draws(), signed=False) for _ in range(5_000)]
-    assert_fits(np.bincount(single, minlength=len(scores)), pmf)
+    noise = np.random.default_rng(1).exponential(size=(200_000, len(differences)))
+    drawn = (np.array(differences, np.float64) * EPSILON / 2 + noise).argmax(axis=1)
+    assert_fits(np.bincount(drawn, minlength=len(differences)), PermuteAndFlip(EPSILON).pmf(scores))
 
 
 def test_noisy_max_stays_right_when_its_filter_doubts(monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect import PermuteAndFlip, Summary
+from dpselect import PermuteAndFlip
 from dpselect._scores import as_vector
 from dpselect.errors import InvalidType, InvalidValue, ScoresChanged
 from dpselect.mechanisms import flips, gaps
@@ -277,14 +277,6 @@ def test_scores_that_change_while_they_are_listed_leave_a_summary_as_it_was(each
     assert (watched.candidates, watched.result()) == (1, 0)
     watched.update([1000.0])
     assert (watched.candidates, watched.result()) == (2, 1)
-
-
-def test_pickles_of_earlier_versions_are_read():
-    watched = UNIT.summary()
-    watched.update([0, 1000])
-    read = object.__new__(Summary)
-    read.__setstate__({"_mechanism": UNIT, "_part": watched._part, "_steady": False})
-    assert (read.result(), read.candidates) == (1, 2)
 
 
 def test_a_stream_may_look_at_its_own_summary():

@@ -63,7 +63,7 @@ def rows_of_people():
 @pytest.mark.parametrize("groups", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["all", "groups"])
 @pytest.mark.parametrize("whom", WHOM)
 def test_an_answer_says_what_it_estimates(whom, groups, tmp_path):
-    """A ledger says so, too, but for one quantile as version 0.4 had it, whose requests must be found."""
+    """A ledger says so, too."""
     person, counted, over = WHOM[whom]
     ledger = Ledger(tmp_path / "ledger", budget=100)
     table = opened(rows_of_people(), person=person, ledger=ledger)
@@ -76,8 +76,7 @@ def test_an_answer_says_what_it_estimates(whom, groups, tmp_path):
         assert answer.estimate == answer.to_dict()["estimate"] == expected
         assert f"estimate={expected!r}" in repr(answer)
         asked = ledger.entries()[-1].what
-        as_before = name in ("median", "quantile") and not counted and "range" not in options
-        assert asked.get("estimate") == (None if as_before else expected)
+        assert asked["estimate"] == expected
         assert asked["question"] == ("quantile" if name == "median" else name)
         assert {key: asked[key] for key in ("per_person", "max_rows") if key in asked} == counted
 

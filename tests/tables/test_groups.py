@@ -157,13 +157,8 @@ def test_people_of_every_kind_are_told_apart():
         assert sum(map(sum, counts(table.group_by("g", groups=["a", "b"]), "x", [1]))) == 2
 
 
-def test_groups_have_an_old_name_and_their_own_words():
+def test_wrong_groups_are_refused_in_words_about_groups():
     table = opened({"g": ["a", "b"], "x": [1, 1]})
-    with pytest.warns(DeprecationWarning, match="groups="):
-        old = table.group_by("g", candidates=["a", "b"])
-    assert old.mode("x", candidates=[1], epsilon=1).value == {"a": 1, "b": 1}
-    with pytest.raises(InvalidValue, match="give only groups"):
-        table.group_by("g", groups=["a"], candidates=["a"])
     for wrong, words in (
         (None, "give groups, the public list"),
         ([], "groups must have at least one value"),

@@ -390,4 +390,4 @@ def test_the_range_is_recorded(ledger):
     assert (first["lower"], first["upper"], first["candidates"]) == (str(-(2**63)), str(2**63 - 1), 2**64)
     assert (third["range"], third["candidates"], third["lower"]) == ("log", 3245, str(-92 * 10**17))
     assert (fourth["lower"], fourth["candidates"]) == (str(-LARGEST), 2 * LARGEST_RANK[64] + 1)
-    assert [what.get("estimate") for what in (first, third, fourth)] == [None, "median over rows", "median over rows"]
+    assert {what["estimate"] for what in (first, third, fourth)} == {"median over rows"}

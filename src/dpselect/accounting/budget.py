@@ -199,11 +199,6 @@ class Budget(ABC):
         """
         return self.shown(Amount(self.limit.value - spent.value, self.limit.delta - spent.delta))
 
-    @property
-    def needs_rho(self) -> bool:
-        """Return whether entries must state a rho; a plain budget of pure epsilon needs none."""
-        return True
-
     def recorded(self, charge: Charge) -> Charge:
         """Return a charge as a ledger with this budget records it: rounded up, so that sums stay short.
 
@@ -314,17 +309,12 @@ class PureBudget(Fraction, Budget):
             )
         return Amount(epsilon)
 
-    @property
-    def needs_rho(self) -> bool:
-        """Return whether there is a cap, from which a zCDP follows."""
-        return self.cap is not None
-
     def recorded(self, charge: Charge) -> Charge:
-        """Return a charge with its epsilon rounded up."""
+        """Return a charge with its epsilon rounded up, and its rho stated."""
         rounded = charge.rounded_up(self.limit.value.denominator)
-        if self.cap is None:
-            return rounded
-        if rounded.each > self.cap:  # the release itself is within the cap, and the cap is on the grid
+        if (
+            self.cap is not None and rounded.each > self.cap
+        ):  # the release itself is within the cap, and the cap is on the grid
             rho = rounded.rho if rounded.states_rho else None
             rounded = Charge.recorded(rounded.what, self.cap, rounded.mechanism, rounded.count, rho)
         return rounded.with_rho()

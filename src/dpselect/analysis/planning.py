@@ -37,7 +37,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     rho: Number | None = None,
     error: Number | None = None,
     budget: Number | Budget | None = None,
-    questions: int | None = None,
+    questions: int = 1,
     mechanism: str = AUTO,
     rule: str | None = None,
     k: int | tuple[int, int] | None = None,
@@ -57,7 +57,6 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     sensitivity: Number | None = None,
     monotonic: bool = False,
     score_range: Number | None = None,
-    selections: int | None = None,
     delta: Number | None = None,
     scores: Any = None,
 ) -> Plan:
@@ -76,7 +75,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         rho: the rho of zCDP of each question, instead of epsilon.
         error: the acceptable average error, in people or in units of the scores; the plan then has the epsilon.
         budget: what pays for all questions: a number, text such as "zcdp:0.5" or "1,1e-6", or a `Budget`.
-        questions: the number of such questions that share one budget; 1 if omitted.
+        questions: the number of such questions that share one budget.
         mechanism: "auto" for the one that a table with this budget uses, or the name of one.
         rule: for "mode" and "top_k", the rule that the candidates follow, in words, if they are not listed.
         k: the number of candidates that "top_k" returns, or a pair for the method "margin".
@@ -98,7 +97,6 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         sensitivity: for "select", the largest change of any single score when one person changes; 1 if omitted.
         monotonic: for "select", whether one person moves all scores in the same direction, as with counts of people.
         score_range: for "select", the largest change of the difference of two scores; replaces the other two.
-        selections: the older name of `questions`.
         delta: if given, also compare the total cost as (epsilon, delta), by the best accounting for epsilons that are
             fixed in advance. Needs dp-accounting.
         scores: public or synthetic scores, one for each candidate of "select".
@@ -123,7 +121,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     """
     price = _price(budget is not None, epsilon=epsilon, rho=rho, error=error)
     paid = None if budget is None else as_budget(budget)
-    count = _count(questions, selections)
+    count = whole_number(1, _MOST_QUESTIONS, questions=questions)
     doubt = None if delta is None else _validate.fraction_of_one(delta=delta)
     if doubt is not None and paid is not None and not paid.delta:
         raise InvalidValue("delta does not belong to this budget: give an (epsilon, delta) budget such as '1,1e-6'")
@@ -173,14 +171,6 @@ def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
             "give exactly one of epsilon, rho and error, or only a budget, which is then divided among the questions"
         )
     return price
-
-
-def _count(questions: Any, selections: Any) -> int:
-    if questions is not None and selections is not None:
-        raise InvalidValue("give only questions: selections is its older name")
-    if questions is None:
-        return whole_number(1, _MOST_QUESTIONS, selections=1 if selections is None else selections)
-    return whole_number(1, _MOST_QUESTIONS, questions=questions)
 
 
 def _size(candidates: int | None, vector: Vector | None) -> int | None:

@@ -166,7 +166,7 @@ class Plan:
         given = {"epsilon": self.epsilon, "rho": self.rho, "error": self.error}
         price = [f"{name}={shortest_text(number)}" for name, number in given.items() if number is not None]
         price += [] if self.budget is None else [f"budget={self.budget!r}"]
-        return f"Plan({self.question.code(', '.join(price), self.questions)})"
+        return f"Plan({self.question!r}, {', '.join(price)}, questions={self.questions})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what `dpselect plan` prints of public numbers, and nothing of `on_scores`."""
@@ -229,11 +229,6 @@ class Plan:
     def method(self) -> str | None:
         """Return the name of the method for the top k; None for other questions."""
         return self.way.method.name if isinstance(self.way, ByMethod) else None
-
-    @property
-    def selections(self) -> int:
-        """Return the number of questions: the older name for questions that are one selection each."""
-        return self.questions
 
     @property
     def better(self) -> str:
@@ -410,7 +405,6 @@ class Plan:
             "error": _exact(self.error),
             "budget": None if self.budget is None else self.budget.to_dict(),
             "questions": self.questions,
-            "selections": self.questions,
             "unit": self.question.per_person,
             "mechanisms": [self._promised(name) for name in self.promises],
             "costs": [each.to_dict() for each in self.costs.values()],
@@ -420,7 +414,6 @@ class Plan:
             "suffices": self.suffices,
             "sentences": [*self.sentences, *self.about_methods, *self.advice],
             **self._methods(),
-            "better_for_one": PermuteAndFlip.name,
             "better_for_many": None if self.equal_cost is None else self._at_equal_cost(self.equal_cost),
             "approximate": None if self.equal_rounds is None else self._approximate(self.equal_rounds),
             "proxy": {"mechanisms": [self._on_scores(name) for name in self.on_scores]} if self.on_scores else None,

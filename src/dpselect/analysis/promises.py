@@ -20,7 +20,6 @@ from dpselect._numbers import float_near, rounded_up_text
 from dpselect._types import Number
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase, checked_mechanism
-from dpselect.mechanisms.parameters import stated
 from dpselect.mechanisms.worst import WorstErrors
 
 _BISECTIONS = 60
@@ -114,25 +113,6 @@ def selection_errors(kind: type[MechanismBase], log_n: float) -> UnitErrors:
     attained = worst_exponent(worst, log_n)[1]
     average = attained if worst.is_exact or not log_n else worst.averages(log_n)[1]
     return UnitErrors(average, attained, lambda x: worst.tail(x, log_n))
-
-
-def epsilon_promising(  # noqa: PLR0913 - the claim is stated by keyword
-    kind: type[MechanismBase],
-    n: int,
-    *,
-    error: Number,
-    sensitivity: Number | None = None,
-    monotonic: bool = False,
-    score_range: Number | None = None,
-) -> Fraction:
-    """Find the epsilon that guarantees an expected error of at most `error`, rounded up to four digits.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> epsilon_promising(PermuteAndFlip, 1000, error=5)
-    Fraction(1707, 1000)
-    """
-    unit = kind(1, **stated(sensitivity, monotonic, score_range).arguments())
-    return epsilon_for_average(promise(unit, n).average, error)
 
 
 def epsilon_for_average(average: float, error: Number) -> Fraction:

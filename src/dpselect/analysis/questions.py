@@ -183,10 +183,6 @@ class Question(ABC):
         """Return in words how the price is divided; nothing if there is one draw."""
         return divided(self.draws, "selections")
 
-    def code(self, price: str, questions: int) -> str:
-        """Return the arguments of a plan as Python source."""
-        return f"{self!r}, {price}, questions={questions}"
-
     def parameters(self) -> dict[str, Any]:
         """Return the question in the types of JSON.
 
@@ -798,10 +794,6 @@ class Select(Question):
     def mechanisms(self) -> tuple[str, ...]:
         """Return the names of all mechanisms."""
         return tuple(MECHANISMS)
-
-    def code(self, price: str, questions: int) -> str:
-        """Return the arguments of a plan as Python source, in their older form."""
-        return f"candidates={self.candidates}, {price}, {self.claim.code()}, selections={questions}"
 
     @property
     def title(self) -> str:

@@ -73,9 +73,9 @@ def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
         "ledger": str(ledger.path),
         "dataset": ledger.dataset,
         "unit": None if unit is None else unit.to_dict(),
-        "budget": _json(ledger.budget),
-        "spent": _json(ledger.spent),
-        "remaining": _json(ledger.remaining),
+        "budget": ledger.budget.to_dict(),
+        "spent": ledger.spent.to_dict(),
+        "remaining": ledger.remaining.to_dict(),
         "entries": [entry.to_dict() for entry in entries],
         "total": {
             "epsilon": None if everything.epsilon is None else exact_text(everything.epsilon),
@@ -125,12 +125,6 @@ def _protected(entries: "Sequence[Entry]") -> list[str]:
 def _unit(what: Mapping[str, Any]) -> str:
     protected = f"people ({_value(what['person'])})" if what.get("person") else "single rows"
     return f"{protected} by replacement" if what.get("neighbours") == "replace" else protected
-
-
-def _json(budget: Budget) -> str | dict[str, str]:
-    """A plain budget of pure epsilon is its number, as in ledgers before version 0.4; any other is an object."""
-    content = budget.to_dict()
-    return content["epsilon"] if content.keys() == {"currency", "epsilon"} else content
 
 
 def _drawn_by(name: str) -> str:

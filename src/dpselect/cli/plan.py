@@ -1,7 +1,6 @@
 """`dpselect plan`: what accuracy to expect, what it costs, or what epsilon to use, before any data are touched.
 
-There is a sub-command for each kind of question. `dpselect plan` with options of its own is the older form of
-`dpselect plan select`. `analysis.plan` computes everything, and `plan_text` prints it.
+There is a sub-command for each kind of question. `analysis.plan` computes everything, and `plan_text` prints it.
 """
 
 import csv
@@ -38,7 +37,7 @@ from dpselect.cli.options import (
     whole,
     with_options,
 )
-from dpselect.cli.plan_text import print_json, print_many, print_plan, print_selections
+from dpselect.cli.plan_text import print_many, print_plan
 from dpselect.errors import InvalidValue
 from dpselect.score_files import read_public_scores
 
@@ -55,7 +54,6 @@ _Error = Annotated[
     str | None,
     typer.Option(metavar="X", help="Acceptable average distance from the best; prints the epsilon it needs."),
 ]
-_Selections = Annotated[str, typer.Option(metavar="K", help="How many selections share one privacy budget.")]
 _Delta = Annotated[
     str | None,
     typer.Option(metavar="D", help="Also print their total cost as (epsilon, D), by the best known accounting."),
@@ -69,73 +67,23 @@ _MOST_CANDIDATES = 10**15
 _MOST_QUESTIONS = 10**9
 
 
-plan = typer.Typer(cls=Commands, invoke_without_command=True)
+plan = typer.Typer(cls=Commands, no_args_is_help=True)
 
 
 @plan.callback()
-def compare_selections(  # noqa: PLR0913 - typer makes an option of each argument
-    context: typer.Context,
-    *,
-    candidates: _Candidates = None,
-    epsilon: _Epsilon = None,
-    error: _Error = None,
-    sensitivity: Sensitivity = None,
-    monotonic: Monotonic = False,
-    score_range: ScoreRange = None,
-    selections: _Selections = "1",
-    delta: _Delta = None,
-    scores: _Scores = None,
-    column: Column = None,
-    label: Label = None,
-    as_json: Json = False,
-) -> None:
+def before_any_data() -> None:
     """Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.
 
-    Name a question about a table (mode, top, values, median, quantile, quantiles, minimum, maximum), or select for
-    scores of your own.
-    Without a name, the options below compare the mechanisms for scores of your own.
-
+    Name a question about a table: mode, top, values, median, quantile, quantiles, minimum or maximum.
+    For scores of your own, name select.
     The guarantees need only public numbers and hold for any data.
-    Results computed from private scores are private too, so give --scores public or synthetic ones.
 
     Example: dpselect plan mode --candidates 30 --epsilon 0.1
 
     Example: dpselect plan median --lower 0 --upper 50000 --budget zcdp:0.5 --questions 20
 
-    Example: dpselect plan --candidates 1000 --epsilon 0.5
-
-    Example: dpselect plan --candidates 1000 --error 20 --monotonic --selections 20
-
-    Example: dpselect plan --candidates 1000 --epsilon 0.1 --selections 50 --delta 1e-6
-
-    Example: dpselect plan --scores public.csv --epsilon 0.5
+    Example: dpselect plan select --candidates 1000 --epsilon 0.5
     """
-    if context.invoked_subcommand is not None:
-        with clean_errors():
-            _check_no_options(context)
-        return
-    with clean_errors():
-        if (epsilon is None) == (error is None):
-            raise InvalidValue("give either --epsilon to get the error, or --error to get the epsilon")
-        planned, size = _selection(
-            (candidates, scores, column, label),
-            {"sensitivity": sensitivity, "monotonic": monotonic, "score_range": score_range},
-            {"epsilon": epsilon, "error": error},
-            questions=whole(least=1, most=_MOST_QUESTIONS, selections=selections),
-            delta=delta,
-        )
-    if as_json:
-        print_json(planned, scores)
-    else:
-        print_selections(planned, scores, size)
-
-
-def _check_no_options(context: typer.Context) -> None:
-    """Refuse options before the name of a question: they would be ignored."""
-    sources = [context.get_parameter_source(name) for name in context.params]
-    if any(source is not None and source.name != "DEFAULT" for source in sources):
-        name = context.invoked_subcommand
-        raise InvalidValue(f"options come after the name of the question: write dpselect plan {name} --epsilon 0.1")
 
 
 def _selection(
@@ -496,7 +444,13 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
 
     Example: dpselect plan select --candidates 1000 --epsilon 0.5
 
+    Example: dpselect plan select --candidates 1000 --error 20 --monotonic --questions 20
+
     Example: dpselect plan select --candidates 1000 --monotonic --budget 1,1e-6 --questions 20
+
+    Example: dpselect plan select --candidates 1000 --epsilon 0.1 --questions 50 --delta 1e-6
+
+    Example: dpselect plan select --scores public.csv --epsilon 0.5
     """
     with clean_errors():
         planned, size = _selection(

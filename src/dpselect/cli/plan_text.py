@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dpselect._numbers import DOWN, shown
+from dpselect._numbers import shown
 from dpselect.cli.console import figure_table, print_line, print_paragraph, print_table
-from dpselect.mechanisms import PermuteAndFlip
 from dpselect.score_files import PRIVACY, shown_path
 
 if TYPE_CHECKING:
-    from dpselect.analysis.costs import EqualCost, EqualRounds
+    from dpselect.analysis.costs import EqualRounds
     from dpselect.analysis.plans import Plan, Shown
-    from dpselect.analysis.promises import Promise
 
 
 def print_plan(
@@ -56,73 +54,6 @@ def print_many(planned: "Plan", file: str | None, size: int) -> None:
 _FIXED = "This holds if the epsilons and the number of selections do not depend on the answers."
 
 
-def print_selections(planned: "Plan", file: str | None, size: int) -> None:
-    """Print a plan of selections in the older form, and what it means. `size` is the number of scores in the file."""
-    title = f"Choosing one of {planned.candidates:,} candidates, {planned.claim}:"
-    print_paragraph(title, "how far the choice can be below the best, for any data, in units of the scores")
-    _print_promises(planned)
-    print_paragraph("In words:", _words(planned, planned.promises[PermuteAndFlip.name]))
-    print_paragraph(
-        "For one selection, permute-and-flip is the better mechanism:",
-        "at the same epsilon it is never worse than the exponential mechanism, on any data, on average or in any tail.",
-    )
-    if planned.equal_cost is not None:
-        _print_many(planned.selections, planned.equal_cost)
-    print_many(planned, file, size)
-    print_paragraph(
-        "Privacy:",
-        f"these guarantees use public numbers only and reveal nothing about your data. But {PRIVACY}: give"
-        " --scores public or synthetic scores only.",
-    )
-
-
-def _print_promises(planned: "Plan") -> None:
-    times = planned.selections
-    totals = [f"{times:,} times\nepsilon", f"{times:,} times\nrho"] if times > 1 else []
-    columns = ("\nepsilon", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow")
-    table = figure_table("\nmechanism", *columns, *totals)
-    for name, promised in planned.promises.items():
-        mark = "*" if promised.attained < promised.average else ""
-        cells = [_epsilon(promised), *map(shown, (promised.average, promised.within_95, promised.within_99))]
-        if times > 1:
-            guarantee = promised.mechanism.guarantee
-            cells += [shown(float(guarantee.epsilon * times), digits=6), shown(guarantee.zcdp * times)]
-        table.add_row(name + mark, *cells)
-    print_table(table)
-    for name, promised in planned.promises.items():
-        if promised.attained < promised.average:
-            attained = shown(promised.attained, DOWN)
-            note = f"the exact worst case of {name} is not known. On some data its average is {attained}."
-            print_paragraph("* A proven bound:", note)
-
-
-def _words(planned: "Plan", best: "Promise") -> str:
-    n, epsilon = f"{planned.candidates:,}", _epsilon(best)
-    if planned.error is None:
-        told = f"with epsilon {epsilon} and {n} candidates, permute-and-flip's choice scores on average at most"
-        told += f" {shown(best.average)} below the best, for any data."
-    else:
-        told = f"epsilon {epsilon} guarantees that permute-and-flip's choice among {n} candidates scores on average"
-        told += f" at most {shown(float(planned.error), digits=6)} below the best, for any data."
-    tails = f"95 of 100 choices are less than {shown(best.within_95)} below it, 99 of 100 less than"
-    return f"{told} {tails} {shown(best.within_99)}."
-
-
-def _print_many(times: int, equal: "EqualCost") -> None:
-    print_paragraph(
-        f"For {times:,} selections that share a budget of pure epsilon, permute-and-flip is always better:",
-        "epsilons add up, and at the same epsilon it is never worse than the exponential mechanism.",
-    )
-    exponential, other = equal.exponential, equal.permute_and_flip
-    rho, epsilon = shown(equal.rho * times), shown(float(other.mechanism.epsilon), DOWN)
-    print_paragraph(
-        f"For {times:,} selections that share a zCDP budget, {equal.better.mechanism.name} is better:",
-        f"{times:,} exponential selections at epsilon {_epsilon(exponential)} cost rho {rho}, and are on average at"
-        f" most {shown(exponential.average)} below the best. For the same rho, permute-and-flip has epsilon {epsilon}"
-        f" each, and is on average at most {shown(other.average)} below the best. {_FIXED}",
-    )
-
-
 def _print_rounds(times: int, compared: "EqualRounds") -> None:
     delta = f"{compared.exponential.total.delta:g}"
     together = f"{times:,} selections together" if times > 1 else "One selection"
@@ -160,7 +91,4 @@ def _print_on_scores(planned: "Plan", file: str, size: int) -> None:
         for name, found in planned.on_scores.items():
             table.add_row(name, "any" if found.epsilon is None else shown(found.epsilon))
     print_table(table)
-
-
-def _epsilon(promised: "Promise") -> str:
-    return shown(float(promised.mechanism.epsilon), digits=6)
+    print_paragraph("Scores:", f"{PRIVACY}: give --scores public or synthetic scores only.")

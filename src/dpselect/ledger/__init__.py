@@ -14,7 +14,6 @@ from dpselect.errors import (
     RequestUnanswered,
     UnitMismatch,
 )
-from dpselect.ledger import accounting
 from dpselect.ledger.chain import Entry
 from dpselect.ledger.ledger import Ledger
 from dpselect.release import Receipt
@@ -33,5 +32,4 @@ __all__ = [
     "RequestConflict",
     "RequestUnanswered",
     "UnitMismatch",
-    "accounting",
 ]

@@ -8,10 +8,8 @@ The first charge of an object reads the whole file, so reading is made fast. Ent
 what concerns only the cost of an entry, or only its question, is parsed and checked once for each different one. Costs
 add up exactly as whole multiples of one unit.
 
-Compatibility: what a format hashes, and what its fields mean, never changes. Format 2 has a privacy unit and a name of
-the data set in its header, each of which may be missing; entries, answers and receipts are those of format 1. Format 3
-has a budget in any currency (`accounting.budget.stored_text`), and every entry states its rho and its delta, so that no
-later and better formula changes what was spent. A ledger of pure epsilon without a cap is still written in format 2.
+What the format hashes, and what its fields mean, never changes. Every entry states its rho and its delta, so that no
+later and better formula changes what was spent.
 """
 
 import hashlib
@@ -29,15 +27,12 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from dpselect._numbers import LARGEST_EXPONENT, NotExact, NotFinite, exact_text, rational_from_text
-from dpselect.accounting.budget import Amount, Budget, PureBudget, budget_from_stored
+from dpselect.accounting.budget import Amount, Budget, budget_from_stored
 from dpselect.accounting.budget import stored_text as stored_budget
 from dpselect.accounting.charge import Charge, PrivacyUnit, What, canonical_text, compact_json, hashed, unit_of
 from dpselect.errors import DPSelectError, InvalidValue, LedgerError
-from dpselect.ledger.requests import seal, stored_answer
-from dpselect.ledger.store import APPLICATION, SCHEMAS, corrupt, pragma
-
-PURE_FORMAT = 2
-FORMAT = 3
+from dpselect.ledger.requests import UnreadableAnswer, seal, stored_answer
+from dpselect.ledger.store import APPLICATION, FORMAT, SCHEMA, corrupt, pragma
 
 
 @dataclass(frozen=True)
@@ -49,18 +44,16 @@ class Header:
     created: str
     unit: PrivacyUnit | None
     dataset: str | None
-    format: int
 
     @classmethod
     def new(cls, budget: Budget, unit: PrivacyUnit | None, dataset: str | None) -> "Header":
-        """Return the header of a new ledger, in the oldest format that can hold its budget."""
-        format_ = FORMAT if budget.needs_rho else PURE_FORMAT
-        return cls(secrets.token_hex(16), budget, now(), unit, dataset, format_)
+        """Return the header of a new ledger."""
+        return cls(secrets.token_hex(16), budget, now(), unit, dataset)
 
     @property
     def budget_text(self) -> str:
         """Return the budget in the form that the file stores."""
-        return stored_budget(self.budget) if self.format >= FORMAT else str(self.budget.limit.value)
+        return stored_budget(self.budget)
 
     @property
     def unit_text(self) -> str | None:
@@ -75,12 +68,12 @@ class Header:
     @property
     def head(self) -> str:
         """Return the first head of the chain."""
-        bound = [] if self.format == 1 else [self.unit_text, self.dataset]
-        return hashed(["dpselect ledger", self.format, self.identity, self.budget_text, self.created, *bound])
+        fixed = [self.identity, self.budget_text, self.created, self.unit_text, self.dataset]
+        return hashed(["dpselect ledger", FORMAT, *fixed])
 
     def next_head(self, previous: str, id: int, time: str, charge: Charge, request_id: str | None) -> str:
         """Return the head of the chain after an entry."""
-        return hashed([previous, id, time, charge.text, charge.mechanism, *self._costs(charge), request_id])
+        return hashed([previous, id, time, charge.text, charge.mechanism, *_costs(charge), request_id])
 
     def insertion(self, entry: "Entry") -> tuple[str, tuple[Any, ...]]:
         """Return the statement that stores an entry, and its values."""
@@ -90,16 +83,16 @@ class Header:
             entry.time,
             charge.text,
             charge.mechanism,
-            *self._costs(charge),
+            *_costs(charge),
             entry.request_id,
             entry.head,
         )
         marks = ", ".join("?" for _ in values)
         return f"INSERT INTO entries VALUES ({marks})", values  # noqa: S608 - question marks only
 
-    def _costs(self, charge: Charge) -> list[Any]:
-        recorded = [str(charge.rho), str(charge.delta)] if self.format >= FORMAT else []
-        return [str(charge.each), charge.count, *recorded]
+
+def _costs(charge: Charge) -> list[Any]:
+    return [str(charge.each), charge.count, str(charge.rho), str(charge.delta)]
 
 
 @dataclass(frozen=True)
@@ -174,16 +167,9 @@ def now() -> str:
 
 
 _COLUMNS = (
-    "entries.id, time, what, mechanism, each, count, request_id, head, answer, seal, {}"
+    "entries.id, time, what, mechanism, each, count, request_id, head, answer, seal, rho, delta"
     " FROM entries LEFT JOIN answers ON answers.id = entries.id"
 )
-_COSTS = {1: "NULL, '0'", 2: "NULL, '0'", 3: "rho, delta"}
-
-_HEADERS = {
-    1: "identity, budget, created, NULL, NULL, head FROM ledger",
-    2: "identity, budget, created, unit, dataset, head FROM ledger",
-    3: "identity, budget, created, unit, dataset, head FROM ledger",
-}
 
 _SMALLEST = -(2**63)  # an inserted entry may have any id
 _MOST_KEPT = 10_000  # different costs or questions that are kept in memory
@@ -215,39 +201,36 @@ def after(known: State, entry: Entry, budget: Budget) -> State:
 
 
 def read_header(connection: sqlite3.Connection, path: Path) -> Header:
-    """The header of a ledger in a known format. Anything else is refused."""
+    """The header of a ledger. Anything else is refused."""
     tables = connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
     if not tables and pragma(connection, "application_id") == 0:
         raise corrupt(path, "the file is empty: it is not a ledger, or it lost its content")
     if pragma(connection, "application_id") != APPLICATION:
         raise LedgerError(f"ledger {path}: this SQLite file belongs to another program and is not a ledger")
     version = pragma(connection, "user_version")
-    if not isinstance(version, int) or version not in SCHEMAS:
-        known = " or ".join(map(str, SCHEMAS))
-        raise LedgerError(f"ledger {path}: it has format {version}, not {known}: use the dpselect that wrote it")
-    if tuple(sql for (sql,) in tables) != SCHEMAS[version]:
+    if version != FORMAT:
+        raise LedgerError(f"ledger {path}: it has format {version}, not {FORMAT}: use the dpselect that wrote it")
+    if tuple(sql for (sql,) in tables) != SCHEMA:
         raise corrupt(path, "its tables were changed")
-    rows = connection.execute(f"SELECT {_HEADERS[version]}").fetchall()
+    rows = connection.execute("SELECT identity, budget, created, unit, dataset, head FROM ledger").fetchall()
     try:
         [row] = rows
-        return _header(version, *row)
+        return _header(*row)
     except (ValueError, Unreadable):
         raise corrupt(path, "its header is damaged or was changed") from None
 
 
 @lru_cache(maxsize=64)
-def _header(version: int, identity: Any, budget: Any, created: Any, unit: Any, dataset: Any, head: Any) -> Header:  # noqa: PLR0913, PLR0917 - the columns
+def _header(identity: Any, budget: Any, created: Any, unit: Any, dataset: Any, head: Any) -> Header:  # noqa: PLR0913, PLR0917 - the columns
     name = None if dataset is None else _text(dataset)
-    header = Header(_text(identity), _budget(version, budget), _text(created), _unit(unit), name, version)
+    header = Header(_text(identity), _budget(budget), _text(created), _unit(unit), name)
     if header.head != head:
         raise Unreadable
     return header
 
 
-def _budget(version: int, text: Any) -> Budget:
+def _budget(text: Any) -> Budget:
     """The budget of a text in canonical form."""
-    if version < FORMAT:
-        return PureBudget(_rational(text))
     try:
         return budget_from_stored(_text(text))
     except (DPSelectError, ValueError):
@@ -306,7 +289,7 @@ class _Question(NamedTuple):
 
 class _Cost(NamedTuple):
     charge: Charge  # of any question
-    quoted: str  # mechanism, each, count and, from format 3 on, rho and delta, as the chain hashes them
+    quoted: str  # mechanism, each, count, rho and delta, as the chain hashes them
     value: int  # in units of the sum
     delta: int
 
@@ -352,12 +335,12 @@ class Reader:
     def entries(self) -> list[Entry]:
         """Read and return all entries."""
         return [
-            Entry(id, time, cost.charge.asking(what), request_id, head, _answer(answer))
+            Entry(id, time, cost.charge.asking(what), request_id, head, answer)
             for id, time, (what, cost), request_id, head, answer in self._rows()
         ]
 
     def _rows(self) -> Iterator[tuple[int, str, tuple[str, _Cost], str | None, str, str | None]]:
-        query = f"SELECT {_COLUMNS.format(_COSTS[self._header.format])} WHERE entries.id >= ? ORDER BY entries.id"
+        query = f"SELECT {_COLUMNS} WHERE entries.id >= ? ORDER BY entries.id"
         rows = self._connection.execute(query, (self._id or _SMALLEST,))
         if self._id:
             last = rows.fetchone()
@@ -371,8 +354,7 @@ class Reader:
                 key = mechanism, each, count, rho, delta
                 cost = costs.get(key) or self._cost(*key)
                 question = questions.get(what) or self._question(what)
-                if answer is not None and answer_seal != seal(_text(head), _text(answer)):
-                    raise Unreadable("has a stored answer that was changed")
+                known_answer = None if answer is None else _answer(answer, head, answer_seal)
                 request = "null" if request_id is None else quoted(_text(request_id))
                 if id != number:
                     raise Unreadable("is missing")
@@ -390,17 +372,16 @@ class Reader:
             except Unreadable as finding:
                 raise corrupt(self._path, f"entry {number} {finding}") from None
             self._id, self._head = id, head
-            yield id, time, (what, cost), request_id, head, answer
+            yield id, time, (what, cost), request_id, head, known_answer
 
     def _bind(self, unit: PrivacyUnit) -> None:
-        """The first entry that states a unit fixes it. Ledgers of format 1 may have others too."""
-        if self._unit is None:
-            self._unit = unit
-        elif self._header.format > 1:
+        """The first entry that states a unit fixes it."""
+        if self._unit is not None:
             raise Unreadable("has a different privacy unit from the ledger")
+        self._unit = unit
 
     def _cost(self, *key: Any) -> _Cost:
-        charge, texts = _cost_of(*key), key[:3] if key[3] is None else key
+        charge = _cost_of(*key)
         try:
             self._header.budget.check(charge)
         except InvalidValue:
@@ -413,7 +394,7 @@ class Reader:
         if len(self._costs) >= _MOST_KEPT:
             self._costs.clear()
         units = int(amount.value * self._value.unit), int(amount.delta * self._delta.unit)
-        self._costs[key] = _Cost(charge, compact_json(list(texts))[1:-1], *units)
+        self._costs[key] = _Cost(charge, compact_json(list(key))[1:-1], *units)
         return self._costs[key]
 
     def _question(self, text: Any) -> _Question:
@@ -432,9 +413,9 @@ class Reader:
         return self._questions[text]
 
 
-def entry_of(connection: sqlite3.Connection, column: str, value: int | str, header: Header, path: Path) -> Entry | None:
+def entry_of(connection: sqlite3.Connection, column: str, value: int | str, path: Path) -> Entry | None:
     """The entry with this `id` or `request_id`."""
-    query = f"SELECT {_COLUMNS.format(_COSTS[header.format])} WHERE entries.{column} = ?"
+    query = f"SELECT {_COLUMNS} WHERE entries.{column} = ?"
     row = connection.execute(query, (value,)).fetchone()
     try:
         return None if row is None else _entry(row)
@@ -457,22 +438,26 @@ def _entry(row: _Row) -> Entry:
         raise Unreadable("is unreadable") from None
     if canonical != what:
         raise Unreadable("is not in canonical form")
-    if answer is not None and answer_seal != seal(_text(head), _text(answer)):
-        raise Unreadable("has a stored answer that was changed")
+    known_answer = None if answer is None else _answer(answer, head, answer_seal)
     request = None if request_id is None else _text(request_id)
     charge = _cost_of(mechanism, each, count, rho, delta).asking(what)
-    return Entry(id, _text(time), charge, request, _text(head), _answer(answer))
+    return Entry(id, _text(time), charge, request, _text(head), known_answer)
 
 
-def _answer(stored: str | None) -> str | None:
-    return None if stored is None else stored_answer(stored)
+def _answer(stored: Any, head: Any, answer_seal: Any) -> str:
+    """The answer in a stored text that belongs to the entry with this head."""
+    if answer_seal != seal(_text(head), _text(stored)):
+        raise Unreadable("has a stored answer that was changed")
+    try:
+        return stored_answer(stored)
+    except UnreadableAnswer:
+        raise Unreadable("has a stored answer that is unreadable") from None
 
 
 def _cost_of(mechanism: Any, each: Any, count: Any, rho: Any, delta: Any) -> Charge:
     """The charge of these columns, without its question."""
-    costs = None if rho is None else _rational(rho), _rational(delta, least=0)
     try:
-        return Charge.recorded("", _rational(each), mechanism, count, *costs)
+        return Charge.recorded("", _rational(each), mechanism, count, _rational(rho), _rational(delta, least=0))
     except DPSelectError:
         raise Unreadable("is unreadable") from None
 

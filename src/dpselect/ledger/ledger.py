@@ -138,8 +138,7 @@ class Ledger:
         if not os.path.lexists(self._path):
             if wanted is None:
                 raise LedgerError(f"there is no ledger {self._path}: give a budget to create one")
-            header = Header.new(wanted, unit, name)
-            self._database.create(header.format, header.row)
+            self._database.create(Header.new(wanted, unit, name).row)
         with self._database.reading() as connection:
             self._header = chain.read_header(connection, self._path)
         if wanted is not None and wanted.to_dict() != self._header.budget.to_dict():
@@ -324,7 +323,7 @@ class Ledger:
         with self._database.writing() as connection:
             state = self._catch_up(connection)
             if identifier is not None:
-                earlier = chain.entry_of(connection, "request_id", identifier, self._header, self._path)
+                earlier = chain.entry_of(connection, "request_id", identifier, self._path)
                 if earlier is not None:
                     check_repeated(earlier.id, earlier.charge, earlier.answer, (charge, self.budget.recorded(charge)))
                     if content is not None:
@@ -363,7 +362,7 @@ class Ledger:
         text = answer_text(answer)
         with self._database.writing() as connection:
             self._check_header(connection)
-            entry = chain.entry_of(connection, "id", _validate.count(id=id), self._header, self._path)
+            entry = chain.entry_of(connection, "id", _validate.count(id=id), self._path)
             if entry is None:
                 raise InvalidValue(f"id must be the id of an entry, but there is no entry {id}")
             if entry.answer is None:

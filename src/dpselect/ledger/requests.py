@@ -16,8 +16,8 @@ def seal(entry_head: str, answer: str) -> str:
     return hashed(["answer", entry_head, answer])
 
 
-# The beginning of the text of an answer that is stored with a hash of its data.
-_WITH_CONTENT = "dpselect-answer:"
+class UnreadableAnswer(Exception):
+    """A stored text is not one that `stored_text` returns."""
 
 
 def stored_text(answer: str, content: str | None) -> str:
@@ -25,11 +25,9 @@ def stored_text(answer: str, content: str | None) -> str:
 
     The digest is a function of private data, so it is not stored itself, and no entry holds its hash.
     """
-    if content is None and not answer.startswith(_WITH_CONTENT):
-        return answer
     salt = secrets.token_hex(16)
     known = None if content is None else _content_hash(salt, content)
-    return _WITH_CONTENT + compact_json({"answer": answer, "salt": salt, "content": known})
+    return compact_json({"answer": answer, "salt": salt, "content": known})
 
 
 def stored_answer(text: str) -> str:
@@ -58,23 +56,23 @@ def check_content(id: int, text: str, content: str) -> None:
     stored = _stored(text)
     if stored["content"] is None:
         raise RequestConflict(
-            f"request_id was used before, and the answer of entry {id} was stored without a digest of its data, by"
-            " dpselect 0.1 or by hand: it may not be this table's answer. Its text is in Ledger.entries(); to ask"
-            " again, and pay again, give a new request_id"
+            f"request_id was used before, and the answer of entry {id} was stored by hand, without a digest of its"
+            " data. It may not be this table's answer. Its text is in Ledger.entries(); to ask again, and pay again,"
+            " give a new request_id"
         )
     if stored["content"] != _content_hash(stored["salt"], content):
         raise RequestConflict(f"request_id was used before on other data, as entry {id}: give a new one")
 
 
 def _stored(text: str) -> dict[str, Any]:
-    plain = {"answer": text, "salt": None, "content": None}
-    if not text.startswith(_WITH_CONTENT):
-        return plain
     try:
-        stored = json.loads(text.removeprefix(_WITH_CONTENT))
-    except (ValueError, RecursionError):  # a text that a user of dpselect 0.1 stored
-        return plain
-    return stored if isinstance(stored, dict) and stored.keys() == plain.keys() else plain
+        stored = json.loads(text)
+        canonical = compact_json(stored)
+    except (ValueError, RecursionError):
+        raise UnreadableAnswer from None
+    if canonical != text or not isinstance(stored, dict) or stored.keys() != {"answer", "salt", "content"}:
+        raise UnreadableAnswer
+    return stored
 
 
 def _content_hash(salt: str, content: str) -> str:

@@ -161,24 +161,16 @@ def _close_all(kept: list[_PooledConnection]) -> None:
 
 
 APPLICATION = 0x64705365  # "dpSe": distinguishes a ledger from other SQLite files
-_HEADER = (
+FORMAT = 1
+SCHEMA = (
     "CREATE TABLE ledger (id INTEGER PRIMARY KEY CHECK (id = 1), identity TEXT NOT NULL, budget TEXT NOT NULL,"
-    " created TEXT NOT NULL"
-)
-_ENTRIES = (
+    " created TEXT NOT NULL, unit TEXT, dataset TEXT, head TEXT NOT NULL)",
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, time TEXT NOT NULL, what TEXT NOT NULL, mechanism TEXT NOT NULL,"
-    " each TEXT NOT NULL, count INTEGER NOT NULL, request_id TEXT, head TEXT NOT NULL)",
+    " each TEXT NOT NULL, count INTEGER NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL, request_id TEXT,"
+    " head TEXT NOT NULL)",
     "CREATE UNIQUE INDEX requests ON entries (request_id) WHERE request_id IS NOT NULL",
     "CREATE TABLE answers (id INTEGER PRIMARY KEY, answer TEXT NOT NULL, seal TEXT NOT NULL)",
 )
-_COSTS = " rho TEXT NOT NULL, delta TEXT NOT NULL, request_id"
-_ENTRIES_WITH_COSTS = (_ENTRIES[0].replace(" request_id", _COSTS), *_ENTRIES[1:])
-# The tables of each format.
-SCHEMAS = {
-    1: (f"{_HEADER}, head TEXT NOT NULL)", *_ENTRIES),
-    2: (f"{_HEADER}, unit TEXT, dataset TEXT, head TEXT NOT NULL)", *_ENTRIES),
-    3: (f"{_HEADER}, unit TEXT, dataset TEXT, head TEXT NOT NULL)", *_ENTRIES_WITH_COSTS),
-}
 _OWNER_ONLY = 0o600
 
 
@@ -189,7 +181,7 @@ class Database:
         self.path = path
         self._connections = Connections(path)
 
-    def create(self, format_: int, row: tuple[str | None, ...]) -> None:
+    def create(self, row: tuple[str | None, ...]) -> None:
         """Create the file unless it exists.
 
         It is written under another name and gets its own when it is complete. So everybody who opens it finds a
@@ -200,7 +192,7 @@ class Database:
         temporary = self.path.with_name(f".dpselect-{secrets.token_hex(8)}.new")
         with ledger_errors(self.path):
             try:
-                _write_new(temporary, format_, row)
+                _write_new(temporary, row)
                 _publish(temporary, self.path)
             except FileExistsError:
                 pass
@@ -225,14 +217,14 @@ class Database:
             connection.execute("COMMIT")
 
 
-def _write_new(path: Path, format_: int, row: tuple[str | None, ...]) -> None:
+def _write_new(path: Path, row: tuple[str | None, ...]) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
     os.chmod(path, _OWNER_ONLY)  # independent of the umask
     with closing(open_connection(path, "rw")) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {format_}")
-        for statement in SCHEMAS[format_]:
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        for statement in SCHEMA:
             connection.execute(statement)
         connection.execute("INSERT INTO ledger VALUES (1, ?, ?, ?, ?, ?, ?)", row)
         connection.execute("COMMIT")

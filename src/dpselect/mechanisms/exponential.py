@@ -9,7 +9,6 @@ The log-ratios of its probabilities span a range of at most epsilon (Durfee & Ro
 """
 
 import math
-import warnings
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +16,6 @@ import numpy as np
 
 from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Flags, Floats, Number, Positions, Selections
-from dpselect.errors import InvalidValue
 from dpselect.mechanisms.flips import Hot, find_hot, flip
 from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, ZEROS, Gaps, RowGaps, gaps_of
 from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
@@ -110,7 +108,6 @@ class ExponentialMechanism(SelectsSeveral):
         *,
         best: Number | None = None,
         watch: Watch | None = None,
-        upper: Number | None = None,
     ) -> int:
         """Return the selected index of n candidates, computing scores only until the choice is made.
 
@@ -126,7 +123,6 @@ class ExponentialMechanism(SelectsSeveral):
             n: the number of candidates. Public.
             best: the largest score, or a bound of it. Public: it must not be taken from the data.
             watch: called with the number of computed scores after each one. This number is not protected.
-            upper: the old name of `best`. Deprecated.
 
         Returns:
             The index of the selected candidate.
@@ -139,11 +135,6 @@ class ExponentialMechanism(SelectsSeveral):
         >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
         """
-        if upper is not None:
-            warnings.warn("select_lazily(upper=) is deprecated: use best=", DeprecationWarning, stacklevel=2)
-            if best is not None:
-                raise InvalidValue("give only best: upper is its old name")
-            best = upper
         scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
         return reject_lazily(scores.exponent, count, Draws(), choose_by_exponents)
 

@@ -2,8 +2,7 @@
 
 With c = epsilon / score_range, which is epsilon / (2 sensitivity) as in McKenna & Sheldon (2020), Appendix on report
 noisy max. In units of 1/c the winner has the largest noise - c (q* - q_r). Noise is revealed bit by bit: sixteen bits
-for each candidate leave a few contenders, whose noise is refined until one interval lies above all others. With
-exponential noise instead of Laplace noise the mechanism is permute-and-flip (Ding et al. 2021), drawn in another way.
+for each candidate leave a few contenders, whose noise is refined until one interval lies above all others.
 
 Only pure epsilon is proved here for its privacy loss, and its exact worst case is not known.
 """
@@ -145,13 +144,13 @@ class ReportNoisyMax(SelectsInOrder):
         return generator.laplace(size=shape)
 
 
-def choose_noisy_max(gaps: Gaps, draws: Draws, signed: bool = True) -> int:
-    """The candidate with the largest noise - exponent: with Laplace noise if signed, otherwise exponential noise."""
+def choose_noisy_max(gaps: Gaps, draws: Draws) -> int:
+    """The candidate with the largest noise - exponent."""
     positions, words, uppers = [], [], []
     best = -np.inf
     for start in range(0, gaps.size, _RUN):
         run = gaps.at(slice(start, start + _RUN))
-        drawn = draws.noise_words(run.size, signed)
+        drawn = draws.noise_words(run.size)
         upper = _upper_bounds(gaps, run, drawn)
         best = max(best, float(_least(np.maximum.reduce(upper))))
         chosen = ((upper >= best) | is_unbounded(drawn)).nonzero()[0]
@@ -164,10 +163,10 @@ def choose_noisy_max(gaps: Gaps, draws: Draws, signed: bool = True) -> int:
     return int(_settle(gaps, left, drawn, np.zeros(1, np.int64), draws)[0])
 
 
-def choose_noisy_max_in_rows(gaps: RowGaps, draws: Draws, signed: bool = True) -> Selections:
+def choose_noisy_max_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
     """The candidate with the largest noise - exponent in each row."""
     rows, width = gaps.shape
-    words = draws.noise_words(gaps.size, signed)
+    words = draws.noise_words(gaps.size)
     upper = _upper_bounds(gaps, gaps.at(slice(None)), words).reshape(rows, width)
     best = _least(upper.max(axis=1))
     chosen = ((upper >= best[:, np.newaxis]).ravel() | is_unbounded(words)).nonzero()[0]

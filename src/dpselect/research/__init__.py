@@ -1,1 +1,1 @@
-"""Research built with the library: the reproduction of the paper, the studies and the optimality results."""
+"""Research built with the library: the reproduction of the paper and the studies."""

@@ -17,7 +17,7 @@ from dpselect.sampling.bits import BitSource, SystemEntropy
 from dpselect.sampling.coin import Exponents, coin, coin_between, coins
 from dpselect.sampling.geometric import successes
 from dpselect.sampling.lines import Lines
-from dpselect.sampling.noise import FirstWords, draw_first_words
+from dpselect.sampling.noise import FirstWords
 from dpselect.sampling.octets import OctetTable
 from dpselect.sampling.odds import WORD_BITS, Odds, Words, odds_coins
 
@@ -100,6 +100,7 @@ class Draws:
         whole = int(np.bitwise_count(self.source.words(words, 64)).sum())
         return whole + self.source.bits(rest).bit_count()
 
-    def noise_words(self, count: int, signed: bool) -> FirstWords:
-        """Return the first sixteen bits of each candidate's noise."""
-        return draw_first_words(count, signed, self.source)
+    def noise_words(self, count: int) -> FirstWords:
+        """Return a sign bit (0 for plus) and the first 15 bits of V, for each candidate's noise."""
+        words: FirstWords = self.source.words(count, 16)
+        return words

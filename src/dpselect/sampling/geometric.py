@@ -45,11 +45,6 @@ def _quotient_bracket(zeros: int, prefix: int, depth: int) -> tuple[int, int]:
     return math.floor(least / rate_high), math.floor(most / rate_low)
 
 
-def geometrics(count: int, zeros: int, source: BitSource, margin: float = MARGIN) -> Positions:
-    """Independent numbers of failures before a success with probability 2**-zeros."""
-    return _skips(source.words(count, _WORD_BITS), zeros, source, margin)
-
-
 def _skips(words: npt.NDArray[Any], zeros: int, source: BitSource, margin: float) -> Positions:
     """The skip of each word."""
     skips, doubtful = kernel.skips(words, zeros, margin) or _filtered(words, zeros, margin)

@@ -1,10 +1,10 @@
-"""Laplace and exponential noise, revealed bit by bit, only as far as a comparison needs.
+"""Laplace noise, revealed bit by bit, only as far as a comparison needs.
 
 The size of the noise is E = -ln V for a uniform V, so that after k bits of V, with value v,
 
     -ln((v + 1) / 2**k) < E <= -ln(v / 2**k).
 
-Laplace noise is E with a fair sign; exponential noise is E. A first word of 16 bits (the sign, and 15 bits of V)
+Laplace noise is E with a fair sign. A first word of 16 bits (the sign, and 15 bits of V)
 bounds the noise from above for every candidate at once; 32 bits more, in float64 with an error bound, and then exact
 arithmetic decide among the few contenders that are left.
 """
@@ -44,12 +44,6 @@ def upper_bounds() -> npt.NDArray[np.float32]:
     positive, negative = (np.nextafter(np.float32(part + MARGIN), np.float32(np.inf)) for part in (positive, negative))
     nothing = np.array([-np.inf], np.float32)
     return np.concatenate([nothing, positive, nothing, negative])
-
-
-def draw_first_words(count: int, signed: bool, source: BitSource) -> FirstWords:
-    """A sign bit (0 for plus; always plus for exponential noise) and the first 15 bits of V, for each candidate."""
-    words: FirstWords = source.words(count, 16)
-    return words if signed else words & _SIZE_MASK
 
 
 def is_unbounded(words: FirstWords) -> Flags:

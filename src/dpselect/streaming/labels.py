@@ -126,7 +126,7 @@ def _pandas_writable(labels: Any) -> bool:
 
 
 def _arrow_writable(type_: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415 - only for Arrow - an array of Arrow comes with it
+    import pyarrow as pa  # noqa: PLC0415 - an array of Arrow comes with it
 
     if pa.types.is_dictionary(type_):
         return _arrow_writable(type_.value_type)

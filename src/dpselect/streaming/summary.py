@@ -50,10 +50,6 @@ class Summary:
         """What a copy is made from: coins that are flipped. Flipping them again would be another selection."""
         return type(self), (self._mechanism, self._part, self._steady)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Read the attributes that pickles of earlier versions have."""
-        self.__init__(state["_mechanism"], state["_part"], state["_steady"])  # type: ignore[misc]
-
     @property
     def _part(self) -> Part | None:
         return self._stream.part(Draws())

@@ -107,12 +107,6 @@ class Quantile:
         rows = {} if self.max_rows is None else {"per_person": ROWS, "max_rows": self.max_rows}
         return {**asked, **marks, **rows}
 
-    @property
-    def states_estimate(self) -> bool:
-        """Return whether ledgers record what is estimated. Those of version 0.4 have single quantiles without it."""
-        is_old = self.question == "quantile" and self.max_rows is None and not self.grid.marks and not self.grid.bits
-        return not is_old
-
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
         return f"{self._what} over {self._whom(individuals)}{self._instead}{individuals.in_each_group}"

@@ -332,11 +332,6 @@ class Question(Protocol):
         """Return the public parameters, as JSON can hold them."""
         ...
 
-    @property
-    def states_estimate(self) -> bool:
-        """Return whether ledgers record what is estimated. Then requests are compared by these words, too."""
-        ...
-
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
         ...
@@ -391,11 +386,6 @@ class TopK:
         named = {"column": self.column.name, "candidates": len(self.candidates)}
         other = {} if self.candidates.other is None else {"other": str(self.candidates.other)}
         return {**question, **named, "candidates_sha256": self.candidates.sha256, **other}
-
-    @property
-    def states_estimate(self) -> bool:
-        """Return False: ledgers of version 0.4 have these questions without it, and their requests must be found."""
-        return False
 
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, and by which method, in words."""

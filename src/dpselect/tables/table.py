@@ -4,7 +4,6 @@ A question is checked against the public schema, becomes a frozen record (`quest
 `Release`, which charges the ledger, lets the engine count, and lets the mechanism choose.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -682,7 +681,6 @@ class Table:
         rho: Number | None = None,
         delta: Number | None = None,
         request_id: str | None = None,
-        candidates: Any = None,
     ) -> "GroupedTable":
         """Return a table that answers each question for each public group, even for groups without rows.
 
@@ -701,7 +699,6 @@ class Table:
             rho: without groups, the same in zCDP; give either epsilon or rho.
             delta: without groups, the probability with which a group of only one person may come out.
             request_id: without groups, stores those that are found in the ledger.
-            candidates: the old name of `groups`; deprecated.
 
         Returns:
             A table with the same questions, whose answers are dicts from group to value. For a list of columns, even
@@ -726,11 +723,6 @@ class Table:
         >>> both.median("cost", lower=0, upper=99, epsilon=1).value
         {('a', 'f'): 10, ('a', 'm'): 90}
         """
-        if candidates is not None:
-            if groups is not None:
-                raise InvalidValue("give only groups: candidates is its old name")
-            warnings.warn("group_by(candidates=) is deprecated: use groups=", DeprecationWarning, stacklevel=3)
-            groups = candidates
         most = _validate.count(max_groups=max_groups)
         if most < 1:
             raise InvalidValue("max_groups must be >= 1, got 0")
@@ -839,15 +831,10 @@ class Table:
         groups = None if individuals.groups is None else individuals.groups.max_groups
         budget = None if ledger is None else ledger.budget
         drawing = question.mechanism(price, budget, neighbours, groups)
-        # Without a ledger, nobody reads the question, and the digest of a long list takes time.
-        asked = (
-            {}
-            if ledger is None
-            else {**question.parameters(), **individuals.parameters(), "neighbours": neighbours.value}
-        )
-        estimate = question.estimate(individuals)
-        if asked and question.states_estimate:
-            asked["estimate"] = estimate
+        estimate, asked = question.estimate(individuals), {}
+        if ledger is not None:  # otherwise nobody reads the question, and the digest of a long list takes time
+            protected = {**individuals.parameters(), "neighbours": neighbours.value}
+            asked = {**question.parameters(), **protected, "estimate": estimate}
         measured = question.measured(individuals.asked(neighbours), drawing, price, budget)
         return Release(asked, drawing.part, drawing.count, price.rho, estimate, drawing.delta, measured).draw(
             lambda: question.answer(engine, individuals, drawing.mechanism),

@@ -83,11 +83,6 @@ class RuleTopK:
             raise InvalidValue(f"k must be at most {_MOST_LISTED:,}: {self.domain.words} has more values than that")
         return list(map(self.domain.value, range(self.domain.size)))
 
-    @property
-    def states_estimate(self) -> bool:
-        """Return True."""
-        return True
-
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
         return f"{most_words(self.method, self.single, individuals)}, of {self.domain.words}"
@@ -195,11 +190,6 @@ class FoundTopK:
         limit = {} if self.max_values is None else {"max_values": self.max_values}
         return {**question, "column": self.column.name, "candidates": "found in the data", **limit}
 
-    @property
-    def states_estimate(self) -> bool:
-        """Return True."""
-        return True
-
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""
         is_one = self.single or self.k == 1
@@ -269,11 +259,6 @@ class FoundValues:
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
         return {"question": "values", "column": self.column.name, "max_values": self.max_values}
-
-    @property
-    def states_estimate(self) -> bool:
-        """Return True."""
-        return True
 
     def estimate(self, individuals: Individuals) -> str:
         """Return what is estimated, in words."""

@@ -15,7 +15,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.research.optimality.lattice import bounded_lattice, permute_and_flip, powers
+from dpselect.optimality.lattice import bounded_lattice, permute_and_flip, powers
 from dpselect.research.paper.experiment import KINDS, Material, PaperClaim, Plot, listed
 from dpselect.research.plotting import COLOURS, EXPONENTIAL, FLIP, NOISY_MAX, NumberTable, of_mechanism, of_number
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dpselect.research.optimality import THRESHOLD, Ratios, certify, pareto_ratios
-from dpselect.research.optimality.lattice import bounded_lattice
-from dpselect.research.optimality.optimum import optimum
-from dpselect.research.optimality.program import paper_program
+from dpselect.optimality import THRESHOLD, Ratios, certify, pareto_ratios
+from dpselect.optimality.lattice import bounded_lattice
+from dpselect.optimality.optimum import optimum
+from dpselect.optimality.program import paper_program
 from dpselect.research.paper.experiment import Material, PaperClaim, Plot, listed, rounds_to
 from dpselect.research.plotting import NumberTable, of_number
 

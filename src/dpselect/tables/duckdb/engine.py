@@ -33,14 +33,13 @@ from dpselect.tables.duckdb.lists import (
     members_equal,
 )
 from dpselect.tables.duckdb.names import index_of
+from dpselect.tables.duckdb.notations import CANDIDATES, GROUPS
 from dpselect.tables.duckdb.source import Source, connect, progress_shown, read, schema, source_of
 from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_form, item
 from dpselect.tables.groups import Groups
 from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.top_k import Method
-
-CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
 
 
 def counting(

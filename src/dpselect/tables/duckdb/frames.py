@@ -29,7 +29,7 @@ _LARGEST = 2**63 - 1
 
 def columns_of(frame: Any) -> FrameColumns:
     """The columns of a pandas or polars DataFrame, of Arrow data, or of another object that DuckDB scans."""
-    kinds: dict[tuple[str, str], Callable[[Any], FrameColumns]] = {
+    kinds: dict[tuple[str, str], Callable[[Any], PandasColumns | PolarsColumns | ArrowColumns]] = {
         ("pandas", "DataFrame"): PandasColumns,
         ("polars", "DataFrame"): PolarsColumns,
         ("polars", "LazyFrame"): PolarsColumns,

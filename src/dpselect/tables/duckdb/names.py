@@ -10,11 +10,6 @@ from dpselect.errors import InvalidType, InvalidValue
 class FrameColumns(Protocol):
     """The columns of a data frame."""
 
-    @property
-    def names(self) -> Sequence[Any]:
-        """Return the names, which may be of any type."""
-        ...
-
     def stated(self) -> list[tuple[Any, Any]]:
         """Return the names with the types that the frame states now: most frames can be changed in place."""
         ...

@@ -347,12 +347,10 @@ class Frame:
 class Relation:
     """A relation of the user's own connection. Its rows are streamed by Arrow's C interface, without PyArrow."""
 
-    names: Sequence[Any] = ()
-
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
 
-    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - the subclasses use it - all columns have types
+    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
         """Return False."""
         return False
 

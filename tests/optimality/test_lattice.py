@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect.errors import InvalidType, InvalidValue, ProgramTooLarge
-from dpselect.research.optimality import solve, variable_count
-from dpselect.research.optimality.lattice import bounded_lattice
+from dpselect.optimality import solve, variable_count
+from dpselect.optimality.lattice import bounded_lattice
 
 SIZES = [(2, 1), (2, 5), (3, 2), (4, 3), (5, 2)]
 

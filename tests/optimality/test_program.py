@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 
 from dpselect._types import Floats
 from dpselect.errors import NotConverged
-from dpselect.research.optimality import THRESHOLD, certify, solve
-from dpselect.research.optimality.lattice import Lattice, bounded_lattice, exponential, permute_and_flip
-from dpselect.research.optimality.program import Program, lower_bound, paper_program, regular_program, solution
+from dpselect.optimality import THRESHOLD, certify, solve
+from dpselect.optimality.lattice import Lattice, bounded_lattice, exponential, permute_and_flip
+from dpselect.optimality.program import Program, lower_bound, paper_program, regular_program, solution
 
 Rows = list[dict[int, float]]
 
@@ -90,7 +90,7 @@ programs = st.one_of(
 def test_the_program_in_increments_has_the_same_optimum(program, epsilon, random, by_simplex) -> None:  # type: ignore[no-untyped-def]
     odds, weights = math.exp(-epsilon), np.array([random.uniform(0.1, 1) for _ in program.lattice.classes])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpselect.research.optimality.program._SMALL", 10**9 if by_simplex else 0)
+        patch.setattr("dpselect.optimality.program._SMALL", 10**9 if by_simplex else 0)
         found = solution(program, odds, weights)
     plain = in_shares(program, odds, weights)
     assert found.objective == pytest.approx(plain, rel=1e-7)
@@ -174,6 +174,6 @@ def test_the_relaxed_program_is_a_lower_bound() -> None:
 
 
 def test_a_gap_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpselect.research.optimality.program.LARGEST_GAP", -1.0)
+    monkeypatch.setattr("dpselect.optimality.program.LARGEST_GAP", -1.0)
     with pytest.raises(NotConverged, match="HiGHS left a duality gap of"):
         solve(3, 3, 0.5)

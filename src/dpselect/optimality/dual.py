@@ -25,7 +25,7 @@ import numpy as np
 
 from dpselect._numbers import rational_from_text
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.research.optimality.lattice import (
+from dpselect.optimality.lattice import (
     MOST_VARIABLES,
     Lattice,
     Numbers,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.analysis import expected_error
-from dpselect.research.optimality import THRESHOLD, Ratios, pareto_ratios, solve
-from dpselect.research.optimality.lattice import bounded_lattice
-from tests.research.optimality.test_lattice import vectors
+from dpselect.optimality import THRESHOLD, Ratios, pareto_ratios, solve
+from dpselect.optimality.lattice import bounded_lattice
+from tests.optimality.test_lattice import vectors
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, "5/2"])
@@ -106,7 +106,7 @@ def test_the_record_is_frozen_and_short() -> None:
 
 
 def test_it_is_reached_from_the_package() -> None:
-    assert dpselect.research.optimality.solve is solve
+    assert dpselect.optimality.solve is solve
 
 
 def test_larger_than_the_paper() -> None:
@@ -117,7 +117,7 @@ def test_larger_than_the_paper() -> None:
 
 def test_interior_points_and_simplex_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     by_simplex = solve(5, 5, 0.4)
-    monkeypatch.setattr("dpselect.research.optimality.program._SMALL", 0)
+    monkeypatch.setattr("dpselect.optimality.program._SMALL", 0)
     by_interior_points = solve(5, 5, 0.4)
     assert by_interior_points.value == pytest.approx(by_simplex.value, rel=1e-9)
     assert by_interior_points.duality_gap < 1e-7

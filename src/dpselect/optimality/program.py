@@ -43,7 +43,7 @@ from scipy.sparse import block_diag, csr_array, eye_array, hstack, vstack
 
 from dpselect._types import Floats, Integers
 from dpselect.errors import NotConverged
-from dpselect.research.optimality.lattice import (
+from dpselect.optimality.lattice import (
     NONE,
     Lattice,
     Numbers,

@@ -17,8 +17,8 @@ from dpselect import _validate
 from dpselect._numbers import float_near
 from dpselect._types import Floats, Number
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.research.optimality.dual import Certificate, certificate
-from dpselect.research.optimality.lattice import (
+from dpselect.optimality.dual import Certificate, certificate
+from dpselect.optimality.lattice import (
     MOST_VARIABLES,
     Lattice,
     Numbers,
@@ -28,7 +28,7 @@ from dpselect.research.optimality.lattice import (
     exponential,
     permute_and_flip,
 )
-from dpselect.research.optimality.program import Program, least_error, paper_program, regular_program, solution
+from dpselect.optimality.program import Program, least_error, paper_program, regular_program, solution
 
 Weights = Callable[[Steps], Any]
 

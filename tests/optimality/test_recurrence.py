@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.research.optimality.lattice import Numbers, bounded_lattice, exponential, permute_and_flip, powers
+from dpselect.optimality.lattice import Numbers, bounded_lattice, exponential, permute_and_flip, powers
 from tests.reference import pmf_by_permutations, softmax_pmf
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect.errors import InvalidValue, ProgramTooLarge
-from dpselect.research.optimality import pareto_ratios, solve
-from dpselect.research.optimality.lattice import bounded_lattice, exponential, permute_and_flip
-from dpselect.research.optimality.program import least_error, paper_program
+from dpselect.optimality import pareto_ratios, solve
+from dpselect.optimality.lattice import bounded_lattice, exponential, permute_and_flip
+from dpselect.optimality.program import least_error, paper_program
 
 
 @settings(max_examples=30)

@@ -13,9 +13,9 @@ from scipy.optimize import linprog
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.analysis import expected_error
 from dpselect.errors import InvalidType, InvalidValue, NotConverged, ProgramTooLarge
-from dpselect.research.optimality import solve
-from dpselect.research.optimality.program import lower_bound, regular_program, solution
-from tests.research.optimality.test_lattice import vectors
+from dpselect.optimality import solve
+from dpselect.optimality.program import lower_bound, regular_program, solution
+from tests.optimality.test_lattice import vectors
 
 
 def key(q, r):
@@ -220,7 +220,7 @@ def test_ratios(n, k, m, epsilon, worst_case):
 
 
 def test_a_gap_that_is_too_large_is_an_error(monkeypatch):
-    monkeypatch.setattr("dpselect.research.optimality.program.LARGEST_GAP", -1.0)
+    monkeypatch.setattr("dpselect.optimality.program.LARGEST_GAP", -1.0)
     with pytest.raises(NotConverged, match="HiGHS left a duality gap of"):
         solve(2, 2, 1, steps=2)
 
