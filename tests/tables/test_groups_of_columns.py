@@ -148,7 +148,7 @@ def test_the_limit_is_that_of_combinations_not_of_columns():
 # Ledgers.
 
 
-def test_entries_of_one_column_are_as_they_were(tmp_path):
+def test_an_entry_names_the_groups_of_one_column(tmp_path):
     table = table_of([(1, "a", 1, 5)], ledger=tmp_path / "l", budget=9)
     table.group_by("g", groups=["a", "b"], max_groups=2).mode("x", candidates=[5, 6], epsilon=1)
     [entry] = Ledger(tmp_path / "l").entries()
@@ -164,6 +164,7 @@ def test_entries_of_one_column_are_as_they_were(tmp_path):
         "groups": 2,
         "groups_sha256": hashlib.sha256(b"('a', 'b')").hexdigest(),
         "neighbours": "add-remove",
+        "estimate": "the value that most people have, in each group of 'g'",
     }
 
 

@@ -24,7 +24,7 @@ from dpselect.tables import rules
 from dpselect.tables.duckdb import forms
 from dpselect.tables.schema import Kind
 from tests import spark
-from tests.attacks.neighbouring.recorder import NotRecorded, Recorder, recording
+from tests.seam import NotRecorded, Recorder, recording
 from tests.tables.looking import in_writing
 
 BASES = [0, 5, 127, 2**11, 2**24, 2**31, 2**53, 2**60, 2**63, 2**64, 2**100]
