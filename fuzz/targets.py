@@ -23,12 +23,12 @@ from duckdb import DuckDBPyConnection
 from dpselect.cli import main
 from dpselect.cli.asking import public_list
 from dpselect.errors import DPSelectError
+from dpselect.questions.rows import Individuals
 from dpselect.score_files import read_scores
 from dpselect.tables.candidates import Values
 from dpselect.tables.duckdb.engine import DuckDBEngine
 from dpselect.tables.duckdb.expressions import rows
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.questions import Individuals
 from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 

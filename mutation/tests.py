@@ -52,8 +52,8 @@ ARITHMETIC = {
         _TOTALS,
     ),
     "mechanisms/thresholds.py": ("tests/mechanisms/test_thresholds.py",),
-    "tables/quantiles.py": (_SENSITIVITY, "tests/tables/test_quantiles.py"),
-    "tables/questions.py": (_SENSITIVITY, "tests/tables/test_groups.py"),
+    "questions/quantiles.py": (_SENSITIVITY, "tests/tables/test_quantiles.py", "tests/analysis/test_quantile_plans.py"),
+    "questions/rows.py": (_SENSITIVITY, "tests/tables/test_groups.py"),
 }
 
 TESTS = {

@@ -34,11 +34,14 @@ from dpselect.ledger import store
 from dpselect.mechanisms import thresholds
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.finding import Finding
+from dpselect.questions import Mode, most, splitting
+from dpselect.questions.quantiles import OverRange
+from dpselect.questions.rows import quantile_score_runs
 from dpselect.sampling.arrival import Arrival
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.sampling.draws import Draws
 from dpselect.sampling.lines import LeastScores
-from dpselect.tables import quantiles, questions, splitting, unlisted
+from dpselect.tables import rules
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import kept
 from dpselect.tables.duckdb.engine import DuckDBEngine
@@ -296,14 +299,14 @@ def in_writing(table):
 def answering(kind):
     """Questions are answered by this kind of mechanism, with the parameters that the table derives."""
     with ExitStack() as stack:
-        for question in (questions.TopK, quantiles.Quantile):
+        for question in (Mode, OverRange):
             stack.enter_context(patch.object(question, "answer", _answered_by(kind, question.answer)))
         yield
 
 
 def _answered_by(kind, answer):
-    def answered(question, engine, individuals, mechanism):
-        return answer(question, engine, individuals, of_kind(kind, mechanism))
+    def answered(question, engine, individuals, draw):
+        return answer(question, engine, individuals, replace(draw, mechanism=of_kind(kind, draw.mechanism)))
 
     return answered
 
@@ -356,7 +359,7 @@ def quantile_scores(table, column, level, *, lower, upper, step=1):
     found = table.columns[column]
     grid = public_grid(lower, upper, step, found)
     data = table._engine.places(found, grid, table._individuals)
-    lists = [expanded(*questions.quantile_score_runs(d, grid.size, Fraction(level))) for d in data]
+    lists = [expanded(*quantile_score_runs(d, grid.size, Fraction(level))) for d in data]
     return lists[0] if table._individuals.groups is None else lists
 
 
@@ -703,12 +706,12 @@ def _enter_choices(stack: ExitStack, choose: Choose) -> None:
         chances = {count: finding.probability(count) for count in set(individuals.tolist())}
         return np.array([choose([1 - chances[n], chances[n]]) == 1 for n in individuals.tolist()], dtype=bool)
 
-    def unseen(question: unlisted.RuleTopK, group: int, count: int, tally: Any, _: Any) -> list[Any]:
-        free = tally.unseen(group, question.listed)
+    def unseen(chooser: Any, group: int, count: int, tally: Any) -> list[Any]:
+        free = tally.unseen(group, chooser.domain.listed)
         return [free.pop(choose([1 / len(free)] * len(free))) for _ in range(count)]
 
     stack.enter_context(patch.object(Finding, "found", found))
-    stack.enter_context(patch.object(unlisted.RuleTopK, "_unseen", unseen))
+    stack.enter_context(patch.object(most._Chooser, "_unseen", unseen))
     for name in ("bits", "words"):
         stack.enter_context(patch.object(SystemEntropy, name, _undrawn(choose)))
 
@@ -838,7 +841,7 @@ def few_compete(most: int) -> Iterator[None]:
 @contextmanager
 def rules_are_tallied() -> Iterator[None]:
     """Even a small domain is counted like one that is too large to list."""
-    with patch.object(unlisted, "_LISTED", 0):
+    with patch.object(rules, "_COUNTED_LIKE_A_LIST", 0):
         yield
 
 

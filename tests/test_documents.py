@@ -21,7 +21,7 @@ import dpselect
 from dpselect import analysis
 from dpselect.cli import main, tables
 from dpselect.demo_data import make_visits
-from dpselect.top_k import automatic
+from dpselect.questions.methods import automatic
 from tests import spark
 
 ROOT = Path(__file__).parents[1]

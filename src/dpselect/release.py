@@ -124,6 +124,9 @@ class Accuracy:
             that counts a person for some of their values, chosen at random, says nothing about the others.
         needed: about how many people or rows a quantile needs to mean something; None for other questions.
         dense: for several quantiles, about how large the error is if values lie densely; otherwise None.
+        within_99: in 99 of 100 cases, the error is smaller than this; only in plans.
+        all_within_95: in 95 of 100 cases, the errors of all selections of an answer are smaller than this; only in
+            plans. It is a union bound: each of k selections exceeds it in at most 5/k of 100 cases.
 
     >>> import pyarrow
     >>> import dpselect
@@ -137,10 +140,12 @@ class Accuracy:
     within_95: float
     unit: str
     method: str
-    words: str = field(repr=False)
+    words: str = field(default="", repr=False)
     dense: float | None = None
     condition: str = ""
     needed: int | None = None
+    within_99: float | None = None
+    all_within_95: float | None = None
 
     def __str__(self) -> str:
         only = f"{self.condition}: " if self.condition else ""
@@ -155,6 +160,11 @@ class Accuracy:
             return f"{bounds}{needed}"
         dense = f"about {shown(self.dense)} {self.unit} off at each level if values lie densely"
         return f"{dense}; for any data, rounded down to the step, {bounds}{needed}"
+
+    @property
+    def bounds(self) -> tuple[float, float, float]:
+        """Return the bounds on average, in 95 and in 99 of 100 cases."""
+        return self.average, self.within_95, math.inf if self.within_99 is None else self.within_99
 
     def to_dict(self) -> dict[str, Any]:
         """Return the accuracy in the types of JSON.

@@ -115,7 +115,7 @@ def test_profiles_are_mirror_images(name: str, epsilon: float, share: float) -> 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0, 3.0, 6.0, 20.0])
 def test_two_half_shares_cost_no_more_than_one_share(epsilon: float) -> None:
-    """Of permute-and-flip, as `tables.questions` needs for people who leave one group and enter another."""
+    """Of permute-and-flip, as `questions.rows` needs for people who leave one group and enter another."""
     half = epsilon / 2
     for loss in np.linspace(-epsilon, epsilon, 101):
         assert in_two_parts(half, half, loss) <= laplace(epsilon, loss) + 1e-14

@@ -9,8 +9,8 @@ import pytest
 from dpselect import errors
 from dpselect.accounting.budget import Price
 from dpselect.analysis import compare_top_k, top_k_error
-from dpselect.analysis.methods import Choice
-from dpselect.top_k import METHODS
+from dpselect.questions import TopK
+from dpselect.questions.methods import METHODS
 
 COUNTS = [90, 85, 60, 40, 39, 12, 5, 0]
 FIELDS = ["method", "epsilon", "expected_error", "low", "high", "exact"]
@@ -61,7 +61,7 @@ def test_named_methods_are_compared_once_and_in_their_order():
 
 
 def test_a_mechanism_that_cannot_draw_leaves_methods_out():
-    choice = Choice(3, 30, 1)
+    choice = TopK(k=3, candidates=30, max_values=1)
     assert list(choice.applicable(Price(1, None, "exponential"))) == ["set", "margin", "peel"]
     assert list(choice.applicable(Price(1, None, "permute-and-flip"))) == ["set", "margin", "one-shot", "peel"]
     assert set(choice.applicable(Price(1))) == set(METHODS)

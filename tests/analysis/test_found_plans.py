@@ -13,13 +13,10 @@ import dpselect
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.accounting.budget import Price, as_budget
 from dpselect.analysis import plan, plan_found
-from dpselect.analysis.top_k_bounds import log_sets
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import Neighbours
-from dpselect.tables.schema import Column, Kind
-from dpselect.tables.unlisted import FoundTopK, FoundValues
+from dpselect.questions import UnlistedTopK, Values
+from dpselect.questions.bounds import log_sets
 
-COLUMN = Column("city", "VARCHAR", Kind.TEXT)
 BOTH = ("add-remove", "replace")
 
 
@@ -86,14 +83,14 @@ def test_a_table_draws_as_planned(k, max_values, neighbours, groups, price, budg
     """The mechanism, the threshold, the shares and the charge are those of the question."""
     paid = None if budget is None else as_budget(budget)
     asked = {"max_values": max_values, "neighbours": neighbours, "groups": groups, "max_groups": groups, "budget": paid}
-    relation = Neighbours(neighbours)
     planned = plan_found("top_k", k=k, delta="1e-7", **price, **asked)
-    drawing = FoundTopK(COLUMN, k, max_values).mechanism(Price(**price, delta="1e-7"), paid, relation, groups)
-    assert planned.nothing == drawing.mechanism.threshold.people
-    assert planned.mechanism == drawing.mechanism.mechanism.name
+    who = {"neighbours": neighbours, **({} if groups is None else {"groups": groups, "max_groups": groups})}
+    drawing = UnlistedTopK(k=k, max_values=max_values, **who).draw(Price(**price, delta="1e-7"), paid)
+    assert planned.nothing == drawing.threshold.people
+    assert planned.mechanism == drawing.mechanism.name
     assert planned.each == (drawing.part.epsilon, drawing.delta / drawing.count)
     planned = plan_found("values", delta="1e-7", **price, **asked)
-    coins = FoundValues(COLUMN, max_values or 1).mechanism(Price(**price, delta="1e-7"), paid, relation, groups)
+    coins = Values(max_values=max_values or 1, **who).draw(Price(**price, delta="1e-7"), paid)
     assert planned.draws == coins.count
     assert planned.each == (coins.mechanism.epsilon, coins.mechanism.delta)
 

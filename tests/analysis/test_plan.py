@@ -9,10 +9,10 @@ import pytest
 
 from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error, plan
-from dpselect.analysis.costs import EqualCost, equal_cost
 from dpselect.analysis.promises import among, epsilon_for_average, promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.questions.costs import EqualCost, equal_cost
 from tests.cli.plans import MECHANISMS, guaranteed
 
 

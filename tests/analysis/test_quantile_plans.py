@@ -12,8 +12,8 @@ import dpselect
 from dpselect import PermuteAndFlip
 from dpselect._levels import NAMED
 from dpselect.analysis import plan
-from dpselect.analysis.quantile_errors import cuts_of, errors_by_level, promise_for_levels, usual_error_of_levels
-from dpselect.analysis.questions import Quantile, Quantiles
+from dpselect.questions import Quantile, Quantiles
+from dpselect.questions.quantile_errors import cuts_of, errors_by_level, promise_for_levels, usual_error_of_levels
 from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 from tests.tables.looking import repeated

@@ -18,11 +18,11 @@ import dpselect
 from dpselect.accounting.budget import Amount
 from dpselect.accounting.charge import Charge
 from dpselect.analysis import plan
-from dpselect.analysis.costs import WHAT, times_allowed
 from dpselect.analysis.promises import promise, rarely_exceeded
-from dpselect.analysis.questions import Mode, Quantile, Select, TopK
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
+from dpselect.questions import Mode, Quantile, Select, TopK
+from dpselect.questions.costs import WHAT, times_allowed
 from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import Column, Kind
 from tests import reference
@@ -205,7 +205,7 @@ def test_a_budget_alone_is_divided_so_that_a_ledger_pays_for_all_and_for_no_more
         ledger = Ledger(tmp_path / f"{name}.ledger", budget=budget)
         if "cap" in budget:  # the cap is less than the share of one draw
             assert recorded(ledger, cost.charge, count) == count <= cost.allowed
-            assert cost.charge.each == min(Fraction(1, 7), Fraction(3) / count / planned.way.draws)
+            assert cost.charge.each == min(Fraction(1, 7), Fraction(3) / count / planned.question.draws)
             continue
         assert recorded(ledger, cost.charge, count + 1) == count == cost.allowed
         value, limit = planned.budget.amount(cost.charge).value * count, planned.budget.limit.value
@@ -318,7 +318,7 @@ def test_an_error_gives_the_price_that_it_needs(question, budget):
     for name, promised in planned.promises.items():
         assert 12.5 / 1.002 < planned.accuracy[name].average <= 12.5
         cost = planned.costs[name]
-        assert cost.charge.epsilon == promised.mechanism.epsilon * planned.way.draws
+        assert cost.charge.epsilon == promised.mechanism.epsilon * planned.question.draws
         again = plan(question=question, epsilon=cost.charge.epsilon, **ASKED[question])
         assert again.accuracy[name] == planned.accuracy[name]
         value = cost.one.epsilon if budget != "zcdp:0.5" else cost.one.rho
@@ -400,8 +400,8 @@ def test_json_has_no_spaces_in_keys_and_the_numbers_of_the_plan(question):
         assert (row["expected_error_at_most"], row["error_95"]) == (accuracy.average, accuracy.within_95)
         assert ("all_95" in row) == (question == "top_k")
         assert cost["mechanism"] == name
-        assert (cost["draws"], cost["questions_allowed"]) == (planned.way.draws, 3)
-        assert cost["epsilon"] == pytest.approx(row["epsilon"] * planned.way.draws)
+        assert (cost["draws"], cost["questions_allowed"]) == (planned.question.draws, 3)
+        assert cost["epsilon"] == pytest.approx(row["epsilon"] * planned.question.draws)
         assert row["total_epsilon"] == pytest.approx(3 * cost["epsilon"])
 
 

@@ -20,8 +20,8 @@ from dpselect.analysis import (
     search_neighbours,
     worst_case_error,
 )
-from dpselect.analysis.costs import equal_cost
 from dpselect.analysis.promises import among
+from dpselect.questions.costs import equal_cost
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 SLACK = 1e-9

@@ -9,17 +9,18 @@ import pytest
 from dpselect import PermuteAndFlip
 from dpselect._scores import as_vector
 from dpselect.accounting.budget import Price
-from dpselect.analysis.methods import Choice
-from dpselect.analysis.top_k_error import seeded, simulated_answers
-from dpselect.top_k import METHODS
+from dpselect.questions import TopK
+from dpselect.questions.methods import METHODS
+from dpselect.questions.top_k_error import seeded, simulated_answers
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 
 def _simulated(k, method, runs):
     """How often each set of k of four candidates is a simulated answer, and the scores."""
     vector, price = as_vector([6, 5, 3, 1]), Price("0.4")
-    drawn = Choice(k, 4, 1).drawn(METHODS[method](k, 4, 1), price)
-    answers = np.sort(simulated_answers(vector, *drawn, runs, seeded(None)), axis=1)
+    how = METHODS[method](k, 4, 1)
+    drawn = TopK(k=k, candidates=4, max_values=1, taken=how).draw(price)
+    answers = np.sort(simulated_answers(vector, drawn, runs, seeded(None)), axis=1)
     sets = list(itertools.combinations(range(4), k))
     return [int((answers == chosen).all(axis=1).sum()) for chosen in sets], sets, drawn.mechanism
 
@@ -45,5 +46,5 @@ def test_simulated_answers_that_leave_one_out_follow_their_distribution(method):
 
 def test_all_candidates_are_always_the_answer():
     vector, price = as_vector([3, 2]), Price(1)
-    drawn = Choice(2, 2, 1).drawn(Choice(2, 2, 1).by("auto", price), price)
-    assert simulated_answers(vector, *drawn, 3, seeded(None)).tolist() == [[0, 1]] * 3
+    drawn = TopK(k=2, candidates=2, max_values=1).draw(price)
+    assert simulated_answers(vector, drawn, 3, seeded(None)).tolist() == [[0, 1]] * 3

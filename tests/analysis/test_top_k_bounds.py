@@ -8,10 +8,10 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.analysis.promises import selection_errors
-from dpselect.analysis.top_k_bounds import errors_of, log_sets, log_sets_between
 from dpselect.probability.top_k import simulate_noisy_counts, simulate_one_shot, simulate_peeling
 from dpselect.probability.top_k_error import expected_shortfall_of_one_shot
-from dpselect.top_k import All, Margin, NoisyCounts, OneShot, Peel, Set
+from dpselect.questions.bounds import log_sets, log_sets_between
+from dpselect.questions.methods import All, Margin, NoisyCounts, OneShot, Peel, Set
 from tests import reference
 
 PMF = {PermuteAndFlip: reference.permute_and_flip_pmf, ExponentialMechanism: reference.exponential_pmf}
@@ -56,7 +56,7 @@ def assert_tail(found, place, tail):
 @pytest.mark.parametrize("kind", PMF)
 @pytest.mark.parametrize(("d", "k"), SIZES)
 def test_no_counts_exceed_the_bounds_of_sets(d, k, kind):
-    bounds, largest = errors_of(Set(k, d, 1), kind), 0.0
+    bounds, largest = Set(k, d, 1).bounds(kind), 0.0
     for counts in tables(d, k):
         found = outcomes(kind, counts, [k], total)
         largest = max(largest, sum(p * own for p, own, _ in found))
@@ -69,7 +69,7 @@ def test_no_counts_exceed_the_bounds_of_sets(d, k, kind):
 @pytest.mark.parametrize(("d", "least", "most"), [(d, k, k) for d, k in SIZES] + [(4, 1, 3), (5, 2, 4)])
 def test_no_counts_exceed_the_bounds_of_margins(d, least, most, kind):
     method = Margin(most, d, least=None if least == most else least)
-    bounds, largest = errors_of(method, kind), 0.0
+    bounds, largest = method.bounds(kind), 0.0
     for counts in tables(d, least):
         found = outcomes(kind, counts, range(least, most + 1), margin)
         largest = max(largest, sum(p * own for p, own, _ in found))
@@ -81,7 +81,7 @@ def test_no_counts_exceed_the_bounds_of_margins(d, least, most, kind):
 @pytest.mark.parametrize(("d", "k"), [(4, 2), (6, 2), (7, 5)])
 def test_a_gap_makes_the_margin_sure(d, k, kind):
     """Half of the bound of the cut is a gap at which the top k is chosen in 95 of 100 cases; a quarter is not."""
-    bound = errors_of(Margin(k, d), kind).rarely_exceeded(0.05)
+    bound = Margin(k, d).bounds(kind).rarely_exceeded(0.05)
     for share, is_sure in ((1 / 2, True), (1 / 4, False)):
         counts = (share * bound,) * k + (0.0,) * (d - k)
         probability, shortfall, _ = outcomes(kind, counts, [k], margin)[0]
@@ -92,12 +92,12 @@ def test_a_gap_makes_the_margin_sure(d, k, kind):
 @pytest.mark.parametrize(("d", "k"), [*SIZES, (30, 3), (100, 20), (100, 99)])
 def test_no_counts_exceed_the_average_of_one_shot(d, k):
     """By the formula, which is tested against integrals of its own."""
-    bounds, largest = errors_of(OneShot(k, d, ordered=True), PermuteAndFlip), 0.0
+    bounds, largest = OneShot(k, d, ordered=True).bounds(PermuteAndFlip), 0.0
     for counts in tables(d, k) if d < 10 else [(gap,) * k + (0.0,) * (d - k) for gap in np.linspace(0.2, 9, 40)]:
         largest = max(largest, expected_shortfall_of_one_shot(np.array(counts), k, 1.0))
     assert 0.98 * bounds.attained <= largest <= bounds.average * JUST
     assert largest > 0.25 * bounds.average
-    peel = errors_of(Peel(k, d, ordered=True), PermuteAndFlip)
+    peel = Peel(k, d, ordered=True).bounds(PermuteAndFlip)
     assert bounds.average <= peel.average * JUST, "no larger than that of one selection after another"
 
 
@@ -122,7 +122,7 @@ def test_no_counts_exceed_the_bounds_of_noise(name, d, k, ordered):
     method, kind, simulate = SIMULATED[name]
     if name == "one-shot" and not ordered and 2 * k > d:
         k = d // 2  # otherwise what is left out is chosen, which the next test covers
-    bounds = errors_of(method(k, d, 1, ordered=ordered), kind)
+    bounds = method(k, d, 1, ordered=ordered).bounds(kind)
     generator, means, fills = np.random.default_rng(d + k), [], []
     for gap in (0.5, 1.0, 2.0, 3.0, 5.0, 8.0):
         counts = np.array((gap,) * k + (0.0,) * (d - k))
@@ -147,7 +147,7 @@ def test_no_counts_exceed_the_bounds_of_noise(name, d, k, ordered):
 def test_no_counts_exceed_the_bounds_of_what_is_left_out(name, d, k):
     method = {"one-shot": OneShot, "peel": Peel}[name](k, d)
     assert method.leaves_out
-    bounds, generator, means = errors_of(method, PermuteAndFlip), np.random.default_rng(4), []
+    bounds, generator, means = method.bounds(PermuteAndFlip), np.random.default_rng(4), []
     for gap in (0.5, 1.0, 2.0, 3.0, 5.0, 8.0):
         counts = np.array((gap,) * k + (0.0,) * (d - k))
         simulate = simulate_one_shot if name == "one-shot" else simulate_peeling
@@ -163,17 +163,17 @@ def test_no_counts_exceed_the_bounds_of_what_is_left_out(name, d, k):
 
 def test_peeling_has_the_bounds_of_one_selection():
     method = Peel(3, 30)
-    assert errors_of(method, ExponentialMechanism) == selection_errors(ExponentialMechanism, math.log(30))
+    assert method.bounds(ExponentialMechanism) == selection_errors(ExponentialMechanism, math.log(30))
 
 
 def test_all_candidates_have_no_error():
-    bounds = errors_of(All(5, 5), PermuteAndFlip)
+    bounds = All(5, 5).bounds(PermuteAndFlip)
     assert (bounds.average, bounds.attained, bounds.tail(1e-9), bounds.rarely_exceeded(0.05)) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("method", [OneShot, NoisyCounts])
 def test_all_candidates_in_order_have_no_shortfall_but_an_order(method):
-    bounds = errors_of(method(5, 5, 1, ordered=True), PermuteAndFlip if method is OneShot else ReportNoisyMax)
+    bounds = method(5, 5, 1, ordered=True).bounds(PermuteAndFlip if method is OneShot else ReportNoisyMax)
     assert bounds.average == bounds.attained == 0
     assert 3 < bounds.rarely_exceeded(0.05) < 8
 
@@ -203,10 +203,10 @@ def test_bounds_of_sets_grow_with_the_number_of_candidates():
     """Through the change to Stirling's formula, and to numbers of sets far beyond floats."""
     for kind in PMF:
         for k in (300, 301, 400):
-            grown = [errors_of(Set(k, d, 1), kind).average for d in (800, 801, 10**4, 10**6, 10**9, 2**53)]
+            grown = [Set(k, d, 1).bounds(kind).average for d in (800, 801, 10**4, 10**6, 10**9, 2**53)]
             assert grown == sorted(grown)
             assert grown[0] < grown[-1]
-        near = [k * errors_of(Set(k, 2_000, 1), kind).average for k in range(295, 306)]
+        near = [k * Set(k, 2_000, 1).bounds(kind).average for k in range(295, 306)]
         assert near == sorted(near)
         steps = np.diff(near)
         assert steps.max() < 1.03 * steps.min()

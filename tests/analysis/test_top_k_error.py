@@ -19,7 +19,7 @@ from dpselect.mechanisms.privacy import BOUNDED_RANGE, LAPLACE, PERMUTE_AND_FLIP
 from tests import reference
 from tests.statistical.goodness import THRESHOLD
 
-ROOM = sys.modules["dpselect.analysis.top_k_error"]
+ROOM = sys.modules["dpselect.questions.top_k_error"]
 PMF = {"permute-and-flip": reference.permute_and_flip_pmf, "exponential": reference.exponential_pmf}
 COUNTS = [9, 7, 7, 4, 2, 0]
 

@@ -11,12 +11,11 @@ import dpselect
 from dpselect import release_top_k
 from dpselect.accounting.budget import Price, as_budget
 from dpselect.analysis import plan
-from dpselect.analysis.questions import TopK
-from dpselect.analysis.top_k_bounds import errors_of
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
 from dpselect.mechanisms import MECHANISMS
-from dpselect.top_k import method_for
+from dpselect.questions import TopK
+from dpselect.questions.methods import method_for
 
 BUDGETS = ["1", "3,cap:1/7", "zcdp:0.5", "1,1e-6"]
 # The method, what is asked, and the names under which a ledger records it in pure epsilon and in zCDP.
@@ -99,7 +98,7 @@ def test_the_method_is_the_one_that_answers(budget):
             d, question="top_k", k=k, max_values=limit, ordered=ordered, epsilon=1, budget=budget, mechanism="auto"
         )
         method = method_for(k, d, max_values=limit, ordered=ordered, price=Price(1), budget=held)
-        assert (planned.method, planned.way.method) == (method.name, method)
+        assert (planned.method, planned.question.how) == (method.name, method)
         assert planned.about_methods[0].startswith(f"The method is {method.name}, because ")
         assert method.name in planned.methods
 
@@ -111,7 +110,7 @@ def test_accuracies_are_bounds_at_the_rate_of_the_mechanism(case):
         planned = plan(12, question="top_k", k=k, **options, **price, **groups)
         for name, accuracy in planned.accuracy.items():
             mechanism = planned.promises[name].mechanism
-            errors = errors_of(planned.way.method, MECHANISMS[name])
+            errors = planned.question.how.bounds(MECHANISMS[name])
             assert accuracy.average == pytest.approx(errors.average / float(mechanism.rate), rel=1e-12)
             assert accuracy.within_95 == pytest.approx(errors.rarely_exceeded(0.05) / float(mechanism.rate), rel=1e-12)
             assert accuracy.unit == "people"
@@ -272,7 +271,7 @@ def test_json_has_the_numbers_of_the_plan(case, budget):
         assert (row["expected_error_at_most"], row["error_95"]) == (accuracy.average, accuracy.within_95)
         assert 0 < row["expected_error_attained"] <= row["expected_error_at_most"] or isinstance(k, tuple)
         assert row["total_epsilon"] == pytest.approx(3 * cost["epsilon"])
-        assert cost["draws"] == planned.way.draws
+        assert cost["draws"] == planned.question.draws
 
 
 BAD = [

@@ -14,16 +14,17 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, open_table, top_k
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, open_table
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.parameters import Neighbours, stated
-from dpselect.tables import files, quantiles
+from dpselect.questions import Mode, Quantiles, quantiles
+from dpselect.questions import methods as top_k
+from dpselect.questions.quantiles import OverRange
+from dpselect.tables import files
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb import source as duckdb_source
 from dpselect.tables.duckdb.lists import cast_groups, cast_list, columns_of_list, forms_of
-from dpselect.tables.quantiles import Quantile
-from dpselect.tables.questions import TopK
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries as spark_queries
 from tests import spark
@@ -161,13 +162,13 @@ def additions_of_cuts_under_replace(monkeypatch):
 
 
 def every_depth_at_the_whole_price(monkeypatch):
-    right = Quantile.answer
+    right = Quantiles.answer
 
-    def answer(self, engine, who, mechanism):
-        whole = type(mechanism)(mechanism.epsilon * self.depths, **mechanism.claim.arguments())
-        return right(self, engine, who, whole)
+    def answer(self, engine, who, draw):
+        whole = type(draw.mechanism)(draw.mechanism.epsilon * self.depths, **draw.mechanism.claim.arguments())
+        return right(self, engine, who, replace(draw, mechanism=whole))
 
-    monkeypatch.setattr(Quantile, "answer", answer)
+    monkeypatch.setattr(Quantiles, "answer", answer)
 
 
 def people_with_all_their_rows(monkeypatch):
@@ -198,13 +199,13 @@ def one_direction_under_replace(monkeypatch):
 
 def shares_not_divided_by_groups(monkeypatch):
     """Every group gets the whole epsilon, and people are kept in as many groups as before."""
-    for kind in (TopK, Quantile):
+    for kind in (Mode, OverRange):
 
-        def answer(self, engine, who, mechanism, right=kind.answer):
+        def answer(self, engine, who, draw, right=kind.answer):
             if who.groups is not None:
-                whole = mechanism.epsilon * who.groups.max_groups
-                mechanism = type(mechanism)(whole, **mechanism.claim.arguments())
-            return right(self, engine, who, mechanism)
+                whole = draw.mechanism.epsilon * who.groups.max_groups
+                draw = replace(draw, mechanism=type(draw.mechanism)(whole, **draw.mechanism.claim.arguments()))
+            return right(self, engine, who, draw)
 
         monkeypatch.setattr(kind, "answer", answer)
 

@@ -70,7 +70,7 @@ def test_text_and_json_are_those_of_the_analysis(run: Run, name: str, price: dic
         accuracy, cost = planned.accuracy[mechanism], planned.costs[mechanism]
         assert number(cells[0]) == pytest.approx(float(cost.charge.each), rel=1e-5)
         bounds = [accuracy.average, accuracy.within_95, accuracy.within_99]
-        bounds += [accuracy.all_within_95] if planned.way.rounds > 1 else []
+        bounds += [accuracy.all_within_95] if planned.question.rounds > 1 else []
         assert all(is_rounded_up(cell, bound) for cell, bound in zip(cells[1:], bounds, strict=False))
         costs = [cost.one.words, *([cost.total.words] if planned.questions > 1 else [])]
         costs += [] if cost.allowed is None else [f"{cost.allowed:,}"]

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, accounting, analysis, audit
-from dpselect.analysis.costs import affordable_epsilon
 from dpselect.cli import main
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.app import Explorer
 from dpselect.ledger import Charge
 from dpselect.mechanisms import MECHANISMS
+from dpselect.questions.costs import affordable_epsilon
 from dpselect.research.plotting import of_bar, of_mechanism
 from dpselect.research.studies.procedures import Chooser
 from tests import reference

@@ -7,7 +7,7 @@ import pytest
 
 from dpselect import Ledger, approximate, pure, release_top_k, select_top_k, zcdp
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue, RequestConflict
-from dpselect.top_k import METHODS
+from dpselect.questions.methods import METHODS
 
 SCORES, LABELS = [3, 500, 2, 400, 300, 0], list("abcdef")
 CHOICES = {

@@ -17,8 +17,8 @@ from unittest.mock import patch
 import numpy as np
 
 from dpselect.mechanisms.parameters import Neighbours, of_quantile
-from dpselect.tables import splitting
-from dpselect.tables.questions import Places
+from dpselect.questions import splitting
+from dpselect.questions.rows import Places
 from tests.seam import BranchingDraws, distribution
 
 Table = tuple[int, ...]  # the places of the people, in order

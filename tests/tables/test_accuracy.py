@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from dpselect import Ledger, analysis, every, zcdp
-from dpselect.top_k import METHODS
+from dpselect.questions.methods import METHODS
 from tests.tables.looking import opened
 
 LISTED = {"candidates": ["a", "b", "c", "d"]}

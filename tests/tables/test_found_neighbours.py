@@ -20,8 +20,8 @@ import pytest
 from dpselect import Ledger, zcdp
 from dpselect.mechanisms import thresholds
 from dpselect.mechanisms.finding import Finding
-from dpselect.tables import unlisted
-from dpselect.tables.questions import Neighbours
+from dpselect.mechanisms.parameters import Neighbours
+from dpselect.questions import UnlistedTopK, Values
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, tallied
 
@@ -78,9 +78,9 @@ def asked(ask, relation, *, ledger=None):
     """The chooser or coins of a question, and what is charged for it. Nothing is drawn."""
     table = opened({"who": [1], "x": ["a"], "g": [0]}, person="who", neighbours=relation, ledger=ledger)
     seen = []
-    right = {kind: kind.answer for kind in (unlisted.FoundTopK, unlisted.FoundValues)}
+    right = {kind: kind.answer for kind in (UnlistedTopK, Values)}
     for kind in right:
-        kind.answer = lambda question, engine, who, drawn: seen.append(drawn)
+        kind.answer = lambda question, engine, who, draw: seen.append(draw if draw.threshold else draw.mechanism)
     try:
         answer = ask(table)
     finally:

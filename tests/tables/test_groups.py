@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.questions import Mode
+from dpselect.questions.quantiles import OverRange
 from dpselect.tables import GroupedTable, Table
-from dpselect.tables.quantiles import Quantile
-from dpselect.tables.questions import TopK
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import counts, opened, places
 
@@ -93,11 +93,11 @@ def test_groups_of_every_kind(person):
 def mechanism_of(monkeypatch):
     seen = []
 
-    def answer(_, engine, who, mechanism):
-        seen.append(mechanism)
+    def answer(_, engine, who, draw):
+        seen.append(draw.mechanism)
         return who.by_group([None] * (1 if who.groups is None else len(who.groups)))
 
-    for question in (TopK, Quantile):
+    for question in (Mode, OverRange):
         monkeypatch.setattr(question, "answer", answer)
 
     def get(ask):

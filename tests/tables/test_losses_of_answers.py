@@ -15,8 +15,8 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.mechanisms.parameters import Neighbours, of_quantile
-from dpselect.tables.quantiles import Quantile
-from dpselect.tables.questions import TopK
+from dpselect.questions import Mode
+from dpselect.questions.quantiles import OverRange
 from tests.tables.looking import of_kind
 from tests.tables.test_sensitivity import ABSENT, CANDIDATES, count_scores, grouped, kept_data, level_scores, opened
 from tests.top_k.exact import margin, sets, total
@@ -71,8 +71,8 @@ QUESTIONS = {
 def share_of(monkeypatch):
     """The mechanism of a share with the parameters that the table gives it."""
     seen = []
-    for question in (TopK, Quantile):
-        monkeypatch.setattr(question, "answer", lambda _, engine, who, mechanism: seen.append(mechanism))
+    for question in (Mode, OverRange):
+        monkeypatch.setattr(question, "answer", lambda _, engine, who, draw: seen.append(draw.mechanism))
 
     def get(ask, table, kind):
         ask(table)

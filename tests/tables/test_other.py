@@ -17,8 +17,8 @@ import dpselect
 from dpselect import Ledger
 from dpselect.errors import InvalidType, InvalidValue, RequestConflict
 from dpselect.mechanisms.parameters import Neighbours
+from dpselect.questions import Mode
 from dpselect.tables.duckdb import engine as duckdb_engine
-from dpselect.tables.questions import TopK
 from tests import spark
 from tests.tables.looking import counts, opened
 from tests.top_k.laws import law_of
@@ -246,14 +246,14 @@ def salted(monkeypatch):
 def asked(relation, k=None, **choices):
     """The method and the mechanism of a question. Nothing is drawn."""
     seen = []
-    right = TopK.answer
-    TopK.answer = lambda question, engine, who, mechanism: seen.append((question.method, mechanism))
+    right = Mode.answer
+    Mode.answer = lambda question, engine, who, draw: seen.append((draw.method, draw.mechanism))
     table = opened({"who": [1], "x": [1]}, person="who", neighbours=relation)
     common = {"candidates": CANDIDATES, "other": REST, "epsilon": EPSILON}
     try:
         table.mode("x", **common) if k is None else table.top_k("x", k, **common, **choices)
     finally:
-        TopK.answer = right
+        Mode.answer = right
     return seen[0]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables import questions
+from dpselect.questions import rows as questions
 from dpselect.tables.ranges import public_grid
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, places, quantile_scores, repeated

@@ -13,12 +13,12 @@ import dpselect
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, every
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
+from dpselect.questions.methods import METHODS, Margin, NoisyCounts, OneShot, Peel, Set
+from dpselect.questions.most import _Chooser
+from dpselect.questions.rows import Levels
 from dpselect.sampling.draws import Draws
-from dpselect.tables import unlisted
-from dpselect.tables.questions import Levels
+from dpselect.tables import rules
 from dpselect.tables.rules import Texts
-from dpselect.tables.schema import Column, Kind
-from dpselect.top_k import METHODS, Margin, NoisyCounts, OneShot, Peel, Set
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, repeated, tallied
@@ -39,7 +39,7 @@ def engine(request):
 @pytest.fixture
 def never_listed(monkeypatch):
     """Even a small domain is not listed."""
-    monkeypatch.setattr(unlisted, "_LISTED", 0)
+    monkeypatch.setattr(rules, "_COUNTED_LIKE_A_LIST", 0)
 
 
 class Counted:
@@ -74,11 +74,10 @@ METHODS_OF_TWO = {
 @pytest.mark.parametrize("name", METHODS_OF_TWO)
 def test_a_rule_has_the_law_of_the_list(name):
     method, mechanism = METHODS_OF_TWO[name]
-    question = unlisted.RuleTopK(Column("x", "BIGINT", Kind.INTEGER), SMALL, method)
-    tally, draws = Counted(COUNTS), Draws()
+    chooser, tally = _Chooser(SMALL, method, mechanism, Draws()), Counted(COUNTS)
     [levels] = tally.levels()
     times = 6_000
-    drawn = Counter(tuple(question._of_group(0, levels, tally, mechanism, draws)) for _ in range(times))
+    drawn = Counter(tuple(chooser.of_group(0, levels, tally)) for _ in range(times))
     law = law_of(method, mechanism, COUNTS)
     assert set(drawn) <= set(law)
     assert_fits([drawn[answer] for answer in law], list(law.values()))
@@ -96,10 +95,10 @@ def test_the_engine_draws_by_the_law_of_the_list(engine, never_listed):
 
 
 def test_unseen_values_are_uniform_and_unseen():
-    question = unlisted.RuleTopK(Column("x", "BIGINT", Kind.INTEGER), SMALL, Peel(1, 6, ordered=True))
+    chooser = _Chooser(SMALL, Peel(1, 6, ordered=True), PermuteAndFlip(1), Draws())
     drawn = Counter()
     for _ in range(9_000):
-        drawn.update(question._unseen(0, 1, Counted(COUNTS), Draws()))
+        drawn.update(chooser._unseen(0, 1, Counted(COUNTS)))
     assert set(drawn) == {0, 3, 5}
     assert_fits([drawn[0], drawn[3], drawn[5]], [1 / 3] * 3)
     assert_rejected([drawn[0], drawn[3], drawn[5]], [0.4, 0.3, 0.3], truth=[1 / 3] * 3)
@@ -107,10 +106,10 @@ def test_unseen_values_are_uniform_and_unseen():
 
 def test_every_value_that_is_left_is_found_even_if_there_is_only_one():
     domain = every("integer", lower=0, upper=9_999)
-    question = unlisted.RuleTopK(Column("x", "BIGINT", Kind.INTEGER), domain, Peel(1, 10_000, ordered=True))
+    chooser = _Chooser(domain, Peel(1, 10_000, ordered=True), PermuteAndFlip(1), Draws())
     counts = [1] * 10_000
     counts[4_321] = 0
-    assert question._unseen(0, 1, Counted(counts), Draws()) == [4_321]
+    assert chooser._unseen(0, 1, Counted(counts)) == [4_321]
 
 
 BEYOND = 2**63

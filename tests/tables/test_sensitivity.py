@@ -13,9 +13,9 @@ from itertools import combinations, combinations_with_replacement, product
 import pytest
 
 from dpselect.mechanisms.parameters import Neighbours, change_by_addition, of_counts, of_cuts, of_quantile
-from dpselect.tables.quantiles import Quantile
-from dpselect.tables.questions import TopK
-from dpselect.top_k import Margin, NoisyCounts, OneShot, Peel, Set
+from dpselect.questions import Mode
+from dpselect.questions.methods import Margin, NoisyCounts, OneShot, Peel, Set
+from dpselect.questions.quantiles import OverRange
 from tests.tables.looking import counts, middles, opened, quantile_scores, standings
 from tests.top_k.exact import joined, margin, pairs_of_people, sets, total
 
@@ -216,11 +216,11 @@ def mechanism_of(monkeypatch):
     """The mechanism with which a question would draw."""
     seen = []
 
-    def answer(_, engine, who, mechanism):
-        seen.append(mechanism)
+    def answer(_, engine, who, draw):
+        seen.append(draw.mechanism)
         return who.by_group([None] * (1 if who.groups is None else len(who.groups)))
 
-    for question in (TopK, Quantile):
+    for question in (Mode, OverRange):
         monkeypatch.setattr(question, "answer", answer)
 
     def get(ask):

@@ -10,8 +10,8 @@ import pytest
 
 from dpselect import Ledger, PermuteAndFlip, ReportNoisyMax, approximate, pure, zcdp
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue, RequestConflict
+from dpselect.questions.methods import Margin, NoisyCounts, OneShot, Set
 from dpselect.tables.duckdb.engine import DuckDBEngine
-from dpselect.top_k import Margin, NoisyCounts, OneShot, Set
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import counts, opened, repeated

@@ -8,6 +8,7 @@ nearly all of it is used; no Renyi divergence exceeds what rho allows. The same 
 
 import random
 from collections import namedtuple
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import chain, combinations, product
@@ -16,10 +17,11 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from dpselect import Ledger, top_k, zcdp
-from dpselect.mechanisms.parameters import stated
+from dpselect import Ledger, zcdp
+from dpselect.mechanisms.parameters import Neighbours, stated
+from dpselect.questions import Mode, TopK
+from dpselect.questions import methods as top_k
 from dpselect.tables.duckdb import engine as duckdb_engine
-from dpselect.tables.questions import Neighbours, TopK
 from tests.tables.looking import counts, opened
 from tests.top_k.laws import law_of
 
@@ -59,12 +61,12 @@ def salted(monkeypatch):
 def asked(table, k, **choices):
     """The method and the mechanism of a question, and what is charged for it. Nothing is drawn."""
     seen = []
-    right = TopK.answer
-    TopK.answer = lambda question, engine, who, mechanism: seen.append((question.method, mechanism))
+    right = Mode.answer
+    Mode.answer = lambda question, engine, who, draw: seen.append((draw.method, draw.mechanism))
     try:
         answer = table.top_k("x", k, candidates=CANDIDATES, **choices)
     finally:
-        TopK.answer = right
+        Mode.answer = right
     [(method, mechanism)] = seen
     return Asked(method, mechanism, answer.epsilon, answer.guarantee.zcdp)
 
@@ -391,9 +393,9 @@ def test_a_mistake_is_found(mistake, name, relation, max_values, monkeypatch):
 @pytest.mark.parametrize("name", ["set", "margin", "one-shot", "peel", "noisy-counts"])
 def test_shares_that_are_not_divided_by_groups_are_found(name, relation, monkeypatch):
     """Each group gets the whole epsilon, and only that is charged."""
-    right = TopK.mechanism
+    right = TopK.draw
     monkeypatch.setattr(
-        TopK, "mechanism", lambda self, price, budget, neighbours, groups: right(self, price, budget, neighbours, None)
+        TopK, "draw", lambda self, price, budget: right(replace(self, groups=None, max_groups=1), price, budget)
     )
     question = asked(grouped([], relation, 2), **METHODS[name], epsilon=LARGE, max_values=1)
     assert question.epsilon == LARGE

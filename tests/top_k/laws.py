@@ -9,7 +9,7 @@ from itertools import combinations
 
 from dpselect import PermuteAndFlip
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.top_k import Margin, Method, NoisyCounts, OneShot, Peel, Set
+from dpselect.questions.methods import Margin, Method, NoisyCounts, OneShot, Peel, Set
 from tests.reference import Law, exponential_orders, laplace_orders, peeled_orders
 from tests.top_k.exact import margin, total
 

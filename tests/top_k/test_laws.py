@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
-from dpselect.top_k import Margin, NoisyCounts, OneShot, Peel, Set
+from dpselect.questions.methods import Margin, NoisyCounts, OneShot, Peel, Set
 from tests.reference import exponential_orders, laplace_orders
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.top_k import exact

@@ -4,16 +4,21 @@ Results computed from scores are as private as the scores: use public or synthet
 yourself. Nothing here touches a ledger or releases an answer.
 """
 
-from dpselect.analysis.compare import Comparison, TopKComparison, compare, compare_top_k
-from dpselect.analysis.error import epsilon_for, error_quantile, error_tail, expected_error
-from dpselect.analysis.evaluations import expected_evaluations
-from dpselect.analysis.found_plans import FoundPlan, plan_found
-from dpselect.analysis.planning import plan
-from dpselect.analysis.plans import Accuracy, Plan, PlannedMethod
-from dpselect.analysis.privacy import check_privacy, search_neighbours
-from dpselect.analysis.promises import Bounds, Promise, WorstCase, error_bounds, worst_case_error
-from dpselect.analysis.top_k_error import TopKError, top_k_error
-from dpselect.analysis.unequal import UnequalErrors, unequal_errors
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpselect.analysis.comparison import Comparison, compare
+    from dpselect.analysis.error import epsilon_for, error_quantile, error_tail, expected_error
+    from dpselect.analysis.evaluations import expected_evaluations
+    from dpselect.analysis.privacy import check_privacy, search_neighbours
+    from dpselect.analysis.promises import Bounds, Promise, WorstCase, error_bounds, worst_case_error
+    from dpselect.analysis.unequal import UnequalErrors, unequal_errors
+    from dpselect.questions.planning import plan
+    from dpselect.questions.plans import Plan, PlannedMethod
+    from dpselect.questions.top_k_error import TopKComparison, TopKError, compare_top_k, top_k_error
+    from dpselect.questions.unlisted import FoundPlan, plan_found
+    from dpselect.release import Accuracy
 
 __all__ = [
     "Accuracy",
@@ -43,3 +48,30 @@ __all__ = [
     "unequal_errors",
     "worst_case_error",
 ]
+# Imported when they are first used: SciPy is slow to import, and plans are made of questions, which need the bounds.
+_HOMES = {
+    "Accuracy": "release",
+    **dict.fromkeys(("Comparison", "compare"), "analysis.comparison"),
+    **dict.fromkeys(("epsilon_for", "error_quantile", "error_tail", "expected_error"), "analysis.error"),
+    "expected_evaluations": "analysis.evaluations",
+    **dict.fromkeys(("check_privacy", "search_neighbours"), "analysis.privacy"),
+    **dict.fromkeys(("Bounds", "Promise", "WorstCase", "error_bounds", "worst_case_error"), "analysis.promises"),
+    **dict.fromkeys(("UnequalErrors", "unequal_errors"), "analysis.unequal"),
+    "plan": "questions.planning",
+    **dict.fromkeys(("Plan", "PlannedMethod"), "questions.plans"),
+    **dict.fromkeys(("TopKComparison", "TopKError", "compare_top_k", "top_k_error"), "questions.top_k_error"),
+    **dict.fromkeys(("FoundPlan", "plan_found"), "questions.unlisted"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpselect.analysis' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"dpselect.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

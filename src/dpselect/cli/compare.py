@@ -42,7 +42,7 @@ from dpselect.score_files import PRIVACY, read_public_scores
 
 if TYPE_CHECKING:
     from dpselect.analysis import Comparison, TopKComparison
-    from dpselect.analysis.compare import TopKRecord
+    from dpselect.questions.top_k_error import TopKRecord
 
 _ENDINGS = (".png", ".svg", ".pdf")
 

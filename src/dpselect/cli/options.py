@@ -23,7 +23,7 @@ from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
-from dpselect.top_k import METHODS
+from dpselect.questions.methods import METHODS
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger

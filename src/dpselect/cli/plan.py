@@ -42,8 +42,8 @@ from dpselect.errors import InvalidValue
 from dpselect.score_files import read_public_scores
 
 if TYPE_CHECKING:
-    from dpselect.analysis.found_plans import FoundPlan
-    from dpselect.analysis.plans import Plan, Shown
+    from dpselect.questions.plans import Plan, Shown
+    from dpselect.questions.unlisted import FoundPlan
 
 
 _Candidates = Annotated[str | None, typer.Option(metavar="N", help="Number of candidates. Default: that of --scores.")]

@@ -11,8 +11,8 @@ from dpselect.cli.console import figure_table, print_line, print_paragraph, prin
 from dpselect.score_files import PRIVACY, shown_path
 
 if TYPE_CHECKING:
-    from dpselect.analysis.costs import EqualRounds
-    from dpselect.analysis.plans import Plan, Shown
+    from dpselect.questions.costs import EqualRounds
+    from dpselect.questions.plans import Plan, Shown
 
 
 def print_plan(

@@ -33,9 +33,10 @@ from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS, MechanismBase
 from dpselect.mechanisms.base import checked_mechanism
 from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.questions.methods import is_in_order
 from dpselect.release import Answer
 from dpselect.score_files import ScoreFile, read_scores
-from dpselect.top_k import is_in_order, release_top_k
+from dpselect.top_k import release_top_k
 
 _Name = Annotated[str, typer.Option(metavar="M", help=f"One of {', '.join(MECHANISMS)}. auto: by the kind of budget.")]
 

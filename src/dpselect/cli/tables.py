@@ -15,11 +15,11 @@ from dpselect.cli.compare import check_plot
 from dpselect.cli.console import clean_errors, has_several, print_hint, print_line, print_terms
 from dpselect.cli.options import MechanismName, Method, Ordered, limit, listed_levels, sizes, whole, with_options
 from dpselect.errors import InvalidValue
+from dpselect.questions.methods import is_in_order
 from dpselect.tables import Answer, Table, plot_quantiles
 from dpselect.tables.groups import group_text
 from dpselect.tables.ranges import public_grid
 from dpselect.tables.schema import known_column
-from dpselect.top_k import is_in_order
 
 _Level = Annotated[
     str, typer.Option("--level", "-q", metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")

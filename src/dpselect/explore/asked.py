@@ -18,15 +18,14 @@ from dpselect._numbers import DOWN, NEAREST, UP
 from dpselect._types import Floats
 from dpselect.accounting.budget import AUTO, Price
 from dpselect.analysis import error_quantile, error_tail
-from dpselect.analysis.costs import share_of
-from dpselect.analysis.planning import plan
-from dpselect.analysis.plans import Plan
-from dpselect.analysis.questions import Question
-from dpselect.analysis.ways import Way, way_of
 from dpselect.errors import InvalidValue
 from dpselect.explore.score_set import Known, ScoreSet
 from dpselect.explore.settings import Fields, Spending, optional_whole, text, written
 from dpselect.mechanisms import MECHANISMS, MechanismBase
+from dpselect.questions.costs import share_of
+from dpselect.questions.planning import plan
+from dpselect.questions.plans import Plan
+from dpselect.questions.question import Question
 
 _ALMOST = 0.9999
 _LITTLE = 0.001
@@ -144,28 +143,28 @@ class Asked(ABC):
         return Price(1, mechanism=self._mechanism_of_plan)
 
     @cached_property
-    def way(self) -> Way:
-        """Return how the question is answered, as the plan does. The plan itself takes longer."""
-        return way_of(self.question, self._any_price, self.spending.budget)
+    def settled(self) -> Question:
+        """Return the question with the method that answers, as in the plan. The plan itself takes longer."""
+        return self.question.settled(self._any_price, self.spending.budget)
 
     @cached_property
     def price(self) -> Mapping[str, Fraction]:
         """Return the share of the budget that one question gets: epsilon or rho."""
-        return share_of(self.spending.budget, self.way, self.spending.questions)
+        return share_of(self.spending.budget, self.settled, self.spending.questions)
 
     @property
     def choices(self) -> Mapping[str, str]:
         """Return the mechanisms or methods that can answer: their names and titles."""
-        return {name: MECHANISMS[name].title for name in self.way.mechanisms}
+        return {name: MECHANISMS[name].title for name in self.settled.mechanisms}
 
     @property
     def taken(self) -> str:
         """Return the choice of the reader, or the one that a table with this budget takes."""
-        return self.way.used(self._any_price, self.spending.budget)
+        return self.settled.used(self._any_price, self.spending.budget)
 
     def mechanism(self, choice: str) -> MechanismBase:
         """Return what draws, at its share of the budget."""
-        return self.way.drawn(choice, **self.price)
+        return self.settled.drawn(choice, **self.price)
 
     @abstractmethod
     def mean(self, choice: str) -> float:

@@ -18,10 +18,6 @@ from dpselect._scores import as_vector
 from dpselect._types import Integers, Vector
 from dpselect.accounting.budget import AUTO, Price
 from dpselect.analysis.error import expected_error
-from dpselect.analysis.methods import Drawing
-from dpselect.analysis.questions import Mode, Select, TopK
-from dpselect.analysis.top_k_error import TopKError, error_of, seeded, simulated_answers
-from dpselect.analysis.ways import ByMethod
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.asked import (
     MOST,
@@ -41,7 +37,10 @@ from dpselect.explore.score_set import ScoreSet, scores_code, scores_file
 from dpselect.explore.settings import Fields, Spending, optional_whole, positive, text, whole, written
 from dpselect.mechanisms import MECHANISMS
 from dpselect.probability.top_k import shortfalls
-from dpselect.top_k import METHODS
+from dpselect.questions.methods import METHODS, Method
+from dpselect.questions.most import Mode, TopK
+from dpselect.questions.question import Draw, Select
+from dpselect.questions.top_k_error import TopKError, error_of, seeded, simulated_answers
 
 _SOME_PERCENT = 0.2  # of the gap, which shows both the best candidate and its rivals
 _EQUAL = "All candidates have the same score, so every choice is a best one, whatever the budget."
@@ -200,10 +199,9 @@ class TopCandidates(Asked):
     question: TopK
 
     @cached_property
-    def way(self) -> ByMethod:
-        """Return the method that answers, as the plan does."""
-        taken = self.question.choice.by(self.question.method, self._any_price, self.spending.budget)
-        return ByMethod(self.question, taken)
+    def method(self) -> Method:
+        """Return the method that answers, as in the plan."""
+        return self.question.settled(self._any_price, self.spending.budget).how
 
     @classmethod
     def read(cls, fields: Fields, spending: Spending, scores: ScoreSet | None) -> Asked:
@@ -222,12 +220,10 @@ class TopCandidates(Asked):
         return AUTO
 
     @cached_property
-    def drawings(self) -> Mapping[str, Drawing]:
-        """Return the methods that can answer, each with its mechanism at its share of the budget."""
-        price, budget = Price(**self.price), self.spending.budget
-        choice, taken = self.question.choice, self.way.method
-        found = {**choice.applicable(price, budget), taken.name: choice.drawn(taken, price, budget)}
-        taken.check_scores(self.counts)
+    def drawings(self) -> Mapping[str, Draw]:
+        """Return what draws by each method that can answer, at its share of the budget."""
+        found = self.settled.applicable(Price(**self.price), self.spending.budget)
+        self.method.check_scores(self.counts)
         return {name: each for name, each in found.items() if _takes(each, self.counts)}
 
     @cached_property
@@ -243,12 +239,12 @@ class TopCandidates(Asked):
     @property
     def taken(self) -> str:
         """Return the method that answers."""
-        return self.way.method.name
+        return self.method.name
 
     def error(self, choice: str) -> TopKError:
         """Return the average error, with an interval if it is simulated."""
         drawing = self.drawings[choice]
-        return self.data.remembered(drawing, lambda: error_of(self.counts, *drawing, _RUNS_OF_MEANS, seeded(1)))
+        return self.data.remembered(drawing, lambda: error_of(self.counts, drawing, _RUNS_OF_MEANS, seeded(1)))
 
     def mean(self, choice: str) -> float:
         """Return the average error: people short of the true top k, per candidate."""
@@ -259,7 +255,7 @@ class TopCandidates(Asked):
         return self.data.remembered(("outcomes", self.drawings[choice]), lambda: self._simulated(choice))
 
     def _simulated(self, choice: str) -> Outcomes:
-        answers = simulated_answers(self.counts, *self.drawings[choice], _RUNS, seeded(2))
+        answers = simulated_answers(self.counts, self.drawings[choice], _RUNS, seeded(2))
         return Outcomes.simulated(self._often(answers) / _RUNS, shortfalls(-self.data.losses, answers))
 
     def _often(self, answers: Any) -> Integers:
@@ -267,18 +263,18 @@ class TopCandidates(Asked):
 
     def drawn(self, draws: int) -> Drawn:
         """Return how often each candidate is among the simulated answers."""
-        answers = simulated_answers(self.counts, *self.drawings[self.taken], draws, seeded(None))
+        answers = simulated_answers(self.counts, self.drawings[self.taken], draws, seeded(None))
         right = int((shortfalls(-self.data.losses, answers) == 0).sum())
         told = f"found the whole top {self.question.k:,} {right:,} of {draws:,} times."
         if draws == 1:
-            chosen = answers[0] if self.way.method.ordered else np.sort(answers[0])
+            chosen = answers[0] if self.method.ordered else np.sort(answers[0])
             told = f"chose {', '.join(self.data.labels[place] for place in chosen)}."
         return Drawn(self._often(answers).tolist(), draws, told)
 
     @property
     def target(self) -> float:
         """Return a part of the gap between the last candidate of the top k and the next lower one."""
-        below, k = np.sort(self.data.losses), self.way.method.k
+        below, k = np.sort(self.data.losses), self.method.k
         gaps = below[k:] - below[k - 1]
         return _SOME_PERCENT * float(gaps[gaps > 0][0]) / k if gaps.any() else 0.0
 
@@ -290,7 +286,6 @@ class TopCandidates(Asked):
     def cells(self, choice: str) -> list[Cell]:
         """Return the row of a choice."""
         outcomes, found, drawing = self.outcomes(choice), self.error(choice), self.drawings[choice]
-        part, count = drawing.method.cost(drawing.mechanism)
         mean = error_text(found.mean)
         if not found.exact:
             mean = f"{error_text(found.mean, 2)} ({written(found.low, DOWN, 2)} to {error_text(found.high, 2)})"
@@ -300,8 +295,8 @@ class TopCandidates(Asked):
             Cell("mean", mean, found.mean),
             error_cell("error_95", outcomes.error_quantile(0.95)),
             error_cell("any_data", self.planned.methods[choice].average),
-            Cell("draws", f"{count * self.question.max_groups:,}", count * self.question.max_groups),
-            Cell("each", written(float(part.epsilon), NEAREST, 3), float(part.epsilon)),
+            Cell("draws", f"{drawing.count:,}", drawing.count),
+            Cell("each", written(float(drawing.part.epsilon), NEAREST, 3), float(drawing.part.epsilon)),
         ]
 
     def sentence(self) -> str:
@@ -335,9 +330,10 @@ class TopCandidates(Asked):
         return {**{name: value for name, value in given.items() if value is not None}, **grouped(asked)}
 
 
-def _takes(drawing: Drawing, counts: Vector) -> bool:
+def _takes(draw: Draw, counts: Vector) -> bool:
     try:
-        drawing.method.check_scores(counts)
+        if draw.method is not None:
+            draw.method.check_scores(counts)
     except (InvalidType, InvalidValue):
         return False
     return True

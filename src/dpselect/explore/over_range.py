@@ -16,7 +16,6 @@ import numpy as np
 from dpselect._levels import NAMED
 from dpselect._numbers import UP, exact_text
 from dpselect._types import Floats, Integers
-from dpselect.analysis.questions import Quantile, Quantiles
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.asked import (
     MOST,
@@ -35,11 +34,11 @@ from dpselect.explore.by_scores import OneCandidate
 from dpselect.explore.score_set import MOST_CANDIDATES, ScoreSet, people_on_grid
 from dpselect.explore.settings import Fields, Spending, number, positive, text, whole, written
 from dpselect.mechanisms import MECHANISMS
+from dpselect.questions.quantiles import Quantile, Quantiles, for_each_level
+from dpselect.questions.rows import Places, quantile_score_runs
+from dpselect.questions.splitting import split_quantiles
 from dpselect.sampling.draws import Draws
 from dpselect.score_files import ScoreFile
-from dpselect.tables.quantiles import for_each_level
-from dpselect.tables.questions import Places, quantile_score_runs
-from dpselect.tables.splitting import split_quantiles
 
 _SOME_PEOPLE = 0.02  # of all people
 _MOST_PEOPLE = 10**8

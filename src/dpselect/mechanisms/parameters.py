@@ -45,9 +45,9 @@ at most m rows, one after another: the sensitivity is m max(a, b - a). Replacing
 k others, i and k at most m. That is min(i, k) replacements, each of which moves a score by at most b, and at most
 m - min(i, k) additions or removals, each of which moves it by at most max(a, b - a) <= b: the sensitivity is m b.
 
-**Several quantiles** (`tables.splitting`). The level a/b of a part with n individuals is answered by a cut, below which
-j of them lie, with the score -|b j - a n|; the last level of a part by a value, with the score -u above. All cuts of a
-depth are drawn given those of the depths before, as if those had been published. Then the parts of a depth are a
+**Several quantiles** (`questions.splitting`). The level a/b of a part with n individuals is answered by a cut, below
+which j of them lie, with the score -|b j - a n|; the last level of a part by a value, with the score -u above. All cuts
+of a depth are drawn given those of the depths before, as if those had been published. Then the parts of a depth are a
 public partition of the places, and an individual has one place. Who is added is in one part of each depth. There they
 move b j - a n by b - a or -a, so the sensitivity is max(a, b - a), a depth costs as much as a single question, and the
 depths add up. Who is replaced leaves one part and enters another, which costs half a share each with the sensitivity

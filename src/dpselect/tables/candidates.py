@@ -230,6 +230,26 @@ class Values:
         return len(self.items) + (self.other is not None)
 
     @property
+    def size(self) -> int:
+        """Return the number of candidates."""
+        return len(self)
+
+    @property
+    def words(self) -> str | None:
+        """Return None: a list has no rule."""
+        return None
+
+    @property
+    def as_list(self) -> "Values":
+        """Return the list."""
+        return self
+
+    def entry(self) -> dict[str, Any]:
+        """Return what a ledger records of the candidates."""
+        other = {} if self.other is None else {"other": str(self.other)}
+        return {"candidates": len(self), "candidates_sha256": self.sha256, **other}
+
+    @property
     def sha256(self) -> str:
         """Return a digest that identifies the list in a ledger."""
         listed = self.items if self.other is None else (self.items, self.other)

@@ -11,9 +11,9 @@ from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 from dpselect.errors import InvalidValue
+from dpselect.questions.rows import Engine, Individuals
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.domains import Domain
-from dpselect.tables.questions import Engine, Individuals
 from dpselect.tables.ranges import FULL, public_grid
 from dpselect.tables.schema import Column, Kind
 

@@ -34,7 +34,7 @@ def plot_quantiles(
         people: the number of people (of rows, if the question is about rows), or of those in each group, if it is
             public. Then each level gets a bar with its error: 95 of 100 answers are within it, for any data.
         path: a file to save the figure to; it must end in .png, .svg or .pdf.
-        asked: for the bars, what else the question had, as `analysis.questions.Quantiles` takes it: `lower`, `upper`
+        asked: for the bars, what else the question had, as `questions.Quantiles` takes it: `lower`, `upper`
             and `step`, or `range`, or `candidates`; `max_rows`, `groups`, `max_groups` and `neighbours`. Dates
             stand for days there: for a column of timestamps, give timestamps, or the number of candidates.
 
@@ -53,7 +53,7 @@ def plot_quantiles(
     >>> figure.axes[0].get_ylabel()
     'share of rows below'
     """
-    from dpselect.analysis.compare import matplotlib_figure, save_figure  # noqa: PLC0415 - SciPy is slow to import
+    from dpselect.analysis.comparison import matplotlib_figure, save_figure  # noqa: PLC0415 - SciPy is slow to import
 
     exact = read_levels(levels)
     lines = {group_text(group): own for group, own in answer.value.items()} if isinstance(answer.value, Mapping) else {}
@@ -104,9 +104,10 @@ def _number(value: Any) -> Decimal:
 
 def _shares_off(answer: Answer, levels: tuple[Fraction, ...], people: int, asked: Mapping[str, Any]) -> list[float]:
     """The error of each level, in ascending order, as a share of the people."""
-    from dpselect.analysis.quantile_errors import errors_by_level  # noqa: PLC0415 - SciPy is slow to import
-    from dpselect.analysis.questions import Quantiles, whole_number  # noqa: PLC0415
     from dpselect.mechanisms import MECHANISMS  # noqa: PLC0415
+    from dpselect.questions.quantile_errors import errors_by_level  # noqa: PLC0415 - SciPy is slow to import
+    from dpselect.questions.quantiles import Quantiles  # noqa: PLC0415
+    from dpselect.questions.question import whole_number  # noqa: PLC0415
 
     number = whole_number(1, 2**63, people=people)
     question = Quantiles(levels=list(levels), **asked)

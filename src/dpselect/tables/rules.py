@@ -23,6 +23,7 @@ from dpselect.tables.candidates import (
     EPOCH_ZONED,
     LARGEST_RANK,
     MICROSECOND,
+    Values,
     float_of_rank,
     kind_of_value,
     rank_of_float,
@@ -37,6 +38,7 @@ INTEGERS = {
 }
 _INT64 = INTEGERS["int64"]
 _SHOWN_CHARACTERS = 64
+_COUNTED_LIKE_A_LIST, _MOST_LISTED = 2**12, 10**6
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
@@ -59,6 +61,22 @@ class Domain(ABC):
     def sha256(self) -> str:
         """Return a digest that identifies the rule in a ledger."""
         return hashlib.sha256(self.words.encode()).hexdigest()
+
+    @property
+    def listed(self) -> list[Any]:
+        """Return all values in order."""
+        if self.size > _MOST_LISTED:
+            raise InvalidValue(f"k must be at most {_MOST_LISTED:,}: {self.words} has more values than that")
+        return list(map(self.value, range(self.size)))
+
+    @property
+    def as_list(self) -> Values | None:
+        """Return the values as a list, if they are so few that they are counted like one; otherwise None."""
+        return Values(self.kind, tuple(self.listed)) if self.size <= _COUNTED_LIKE_A_LIST else None
+
+    def entry(self) -> dict[str, Any]:
+        """Return what a ledger records of the candidates."""
+        return {"candidates": self.words}
 
     def value(self, index: int) -> Any:
         """Return the value at a place of the order, from 0 to size - 1."""

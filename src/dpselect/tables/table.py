@@ -7,30 +7,33 @@ A question is checked against the public schema, becomes a frozen record (`quest
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from dpselect import _validate
 from dpselect._column_names import SHOWN_CHARACTERS, shown_names
-from dpselect._levels import read_levels
 from dpselect._spelling import NO_QUESTIONS, check_keywords, question_for
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
+from dpselect.questions.methods import checked_limit
+from dpselect.questions.most import Mode, TopK
+from dpselect.questions.quantiles import MEDIAN, Quantile, Quantiles, read_max_rows
+from dpselect.questions.question import OfTable
+from dpselect.questions.rows import Engine, Individuals
+from dpselect.questions.unlisted import UnlistedMode, UnlistedTopK, check_method, checked_delta
+from dpselect.questions.unlisted import Values as UnlistedValues
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Values
 from dpselect.tables.checks import Check, check_column
 from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
 from dpselect.tables.groups import found_groups, groups_of_column, groups_of_columns
-from dpselect.tables.quantiles import MEDIAN, Quantile, read_max_rows
-from dpselect.tables.questions import Engine, Individuals, Question, TopK
 from dpselect.tables.ranges import FULL, public_grid
 from dpselect.tables.schema import Column, known_column
-from dpselect.tables.unlisted import FoundTopK, FoundValues, RuleTopK, checked_delta, found_size
-from dpselect.top_k import Peel, checked_limit, free_answer, method_for
+from dpselect.top_k import free_answer
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -200,15 +203,10 @@ class Table:
         price, found = Price(epsilon, rho, mechanism, delta), self._column(column)
         if candidates is None:
             _check_unlisted(other)
-            return self._ask(FoundTopK(found, 1, self._limit(max_values), single=True), price, request_id)
+            unlisted = UnlistedMode(column=found, max_values=self._limit(max_values), **self._stated)
+            return self._ask(unlisted, price, request_id)
         _check_listed(delta, max_values)
-        if isinstance(candidates, Domain):
-            _check_unlisted(other)
-            candidates.check(found)
-            method = Peel(1, candidates.size, ordered=True)
-            return self._ask(RuleTopK(found, candidates, method, single=True), price, request_id)
-        values = self._listed(found, candidates, other)
-        return self._ask(TopK(found, values, Peel(1, len(values), ordered=True), single=True), price, request_id)
+        return self._ask(Mode.of(found, self._among(found, candidates, other), **self._stated), price, request_id)
 
     @_explained
     def top_k(  # noqa: PLR0913 - one parameter for each public choice
@@ -277,24 +275,15 @@ class Table:
         if candidates is None:
             checked_delta(price)
             _check_unlisted(other)
-            return self._ask(FoundTopK(found, found_size(k, method), limit), price, request_id)
+            check_method(method)
+            return self._ask(UnlistedTopK(column=found, k=k, max_values=limit, **self._stated), price, request_id)
         _check_listed(delta)
-        budget = None if self._ledger is None else self._ledger.budget
-        choices: dict[str, Any] = {"method": method, "max_values": limit, "ordered": ordered}
-        if isinstance(candidates, Domain):
-            _check_unlisted(other)
-            candidates.check(found)
-            chooser = method_for(k, candidates.size, **choices, price=price, budget=budget)
-            rule = RuleTopK(found, candidates, chooser)
-            return self._free(rule, rule.listed, request_id) if chooser.is_free else self._ask(rule, price, request_id)
-        values = self._listed(found, candidates, other)
-        chooser = method_for(k, len(values), **choices, price=price, budget=budget)
-        question = TopK(found, values, chooser)
-        return (
-            self._free(question, values.listed, request_id)
-            if chooser.is_free
-            else self._ask(question, price, request_id)
-        )
+        choices: dict[str, Any] = {"k": k, "method": method, "max_values": limit, "ordered": ordered}
+        question = TopK.of(found, self._among(found, candidates, other), **choices, **self._stated)
+        settled = question.settled(price, None if self._ledger is None else self._ledger.budget)
+        if settled.is_free:
+            return self._free(settled, settled.among.listed, request_id)
+        return self._ask(settled, price, request_id)
 
     @_explained
     def values(  # noqa: PLR0913 - one parameter for each public choice
@@ -345,7 +334,7 @@ class Table:
             raise InvalidValue("max_values must be 1 without a person column: a row has one value")
         if delta is None:
             raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
-        return self._ask(FoundValues(found, limit), price, request_id)
+        return self._ask(UnlistedValues(column=found, max_values=limit, **self._stated), price, request_id)
 
     @_explained
     def median(  # noqa: PLR0913 - one parameter for each public choice
@@ -406,7 +395,7 @@ class Table:
         'median over rows'
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = self._quantile("quantile", column, (Fraction(1, 2),), ends, people)
+        question = Quantile(level=Fraction(1, 2), **self._over(column, ends, people))
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
     @_explained
@@ -468,7 +457,7 @@ class Table:
         900
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = self._quantile("quantile", column, (_validate.level(level),), ends, people)
+        question = Quantile(level=level, **self._over(column, ends, people))
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
     @_explained
@@ -533,7 +522,7 @@ class Table:
         [20, 40, 90]
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = self._quantile("quantiles", column, read_levels(levels), ends, people)
+        question = Quantiles(levels=levels, **self._over(column, ends, people))
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
     @_explained
@@ -600,7 +589,7 @@ class Table:
         (20, '1 % quantile over rows (in place of the minimum)')
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = self._quantile("minimum", column, (_validate.level(level),), ends, people)
+        question = Quantile(level=level, stands_for="minimum", **self._over(column, ends, people))
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
     @_explained
@@ -667,7 +656,7 @@ class Table:
         (90, '99 % quantile over rows (in place of the maximum)')
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = self._quantile("maximum", column, (_validate.level(level),), ends, people)
+        question = Quantile(level=level, stands_for="maximum", **self._over(column, ends, people))
         return self._ask(question, Price(epsilon, rho, mechanism), request_id)
 
     @_explained
@@ -796,21 +785,29 @@ class Table:
         ends = (lower, upper, step, range)
         return check_column(self._engine, self._individuals, self._column(column), candidates, ends, show_values)
 
-    def _quantile(
-        self, name: str, column: str, levels: tuple[Fraction, ...], ends: tuple[Any, ...], people: tuple[Any, Any]
-    ) -> Quantile:
-        """The question, checked. `ends` are lower, upper, step and range; `people` are per_person and max_rows."""
+    @property
+    def _stated(self) -> dict[str, Any]:
+        """Of whom it is asked, as fields of a question."""
+        return self._individuals.stated(self._neighbours)
+
+    def _over(self, column: str, ends: tuple[Any, ...], people: tuple[Any, Any]) -> dict[str, Any]:
+        """The fields of a quantile. `ends` are lower, upper, step and range; `people` are per_person and max_rows."""
         found, (lower, upper, step, range_) = self._column(column), ends
         rows = read_max_rows(*people, self._individuals)
-        return Quantile(found, public_grid(lower, upper, step, found, range_), levels, name, rows)
+        grid = public_grid(lower, upper, step, found, range_)
+        return {"column": found, "grid": grid, "max_rows": rows, **self._stated}
 
-    def _free(self, question: Question, every: list[Any], request_id: str | None) -> Answer:
+    def _free(self, question: OfTable, every: list[Any], request_id: str | None) -> Answer:
         """The answer that all candidates are chosen, which reads no row."""
         answer = free_answer(self._individuals.for_each_group(every), self._ledger, request_id)
         return replace(answer, estimate=question.estimate(self._individuals))
 
-    def _listed(self, column: Column, candidates: Any, other: Any) -> Values:
-        """The public list, checked, with the candidate for all others."""
+    def _among(self, column: Column, candidates: Any, other: Any) -> Values | Domain:
+        """The public candidates, checked: a domain, or a list with the candidate for all others."""
+        if isinstance(candidates, Domain):
+            _check_unlisted(other)
+            candidates.check(column)
+            return candidates
         listed = self._engine.candidates(candidates, column)
         return listed.with_other(other, column, self._engine.listed)
 
@@ -822,25 +819,24 @@ class Table:
     def _column(self, name: str) -> Column:
         return known_column(self._engine.columns, name, "column", self._engine.no_columns)
 
-    def _ask(self, question: Question, price: Price, request_id: str | None) -> Answer:
+    def _ask(self, question: OfTable, price: Price, request_id: str | None) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
         if self._individuals.groups is not None and not len(self._individuals.groups):
             return self._free(question, [], request_id)  # no group was found, so there is nothing to ask
-        engine, individuals, neighbours, ledger = self._engine, self._individuals, self._neighbours, self._ledger
+        engine, individuals, ledger = self._engine, self._individuals, self._ledger
         engine.check_source()
-        groups = None if individuals.groups is None else individuals.groups.max_groups
         budget = None if ledger is None else ledger.budget
-        drawing = question.mechanism(price, budget, neighbours, groups)
-        estimate, asked = question.estimate(individuals), {}
-        if ledger is not None:  # otherwise nobody reads the question, and the digest of a long list takes time
-            protected = {**individuals.parameters(), "neighbours": neighbours.value}
-            asked = {**question.parameters(), **protected, "estimate": estimate}
-        measured = question.measured(individuals.asked(neighbours), drawing, price, budget)
-        return Release(asked, drawing.part, drawing.count, price.rho, estimate, drawing.delta, measured).draw(
-            lambda: question.answer(engine, individuals, drawing.mechanism),
+        settled = question.settled(price, budget)
+        draw, estimate = settled.draw(price, budget), settled.estimate(individuals)
+        # Without a ledger, nobody reads the entry, and the digest of a long list takes time.
+        entry = {} if ledger is None else {**settled.entry(), **individuals.parameters()}
+        asked = {**entry, "neighbours": settled.neighbours, "estimate": estimate} if entry else {}
+        measured = partial(settled.accuracy, draw)
+        return Release(asked, draw.part, draw.count, price.rho, estimate, draw.delta, measured).draw(
+            lambda: settled.answer(engine, individuals, draw),
             ledger=ledger,
             request_id=request_id,
-            content=lambda: engine.content([question.column, *individuals.columns]),
+            content=lambda: engine.content([settled.column, *individuals.columns]),
         )
 
 
@@ -907,12 +903,10 @@ class GroupedTable(Table):
 class _Checking(GroupedTable):
     """Checks questions and what they cost, and answers nothing."""
 
-    def _ask(self, question: Question, price: Price, request_id: str | None) -> Answer:  # noqa: ARG002 - the base's
-        individuals, ledger = self._individuals, self._ledger
-        budget, groups = (None if ledger is None else ledger.budget), individuals.groups
-        most = None if groups is None else groups.max_groups
-        drawing = question.mechanism(price, budget, self._neighbours, most)
-        release = Release(question.parameters(), drawing.part, drawing.count, price.rho, delta=drawing.delta)
+    def _ask(self, question: OfTable, price: Price, request_id: str | None) -> Answer:  # noqa: ARG002 - the base's
+        budget = None if self._ledger is None else self._ledger.budget
+        draw = question.draw(price, budget)
+        release = Release(question.name, draw.part, draw.count, price.rho, delta=draw.delta)
         if budget is not None:
             budget.check(release.charge)
         return free_answer(None, None, None)
@@ -920,8 +914,8 @@ class _Checking(GroupedTable):
 
 def checking(table: Table, column: str, max_groups: int) -> Table:
     """The table in groups that are not found yet, to check a question before anything is spent on finding them."""
-    groups = found_groups(table._column(column), [None], max_groups)
-    individuals = replace(table._individuals, groups=replace(groups, max_groups=max_groups))
+    groups = found_groups(table._column(column), [None] * max_groups, max_groups)
+    individuals = replace(table._individuals, groups=groups)
     return _made(_Checking, table._engine, individuals, table._neighbours, table._ledger)
 
 

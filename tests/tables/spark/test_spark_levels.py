@@ -14,9 +14,9 @@ from pyspark import TaskContext
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import EngineFailure
+from dpselect.questions.methods import Peel, peeled_in_runs
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries
-from dpselect.top_k import Peel, peeled_in_runs
 from tests import spark
 from tests.tables.looking import answering, opened
 

@@ -43,9 +43,9 @@ from dpselect._numbers import float_below
 from dpselect._types import Counts, Floats
 from dpselect.accounting.budget import rho_within
 from dpselect.accounting.totals import approximate
-from dpselect.analysis.costs import largest
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip, ReportNoisyMax
 from dpselect.mechanisms.privacy import epsilon_of_rho
+from dpselect.questions.costs import largest
 
 DELTA = 1e-6
 _PRECISION = 1e-3

@@ -19,9 +19,9 @@ from scipy import stats
 from dpselect import _validate
 from dpselect._progress import tracked
 from dpselect._types import Floats
-from dpselect.analysis.top_k_error import LEVEL, half_width
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
+from dpselect.questions.top_k_error import LEVEL, half_width
 from dpselect.research import plotting
 from dpselect.research.datasets import histograms
 from dpselect.research.plotting import NumberTable, Watch, make_folder, write_figure, write_file

@@ -6,6 +6,7 @@ why it is left out. Notations are looked for among the different texts only.
 
 import duckdb
 
+from dpselect.questions.rows import Individuals
 from dpselect.tables.candidates import Grid, float_of_rank
 from dpselect.tables.checks import Check, Reading, Reason, check_from
 from dpselect.tables.duckdb import expressions, places, tally
@@ -31,7 +32,6 @@ from dpselect.tables.duckdb.notations import (
     notices_of_people,
 )
 from dpselect.tables.duckdb.source import Source, read
-from dpselect.tables.questions import Individuals
 from dpselect.tables.schema import Column, Kind
 
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.questions.methods import Method
+from dpselect.questions.rows import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain
@@ -37,9 +39,7 @@ from dpselect.tables.duckdb.notations import CANDIDATES, GROUPS
 from dpselect.tables.duckdb.source import Source, connect, progress_shown, read, schema, source_of
 from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_form, item
 from dpselect.tables.groups import Groups
-from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
-from dpselect.top_k import Method
 
 
 def counting(

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
+from dpselect.questions.rows import Individuals
 from dpselect.tables.checks import MOST_EXAMPLES, Notation, Notice, Reading, Reason
 from dpselect.tables.duckdb.forms import form_of
 from dpselect.tables.duckdb.lists import cast_groups, listed
-from dpselect.tables.questions import Individuals
 from dpselect.tables.schema import Column, Kind
 
 # The public lists, and what `checks` makes: all rows, their different texts, and people.

@@ -10,12 +10,12 @@ import duckdb
 import numpy as np
 
 from dpselect.mechanisms.finding import Finding
+from dpselect.questions.rows import Levels
 from dpselect.sampling.bits import SystemEntropy
 from dpselect.tables.candidates import Values, value_of_key
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb.forms import Form, form_of
 from dpselect.tables.duckdb.lists import cast_list, columns_of_list
-from dpselect.tables.questions import Levels
 from dpselect.tables.schema import Column, Kind
 
 TALLY = "dpselect_tally"

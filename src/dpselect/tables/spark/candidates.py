@@ -44,11 +44,11 @@ class FrameValues(Values):
     """Distinct values of one kind in Spark: their labels and keys, their number and their digest."""
 
     keyed: Keyed = field(repr=False, kw_only=True)
-    size: int = field(kw_only=True)
+    number: int = field(kw_only=True)
     digest: str = field(repr=False, kw_only=True)
 
     def __len__(self) -> int:
-        return self.size + (self.other is not None)
+        return self.number + (self.other is not None)
 
     @property
     def sha256(self) -> str:
@@ -116,7 +116,7 @@ def frame_values(frame: DataFrame, column: Column) -> FrameValues:
         )
     labelled = _labelled(frame, given, column)
     size, longest, digest = _checked(labelled, given.kind, column)
-    return FrameValues(given.kind, (), keyed=Keyed(labelled, longest), size=size, digest=digest)
+    return FrameValues(given.kind, (), keyed=Keyed(labelled, longest), number=size, digest=digest)
 
 
 def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:

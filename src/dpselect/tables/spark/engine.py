@@ -31,6 +31,8 @@ from pyspark.sql import DataFrame
 from dpselect._types import Counts, Flags, Lengths
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.questions.methods import Method
+from dpselect.questions.rows import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import read_cells
 from dpselect.tables.candidates import Grid, Values
@@ -39,7 +41,6 @@ from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.tally import counted_form
-from dpselect.tables.questions import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.tables.schema import Column
 from dpselect.tables.spark import queries
 from dpselect.tables.spark.candidates import FrameValues, frame_values
@@ -47,7 +48,6 @@ from dpselect.tables.spark.session import check_workers
 from dpselect.tables.spark.source import rows_of
 from dpselect.tables.spark.tally import SparkTally
 from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, Summarizing
-from dpselect.top_k import Method
 
 
 class SparkEngine:

@@ -16,6 +16,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
+from dpselect.questions.rows import Individuals
 from dpselect.tables.candidates import Grid, Values
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb import expressions, places
@@ -24,7 +25,6 @@ from dpselect.tables.duckdb.lists import keys_of, keys_of_groups
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.tally import counted_form, item
 from dpselect.tables.groups import Groups
-from dpselect.tables.questions import Individuals
 from dpselect.tables.schema import Column, Kind
 from dpselect.tables.spark.source import Rows
 from dpselect.tables.spark.workers import Reader

@@ -18,11 +18,10 @@ from dpselect.accounting.budget import Amount, Budget, ConcentratedBudget, PureB
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
 from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, smallest
-from dpselect.analysis.questions import moderate
-from dpselect.analysis.ways import WHAT, Way
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.questions.question import WHAT, Question, moderate
 
 
 @dataclass(frozen=True)
@@ -115,21 +114,20 @@ def _times_of_delta(budget: Budget, charge: Charge) -> int:
     return int(budget.limit.delta // budget.amount(budget.recorded(charge)).delta)
 
 
-def share_of(budget: Budget, way: Way, questions: int) -> dict[str, Fraction]:
+def share_of(budget: Budget, question: Question, questions: int) -> dict[str, Fraction]:
     """The largest price of each question, within 10**-50, at which a budget pays for this many: epsilon or rho.
 
     A cap on the epsilon of a single draw may leave a part of the budget unspent.
 
-    >>> from dpselect.analysis.questions import Mode
-    >>> from dpselect.analysis.ways import BySelection
-    >>> share_of(PureBudget(Fraction(1)), BySelection(Mode(candidates=30)), 4)
+    >>> from dpselect.questions.most import Mode
+    >>> share_of(PureBudget(Fraction(1)), Mode(candidates=30), 4)
     {'epsilon': Fraction(1, 4)}
     """
     currency = "epsilon" if budget.rho is None else "rho"
     cap = getattr(budget, "cap", None)
     share = budget.limit.value / questions
     if cap is not None:
-        share = min(share, cap * way.draws)
+        share = min(share, cap * question.draws)
     price = {currency: moderate(**{currency: share})}
     charge = Charge(WHAT, share) if currency == "epsilon" else Charge(WHAT, rho=share)
     if times_allowed(budget, charge) < questions:  # its cost is not on the grid

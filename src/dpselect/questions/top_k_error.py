@@ -23,18 +23,23 @@ Otherwise the interval of the mean is that of Student (1908).
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from dpselect import _validate
+from dpselect._numbers import DOWN, NEAREST, float_near, shown
+from dpselect._progress import tracked
 from dpselect._scores import as_vector, losses
 from dpselect._types import Floats, Number, Positions, Vector
 from dpselect.accounting.budget import AUTO, Price
-from dpselect.errors import InvalidValue
+from dpselect.analysis.comparison import Records, checked_epsilons
+from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.parameters import Neighbours
 from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.probability.top_k import (
     shortfalls,
@@ -51,7 +56,9 @@ from dpselect.probability.top_k_error import (
     expected_shortfall_of_peeling,
     expected_shortfall_of_sets,
 )
-from dpselect.top_k import Margin, Method, NoisyCounts, OneShot, Peel, Set, method_for
+from dpselect.questions.methods import Margin, Method, NoisyCounts, OneShot, Peel, Set
+from dpselect.questions.most import TopK
+from dpselect.questions.question import Draw
 
 _FEWEST_RUNS, _MOST_RUNS = 2, 10**7
 _MOST_PAIRS = 10**7
@@ -136,10 +143,8 @@ def top_k_error(  # noqa: PLR0913 - one parameter for each public choice
     """
     vector = as_vector(scores)
     price = Price(epsilon, rho, mechanism)
-    chooser = method_for(k, len(vector), method=method, max_values=max_values, ordered=ordered, price=price)
-    chooser.check_scores(vector)
-    drawn = chooser.drawn_by(price, None, 1, _validate.boolean(monotonic=monotonic))
-    return error_of(vector, chooser, drawn, checked_runs(runs), seeded(seed))
+    asked = replace(top_k_of(vector, k, max_values, ordered, monotonic), method=method)
+    return error_of(vector, asked.draw(price), checked_runs(runs), seeded(seed))
 
 
 def checked_runs(runs: Any) -> int:
@@ -155,10 +160,10 @@ def seeded(seed: Any) -> np.random.Generator:
     return np.random.default_rng(None if seed is None else _validate.count(seed=seed))
 
 
-def error_of(
-    vector: Vector, method: Method, mechanism: MechanismBase, runs: int, generator: np.random.Generator
-) -> TopKError:
+def error_of(vector: Vector, draw: Draw, runs: int, generator: np.random.Generator) -> TopKError:
     """The error of this method and mechanism on these scores."""
+    method, mechanism = _drawn_by(draw)
+    method.check_scores(vector)
     if method.k == method.candidates:
         return _exactly(0.0, method)
     law, task = _LAWS[method.name], _task(method, mechanism, _floats(vector))
@@ -171,10 +176,13 @@ def error_of(
     return TopKError(mean, max(mean - width, 0.0), high, False, runs, method.name)
 
 
-def simulated_answers(
-    vector: Vector, method: Method, mechanism: MechanismBase, runs: int, generator: np.random.Generator
-) -> Positions:
+def _drawn_by(draw: Draw) -> tuple[Method, MechanismBase]:
+    return cast("Method", draw.method), draw.mechanism
+
+
+def simulated_answers(vector: Vector, draw: Draw, runs: int, generator: np.random.Generator) -> Positions:
     """Simulated answers in floats: a row of positions for each run. Never for release."""
+    method, mechanism = _drawn_by(draw)
     if method.k == method.candidates:
         return np.tile(np.arange(method.candidates), (runs, 1))
     task = _task(method, mechanism, _floats(vector))
@@ -222,11 +230,9 @@ class _Task(NamedTuple):
 
 
 def _task(method: Method, mechanism: MechanismBase, scores: Floats) -> _Task:
-    if isinstance(method, Margin) and method.least is not None:
-        return _Task(scores, method.sizes, mechanism, 1.0)
-    if isinstance(method, (OneShot, Peel)) and method.leaves_out:
+    if method.leaves_out:
         return _Task(-scores, method.rounds, mechanism, method.rounds / method.k)
-    return _Task(scores, method.k, mechanism, 1.0)
+    return _Task(scores, method.sizes_asked, mechanism, 1.0)
 
 
 _Chance = Callable[[Floats], Floats]
@@ -314,3 +320,113 @@ def half_width(sample: Floats) -> float:
 
     spread = float(sample.std(ddof=1)) / math.sqrt(sample.size)
     return float(stdtrit(sample.size - 1, (1 + LEVEL) / 2)) * spread
+
+
+@dataclass(frozen=True)
+class TopKRecord:
+    """The error of one method at one epsilon: people short per item. It is as private as the scores."""
+
+    method: str
+    epsilon: float
+    expected_error: float
+    low: float  # a 95 % confidence interval of the expected error; its ends are equal if it is exact
+    high: float
+    exact: bool
+
+
+@dataclass(frozen=True, repr=False)
+class TopKComparison(Records):
+    """The result of `compare_top_k`. It is as private as the scores.
+
+    Attributes:
+        records: one record per method and epsilon.
+        automatic: the name of the method that "auto" takes.
+
+    >>> compared = compare_top_k([500, 480, 30, 20, 10], 2, [0.1, 1])
+    >>> compared, compared.automatic
+    (TopKComparison(6 records), 'one-shot')
+    """
+
+    _series: ClassVar[str] = "method"
+    _unit: ClassVar[str] = "people short per item"
+
+    records: tuple[TopKRecord, ...]
+    automatic: str
+
+    @staticmethod
+    def _cells(record: TopKRecord) -> dict[str, str]:
+        interval = "exact" if record.exact else f"{shown(record.low, DOWN, 3)} to {shown(record.high, digits=3)}"
+        return {"average": shown(record.expected_error, NEAREST), "95 % interval": interval}
+
+
+def compare_top_k(  # noqa: PLR0913 - one parameter for each public choice
+    scores: Any,
+    k: int | tuple[int, int],
+    epsilons: Iterable[Number],
+    *,
+    max_values: int | None = None,
+    ordered: bool = False,
+    monotonic: bool = True,
+    methods: Sequence[str] | None = None,
+    runs: int = 200,
+    seed: int | None = None,
+) -> TopKComparison:
+    """Compare how many people short of the true top k each method is, at each epsilon, on these scores.
+
+    The result is as private as the scores: use public or synthetic ones, or keep it to yourself. A method that is
+    chosen because of its error on private data reveals something about them.
+
+    Args:
+        scores: the number of people per candidate.
+        k: how many candidates to choose; with the method "margin" also a pair.
+        epsilons: the epsilons to compare at, each for the whole answer.
+        max_values: for how many candidates one person counts at most. The methods "set" and "noisy-counts" need it.
+        ordered: whether the answer must be in order.
+        monotonic: True if a person may be added or removed, and False if a person may be replaced by another one.
+        methods: the names of the methods to compare; all that can answer if omitted.
+        runs: how many answers to simulate where no formula is cheap.
+        seed: a non-negative integer that makes the simulations repeatable. Each record then has the numbers of
+            `top_k_error` with this seed.
+
+    Returns:
+        One record per method and epsilon.
+
+    Raises:
+        InvalidType: the scores cannot be read, or an argument has the wrong type.
+        InvalidValue: there are no epsilons, a number is out of range, or a method cannot answer.
+
+    >>> for record in compare_top_k([500, 480, 470, 20, 10], 2, ["0.1"], max_values=1, methods=["set", "peel"]).records:
+    ...     print(record.method, round(record.expected_error, 2))
+    set 1.23
+    peel 2.06
+    """
+    vector, exact, count = as_vector(scores), checked_epsilons(epsilons), checked_runs(runs)
+    asked = top_k_of(vector, k, max_values, ordered, monotonic)
+    taken = asked.settled(Price(exact[0]), None).how
+    records = []
+    for epsilon in tracked(exact, "Comparing"):
+        for draw in _draws(asked, methods, epsilon):
+            found = error_of(vector, draw, count, seeded(seed))
+            numbers = (found.mean, found.low, found.high, found.exact)
+            records.append(TopKRecord(found.method, float_near(epsilon), *numbers))
+    return TopKComparison(tuple(records), taken.name)
+
+
+def top_k_of(scores: Vector, k: Any, max_values: Any, ordered: Any, monotonic: Any) -> TopK:
+    """The question for the top k of counts of your own."""
+    relation = Neighbours.ADD_REMOVE if _validate.boolean(monotonic=monotonic) else Neighbours.REPLACE
+    named: dict[str, Any] = {"k": k, "max_values": max_values, "ordered": ordered}
+    return TopK(candidates=len(scores), **named, neighbours=relation.value)
+
+
+def _draws(asked: TopK, methods: Sequence[str] | None, epsilon: Fraction) -> Iterable[Draw]:
+    """What draws by each of the methods to compare."""
+    price = Price(epsilon)
+    if methods is None:
+        return asked.applicable(price).values()
+    if isinstance(methods, (str, bytes)) or not isinstance(methods, Iterable):
+        raise InvalidType("methods must be a sequence of names: give for example ['set', 'peel']")
+    named = {one.how.name: one for one in (replace(asked, method=name).settled(price, None) for name in methods)}
+    if not named:
+        raise InvalidValue("methods must have at least one name")
+    return [one.draw(price) for one in named.values()]

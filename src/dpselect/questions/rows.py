@@ -1,7 +1,7 @@
-"""The questions as frozen records: what to count, how to score it, how much one individual matters, how to choose.
+"""What a question needs of rows: who is counted (`Individuals`), what is counted, and by which engine (`Engine`).
 
-The sensitivity of every question is derived in `mechanisms.parameters`, because plans need it too. `Engine` is what a
-question needs from DuckDB or Spark, and says who draws. The question for quantiles is in `quantiles`.
+The sensitivity of every question is derived in `mechanisms.parameters`. `Engine` says what DuckDB and Spark do, and who
+draws.
 
 **Groups.** A person is kept in at most m groups, and each group gets a share of 1/m of the price.
 
@@ -36,25 +36,24 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Array, Integers, Lengths
 from dpselect._validate import withheld
-from dpselect.accounting.budget import Budget, Price
-from dpselect.errors import EngineFailure, InvalidType
+from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.finding import Finding
-from dpselect.mechanisms.parameters import Neighbours, Parameters
-from dpselect.release import Priced
-from dpselect.tables.accuracy import Asked, Measure, of_most
-from dpselect.tables.candidates import Grid, Values
-from dpselect.tables.domains import Domain
-from dpselect.tables.groups import Groups
-from dpselect.tables.schema import Column
-from dpselect.top_k import Method
+from dpselect.mechanisms.parameters import Neighbours
+from dpselect.questions.methods import Method
+
+if TYPE_CHECKING:
+    from dpselect.tables.candidates import Grid, Values
+    from dpselect.tables.domains import Domain
+    from dpselect.tables.groups import Groups
+    from dpselect.tables.schema import Column
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +68,7 @@ class Places:
     individuals: Integers
 
 
-def places_of_groups(data: Places, ends: Sequence[int], grid: Grid) -> list[Places]:
+def places_of_groups(data: Places, ends: Sequence[int], grid: "Grid") -> list[Places]:
     """The positions among the candidates in each group, given those on the units of a grid, and where groups end."""
     parts = [
         Places(data.places[start:stop], data.between[start:stop], data.individuals[start:stop])
@@ -78,7 +77,7 @@ def places_of_groups(data: Places, ends: Sequence[int], grid: Grid) -> list[Plac
     return [_rounded(part, grid) for part in parts] if grid.marks else parts
 
 
-def _rounded(data: Places, grid: Grid) -> Places:
+def _rounded(data: Places, grid: "Grid") -> Places:
     """The positions among the marks of a grid."""
     if not data.places.size:
         return data
@@ -135,8 +134,8 @@ _Counted = TypeVar("_Counted")
 class Individuals:
     """Who is counted: people or rows, together or in groups."""
 
-    person: Column | None
-    groups: Groups | None = None
+    person: "Column | None"
+    groups: "Groups | None" = None
 
     @property
     def noun(self) -> str:
@@ -156,12 +155,12 @@ class Individuals:
         return f", each person counted for {some} of theirs, chosen at random"
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> "list[Column]":
         """Return the columns that determine who is counted and in which group."""
         groups = () if self.groups is None else self.groups.columns
         return [*filter(None, [self.person]), *groups]
 
-    def names(self, column: Column) -> list[str]:
+    def names(self, column: "Column") -> list[str]:
         """Return the names of all columns that a question about this column reads, without duplicates."""
         return list(dict.fromkeys(each.name for each in (column, *self.columns)))
 
@@ -172,12 +171,10 @@ class Individuals:
             return only
         return dict(zip(self.groups.names, answers, strict=True))
 
-    def asked(self, neighbours: Neighbours) -> Asked:
-        """Return of whom it is asked, for the accuracy of answers."""
-        groups = self.groups
-        if groups is None:
-            return Asked(self.noun, neighbours, None, 1)
-        return Asked(self.noun, neighbours, len(groups), groups.max_groups)
+    def stated(self, neighbours: Neighbours) -> dict[str, Any]:
+        """Return of whom it is asked, as fields of a question."""
+        groups = {} if self.groups is None else {"groups": len(self.groups) or 1, "max_groups": self.groups.max_groups}
+        return {"noun": self.noun, "neighbours": neighbours.value, **groups}
 
     def for_each_group(self, answer: list[Any]) -> Any:
         """Return this list, or a copy of it for each group."""
@@ -193,25 +190,6 @@ def counted(count: Callable[[], _Counted]) -> _Counted:
     """Return the counts. The messages of a failing engine, and of a user's relation, are withheld."""
     failure = EngineFailure("the rows could not be counted: check that the table is complete and readable")
     return withheld(count, failure)
-
-
-def checked_for_tables(mechanism: Parameters) -> MechanismBase:
-    """The mechanism, checked to be one that can answer every question on every engine."""
-    if not isinstance(mechanism, MechanismBase) or not mechanism.has_runs:
-        raise InvalidType(
-            f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
-        )
-    return mechanism
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """The mechanism that draws, and what a ledger records for it: equal parts, their number, and the delta of all."""
-
-    mechanism: Any
-    part: Priced
-    count: int
-    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,7 +235,7 @@ class Engine(Protocol):
     """
 
     @property
-    def columns(self) -> Mapping[str, Column]:
+    def columns(self) -> "Mapping[str, Column]":
         """Return the public schema."""
         ...
 
@@ -270,16 +248,16 @@ class Engine(Protocol):
         """Refuse the source, before a charge, if its public columns have changed since it was opened."""
         ...
 
-    def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
+    def listed(self, values: Any, column: "Column", name: str = "candidates") -> "Values":
         """Return a public list of values, checked to be distinct in the type of their column. Messages use the name."""
         ...
 
-    def candidates(self, values: Any, column: Column) -> Values:
+    def candidates(self, values: Any, column: "Column") -> "Values":
         """Return a public list of candidates, in a form that the engine takes."""
         ...
 
     def chosen(
-        self, column: Column, candidates: Values, individuals: Individuals, method: Method, mechanism: MechanismBase
+        self, column: "Column", candidates: "Values", individuals: Individuals, method: Method, mechanism: MechanismBase
     ) -> list[list[Any]]:
         """Return candidates that many individuals have, as the method chooses them: for each group, or for all.
 
@@ -288,7 +266,7 @@ class Engine(Protocol):
         ...
 
     def places(
-        self, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None
+        self, column: "Column", grid: "Grid", individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
         """Return the positions of the individuals' values on the grid: for each group, or for all.
 
@@ -299,7 +277,7 @@ class Engine(Protocol):
         ...
 
     def tally(
-        self, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None = None
+        self, column: "Column", domain: "Domain | None", individuals: Individuals, max_values: int | None = None
     ) -> AbstractContextManager[Tally]:
         """Count the individuals of every value that somebody has: those of a rule, or all.
 
@@ -308,95 +286,6 @@ class Engine(Protocol):
         """
         ...
 
-    def content(self, columns: Sequence[Column]) -> str:
+    def content(self, columns: "Sequence[Column]") -> str:
         """Return a digest of the rows that a question about these columns reads; the order of rows does not matter."""
         ...
-
-
-class Question(Protocol):
-    """One question about a table. It is answered once, or once for each group."""
-
-    @property
-    def column(self) -> Column:
-        """Return the column that the question is about."""
-        ...
-
-    def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:
-        """Return the mechanism that draws at this price, and what is charged for it.
-
-        `groups` is the number of groups that one individual may be in; None if there are none.
-        """
-        ...
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the public parameters, as JSON can hold them."""
-        ...
-
-    def estimate(self, individuals: Individuals) -> str:
-        """Return what is estimated, in words."""
-        ...
-
-    def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:
-        """Return what computes how far an answer may be off, from public numbers alone."""
-        ...
-
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: Any) -> Any:
-        """Count and select: return one value, or a dict with a value for each group."""
-        ...
-
-
-def drawing_of(
-    method: Method, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None
-) -> Drawing:
-    """The mechanism by which a method chooses the most common candidates, and what is charged for it."""
-    shares = 1 if groups is None else groups
-    drawn = method.drawn_by(price, budget, shares, neighbours is Neighbours.ADD_REMOVE)
-    if method.needs_runs:
-        checked_for_tables(drawn)
-    part, count = method.cost(drawn)
-    return Drawing(drawn, part, count * shares)
-
-
-def most_words(method: Method, single: bool, individuals: Individuals) -> str:
-    """What the choice of the most common candidates estimates, in words."""
-    k = method.parameters()["k"]
-    number = f"{k[0]} to {k[1]}" if isinstance(k, list) else f"{k:,}"
-    what = "the value" if single or k == 1 else f"the {number} values"
-    limit = None if method.max_values is None or method.max_values >= method.candidates else method.max_values
-    counted = "" if single or method.is_free else individuals.counted_for(limit)
-    return f"{what} that most {individuals.noun} have{counted}{individuals.in_each_group}"
-
-
-@dataclass(frozen=True)
-class TopK:
-    """The candidates that most individuals have, as a method of `dpselect.top_k` chooses them; or the single mode."""
-
-    column: Column
-    candidates: Values
-    method: Method
-    single: bool = False
-
-    def mechanism(self, price: Price, budget: Budget | None, neighbours: Neighbours, groups: int | None) -> Drawing:
-        """Return the mechanism that draws at this price, and what is charged for it."""
-        return drawing_of(self.method, price, budget, neighbours, groups)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the public parameters, as JSON can hold them."""
-        question = {"question": "mode"} if self.single else {"question": "top_k", **self.method.parameters()}
-        named = {"column": self.column.name, "candidates": len(self.candidates)}
-        other = {} if self.candidates.other is None else {"other": str(self.candidates.other)}
-        return {**question, **named, "candidates_sha256": self.candidates.sha256, **other}
-
-    def estimate(self, individuals: Individuals) -> str:
-        """Return what is estimated, and by which method, in words."""
-        by = "" if self.single or self.method.is_free else f", by the method {self.method.name}"
-        return f"{most_words(self.method, self.single, individuals)}{by}"
-
-    def measured(self, asked: Asked, drawing: Drawing, price: Price, budget: Budget | None) -> Measure:  # noqa: ARG002
-        """Return what computes how far an answer may be off."""
-        return of_most(asked, self.method, drawing.mechanism, single=self.single, rule=None)
-
-    def answer(self, engine: Engine, individuals: Individuals, mechanism: MechanismBase) -> Any:
-        """Count and select: return a candidate or several of them, or a dict with that for each group."""
-        chosen = engine.chosen(self.column, self.candidates, individuals, self.method, mechanism)
-        return individuals.by_group([candidates[0] for candidates in chosen] if self.single else chosen)

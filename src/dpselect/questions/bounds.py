@@ -1,4 +1,4 @@
-"""Bounds on the error of a top-k answer that hold for all data, for each method of `dpselect.top_k`.
+"""Bounds on the error of a top-k answer that hold for all data, for each method of `questions.methods`.
 
 There are d candidates with counts x, of which k are chosen; K is the set of the k largest counts and S the chosen set.
 The error is the shortfall per item, (sum of K - sum of S) / k. S and K differ by at most r = min(k, d - k) candidates
@@ -61,15 +61,12 @@ left out.
 """
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from dpselect.analysis.promises import UnitErrors, selection_errors
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.noisy_max import log_inversion
 from dpselect.mechanisms.worst import harmonic
-from dpselect.top_k import All, Margin, Method, NoisyCounts, OneShot, Peel, Set
 
 _FLOAT_BITS = 53
 _MOST_EXACT = 300  # larger binomial coefficients are bounded by Stirling's formula
@@ -103,68 +100,57 @@ def log_sets_between(candidates: int, least: int, most: int) -> float:
     return bound if candidates > 2**1000 else min(bound, candidates * math.log(2))
 
 
-def errors_of(method: Method, kind: type[MechanismBase]) -> UnitErrors:
-    """The bounds of a method with this mechanism.
-
-    `average` is about the shortfall per item. `tail` is about that, too, for sets and for candidates that are left out
-    one after another; about a single choice if one after another is chosen; and otherwise about the cut, or about all
-    differences of an answer in order.
+def of_sets(kind: type[MechanismBase], candidates: int, k: int) -> UnitErrors:
+    """The bounds of one choice among all sets of k candidates.
 
     >>> from dpselect import PermuteAndFlip
-    >>> round(errors_of(Set(10, 1000, 1), PermuteAndFlip).average, 2)
+    >>> round(of_sets(PermuteAndFlip, 1000, 10).average, 2)
     4.9
     """
-    return _BOUNDS[type(method)](method, kind)
+    total = selection_errors(kind, log_sets(candidates, k))
+    return UnitErrors(total.average / k, _attained(kind, candidates - k + 1, k), lambda x: total.tail(k * x))
 
 
-def _of_all(_: Method, __: type[MechanismBase]) -> UnitErrors:
-    return UnitErrors(0.0, 0.0, lambda _: 0.0)
+def _attained(kind: type[MechanismBase], doubtful: int, k: int) -> float:
+    """The error where only one of so many candidates is in doubt."""
+    return selection_errors(kind, math.log(doubtful)).attained / k
 
 
-def _of_sets(method: Method, kind: type[MechanismBase]) -> UnitErrors:
-    total = selection_errors(kind, log_sets(method.candidates, method.k))
-    return UnitErrors(total.average / method.k, _attained(method, kind), lambda x: total.tail(method.k * x))
+def of_margins(kind: type[MechanismBase], candidates: int, least: int, most: int) -> UnitErrors:
+    """The bounds of one choice among all sets whose size is in an interval."""
+    cut = selection_errors(kind, log_sets_between(candidates, least, most))
+    share = 1.0 if candidates >= 2 * least else (candidates - least) / least
+    attained = _attained(kind, candidates - most + 1, most) / 2 if least == most else 0.0
+    return UnitErrors(share * cut.average, attained, cut.tail)
 
 
-def _attained(method: Method, kind: type[MechanismBase], *, leaves_out: bool = False) -> float:
-    """The error where only one candidate is in doubt."""
-    doubtful = method.k + 1 if leaves_out else method.candidates - method.k + 1
-    return selection_errors(kind, math.log(doubtful)).attained / method.k
-
-
-def _of_margins(method: Margin, kind: type[MechanismBase]) -> UnitErrors:
-    least, most = method.sizes
-    cut = selection_errors(kind, log_sets_between(method.candidates, least, most))
-    share = 1.0 if method.candidates >= 2 * least else (method.candidates - least) / least
-    average = share * cut.average
-    return UnitErrors(average, _attained(method, kind) / 2 if least == most else 0.0, cut.tail)
-
-
-def _of_peeling(method: Peel, kind: type[MechanismBase]) -> UnitErrors:
-    one = selection_errors(kind, math.log(method.candidates))
-    if not method.leaves_out:
+def of_peeling(kind: type[MechanismBase], candidates: int, k: int, rounds: int, *, leaves_out: bool) -> UnitErrors:
+    """The bounds of one selection after another: of each, or of all if those that are left out are selected."""
+    one = selection_errors(kind, math.log(candidates))
+    if not leaves_out:
         return one
-    share, rounds = method.rounds / method.k, method.rounds
-    attained = _attained(method, kind, leaves_out=True)
+    share = rounds / k
+    attained = _attained(kind, k + 1, k)
     return UnitErrors(share * one.average, attained, lambda x: min(1.0, rounds * one.tail(x / share)))
 
 
-def _of_one_shot(method: OneShot, kind: type[MechanismBase]) -> UnitErrors:
-    chosen = method.rounds
-    one = selection_errors(kind, math.log(method.candidates))
-    total = chosen * min(math.log(method.candidates) - math.log(chosen), one.average)
-    factor = Fraction((method.candidates - chosen) * chosen, chosen + 1)
-    factor += Fraction(chosen - harmonic(math.log(chosen))) if method.ordered else 0
-    attained = _attained(method, kind, leaves_out=method.leaves_out)
-    return UnitErrors(total / method.k, attained, lambda x: _union(factor, -x))
+def of_one_shot(kind: type[MechanismBase], candidates: int, k: int, chosen: int, *, ordered: bool) -> UnitErrors:
+    """The bounds of exponential noise on all counts, if k candidates, or those that are left out, are chosen."""
+    one = selection_errors(kind, math.log(candidates))
+    total = chosen * min(math.log(candidates) - math.log(chosen), one.average)
+    factor = Fraction((candidates - chosen) * chosen, chosen + 1)
+    factor += Fraction(chosen - harmonic(math.log(chosen))) if ordered else 0
+    attained = _attained(kind, candidates - k + 1 if chosen == k else k + 1, k)
+    return UnitErrors(total / k, attained, lambda x: _union(factor, -x))
 
 
-def _of_noisy_counts(method: NoisyCounts, kind: type[MechanismBase]) -> UnitErrors:
-    few = method.fewer
-    total = few * (1 + math.log(method.candidates) - math.log(2 * few)) if few else 0.0
-    pairs = Fraction(method.k * (method.candidates - method.k))
-    pairs += method.k * (method.k - 1) // 2 if method.ordered else 0
-    return UnitErrors(total / method.k, _attained(method, kind), lambda x: _union(pairs, log_inversion(x)))
+def of_noisy_counts(kind: type[MechanismBase], candidates: int, k: int, *, ordered: bool) -> UnitErrors:
+    """The bounds of Laplace noise on all counts."""
+    few = min(k, candidates - k)
+    total = few * (1 + math.log(candidates) - math.log(2 * few)) if few else 0.0
+    pairs = Fraction(k * (candidates - k))
+    pairs += k * (k - 1) // 2 if ordered else 0
+    return UnitErrors(total / k, _attained(kind, candidates - k + 1, k), lambda x: _union(pairs, log_inversion(x)))
 
 
 def _union(factor: Fraction, log_chance: float) -> float:
@@ -172,13 +158,3 @@ def _union(factor: Fraction, log_chance: float) -> float:
     if factor <= 0:
         return 0.0
     return math.exp(min(math.log(factor.numerator) - math.log(factor.denominator) + log_chance, 0.0))
-
-
-_BOUNDS: dict[type[Method], Callable[[Any, type[MechanismBase]], UnitErrors]] = {
-    All: _of_all,
-    Set: _of_sets,
-    Margin: _of_margins,
-    OneShot: _of_one_shot,
-    Peel: _of_peeling,
-    NoisyCounts: _of_noisy_counts,
-}

@@ -6,25 +6,27 @@ compared at equal cost (`equal_cost`).
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dpselect import _validate
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
 from dpselect.accounting.budget import AUTO, Budget, Price, PureBudget, as_budget
-from dpselect.analysis.costs import Cost, cost, currency_of, equal_cost, equal_rounds, free, share_of
 from dpselect.analysis.error import epsilon_for, error_quantile, expected_error
-from dpselect.analysis.plans import OnScores, Plan, PlannedMethod
 from dpselect.analysis.promises import ErrorsOf, Promise, promised_by
-from dpselect.analysis.questions import Question, Select, moderate, question_of, whole_number
-from dpselect.analysis.top_k_bounds import errors_of
-from dpselect.analysis.ways import ByMethod, Way, way_of
-from dpselect.errors import InvalidValue
+from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
+from dpselect.questions.costs import Cost, cost, currency_of, equal_cost, equal_rounds, free, share_of
+from dpselect.questions.methods import Method
+from dpselect.questions.most import Mode, TopK
+from dpselect.questions.plans import OnScores, Plan, PlannedMethod
+from dpselect.questions.quantiles import Quantile, Quantiles
+from dpselect.questions.question import Question, Select, moderate, whole_number
 
 _MOST_QUESTIONS = 10**9
 
@@ -70,7 +72,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         candidates: the number of candidates of "mode", "top_k" and "select", or of a quantile instead of a range. For
             "select" it is the length of `scores` if omitted.
         question: "mode", "top_k", "median", "quantile", "quantiles", or "select" for scores of your own, which is the
-            default; or a record of `analysis.questions`.
+            default; or a record of `dpselect.questions`.
         epsilon: the epsilon of each question; the plan then has its error.
         rho: the rho of zCDP of each question, instead of epsilon.
         error: the acceptable average error, in people or in units of the scores; the plan then has the epsilon.
@@ -156,11 +158,11 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     if doubt is not None and asked.is_split:
         raise InvalidValue("delta is for questions of one selection: leave it out, and give an (epsilon, delta) budget")
     unit = Price(rho=1, mechanism=mechanism) if "rho" in price else Price(1, mechanism=mechanism)
-    way = way_of(asked, unit, paid)
-    used = way.used(unit, paid)
-    if used not in way.mechanisms:
-        raise InvalidValue(f"mechanism must be one of {', '.join([AUTO, *way.mechanisms])} for {asked.name}")
-    return _planned(way, used, price, paid, count, doubt, mechanism, vector)
+    asked = asked.settled(unit, paid)
+    used = asked.used(unit, paid)
+    if used not in asked.mechanisms:
+        raise InvalidValue(f"mechanism must be one of {', '.join([AUTO, *asked.mechanisms])} for {asked.name}")
+    return _planned(asked, used, price, paid, count, doubt, mechanism, vector)
 
 
 def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
@@ -180,7 +182,7 @@ def _size(candidates: int | None, vector: Vector | None) -> int | None:
 
 
 def _planned(  # noqa: PLR0913, PLR0917 - what `plan` has checked
-    way: Way,
+    asked: Question,
     used: str,
     price: Mapping[str, Fraction],
     budget: Budget | None,
@@ -190,14 +192,14 @@ def _planned(  # noqa: PLR0913, PLR0917 - what `plan` has checked
     vector: Vector | None,
 ) -> Plan:
     error = price.get("error")
-    paid = price if price or budget is None else share_of(budget, way, count)
+    paid = price if price or budget is None else share_of(budget, asked, count)
     rho, currency = paid.get("rho"), currency_of(budget, paid.get("rho"))
-    drawing = {name: _mechanism(way, name, paid) for name in way.mechanisms}
-    costs = {name: _cost(way, one, rho, count, budget, currency) for name, one in drawing.items()}
+    drawing = {name: _mechanism(asked, name, paid) for name in asked.mechanisms}
+    costs = {name: _cost(asked, one, rho, count, budget, currency) for name, one in drawing.items()}
     same = _same_price(costs[used], currency)
-    exponential = None if way.is_free else drawing.get(ExponentialMechanism.name)
+    exponential = None if asked.is_free else drawing.get(ExponentialMechanism.name)
     return Plan(
-        question=way.question,
+        question=asked,
         epsilon=price.get("epsilon"),
         rho=price.get("rho"),
         error=error,
@@ -205,17 +207,16 @@ def _planned(  # noqa: PLR0913, PLR0917 - what `plan` has checked
         questions=count,
         delta=delta,
         used=used,
-        way=way,
-        methods=_methods(way, Price(**same, mechanism=mechanism), budget),
-        promises={name: way.promise(one) for name, one in drawing.items()},
+        methods=_methods(asked, Price(**same, mechanism=mechanism), budget),
+        promises={name: asked.promise(one) for name, one in drawing.items()},
         costs=costs,
-        equally_dear={name: way.promise(way.drawn(name, **same)) for name in way.mechanisms},
-        pure=None if price or budget is None else _from_pure_budget(way, budget, count),
+        equally_dear={name: asked.promise(asked.drawn(name, **same)) for name in asked.mechanisms},
+        pure=None if price or budget is None else _from_pure_budget(asked, budget, count),
         on_scores={} if vector is None else {name: _on_scores(one, vector, error) for name, one in drawing.items()},
-        equal_cost=None if count == 1 else _compared(way, exponential, equal_cost),
+        equal_cost=None if count == 1 else _compared(asked, exponential, equal_cost),
         equal_rounds=None
         if delta is None
-        else _compared(way, exponential, partial(equal_rounds, count=count * way.draws, delta=delta)),
+        else _compared(asked, exponential, partial(equal_rounds, count=count * asked.draws, delta=delta)),
     )
 
 
@@ -223,25 +224,25 @@ _Compared = TypeVar("_Compared")
 
 
 def _compared(
-    way: Way, exponential: MechanismBase | None, compare: Callable[[MechanismBase, ErrorsOf], _Compared]
+    asked: Question, exponential: MechanismBase | None, compare: Callable[[MechanismBase, ErrorsOf], _Compared]
 ) -> _Compared | None:
     """The exponential mechanism compared with permute-and-flip, if both can draw, and their bounds are of one kind."""
-    if exponential is None or way.errors is None or PermuteAndFlip.name not in way.mechanisms:
+    if exponential is None or asked.errors is None or PermuteAndFlip.name not in asked.mechanisms:
         return None
-    return compare(exponential, way.errors)
+    return compare(exponential, asked.errors)
 
 
-def _mechanism(way: Way, name: str, price: Mapping[str, Fraction]) -> MechanismBase:
+def _mechanism(asked: Question, name: str, price: Mapping[str, Fraction]) -> MechanismBase:
     """The mechanism that draws at this price of the question, or the one with this error."""
-    if way.is_free:
-        return way.drawn(name, epsilon=Fraction(1))
-    return way.with_error(name, price["error"]) if "error" in price else way.drawn(name, **price)
+    if asked.is_free:
+        return asked.drawn(name, epsilon=Fraction(1))
+    return asked.with_error(name, price["error"]) if "error" in price else asked.drawn(name, **price)
 
 
 def _cost(  # noqa: PLR0913, PLR0917 - what `_planned` has found
-    way: Way, mechanism: MechanismBase, rho: Fraction | None, count: int, budget: Budget | None, currency: Budget
+    asked: Question, mechanism: MechanismBase, rho: Fraction | None, count: int, budget: Budget | None, currency: Budget
 ) -> Cost:
-    return free(currency) if way.is_free else cost(way.charge(mechanism, rho), count, budget, currency)
+    return free(currency) if asked.is_free else cost(asked.charge(mechanism, rho), count, budget, currency)
 
 
 def _same_price(paid: Cost, currency: Budget) -> dict[str, Fraction]:
@@ -252,25 +253,22 @@ def _same_price(paid: Cost, currency: Budget) -> dict[str, Fraction]:
     return {"epsilon": charge.each * charge.count} if currency.rho is None else {"rho": charge.rho}
 
 
-def _methods(way: Way, price: Price, budget: Budget | None) -> dict[str, PlannedMethod]:
+def _methods(asked: Question, price: Price, budget: Budget | None) -> dict[str, PlannedMethod]:
     """The methods for the top k that can answer at this price; nothing for other questions."""
-    if not isinstance(way, ByMethod):
-        return {}
-    found = {**way.choice.applicable(price, budget), way.method.name: way.choice.drawn(way.method, price, budget)}
     planned = {}
-    for name, (method, mechanism) in found.items():
-        promised = promised_by(mechanism, partial(errors_of, method))
-        planned[name] = PlannedMethod(name, mechanism.name, promised.average, promised.within_95)
+    for name, draw in asked.applicable(price, budget).items():
+        promised = promised_by(draw.mechanism, cast("Method", draw.method).bounds)
+        planned[name] = PlannedMethod(name, draw.mechanism.name, promised.average, promised.within_95)
     return planned
 
 
-def _from_pure_budget(way: Way, budget: Budget, count: int) -> Promise | None:
+def _from_pure_budget(asked: Question, budget: Budget, count: int) -> Promise | None:
     """Pure epsilon implies (epsilon, delta), and for a few questions it may leave more for each of them."""
-    if budget.epsilon is None or budget.rho is None or way.is_free:
+    if budget.epsilon is None or budget.rho is None or asked.is_free:
         return None
     pure = PureBudget(budget.epsilon)
     unit = Price(1)
-    other = way_of(way.question, unit, pure)
+    other = asked.settled(unit, pure)
     return other.promise(other.drawn(other.used(unit, pure), **share_of(pure, other, count)))
 
 
@@ -281,3 +279,38 @@ def _on_scores(mechanism: MechanismBase, scores: Vector, error: Fraction | None)
     if losses(scores).mean() <= target:  # the error of a uniform choice: no mechanism exceeds it
         return OnScores()
     return OnScores(epsilon=epsilon_for(type(mechanism), scores, expected_error=target, **mechanism.claim.arguments()))
+
+
+_KINDS: Mapping[str, type[Question]] = {kind.name: kind for kind in (Mode, TopK, Quantile, Quantiles, Select)}
+_MEDIAN = "median"
+NAMES = (Mode.name, TopK.name, _MEDIAN, Quantile.name, Quantiles.name, Select.name)
+
+
+def question_of(question: Any, given: Mapping[str, Any]) -> Question:
+    """The question of this name with these fields; or the record, which has its fields already.
+
+    >>> question_of("median", {"lower": 0, "upper": 100}).level
+    Fraction(1, 2)
+    """
+    stated_fields = {name: value for name, value in given.items() if value is not None}
+    if isinstance(question, Question):
+        if stated_fields:
+            raise InvalidValue(f"{next(iter(stated_fields))} belongs in the record of the question: give it there")
+        return question
+    if not isinstance(question, str):
+        raise InvalidType(f"question must be a name or a record of dpselect.questions, got {type(question).__name__}")
+    if question not in NAMES:
+        raise InvalidValue(f"question must be one of {', '.join(NAMES)}, got {question[:40]!r}")
+    kind, fixed = (Quantile, {"level": Fraction(1, 2)}) if question == _MEDIAN else (_KINDS[question], {})
+    known = {each.name: each for each in fields(kind) if each.name not in fixed and "of_table" not in each.metadata}
+    for name in stated_fields:
+        if name not in known:
+            raise InvalidValue(f"{name} is not a parameter of {question}, which takes {', '.join(sorted(known))}")
+    missing = [name for name, field in known.items() if _is_required(field) and name not in stated_fields]
+    if missing:
+        raise InvalidValue(f"{question} needs {' and '.join(missing)}")
+    return kind(**stated_fields, **fixed)
+
+
+def _is_required(field: Any) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING

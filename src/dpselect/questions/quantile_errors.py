@@ -1,6 +1,6 @@
 """Errors of quantiles that hold for all data, and how many people a quantile needs.
 
-**The errors of several quantiles** (`tables.splitting`). A level q that is answered in the part between the levels l
+**The errors of several quantiles** (`questions.splitting`). A level q that is answered in the part between the levels l
 and h has the level p = (q - l)/(h - l) in this part. The part has the people between the ranks R_l and R_h, so the cut
 aims at the rank R_l + p (R_h - R_l) = (1 - p) R_l + p R_h, while q n = (1 - p) l n + p h n. With the error
 E_q = |R_q - q n| and the error e_q of the cut itself,

@@ -27,8 +27,8 @@ import numpy.typing as npt
 
 from dpselect._types import Integers, Lengths
 from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.sampling.draws import Draws
-from dpselect.tables.questions import Places, quantile_score_runs
 
 _BITS = 32
 _SUB_PLACES = 1 << _BITS

@@ -11,14 +11,13 @@ from typing import Any, Protocol
 from dpselect import _html
 from dpselect._numbers import exact_text, shortest_text, shown
 from dpselect.accounting.budget import Budget
-from dpselect.analysis.costs import Cost, EqualCost, EqualRounds, Rounds, currency_of
-from dpselect.analysis.methods import taken_for
 from dpselect.analysis.promises import Promise, rarely_exceeded
-from dpselect.analysis.questions import Question, TopK
-from dpselect.analysis.ways import ByMethod, Way
 from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.privacy import Guarantee
+from dpselect.questions.costs import Cost, EqualCost, EqualRounds, Rounds, currency_of
+from dpselect.questions.question import Question
+from dpselect.release import Accuracy
 
 Texts = tuple[list[str], list[list[str]]]
 
@@ -68,30 +67,6 @@ class OnScores:
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """Bounds on the error of an answer that hold for all data.
-
-    Attributes:
-        average: the expected error of each selection is at most this.
-        within_95: in at least 95 of 100 cases, the error of a selection is smaller than this.
-        within_99: in at least 99 of 100 cases, the error of a selection is smaller than this.
-        all_within_95: in at least 95 of 100 cases, the errors of all selections of an answer are smaller than this. It
-            is a union bound: each of k selections exceeds it in at most 5/k of 100 cases.
-        unit: the unit of the errors: people, or units of the scores.
-
-    >>> from dpselect import analysis
-    >>> analysis.plan(30, question="mode", epsilon="0.1").accuracy["permute-and-flip"].unit
-    'people'
-    """
-
-    average: float
-    within_95: float
-    within_99: float
-    all_within_95: float
-    unit: str
-
-
-@dataclass(frozen=True)
 class PlannedMethod:
     """A method for the top k at the price of the plan: bounds on its error that hold for all data, in people.
 
@@ -120,7 +95,7 @@ class Plan:
     and empty without them.
 
     Attributes:
-        question: the question, a record of `analysis.questions`.
+        question: the question, a record of `dpselect.questions`, with the method that answers.
         epsilon: the epsilon of each question, if it was given.
         rho: the rho of each question, if it was given.
         error: the expected error, if it was given instead.
@@ -128,7 +103,6 @@ class Plan:
         questions: the number of questions that share the budget.
         delta: the delta of the (epsilon, delta) comparison, if it was given.
         used: the mechanism that draws, as a table with this budget chooses it.
-        way: how the question is answered: who draws, how often, and what is charged.
         methods: for "top_k", the methods that can answer, at the price that the plan has for `used`.
         promises: the bounds of one selection by each mechanism, in units of the scores.
         costs: what each mechanism costs.
@@ -152,7 +126,6 @@ class Plan:
     questions: int
     delta: float | None
     used: str
-    way: Way
     methods: Mapping[str, PlannedMethod]
     promises: Mapping[str, Promise]
     costs: Mapping[str, Cost]
@@ -180,7 +153,9 @@ class Plan:
     @property
     def subject(self) -> str:
         """Return what the numbers of the table are about."""
-        return f"how far the answer can be off, {self.way.condition or 'for any data'}, in {self.question.per_person}"
+        return (
+            f"how far the answer can be off, {self.question.condition or 'for any data'}, in {self.question.per_person}"
+        )
 
     @property
     def table(self) -> Texts:
@@ -190,7 +165,7 @@ class Plan:
         >>> analysis.plan(4, question="mode", epsilon="0.1").table[1][0]
         ['permute-and-flip', '0.1', '4.42', '43.83', '59.92', 'epsilon 0.1']
         """
-        rounds, count = self.way.rounds, self.questions
+        rounds, count = self.question.rounds, self.questions
         heads = ["\nmechanism", "epsilon of\na draw", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow"]
         heads += [f"all {rounds:,}, 95 of\n100 below"] if rounds > 1 else []
         heads += ["one question\ncosts"]
@@ -201,8 +176,8 @@ class Plan:
     def _row(self, name: str, accuracy: Accuracy) -> list[str]:
         cost = self.costs[name]
         each = 0 if cost.charge is None else cost.charge.each
-        cells = [shown(float(each), digits=6), *map(shown, (accuracy.average, accuracy.within_95, accuracy.within_99))]
-        cells += [shown(accuracy.all_within_95)] if self.way.rounds > 1 else []
+        cells = [shown(float(each), digits=6), *map(shown, accuracy.bounds)]
+        cells += [shown(accuracy.all_within_95)] if self.question.rounds > 1 else []
         cells += [cost.one.words]
         cells += [cost.total.words] if self.questions > 1 else []
         if self.budget is not None:
@@ -223,12 +198,12 @@ class Plan:
     @property
     def claim(self) -> Claim:
         """Return how far apart neighbours are."""
-        return self.way.claim
+        return self.question.claim
 
     @property
     def method(self) -> str | None:
         """Return the name of the method for the top k; None for other questions."""
-        return self.way.method.name if isinstance(self.way, ByMethod) else None
+        return self.question.method_name
 
     @property
     def better(self) -> str:
@@ -250,7 +225,7 @@ class Plan:
     @property
     def suffices(self) -> bool | None:
         """Return whether the budget pays for all questions by the mechanism `used`; None without a budget."""
-        if self.way.is_free:
+        if self.question.is_free:
             return None if self.budget is None else True
         allowed = self.costs[self.used].allowed
         return None if allowed is None else allowed >= self.questions
@@ -281,13 +256,12 @@ class Plan:
         True
         """
         asked, mechanism = self.question, promised.mechanism
-        return Accuracy(
-            promised.average / asked.unit,
-            promised.within_95 / asked.unit,
-            promised.within_99 / asked.unit,
-            self.way.all_within(mechanism, 0.05) / asked.unit,
-            asked.per_person,
+        average, usual, rare = (
+            each / asked.unit for each in (promised.average, promised.within_95, promised.within_99)
         )
+        together = asked.all_within(mechanism, 0.05) / asked.unit
+        method = f"bound {asked.condition or 'for any data'}"
+        return Accuracy(average, usual, asked.per_person, method, within_99=rare, all_within_95=together)
 
     @property
     def sentences(self) -> list[str]:
@@ -298,11 +272,11 @@ class Plan:
         'On average, the chosen value has at most 15.7 fewer people than the most'
         """
         expected = self.accuracy[self.used]
-        told = self.way.meaning(*map(shown, (expected.average, expected.within_95, expected.within_99)))
-        return [*filter(None, [f"{told} {self.way.holds}", *self._about_draws(expected), *self._about_costs()])]
+        told = self.question.meaning(*map(shown, expected.bounds))
+        return [*filter(None, [f"{told} {self.question.holds}", *self._about_draws(expected), *self._about_costs()])]
 
     def _about_draws(self, expected: Accuracy) -> list[str]:
-        asked, mechanism, rounds = self.question, self.promises[self.used].mechanism, self.way.rounds
+        asked, mechanism, rounds = self.question, self.promises[self.used].mechanism, self.question.rounds
         all_of_them, growth, people = "", "", self.people_needed
         if rounds > 1:
             bound = shown(expected.all_within_95)
@@ -314,10 +288,10 @@ class Plan:
             )
         dense = asked.dense(mechanism)
         needed = "" if people is None else asked.need(people)
-        return [self.way.remark(expected.within_95), all_of_them, dense, needed, growth, self.way.shares]
+        return [self.question.remark(expected.within_95), all_of_them, dense, needed, growth, self.question.shares]
 
     def _about_costs(self) -> list[str]:
-        if self.way.is_free:
+        if self.question.is_free:
             return ["It costs nothing."]
         cost, budget, count = self.costs[self.used], self.budget, f"{self.questions:,}"
         price = f"One question costs {cost.one.words}"
@@ -341,7 +315,7 @@ class Plan:
         >>> analysis.plan(30, question="mode", budget="zcdp:0.5", questions=20).advice[0][:71]
         'Take exponential: at the same cost, rho 0.025 for a question, its avera'
         """
-        if self.way.is_free:
+        if self.question.is_free:
             return []
         better, unit = self.better, self.question.per_person
         bounds = {name: shown(self.accuracy_of(each).average) for name, each in self.equally_dear.items()}
@@ -368,12 +342,9 @@ class Plan:
         >>> analysis.plan(1000, question="top_k", k=10, max_values=1, epsilon="0.1").about_methods[0][:55]
         'The method is set, because a person counts for at most '
         """
-        if not (isinstance(self.way, ByMethod) and isinstance(self.question, TopK)):
+        if self.method is None:
             return []
-        currency = currency_of(self.budget, self.rho)
-        told = [taken_for(self.way.method, currency.rho is not None, self.question.method)]
-        if self.way.condition and not self.way.method.needs_limit and self.question.max_values is not None:
-            told.append("It does not need max_values: leave it out, and people count for all values that they have.")
+        told = self.question.about_method(currency_of(self.budget, self.rho).rho is not None)
         ranked = sorted(self.methods.values(), key=lambda method: method.average)
         if len(ranked) > 1:
             bounds = "; ".join(f"{one.method} {shown(one.average)}" for one in ranked)
@@ -420,10 +391,10 @@ class Plan:
         }
 
     def _promised(self, name: str) -> dict[str, Any]:
-        promised, accuracy, count = self.promises[name], self.accuracy[name], self.way.draws * self.questions
-        guarantee = self.way.part(promised.mechanism).guarantee
-        together = {"all_95": accuracy.all_within_95} if self.way.rounds > 1 else {}
-        if self.way.is_free:
+        promised, accuracy, count = self.promises[name], self.accuracy[name], self.question.draws * self.questions
+        guarantee = self.question.part(promised.mechanism).guarantee
+        together = {"all_95": accuracy.all_within_95} if self.question.rounds > 1 else {}
+        if self.question.is_free:
             guarantee, count = Guarantee(Fraction(0), 0.0), 0
         return {
             "mechanism": name,
@@ -447,7 +418,7 @@ class Plan:
         return {
             "pure": PermuteAndFlip.name,
             "zcdp": equal.better.mechanism.name,
-            "at_total_zcdp": equal.rho * self.way.draws * self.questions,
+            "at_total_zcdp": equal.rho * self.question.draws * self.questions,
             **{one.mechanism.name: self._one(one) for one in (equal.exponential, equal.permute_and_flip)},
         }
 

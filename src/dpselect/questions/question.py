@@ -1,0 +1,523 @@
+"""A question: what is asked, as one frozen record of public numbers, for a plan, an answer, a command and a page.
+
+A record can be made from public numbers alone. Then it can be planned. A table adds what only it knows: the column,
+and what the candidates are. Either way the same methods say who draws, how often, what is charged (`draw`), how far the
+answer may be off (`accuracy`), and what that means in words.
+
+Errors are in people. The score of a count is a number of people. The score of a quantile of level a/b is -u, where u/b
+is how far the rank of the candidate is off: with n people, at most a n / b + u/b of them are below it, and at least
+a n / b - u/b are at or below it. So errors of scores are divided by b.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self, cast
+
+from dpselect import _validate
+from dpselect._numbers import exact_text, shown
+from dpselect._types import Number
+from dpselect.accounting.budget import Budget, Price
+from dpselect.accounting.charge import Charge
+from dpselect.analysis.promises import ErrorsOf, Promise, among, epsilon_for_average, promised_by
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms import MECHANISMS
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
+from dpselect.mechanisms.thresholds import Threshold
+from dpselect.questions.methods import Method
+from dpselect.questions.rows import Engine, Individuals
+from dpselect.release import Accuracy, Priced
+
+MOST_LISTED = 2**53
+# Results are floats. This is far beyond any use, and far below numbers whose square overflows.
+_FARTHEST = Fraction(10**50)
+WHAT = "a planned question"
+
+
+def whole_number(least: int, most: int, **parameter: Any) -> int:
+    """A whole number in a range."""
+    [(name, _)] = parameter.items()
+    number = _validate.count(**parameter)
+    if not least <= number <= most:
+        raise InvalidValue(f"{name} must be a whole number from {least:,} to {most:,}, got {number}")
+    return number
+
+
+def moderate(**parameter: Any) -> Fraction:
+    """A positive number that floats can be computed with."""
+    [(name, _)] = parameter.items()
+    number = _validate.exact_positive(**parameter)
+    if not 1 / _FARTHEST <= number <= _FARTHEST:
+        raise InvalidValue(f"{name} must be between 1e-50 and 1e50: give it in another unit")
+    return number
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What draws an answer, and what a ledger records for it. All of it is public.
+
+    Attributes:
+        mechanism: what draws.
+        part: one of the equal parts of the charge.
+        count: the number of parts, over all groups that one person may be in.
+        delta: the delta of all parts together.
+        method: how several candidates are chosen; None for questions that choose none.
+        threshold: above what an unlisted value is chosen; None for other questions.
+    """
+
+    mechanism: Any
+    part: Priced
+    count: int
+    delta: Fraction = Fraction(0)
+    method: Method | None = None
+    threshold: Threshold | None = None
+
+    def charge(self, rho: Fraction | None = None) -> Charge:
+        """Return what a ledger is asked to record for a planned question."""
+        return Charge(WHAT, self.part.epsilon, self.part.name, self.count, rho=rho, delta=self.delta)
+
+
+OF_TABLE = {"of_table": True}  # the metadata of a field that only a table fills: plans do not state it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(ABC):
+    """What is asked. All fields are public."""
+
+    name: ClassVar[str]
+    is_split: ClassVar[bool] = False  # whether an answer needs several selections, one after another
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Return the number of candidates."""
+
+    # Who draws, how often, and what is charged.
+
+    def settled(self, price: Price, budget: Budget | None) -> Self:  # noqa: ARG002 - for questions with methods
+        """Return the question with what a table with this budget decides at such a price: the method of a top-k."""
+        return self
+
+    @property
+    def method_name(self) -> str | None:
+        """Return the name of the method for the top k; None for other questions."""
+        return None
+
+    def applicable(self, price: Price, budget: Budget | None = None) -> dict[str, Draw]:  # noqa: ARG002 - for the top k
+        """Return what draws by each method that can answer, by name; nothing for questions without methods."""
+        return {}
+
+    def about_method(self, concentrated: bool) -> list[str]:  # noqa: ARG002 - for the top k
+        """Return in words which method answers and why; nothing for questions without methods."""
+        return []
+
+    @property
+    @abstractmethod
+    def claim(self) -> Claim:
+        """Return how much one person can change the scores."""
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """Return the names of the mechanisms that can answer it: tables need those that select from runs."""
+        return tuple(name for name, kind in MECHANISMS.items() if kind.has_runs)
+
+    @property
+    def rounds(self) -> int:
+        """Return the number of selections of an answer, or of the answer for one group, that have bounds each."""
+        return 1
+
+    @property
+    def draws(self) -> int:
+        """Return the number of equal parts of a charge, over all groups that one person may be in."""
+        return self.rounds
+
+    @property
+    def is_free(self) -> bool:
+        """Return whether the answer follows from public numbers alone."""
+        return False
+
+    def draw(self, price: Price, budget: Budget | None = None) -> Draw:
+        """Return what draws at this price, and what is charged for it.
+
+        Args:
+            price: the price of the whole question.
+            budget: the budget that pays; None without a ledger.
+
+        Returns:
+            The draw.
+        """
+        drawn = self.checked(price.drawn_by(budget, self.draws, **self.claim.arguments()))
+        return Draw(drawn, drawn, self.draws)
+
+    def checked(self, mechanism: Parameters) -> MechanismBase:
+        """Return the mechanism, checked to be one that can answer."""
+        return checked_for_tables(mechanism)
+
+    def drawn(self, name: str, *, epsilon: Fraction | None = None, rho: Fraction | None = None) -> MechanismBase:
+        """Return the mechanism of this name that draws at this price."""
+        return cast("MechanismBase", self.draw(Price(epsilon, rho, name)).mechanism)
+
+    def used(self, price: Price, budget: Budget | None) -> str:
+        """Return the name of the mechanism that draws at such a price, as a table with this budget chooses it."""
+        return price.kind(budget).name
+
+    def part(self, mechanism: MechanismBase) -> Priced:
+        """Return one of the parts of a charge."""
+        return mechanism
+
+    def charge(self, mechanism: MechanismBase, rho: Fraction | None = None) -> Charge:
+        """Return what a ledger is asked to record if this mechanism draws."""
+        return Draw(mechanism, self.part(mechanism), self.draws).charge(rho)
+
+    def with_error(self, name: str, error: Fraction) -> MechanismBase:
+        """Return the mechanism whose average error is at most this many people."""
+        claim, kind = self.claim.arguments(), MECHANISMS[name]
+        average = self.promise(kind(1, **claim)).average
+        return kind(epsilon_for_average(average, error * self.unit), **claim)
+
+    # How far the answer may be off.
+
+    @property
+    def unit(self) -> int:
+        """Return how much of a score is one person."""
+        return 1
+
+    @property
+    def per_person(self) -> str:
+        """Return the unit of errors."""
+        return "people"
+
+    @property
+    def errors(self) -> ErrorsOf | None:
+        """Return the bounds of one difference, in units of the scores, at rate one; None if there are none."""
+        return among(self.size)
+
+    def promise(self, mechanism: MechanismBase) -> Promise:
+        """Return the bounds with this mechanism, in units of the scores. The mechanism is that of one draw."""
+        return promised_by(mechanism, cast("ErrorsOf", self.errors))
+
+    def all_within(self, mechanism: MechanismBase, probability: float) -> float:
+        """Return an error that any selection of an answer reaches with at most this probability: a union bound."""
+        errors = cast("ErrorsOf", self.errors)(type(mechanism))
+        return errors.rarely_exceeded(probability / self.rounds) / float(mechanism.rate)
+
+    def people_needed(self, mechanism: MechanismBase) -> int | None:
+        """Return about how many people an answer needs to mean something; None if that has no general rule."""
+        del mechanism
+        return None
+
+    def usual_error(self, mechanism: MechanismBase) -> float | None:
+        """Return about how large the error is on data without wide gaps; None if the bounds say enough."""
+        del mechanism
+        return None
+
+    # In words.
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Return the question in words."""
+
+    @abstractmethod
+    def meaning(self, average: str, usual: str, rare: str) -> str:
+        """Return what the errors mean: on average, in 95 and in 99 of 100 cases."""
+
+    @property
+    def is_grouped(self) -> bool:
+        """Return whether there is an answer for each of several groups."""
+        return False
+
+    @property
+    def has_range(self) -> bool:
+        """Return whether the candidates are a range, which can be made longer or finer."""
+        return False
+
+    def need(self, people: int) -> str:
+        """Return in words what `people_needed` means."""
+        where = " in each group" if self.is_grouped else ""
+        return (
+            f"It needs about {people:,} {self.per_person}{where}: with fewer, more than 5 of 100 answers may lie"
+            " outside all values of the data."
+        )
+
+    @property
+    def condition(self) -> str:
+        """Return in words which data the bounds are about; nothing for any data."""
+        return ""
+
+    @property
+    def holds(self) -> str:
+        """Return a sentence on which data the bounds hold for."""
+        if not self.condition:
+            return "This holds for any data."
+        return (
+            f"This holds {self.condition}. People with more count for that many, chosen at random, and the true counts"
+            " can differ by more."
+        )
+
+    def remark(self, within_95: float) -> str:  # noqa: ARG002 - for questions that have one
+        """Return what else follows from the bound for 95 of 100 cases; usually nothing."""
+        return ""
+
+    def dense(self, mechanism: MechanismBase) -> str:
+        """Return in words how large the error is on data without wide gaps; nothing if the bounds say enough."""
+        usual = self.usual_error(mechanism)
+        return "" if usual is None else f"If values lie densely, expect about {shown(usual)} {self.per_person}."
+
+    @property
+    def shares(self) -> str:
+        """Return in words how the price is divided; nothing if there is one draw."""
+        return divided(self.draws, "selections")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the question in the types of JSON.
+
+        Returns:
+            Its name and its fields; exact numbers, dates and times are text.
+        """
+        stated_fields = [each.name for each in fields(self) if "of_table" not in each.metadata]
+        return {"question": self.name, **{name: plain(getattr(self, name)) for name in stated_fields}}
+
+
+def divided(draws: int, noun: str) -> str:
+    """How a price is divided, in words; nothing if it is not.
+
+    >>> divided(3, "selections")
+    'One person can influence 3 selections, and each gets 1/3 of the price.'
+    """
+    if draws == 1:
+        return ""
+    return f"One person can influence {draws:,} {noun}, and each gets 1/{draws:,} of the price."
+
+
+def plain(value: Any) -> Any:
+    """A field in the types of JSON."""
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    return exact_text(value) if isinstance(value, Fraction) else str(value)
+
+
+def checked_for_tables(mechanism: Parameters) -> MechanismBase:
+    """The mechanism, checked to be one that can answer every question on every engine."""
+    if not isinstance(mechanism, MechanismBase) or not mechanism.has_runs:
+        raise InvalidType(
+            f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
+        )
+    return mechanism
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfTable(Question):
+    """What all questions about a table share.
+
+    Args:
+        groups: the number of public groups, each of which gets an answer; None for one answer.
+        max_groups: in how many groups a person may count.
+        neighbours: "add-remove" or "replace".
+        column: the column that the question is about, in a table.
+        noun: who is counted in a table: people, or rows.
+    """
+
+    groups: int | None = None
+    max_groups: int = 1
+    neighbours: str = Neighbours.ADD_REMOVE.value
+    column: Any = field(default=None, repr=False, metadata=OF_TABLE)
+    noun: str = field(default="people", repr=False, metadata=OF_TABLE)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", neighbours_of(self.neighbours).value)
+        most = whole_number(1, MOST_LISTED, max_groups=self.max_groups)
+        if self.groups is None:
+            if most > 1:
+                raise InvalidValue("max_groups needs groups: give the number of groups")
+        else:
+            groups = whole_number(1, MOST_LISTED, groups=self.groups)
+            object.__setattr__(self, "groups", groups)
+            object.__setattr__(self, "max_groups", min(most, groups))
+
+    @property
+    def is_added(self) -> bool:
+        """Return whether neighbours differ by one person who is added or removed, and not replaced."""
+        return self.neighbours == Neighbours.ADD_REMOVE
+
+    @property
+    def is_grouped(self) -> bool:
+        """Return whether there is an answer for each of several groups."""
+        return self.groups is not None
+
+    @property
+    def draws(self) -> int:
+        """Return the number of selections that one person can influence: those of all groups that they may be in."""
+        return self.rounds * self.max_groups
+
+    @property
+    def max_values_in_words(self) -> int | None:
+        """Return for how many values a person counts, if they may have more; otherwise None."""
+        return None
+
+    @property
+    def condition(self) -> str:
+        """Return in words which data the bounds are about; nothing for any data.
+
+        Of people with more values or groups, some are chosen at random. The bounds are about what is chosen.
+        """
+        limit = self.max_values_in_words
+        told = [] if limit is None else [f"has more than {many_in_words(limit, 'value')}"]
+        if self.groups is not None and self.max_groups < self.groups:
+            told.append(f"is in more than {many_in_words(self.max_groups, 'group')}")
+        return f"if nobody {' or '.join(told)}" if told else ""
+
+    @property
+    def shares(self) -> str:
+        """Return in words how the price is divided, and that the accuracy holds for each group."""
+        return self.with_groups(super().shares)
+
+    def with_groups(self, shares: str) -> str:
+        """Return in words how the price is divided, and that the accuracy holds for each group."""
+        each = "" if self.groups is None else "The accuracy holds for each group."
+        return " ".join(filter(None, [shares, each]))
+
+    @property
+    def in_groups(self) -> str:
+        """Return in words for which groups it is asked."""
+        if self.groups is None:
+            return ""
+        each = "" if self.max_groups == 1 else f", with a person in at most {self.max_groups:,} of them"
+        return f" in each of {many(self.groups, 'group')}{each}"
+
+    # What a table asks for.
+
+    @abstractmethod
+    def entry(self) -> dict[str, Any]:
+        """Return the public parameters that a ledger records, as JSON can hold them."""
+
+    @abstractmethod
+    def estimate(self, individuals: Individuals) -> str:
+        """Return what is estimated, in words."""
+
+    @abstractmethod
+    def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
+        """Count and choose: return a value, or a dict with a value for each group."""
+
+    def accuracy(self, draw: Draw) -> Accuracy | None:
+        """Return how far an answer may be off, from public numbers alone; None if there is nothing to choose.
+
+        Args:
+            draw: what drew.
+
+        Returns:
+            The bounds of a plan for the mechanism that drew.
+        """
+        if self.size < 2:
+            return None
+        mechanism = draw.mechanism
+        promised = self.promise(mechanism)
+        average, usual, rare = (each / self.unit for each in (promised.average, promised.within_95, promised.within_99))
+        needed = self.people_needed(mechanism)
+        # A row has one value and is in one group.
+        condition, holds = (self.condition, self.holds) if self.noun == "people" else ("", "This holds for any data.")
+        told = [self.meaning(*map(shown, (average, usual, rare))), holds]
+        told += filter(None, [self.dense(mechanism)])
+        told += [] if needed is None else [self.need(needed)]
+        if self.groups is not None:
+            few = f"{math.ceil(usual):,} {self.per_person}"
+            told.append(f"In a group of fewer than {few}, the answer may be mere chance.")
+        bounds = (average, usual, self.per_person, f"bound {condition or 'for any data'}")
+        return self.in_nouns(Accuracy(*bounds, " ".join(told), self.usual_error(mechanism), condition, needed))
+
+    def in_nouns(self, accuracy: Accuracy) -> Accuracy:
+        """Return the accuracy in the words of those who are counted: plans speak of people."""
+        if self.noun == "people":
+            return accuracy
+        words, method = accuracy.words.replace(" people", " rows"), accuracy.method.replace("people", "rows")
+        return replace(accuracy, unit="rows", method=method, words=words)
+
+
+def many(number: int, noun: str) -> str:
+    """So many things, in words."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def many_in_words(number: int, noun: str) -> str:
+    """So many things, in words: a single one is not a figure."""
+    return f"one {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select(Question):
+    """One of n candidates by scores of your own, as `mechanism.release` chooses it.
+
+    Args:
+        candidates: the number of candidates.
+        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+        monotonic: whether one person moves all scores in the same direction, as with counts of people.
+        score_range: the largest change of the difference of two scores; replaces the other two.
+
+    Raises:
+        InvalidType, InvalidValue: an argument is wrong.
+
+    >>> print(Select(candidates=30, sensitivity=2).claim)
+    sensitivity 2
+    """
+
+    name: ClassVar[str] = "select"
+    candidates: int
+    sensitivity: Number | None = None
+    monotonic: bool = False
+    score_range: Number | None = None
+
+    def __post_init__(self) -> None:
+        whole_number(2, MOST_LISTED, candidates=self.candidates)
+        claim = stated(self.sensitivity, self.monotonic, self.score_range)
+        moderate(**({"score_range": claim.score_range} if claim.by_range else {"sensitivity": claim.sensitivity}))
+
+    @property
+    def per_person(self) -> str:
+        """Return the unit of errors."""
+        return "units of the scores"
+
+    @property
+    def size(self) -> int:
+        """Return the number of candidates."""
+        return self.candidates
+
+    @property
+    def claim(self) -> Claim:
+        """Return how much one person can change the scores."""
+        return stated(self.sensitivity, self.monotonic, self.score_range)
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """Return the names of all mechanisms."""
+        return tuple(MECHANISMS)
+
+    def checked(self, mechanism: Parameters) -> MechanismBase:
+        """Return the mechanism: any can answer."""
+        return cast("MechanismBase", mechanism)
+
+    @property
+    def title(self) -> str:
+        """Return the question in words."""
+        return f"Choosing one of {self.candidates:,} candidates, {self.claim}"
+
+    def meaning(self, average: str, usual: str, rare: str) -> str:
+        """Return what the errors mean."""
+        return (
+            f"On average, the chosen candidate scores at most {average} below the best one. In 95 of 100 cases the"
+            f" difference is less than {usual}, in 99 of 100 less than {rare}."
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the question in the types of JSON.
+
+        Returns:
+            Its name, the number of candidates, and how far apart neighbours are.
+
+        >>> Select(candidates=30).parameters()
+        {'question': 'select', 'candidates': 30, 'sensitivity': '1', 'monotonic': False}
+        """
+        return {"question": self.name, "candidates": self.candidates, **self.claim.to_json()}
