@@ -28,8 +28,9 @@ from dpselect.tables.duckdb.lists import cast_groups, cast_list, columns_of_list
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries as spark_queries
 from tests import spark
-from tests.attacks.neighbouring.cases import WHO, Wanted
+from tests.attacks.neighbouring.cases import WHO, Wanted, random_case
 from tests.attacks.neighbouring.check import (
+    NotWritten,
     Outcome,
     Tally,
     described,
@@ -37,12 +38,14 @@ from tests.attacks.neighbouring.check import (
     exact_loss,
     exact_span,
     loss_bound,
+    opened,
+    replayed,
     search,
     shrunk,
 )
 from tests.attacks.neighbouring.sources import SOURCES
 from tests.attacks.neighbouring.values import TYPES
-from tests.seam import MARGIN, ORDER, SET, Selection
+from tests.seam import MARGIN, ORDER, SET, Recorder, Selection
 from tests.tables.looking import counts
 from tests.top_k.exact import margin, total
 
@@ -495,3 +498,24 @@ class TestOnSpark:
     def test_a_row_in_several_groups_is_found(self):
         wanted = Wanted(FRAMES, grouped_by=[TYPES["float"]], persons=[None], methods=["mode"], engine="spark")
         assert first_fault(wanted, seed=1, cases=MOST, most=1, words=[LOSS]) is not None
+
+    def test_both_engines_count_the_same_rows(self):
+        """Lists, rules, others and groups of all types. Rows are counted, so no salt decides who counts."""
+        seed, counted = secrets.randbits(32), 0
+        for number in itertools.takewhile(lambda _: counted < 6, itertools.count()):  # noqa: B023 - it counts
+            rng = Random(f"{seed}:{number}")
+            drawn = random_case(rng, Wanted(FRAMES, persons=[None], methods=["mode", "mode", "top_k"]))
+            # Spark selects the first of all groups, then the second: another order of the same selections.
+            asked = [one for one in drawn.questions if one.method == "mode" or one.groups is None]
+            case = replace(drawn, questions=tuple(asked))
+            try:
+                with opened(case, case.rows) as ask:
+                    here = [ask(question, Recorder(rng), 7) for question in case.questions]
+                there = replayed(replace(case, engine="spark"), case.rows, 7, here)
+            except NotWritten:
+                continue
+            for question, own, other in zip(case.questions, here, there, strict=True):
+                told = f"seed {seed}, case {number}: {question}"
+                scores = [[(one.scores, one.lengths) for one in outcome.selections] for outcome in (own, other)]
+                assert (own.epsilon is None, scores[0]) == (other.epsilon is None, scores[1]), told
+                counted += any(max(one.scores) > 0 for one in own.selections)

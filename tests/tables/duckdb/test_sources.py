@@ -201,6 +201,14 @@ def test_a_stream_that_can_be_read_once_is_refused():
         dpselect.open_table(ARROW.to_reader())
 
 
+@pytest.mark.parametrize("made", [lambda one: one, lambda one: pads.dataset([one, one])])
+def test_a_dataset_of_files_is_refused(made, tmp_path):
+    """A file that differs from the schema of the dataset would fail or not, depending on its rows."""
+    pq.write_table(ARROW, tmp_path / "t.parquet")
+    with pytest.raises(InvalidType, match="an Arrow dataset of files: give their folder or a pattern"):
+        dpselect.open_table(made(pads.dataset(tmp_path / "t.parquet")))
+
+
 BAD_PATHS = {
     "missing": (lambda folder: folder / "nothing.csv", "there is no such file: check the path"),
     "no match": (lambda folder: f"{folder}/*.csv", "there is no such file"),

@@ -168,7 +168,7 @@ def _is_zoned(dtype: Any) -> bool:
 
 
 class ArrowColumns:
-    """An Arrow table, record batch or dataset, or another object that DuckDB knows how to scan."""
+    """An Arrow table, record batch or dataset in memory, or another object that DuckDB knows how to scan."""
 
     def __init__(self, frame: Any) -> None:
         schema = getattr(frame, "schema", None)
@@ -176,7 +176,7 @@ class ArrowColumns:
         self.names = self._schema.names
 
     def stated(self) -> list[tuple[Any, Any]]:
-        """Return nothing: Arrow data cannot be changed."""
+        """Return nothing: Arrow data in memory cannot be changed."""
         return []
 
     def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types

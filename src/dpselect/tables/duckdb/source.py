@@ -387,11 +387,15 @@ def source_of(source: Any) -> Source:
 def _frame(source: Any) -> Frame:
     check_arrow("data frames and Arrow tables need PyArrow", install_command("pyarrow"))
     import pyarrow as pa  # noqa: PLC0415 - an extra
+    import pyarrow.dataset as pads  # noqa: PLC0415 - an extra
 
     from dpselect.tables.duckdb.frames import columns_of  # noqa: PLC0415 - needs PyArrow, an extra
 
     if isinstance(source, pa.RecordBatchReader):
         raise InvalidType("source is a stream that can be read only once: read it into a table first")
+    if isinstance(source, (pads.FileSystemDataset, pads.UnionDataset)):
+        # Its files may differ from its schema, now or later, and then a row would decide whether it can be read.
+        raise InvalidType("source is an Arrow dataset of files: give their folder or a pattern, or source.to_table()")
     return Frame(withheld(lambda: columns_of(source), EngineFailure(_UNREADABLE)))
 
 
