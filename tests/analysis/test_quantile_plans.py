@@ -11,6 +11,7 @@ import pytest
 import dpselect
 from dpselect import PermuteAndFlip
 from dpselect._levels import NAMED
+from dpselect.accounting.budget import Price
 from dpselect.analysis import plan
 from dpselect.questions import Quantile, Quantiles
 from dpselect.questions.quantile_errors import cuts_of, errors_by_level, promise_for_levels, usual_error_of_levels
@@ -170,3 +171,26 @@ def test_the_usual_error_is_near_that_of_dense_values():
     errors = np.abs(np.array(answers) - np.array([float(level) * 2000 for level in levels])).mean(axis=0)
     usual = usual_error_of_levels(PermuteAndFlip("0.25"), levels)
     assert usual / 4 < errors.max() < 2 * usual
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("groups", [None, 3])
+@pytest.mark.parametrize("max_rows", [None, 4])
+@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(9, 10)])
+def test_a_list_of_one_level_is_one_quantile(level, max_rows, groups, neighbours, tmp_path):
+    """A table draws it as one selection, so a plan must promise that, and not a cut."""
+    common = {"lower": 0, "upper": 99, "max_rows": max_rows, "groups": groups, "neighbours": neighbours}
+    alone, listed = Quantile(level=level, **common), Quantiles(levels=[level], **common)
+    price = Price("0.5")
+    assert listed.draw(price) == alone.draw(price)
+    assert listed.accuracy(listed.draw(price)) == alone.accuracy(alone.draw(price))
+    table = dpselect.open_table(
+        pa.table({"who": [1], "x": [5], "g": [0]}), person="who", neighbours=neighbours, ledger=tmp_path / "l", budget=1
+    )
+    table = table if groups is None else table.group_by("g", groups=range(groups))
+    rows = {} if max_rows is None else {"per_person": "rows", "max_rows": max_rows}
+    answer = table.quantiles("x", [level], lower=0, upper=99, epsilon="0.5", **rows)
+    [entry] = dpselect.Ledger(tmp_path / "l").entries()
+    claim = alone.draw(price).mechanism.claim.to_dict()
+    assert {name: entry.what[name] for name in claim} == claim
+    assert answer.accuracy == alone.accuracy(alone.draw(price))
