@@ -69,7 +69,7 @@ def test_the_digest_of_a_frame_is_that_of_its_set(session, tmp_path):
     orders = [session.createDataFrame([(v,) for v in order], "v bigint") for order in ([1, 2, 3], [3, 1, 2], [1, 2, 4])]
     first, same, other = (table._engine.candidates(frame, column) for frame in orders)
     assert first.sha256 == same.sha256 != other.sha256
-    assert (len(first), repr(first)) == (3, "FrameValues(kind=<Kind.INTEGER: 'whole numbers'>, size=3)")
+    assert (len(first), repr(first)) == (3, "FrameValues(kind=<Kind.INTEGER: 'whole numbers'>, number=3)")
 
 
 @pytest.mark.parametrize(
