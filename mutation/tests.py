@@ -52,8 +52,13 @@ ARITHMETIC = {
         _TOTALS,
     ),
     "mechanisms/thresholds.py": ("tests/mechanisms/test_thresholds.py",),
-    "questions/quantiles.py": (_SENSITIVITY, "tests/tables/test_quantiles.py", "tests/analysis/test_quantile_plans.py"),
-    "questions/rows.py": (_SENSITIVITY, "tests/tables/test_groups.py"),
+    "questions/quantiles.py": (
+        _SENSITIVITY,
+        "tests/tables/test_quantiles.py",
+        "tests/analysis/test_quantile_plans.py",
+        "tests/analysis/test_question_plans.py",
+    ),
+    "questions/rows.py": (_SENSITIVITY, "tests/tables/test_groups.py", "tests/tables/test_quantile_distribution.py"),
 }
 
 TESTS = {

@@ -359,8 +359,6 @@ class Quantiles(OverRange):
         if len(self.levels) > 1:
             return None
         shared = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "levels"}
-        if self.grid is not None or self._has_ends or self.range == LOG:
-            shared["candidates"] = None
         return Quantile(level=self.levels[0], **shared)
 
     @property
