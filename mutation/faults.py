@@ -63,7 +63,7 @@ def plant(fault: Fault, folder: Path) -> None:
     path.write_text(path.read_text().replace(fault.old, fault.new))
     if path.suffix == ".c":
         command = [sys.executable, "-c", _COMPILE, fault.file]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)  # noqa: S603 - our own words
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)  # noqa: S603 - the command is fixed
 
 
 def caught_by(folder: Path, first: str) -> str | None:
@@ -76,7 +76,7 @@ def _failed(folder: Path, tests: list[str]) -> str | None:
     environment = {**os.environ, "PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder}"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests]
     try:
-        done = subprocess.run(  # noqa: S603 - our own words
+        done = subprocess.run(  # noqa: S603 - the command is fixed
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
         )
     except subprocess.TimeoutExpired:

@@ -260,7 +260,7 @@ class All(Method):
         """Return that there is no error."""
         return f"All {self.k:,} candidates are chosen, so the answer has no error."
 
-    def _reason(self, currency: str) -> str:  # noqa: ARG002
+    def _reason(self, currency: str) -> str:  # noqa: ARG002 - for methods whose reason is about zCDP
         return "all candidates are chosen, so nothing need be drawn or charged"
 
 
@@ -365,7 +365,7 @@ class Margin(Method):
             f" {self.k:,} most common ones are chosen in 95 of 100 cases."
         )
 
-    def _reason(self, currency: str) -> str:  # noqa: ARG002
+    def _reason(self, currency: str) -> str:  # noqa: ARG002 - for methods whose reason is about zCDP
         return "a person changes the margin of a set by at most one, however many candidates they count for"
 
 
@@ -426,7 +426,7 @@ class OneShot(_OneByOne):
         """Return the bounds of exponential noise."""
         return bounds.of_one_shot(kind, self.candidates, self.k, self.rounds, ordered=self.ordered)
 
-    def _reason(self, currency: str) -> str:  # noqa: ARG002
+    def _reason(self, currency: str) -> str:  # noqa: ARG002 - for methods whose reason is about zCDP
         if self.ordered:
             return (
                 f"{self._counts_for}, and for an answer in order, noise that is added to each count once has no larger"
@@ -465,7 +465,7 @@ class Peel(_OneByOne):
     def _in_most_cases(self, usual: str, rare: str) -> str:
         return _difference(usual, rare)
 
-    def _reason(self, currency: str) -> str:  # noqa: ARG002
+    def _reason(self, currency: str) -> str:  # noqa: ARG002 - for methods whose reason is about zCDP
         if self.rounds == 1:
             return f"one candidate is {'chosen' if self.k == 1 else 'left out'}, so one selection is enough"
         return f"{self._counts_for}, and in zCDP {self.rounds:,} selections need less noise than the other methods"
@@ -483,7 +483,7 @@ class NoisyCounts(Method):
         """Return how far all counts together move."""
         return stated(score_range=self.values * (1 if monotonic else 2))
 
-    def drawn_by(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> MechanismBase:  # noqa: ARG002
+    def drawn_by(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> MechanismBase:  # noqa: ARG002 - one mechanism
         """Return report noisy max, whatever the budget: it adds Laplace noise."""
         if price.mechanism not in self.mechanisms:
             raise InvalidValue(f"method {self.name} adds Laplace noise: leave mechanism out, or give noisy-max")

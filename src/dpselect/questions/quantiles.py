@@ -327,16 +327,8 @@ class Quantiles(OverRange):
 
     Args:
         levels: the shares, between 0 and 1, or "quartiles", "deciles" or "percentiles".
-        lower: the smallest candidate: a number, a date or a timestamp; dates and timestamps may be ISO text. Without
-            both ends, the number of candidates depends on the type of the column, and the plan takes 2**64, the most.
-        upper: the largest candidate.
-        step: the step between candidates: days for dates, seconds or a timedelta for timestamps; 1 if omitted.
-        range: "full", or "log" for the candidates of `range="log"` of a table, about 5,000.
-        candidates: the number of candidates, instead of a range.
-        max_rows: with how many rows a person counts, for `per_person="rows"`; None if a person counts once.
-        groups: the number of public groups, each of which gets an answer; None for one answer.
-        max_groups: in how many groups a person may count.
-        neighbours: "add-remove" or "replace".
+
+    The other arguments are those of `Quantile`.
 
     Raises:
         InvalidType, InvalidValue: an argument is wrong.
