@@ -1,8 +1,9 @@
 """Everything that a user types has a docstring with Args, Raises and an example.
 
 Parameters that several methods share are described once: the others say "See `Table.quantile`". Errors that all methods
-of a class share are listed in the class. The first line may say what is returned. The rule covers the names in `dpselect.__all__` and in the `__all__` of its public rooms, and the public methods of
-their classes. The examples run as doctests.
+of a class share are listed in the class. The first line may say what is returned. The rule covers the names in
+`dpselect.__all__` and in the `__all__` of its public rooms, and the public methods of their classes. The examples run as
+doctests.
 """
 
 import ast
