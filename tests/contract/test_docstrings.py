@@ -2,8 +2,8 @@
 
 Parameters that several methods share are described once: the others say "See `Table.quantile`". Errors that all methods
 of a class share are listed in the class. The first line may say what is returned. The rule covers the names in
-`dpselect.__all__` and in the `__all__` of its public rooms, and the public methods of their classes. The examples run as
-doctests.
+`dpselect.__all__` and in the `__all__` of its public rooms, and the public methods of their classes. The examples run
+as doctests.
 """
 
 import ast
