@@ -12,9 +12,9 @@ from benchmarks.bars import Bar, Figures, at_most_seconds, no_bar
 from benchmarks.case import Case
 from benchmarks.contestant import NotAvailable
 from benchmarks.stopwatch import Effort, interleaved_medians, timed
-from dpselect.explore.app import asked_of
-from dpselect.explore.results import look
-from dpselect.explore.score_set import made
+from dpselect.explore.answers import asked_of
+from dpselect.explore.curves import look
+from dpselect.explore.scores import made
 
 _BINS = 1024
 _WAITED = 0.1

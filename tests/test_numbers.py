@@ -45,9 +45,9 @@ from dpselect.accounting.run_counts import Repeated, repeated
 from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error
 from dpselect.errors import DPSelectError, InvalidValue
-from dpselect.explore.app import asked_of
-from dpselect.explore.score_set import made
-from dpselect.explore.settings import spending_of, whole
+from dpselect.explore.answers import asked_of
+from dpselect.explore.scores import made
+from dpselect.explore.answers import spending_of, whole
 from dpselect.release import decode_answer
 from dpselect.score_files import parse_score
 from dpselect.streaming.summary import Summary

@@ -145,3 +145,8 @@ def shown_names(names: Iterable[str], most: int) -> str | None:
         return None
     shown = [repr(name[:SHOWN_CHARACTERS]) for name in known[:most]]
     return ", ".join(shown + ["..."] * (len(known) > most))
+
+
+def printable(text: str) -> str:
+    """The text without characters that could control a terminal."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)

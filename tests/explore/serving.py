@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import uvicorn
 
 from dpselect.explore.app import Explorer
-from dpselect.explore.server import Guard, bound_socket, configuration
+from dpselect.explore.app import Guard, bound_socket, configuration
 
 KEY = "test-key"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dpselect.analysis import error_quantile, expected_error
-from dpselect.explore.score_set import made
+from dpselect.explore.scores import made
 from dpselect.mechanisms import MECHANISMS
 
 CLOSE_RACE = made("close-race", 30).exact

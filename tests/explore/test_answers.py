@@ -13,10 +13,10 @@ from dpselect._numbers import exact_text
 from dpselect.accounting.beliefs import largest_belief
 from dpselect.analysis import error_quantile, error_tail, expected_error, plan, top_k_error
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.explore.app import QUESTIONS, asked_of
-from dpselect.explore.results import begin, compared, curve, look, needed
-from dpselect.explore.score_set import MOST_CANDIDATES, SHAPES, ScoreSet, made, people_on_grid
-from dpselect.explore.settings import CURRENCIES, spending_of
+from dpselect.explore.answers import QUESTIONS, asked_of
+from dpselect.explore.curves import begin, compared, curve, look, needed
+from dpselect.explore.scores import MOST_CANDIDATES, SHAPES, ScoreSet, made, people_on_grid
+from dpselect.explore.answers import CURRENCIES, spending_of
 from dpselect.ledger import Charge, Ledger
 from dpselect.mechanisms import MECHANISMS
 from dpselect.score_files import ScoreFile

@@ -13,9 +13,9 @@ import pytest
 
 from dpselect import errors
 from dpselect.cli import main
-from dpselect.explore import app, results
-from dpselect.explore.app import asked_of
-from dpselect.explore.score_set import ScoreSet, file_words
+from dpselect.explore import app, curves
+from dpselect.explore.answers import asked_of
+from dpselect.explore.scores import ScoreSet, file_words
 from dpselect.score_files import ScoreFile
 from tests.explore.serving import KEY, served
 

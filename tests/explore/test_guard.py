@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from dpselect.explore.server import HEADERS, new_key
+from dpselect.explore.app import HEADERS, new_key
 from tests.explore.serving import KEY, served
 
 

@@ -7,8 +7,8 @@ import pytest
 from dpselect import zcdp
 from dpselect.accounting.beliefs import largest_belief
 from dpselect.analysis import plan, top_k_error
-from dpselect.explore.app import asked_of
-from dpselect.explore.score_set import made
+from dpselect.explore.answers import asked_of
+from dpselect.explore.scores import made
 from tests.explore.shown import CLOSE_RACE
 from tests.explore.test_answers import REAL
 

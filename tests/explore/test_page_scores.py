@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpselect.explore.score_set import made
+from dpselect.explore.scores import made
 from tests.explore.shown import CLOSE_RACE, shows
 
 pytest.importorskip("tests.explore.browsing", exc_type=ImportError)

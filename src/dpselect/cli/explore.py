@@ -8,7 +8,7 @@ from dpselect._messages import install_command
 from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import Column, Label, whole
 from dpselect.errors import InvalidValue, MissingExtra
-from dpselect.explore.score_set import ScoreSet, file_words
+from dpselect.explore.scores import ScoreSet, file_words
 from dpselect.score_files import STANDARD_INPUT, read_scores, shown_path
 
 _File = Annotated[
@@ -39,7 +39,7 @@ def explore(
     with clean_errors():
         chosen = 0 if port is None else whole(least=1, most=65_535, port=port)
         try:
-            from dpselect.explore.server import serve  # noqa: PLC0415 - needs the extra
+            from dpselect.explore.app import serve  # noqa: PLC0415 - needs the extra
         except ModuleNotFoundError as missing:
             if (missing.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
                 raise

@@ -12,25 +12,26 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from statistics import NormalDist
 from textwrap import fill
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from dpselect._messages import printable
 from dpselect._numbers import exact_text
 from dpselect._scores import as_vector, losses
-from dpselect._types import Floats, Integers
+from dpselect._types import Floats, Integers, Vector
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS, MechanismBase
 from dpselect.score_files import Score, ScoreFile
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 MOST_CANDIDATES = 10_000
 _MOST_KNOWN = 48  # some 4 MB of probabilities at ten thousand candidates
-_MOST_REMEMBERED = 4096
+_MOST_RESULTS = 4096
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,12 +41,37 @@ class Known:
     probabilities: Floats
 
     def pmf(self, _: Any) -> Floats:
-        """Return the probabilities."""
         return self.probabilities
 
 
+class Kept:
+    """The latest results under their keys, for several threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._results: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __contains__(self, key: Hashable) -> bool:
+        with self._lock:
+            return key in self._results
+
+    def get(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
+        """Return the result of a key, computed if it is not kept."""
+        with self._lock:
+            if key in self._results:
+                self._results.move_to_end(key)
+                return cast("_Result", self._results[key])
+        computed = compute()
+        with self._lock:
+            self._results[key] = computed
+            while len(self._results) > self._most:
+                self._results.popitem(last=False)
+        return computed
+
+
 class ScoreSet:
-    """Candidates with their exact scores. The repr does not show them."""
+    """Candidates with their exact scores, and what is known about them. The repr does not show them."""
 
     def __init__(
         self, name: str, candidates: ScoreFile, unit: str = "points", *, shape: str = "", file: str | None = None
@@ -55,73 +81,39 @@ class ScoreSet:
             raise InvalidValue(f"{rule}: use dpselect.analysis for more")
         self.name, self.unit, self.shape, self.file = name, unit, shape, file
         self.exact: Sequence[Score] = candidates.scores
-        self.given_labels = None if candidates.labels is None else [_printable(label) for label in candidates.labels]
-        self._known: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.Lock()
-        self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
+        self.given_labels = None if candidates.labels is None else [printable(label) for label in candidates.labels]
+        self.labels = self.given_labels or [f"candidate {index}" for index in range(len(self.exact))]
+        self._known, self.results = Kept(_MOST_KNOWN), Kept(_MOST_RESULTS)
         if not np.isfinite(self.losses).all():
             raise InvalidValue("the scores differ by more than a float can hold: give them in another unit")
 
     @property
-    def labels(self) -> list[str]:
-        """Return the labels of the candidates, or their positions."""
-        return self.given_labels or [f"candidate {index}" for index in range(len(self.exact))]
-
-    @property
     def has_counts(self) -> bool:
-        """Return whether the scores can be counts of people who choose among several candidates."""
+        """Whether the scores can be counts of people who choose among several candidates."""
         return len(self.exact) > 1 and all(isinstance(score, int) and score >= 0 for score in self.exact)
 
     @cached_property
+    def vector(self) -> Vector:
+        """The scores, exactly."""
+        return as_vector(list(self.exact))
+
+    @cached_property
     def losses(self) -> Floats:
-        """Return the distance of each candidate from the best, rounded once."""
-        return losses(as_vector(list(self.exact)))
+        """The distance of each candidate from the best, rounded once."""
+        return losses(self.vector)
 
     @cached_property
     def scores(self) -> Any:
-        """Return the numbers to analyse: the scores if an array holds them exactly, otherwise the negated losses.
+        """The numbers to analyse: the scores if an array holds them exactly, otherwise the negated losses.
 
         Fractions are slow. A loss is rounded by 2^-53 relative, so an exponent of at most 745 (beyond, exp is zero in
         floats) moves by 8.3e-14, and with it a probability: less than the 1e-12 that a pmf promises.
         """
-        vector = as_vector(list(self.exact))
-        return vector if isinstance(vector, np.ndarray) else -self.losses
+        return self.vector if isinstance(self.vector, np.ndarray) else -self.losses
 
     def known(self, name: str, rate: Fraction) -> Known:
         """Return the probabilities of a mechanism, which depend on its rate alone."""
-        computed = partial(self._pmf, name, rate)
-        return self._kept(self._known, _MOST_KNOWN, (name, rate), computed)
-
-    def _pmf(self, name: str, rate: Fraction) -> Known:
-        return Known(MECHANISMS[name](rate, score_range=1).pmf(self.scores))
-
-    def remembered(self, key: Hashable, compute: Callable[[], _Found]) -> _Found:
-        """Return a small result under this key, computed once."""
-        return self._kept(self._remembered, _MOST_REMEMBERED, key, compute)
-
-    def _kept(
-        self, results: OrderedDict[Hashable, Any], most: int, key: Hashable, compute: Callable[[], _Found]
-    ) -> _Found:
-        with self._lock:
-            if key in results:
-                results.move_to_end(key)
-                return cast("_Found", results[key])
-        found = compute()
-        with self._lock:
-            results[key] = found
-            while len(results) > most:
-                results.popitem(last=False)
-        return found
-
-    def has(self, key: Hashable) -> bool:
-        """Return whether the result of this key is known."""
-        with self._lock:
-            return key in self._remembered
-
-
-def _printable(label: str) -> str:
-    """The label without control characters, because code from the page may be pasted into a terminal."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in label)
+        return self._known.get((name, rate), lambda: Known(MECHANISMS[name](rate, score_range=1).pmf(self.scores)))
 
 
 MOST = 1024

@@ -9,17 +9,18 @@ bisection: errors fall as budgets grow.
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from dpselect import _validate
 from dpselect._numbers import NEAREST, rounded_up_text
 from dpselect._types import Floats
 from dpselect.errors import InvalidValue
-from dpselect.explore.asked import Asked, Outcomes
-from dpselect.explore.settings import Currency, Fields, positive, text, written
+from dpselect.explore.answers import Asked, Currency, Fields, Outcomes, text, written
 
 _MOST_STEPS = 240
 _FAR = 0.9995  # the tails are drawn up to this probability
@@ -28,6 +29,7 @@ _FAR = 0.9995  # the tails are drawn up to this probability
 def look(asked: Asked) -> dict[str, Any]:
     """All results at these settings."""
     known = {choice: asked.outcomes(choice) for choice in asked.compared}
+    rows = {choice: asked.cells(choice) for choice in asked.choices}
     thresholds = _thresholds(list(known.values()))
     return {
         "choices": [{"name": name, "title": title} for name, title in asked.choices.items()],
@@ -35,8 +37,8 @@ def look(asked: Asked) -> dict[str, Any]:
         "unit": asked.unit,
         "symbol": asked.spending.currency.symbol,
         "sentence": asked.sentence(),
-        "heads": [asked.choice_title, *asked.heads],
-        "rows": {choice: [cell._asdict() for cell in asked.cells(choice)] for choice in asked.choices},
+        "heads": [asked.choice_title, *rows[asked.taken]],
+        "rows": {choice: [cell._asdict() for cell in cells.values()] for choice, cells in rows.items()},
         "means": {choice: asked.mean(choice) for choice in asked.choices},
         "chances": {choice: one.chances.tolist() for choice, one in known.items()},
         "runs": max(one.runs for one in known.values()),
@@ -111,27 +113,21 @@ def _mean_at(asked: Asked, choice: str, place: int) -> float:
 def curve(asked: Asked, low: int, high: int, patience: float = PATIENCE) -> dict[str, Any]:
     """The points between two places that are known after this many seconds; null for missing ones."""
     places, choices = range(low, high + 1), list(asked.choices)
-    points, deadline = asked.data, time.monotonic() + patience
-    keys = {(choice, place): _key(asked, choice, place) for choice in choices for place in places}
+    line = ("curve", asked.question, replace(asked.spending, amount=Fraction(1)))
+    known: dict[tuple[str, int], float] = {}
+    deadline, is_late = time.monotonic() + patience, False
     for one in _coarse_first(choices, places):
-        if not points.has(keys[one]):
-            points.remembered(keys[one], partial(_mean_at, asked, *one))
-            if time.monotonic() > deadline:
-                break
-    known = {one: points.remembered(key, _unknown) if points.has(key) else None for one, key in keys.items()}
+        key, compute = (*line, *one), partial(_mean_at, asked, *one)
+        if key in asked.data.results:
+            known[one] = asked.data.results.get(key, compute)
+        elif not is_late:  # at least one new point each time
+            known[one] = asked.data.results.get(key, compute)
+            is_late = time.monotonic() > deadline
     return {
         "amounts": [float(_amount(asked.spending.currency, place)) for place in places],
-        "errors": {choice: [known[choice, place] for place in places] for choice in choices},
-        "complete": None not in known.values(),
+        "errors": {choice: [known.get((choice, place)) for place in places] for choice in choices},
+        "complete": len(known) == len(choices) * len(places),
     }
-
-
-def _key(asked: Asked, choice: str, place: int) -> tuple[Any, ...]:
-    return "curve", asked.question, asked.spending.at(Fraction(1)), choice, place
-
-
-def _unknown() -> None:
-    """What is computed for a point that another thread has dropped."""
 
 
 def _coarse_first(choices: list[str], places: range) -> Iterator[tuple[str, int]]:
@@ -168,7 +164,7 @@ def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
 
     The target is an average error, or an error that may occur only a given number of times in 100.
     """
-    error = float(positive(fields, "error"))
+    error = float(_validate.moderate(error=text(fields, "error")))
     often = float(_hundredth(fields)) if text(fields, "times", "") else None
     if often is not None and asked.is_simulated_slowly:
         raise InvalidValue("times cannot be found for several levels, which are simulated: give an average error")
@@ -202,7 +198,7 @@ def _smallest(currency: Currency, is_met: Callable[[Fraction], bool], close: flo
 
 
 def _hundredth(fields: Fields) -> Fraction:
-    times = positive(fields, "times")
+    times = _validate.moderate(times=text(fields, "times"))
     if times >= 100:
         raise InvalidValue("times must be below 100: it counts cases in a hundred selections")
     return times / 100
