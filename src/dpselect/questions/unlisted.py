@@ -49,15 +49,13 @@ from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above
 from dpselect.questions.costs import times_allowed
 from dpselect.questions.methods import Peel, Share
 from dpselect.questions.plans import Texts, shown_in_notebook
-from dpselect.questions.question import Draw, OfTable, checked_for_tables, divided, many_in_words, whole_number
+from dpselect.questions.question import Draw, OfTable, checked_for_tables, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, counted
 from dpselect.release import Accuracy
 from dpselect.sampling.enclosure import log_bracket
 
 _HALF, _RARELY = Fraction(1, 2), Fraction(1, 20)
 _DIGITS = 40
-_MOST_VALUES = 2**53
-_MOST_QUESTIONS = 10**9
 
 
 class People(NamedTuple):
@@ -621,14 +619,14 @@ def plan_found(  # noqa: PLR0913 - the question, by keyword
     if delta is None:
         raise InvalidValue("give delta, such as 1e-9: values that nobody listed are found with one")
     if k is not None:
-        whole_number(1, MOST, k=k)
+        _validate.count(1, MOST, k=k)
     given: dict[str, Any] = {"k": k, "max_values": max_values, "groups": groups, "max_groups": max_groups}
     given |= {"neighbours": neighbours}
     if max_values is not None:
-        whole_number(1, _MOST_VALUES, max_values=max_values)
+        _validate.count(1, _validate.EXACT_IN_FLOATS, max_values=max_values)
     asked = _KINDS[question](**{name: value for name, value in given.items() if value is not None})
     paid = None if budget is None else as_budget(budget)
-    count = whole_number(1, _MOST_QUESTIONS, questions=questions)
+    count = _validate.count(1, _validate.MANY, questions=questions)
     price = Price(epsilon, rho, mechanism, delta)
     _validate.warn_of_large_delta(price.delta)
     planned = FoundPlan(asked, price, paid, count)
