@@ -18,12 +18,12 @@ from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Flags, Floats, Number, Positions, Selections
 from dpselect.mechanisms.flips import Hot, find_hot, flip
 from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, ZEROS, Gaps, RowGaps, gaps_of
+from dpselect.mechanisms.laws import softmax
 from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.runs import choose_by_tickets, without_empty
 from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, log_rivals, logarithmic_averages, logarithmic_tail
-from dpselect.probability.softmax import softmax
 from dpselect.sampling.arrival import Arrival, Tick
 from dpselect.sampling.draws import Draws
 

@@ -21,6 +21,7 @@ from dpselect._types import Floats, Number, Positions, Selections
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.flips import choose_long, flip, flip_at_once, flip_listed, flip_long
 from dpselect.mechanisms.gaps import MIDDLE, Gaps, RowGaps, gaps_of
+from dpselect.mechanisms.laws import expected_visits, permute_and_flip_probabilities
 from dpselect.mechanisms.lazy import Score, Watch, flip_lazily, lazy_scores
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
@@ -242,14 +243,10 @@ class PermuteAndFlip(SelectsSeveral):
         return choose_set_by_waiting(gaps, lengths, k, draws)
 
     def _probabilities(self, exponents: Floats) -> Floats:
-        from dpselect.probability import flip_integral  # noqa: PLC0415 - imported when first used
-
-        return flip_integral.permute_and_flip_probabilities(exponents)
+        return permute_and_flip_probabilities(exponents)
 
     def _expected_evaluations(self, exponents: Floats) -> float:
-        from dpselect.probability import flip_integral  # noqa: PLC0415 - imported when first used
-
-        return flip_integral.expected_visits(exponents)
+        return expected_visits(exponents)
 
     @staticmethod
     def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
