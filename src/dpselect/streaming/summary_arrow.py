@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._numbers import LONGEST
 from dpselect._validate import attempted, withheld
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._types import Number, Positions
 from dpselect.accounting.charge import What
 from dpselect.accounting.run_counts import Repeats, geometric
