@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Floats, Positions, Selections
-from dpselect.mechanisms.gaps import Gaps, RowGaps
 from dpselect.mechanisms.laws import noisy_max_by_level, noisy_max_probabilities
 from dpselect.mechanisms.privacy import LAPLACE, PrivacyLoss
 from dpselect.mechanisms.several import SelectsInOrder
 from dpselect.mechanisms.worst import WorstErrors, harmonic, log_rivals
-from dpselect.sampling.arrival import Arrival, TwoSided
-from dpselect.sampling.draws import Draws
-from dpselect.sampling.noise import (
+from dpselect.selection.arrival import Arrival, TwoSided
+from dpselect.selection.draws import Draws
+from dpselect.selection.gaps import Gaps, RowGaps
+from dpselect.selection.noise import (
     HUGE,
     WIDTH,
     Contender,

@@ -33,8 +33,8 @@ import numpy as np
 
 from dpselect import _validate
 from dpselect._numbers import DOWN, NEAREST, float_near, shown
-from dpselect._progress import tracked
 from dpselect._scores import as_vector, losses
+from dpselect._show import tracked
 from dpselect._types import Floats, Number, Positions, Vector
 from dpselect.accounting.budget import AUTO, Price
 from dpselect.analysis.comparison import Records, checked_epsilons
