@@ -28,7 +28,7 @@ from dpselect.questions.methods import METHODS, Method, Peel, method_for
 from dpselect.questions.question import OF_TABLE, Draw, OfTable, checked_for_tables, divided
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.release import Priced
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,7 @@ from dpselect.questions.quantile_errors import (
 from dpselect.questions.question import OF_TABLE, Draw, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 
 MEDIAN, ROWS = "median", "rows"  # what a person counts with
 FULL, LOG = "full", "log"

@@ -1,7 +1,7 @@
 """Values that nobody listed: found in the data, with a delta, if enough people have them. And how many that must be.
 
 The most common ones are chosen above a threshold (`mechanisms.thresholds`). All that are common enough are found by
-coins (`mechanisms.finding`). Both are (epsilon, delta)-differentially private, and what they return is public. "Nothing
+coins (`selection.finding`). Both are (epsilon, delta)-differentially private, and what they return is public. "Nothing
 was common enough" is an answer like any other, at the same cost.
 
 **Shares.** A top-k of found values is k selections one after another, each with 1/k of epsilon and of delta; so are
@@ -9,7 +9,7 @@ groups. The coins of m values of a person have a share of 1/m each. A person who
 m values that they leave and of m that they get: 2 m coins.
 
 **How many people a value needs, by coins.** A value that n people have comes out with the probability pi(n) of
-`mechanisms.finding`.
+`selection.finding`.
 
 **Above "nothing".** "Nothing" has the score s = 1 + T, and the rate is c for each person. A value that n = s + g people
 have, g >= 0, and that no other value competes with, loses
@@ -42,7 +42,6 @@ from dpselect.accounting.budget import AUTO, Budget, Price, as_budget
 from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.finding import Finding
 from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
@@ -52,7 +51,8 @@ from dpselect.questions.plans import Texts, shown_in_notebook
 from dpselect.questions.question import Draw, OfTable, checked_for_tables, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, counted
 from dpselect.release import Accuracy
-from dpselect.sampling.enclosure import log_bracket
+from dpselect.selection.enclosure import log_bracket
+from dpselect.selection.finding import Finding
 
 _HALF, _RARELY = Fraction(1, 2), Fraction(1, 20)
 _DIGITS = 40
