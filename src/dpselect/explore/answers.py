@@ -43,7 +43,7 @@ from dpselect.questions.question import Draw, Question, Select, plain
 from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
 from dpselect.questions.top_k_error import TopKError, error_of, seeded, simulated_answers
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 from dpselect.score_files import ScoreFile
 
 Fields = Mapping[str, Any]

@@ -14,7 +14,7 @@ from dpselect._scores import as_vector
 from dpselect._validate import withheld
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Parameters
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 from dpselect.streaming.labels import Unlabelled
 from dpselect.streaming.part import Part, Stream, merged
 from dpselect.streaming.summary_arrow import Cells, cells_of, cells_of_batch, read_cells, record_batch
