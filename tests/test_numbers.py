@@ -45,9 +45,8 @@ from dpselect.accounting.run_counts import Repeated, repeated
 from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error
 from dpselect.errors import DPSelectError, InvalidValue
-from dpselect.explore.answers import asked_of
+from dpselect.explore.answers import asked_of, spending_of
 from dpselect.explore.scores import made
-from dpselect.explore.answers import spending_of, whole
 from dpselect.release import decode_answer
 from dpselect.score_files import parse_score
 from dpselect.streaming.summary import Summary
@@ -159,7 +158,7 @@ READERS: dict[str, Take] = {
     },
     "amount of the explorer": lambda x: spending_of({"amount": x}),
     "sensitivity of the explorer": lambda x: asked_of({"question": "select", "sensitivity": x}, made("median", 9)),
-    "whole of the explorer": lambda x: whole({"n": x}, "n", 1, 10**9),
+    "questions of the explorer": lambda x: spending_of({"questions": x}),
 }
 
 

@@ -28,8 +28,6 @@ from dpselect.errors import DoubtfulValue, DPSelectError, InvalidType, InvalidVa
 _Result = TypeVar("_Result")
 
 _LARGEST = 10**LARGEST_EXPONENT
-# Results are floats. This is far beyond any use, and far below numbers whose square overflows.
-_FARTHEST = Fraction(10**50)
 _FINEST_LEVEL = 10**6
 # Results are floats. This is far beyond any use, and far below numbers whose square overflows.
 _FARTHEST = Fraction(10**50)
@@ -51,24 +49,6 @@ def exact(**parameter: Any) -> Fraction:
     """The exact value of a finite number of either sign: an int, float, Fraction, Decimal or decimal string."""
     [(name, value)] = parameter.items()
     return _not_long(name, _number(name, value, "a finite number"))
-
-
-def moderate(**parameter: Any) -> Fraction:
-    """A positive number that floats can be computed with."""
-    [(name, value)] = parameter.items()
-    number = exact_positive(**parameter)
-    if not 1 / _FARTHEST <= number <= _FARTHEST:
-        raise InvalidValue(f"{name} must be between 1e-50 and 1e50, got {_short(value)}: give it in another unit")
-    return number
-
-
-def count_in_text(least: int, most: int, **written: str) -> int:
-    """A whole number in a range that is written as text, such as 12 or 1e6."""
-    [(name, text)] = written.items()
-    number = exact(**written)
-    if number.denominator != 1 or not least <= number <= most:
-        raise InvalidValue(f"{name} must be a whole number from {least:,} to {most:,}, got {text[:40]!r}")
-    return int(number)
 
 
 def _number(name: str, value: Any, wanted: str) -> Fraction:

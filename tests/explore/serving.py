@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 import uvicorn
 
-from dpselect.explore.app import Explorer
-from dpselect.explore.app import Guard, bound_socket, configuration
+from dpselect.explore.app import Explorer, Guard, bound_socket, configuration
 
 KEY = "test-key"
 

@@ -13,10 +13,9 @@ from dpselect._numbers import exact_text
 from dpselect.accounting.beliefs import largest_belief
 from dpselect.analysis import error_quantile, error_tail, expected_error, plan, top_k_error
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.explore.answers import QUESTIONS, asked_of
+from dpselect.explore.answers import CURRENCIES, QUESTIONS, asked_of, spending_of
 from dpselect.explore.curves import begin, compared, curve, look, needed
 from dpselect.explore.scores import MOST_CANDIDATES, SHAPES, ScoreSet, made, people_on_grid
-from dpselect.explore.answers import CURRENCIES, spending_of
 from dpselect.ledger import Charge, Ledger
 from dpselect.mechanisms import MECHANISMS
 from dpselect.score_files import ScoreFile
@@ -90,7 +89,7 @@ def test_what_draws_is_what_the_plan_charges_for(fields):
             assert asked.mechanism(name) == promised.mechanism
     if fields["question"] == "top_k":
         assert asked.taken == planned.method
-        assert asked.drawings[planned.method].mechanism == planned.promises[planned.used].mechanism
+        assert asked.draws[planned.method].mechanism == planned.promises[planned.used].mechanism
         assert set(asked.choices) == set(planned.methods)
 
 
@@ -159,7 +158,7 @@ def test_the_ends_of_the_budgets_answer(epsilon):
 
 def test_the_sentence_says_the_numbers_of_the_table():
     asked = own([100, 90, 80, 70, 60], amount="0.2", monotonic=True, unit="people")
-    cells = {cell.name: cell for cell in asked.cells(asked.taken)}
+    cells = {cell.name: cell for cell in asked.cells(asked.taken).values()}
     assert asked.sentence() == (
         f"With \N{GREEK SMALL LETTER EPSILON} = 0.2 you get the best candidate with probability {cells['best'].text}"
         f" and lose {np.ceil(100 * cells['mean'].value) / 100} people on average; 95 times in 100 at most 10."
@@ -169,7 +168,9 @@ def test_the_sentence_says_the_numbers_of_the_table():
 def test_a_probability_near_one_is_not_one_in_the_table_either():
     asked = own([0, 1000], amount="1")
     assert "with probability above 0.9999 " in asked.sentence()
-    assert {cell.text for name in MECHANISMS for cell in asked.cells(name) if cell.name == "best"} == {"above 0.9999"}
+    assert {cell.text for name in MECHANISMS for cell in asked.cells(name).values() if cell.name == "best"} == {
+        "above 0.9999"
+    }
 
 
 def test_small_numbers_are_written_as_people_write_them():
@@ -192,7 +193,7 @@ def test_the_errors_of_methods_are_those_of_the_analysis(method):
     truth = top_k_error(CLOSE.exact, 3, epsilon="0.2", method=method, max_values=1, runs=200, seed=1)
     assert asked.taken == method
     assert asked.error(method) == truth
-    cells = {cell.name: cell for cell in asked.cells(method)}
+    cells = {cell.name: cell for cell in asked.cells(method).values()}
     assert cells["mean"].value == truth.mean
     assert cells["any_data"].value == asked.planned.methods[method].average
     each, draws = cells["each"].value, cells["draws"].value
@@ -346,28 +347,28 @@ def test_beliefs_are_those_of_the_whole_budget():
 @pytest.mark.parametrize(
     ("fields", "kind", "message"),
     [
-        ({"amount": "0"}, InvalidValue, "epsilon must be a number above 0, written like 0.5 or 2"),
-        ({"amount": "0", "currency": "zcdp"}, InvalidValue, "rho must be a number above 0"),
+        ({"amount": "0"}, InvalidValue, "epsilon must be > 0"),
+        ({"amount": "0", "currency": "zcdp"}, InvalidValue, "rho must be > 0"),
         ({"amount": "1e-7"}, InvalidValue, "epsilon must be between 1e-6 and 100 here"),
         ({"amount": "101"}, InvalidValue, "epsilon must be between"),
-        ({"amount": "abc"}, InvalidValue, "epsilon must be a number above 0"),
+        ({"amount": "abc"}, InvalidValue, "epsilon must be a number, got the text 'abc'"),
         ({"amount": 1}, InvalidType, "epsilon must be a text"),
         ({"amount": "1" * 1001}, InvalidValue, "1,000 characters"),
         ({"currency": "euro"}, InvalidValue, "currency must be one of pure, zcdp, approximate"),
         ({"delta": "0.5"}, InvalidValue, "delta must be at most 0.001"),
-        ({"questions": "0"}, InvalidValue, "questions must be a whole number from 1 to 10,000"),
+        ({"questions": "0"}, InvalidValue, "questions must be > 0"),
         ({"questions": "1.5"}, InvalidValue, "questions must be a whole number from 1 to 10,000"),
         ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, quantiles, select"),
         ({"choice": "magic"}, InvalidValue, "choice must be one of auto, permute-and-flip"),
-        ({"groups": "x"}, InvalidValue, "groups must be a whole number"),
+        ({"groups": "x"}, InvalidValue, "groups must be a number"),
         ({"max_groups": "2"}, InvalidValue, "max_groups needs groups"),
         ({"neighbours": "friends"}, InvalidValue, "neighbours must be"),
-        ({"question": "select", "sensitivity": "-1"}, InvalidValue, "sensitivity must be a number above 0"),
+        ({"question": "select", "sensitivity": "-1"}, InvalidValue, "sensitivity must be > 0"),
         ({"question": "select", "sensitivity": "1e60"}, InvalidValue, "sensitivity must be between"),
         ({"question": "select", "monotonic": "yes"}, InvalidType, "monotonic"),
         ({"question": "top_k", "k": "30"}, InvalidValue, "k must be a whole number from 1 to 29"),
-        ({"question": "top_k", "k": ""}, InvalidValue, "k must be a whole number"),
-        ({"question": "top_k", "max_values": "0"}, InvalidValue, "max_values must be a whole number"),
+        ({"question": "top_k", "k": ""}, InvalidValue, "k must be a number"),
+        ({"question": "top_k", "max_values": "0"}, InvalidValue, "max_values must be > 0"),
         ({"question": "top_k", "ordered": "yes"}, InvalidType, "ordered"),
         (
             {"question": "quantiles", "levels": "0.5, 2"},
@@ -375,12 +376,12 @@ def test_beliefs_are_those_of_the_whole_budget():
             "levels must be different numbers between 0 and 1",
         ),
         ({"question": "quantiles", "levels": "0.5, 0.5"}, InvalidValue, "levels must be different"),
-        ({"question": "quantiles", "lower": "0,5"}, InvalidValue, "lower must be a number, written like"),
+        ({"question": "quantiles", "lower": "0,5"}, InvalidValue, "lower must be a number"),
         ({"question": "quantiles", "lower": "9", "upper": "1"}, InvalidValue, "lower must be <= upper"),
         ({"question": "quantiles", "step": "0.001"}, InvalidValue, "must make 2 to 10,000 values here"),
-        ({"question": "quantiles", "people": "0"}, InvalidValue, "people must be a whole number"),
+        ({"question": "quantiles", "people": "0"}, InvalidValue, "people must be > 0"),
         ({"question": "quantiles", "people": "20001", "levels": "deciles"}, InvalidValue, "from 1 to 20,000"),
-        ({"question": "quantiles", "spread": "-1"}, InvalidValue, "spread must be a number above 0"),
+        ({"question": "quantiles", "spread": "-1"}, InvalidValue, "spread must be > 0"),
         ({"question": "quantiles", "middle": "1e20"}, InvalidValue, "middle and spread must be of the size"),
     ],
 )

@@ -129,7 +129,7 @@ def test_a_failure_tells_its_kind_only(explorer, monkeypatch):
     def fails(*_):
         raise RuntimeError(MARKER)
 
-    monkeypatch.setattr(results, "look", fails)
+    monkeypatch.setattr(curves, "look", fails)
     _, scores = explorer.load(b"1\n2\n")
     status, answer = explorer.ask("look", id=scores["id"])
     assert (status, answer["error"]) == (500, "the explorer failed (RuntimeError): please report it")

@@ -29,10 +29,10 @@ from dpselect.accounting import largest_belief
 from dpselect.accounting.budget import AUTO, Budget, Price, approximate, pure, zcdp
 from dpselect.analysis import error_quantile, error_tail
 from dpselect.analysis.error import expected_error
+from dpselect.analysis.top_k import shortfalls
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.scores import MOST_CANDIDATES, Known, ScoreSet, people_on_grid, scores_code, scores_file
 from dpselect.mechanisms import MECHANISMS, MechanismBase
-from dpselect.probability.top_k import shortfalls
 from dpselect.questions.costs import share_of
 from dpselect.questions.methods import METHODS, Method
 from dpselect.questions.most import Mode, TopK
@@ -43,8 +43,8 @@ from dpselect.questions.question import Draw, Question, Select, plain
 from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
 from dpselect.questions.top_k_error import TopKError, error_of, seeded, simulated_answers
-from dpselect.selection.draws import Draws
 from dpselect.score_files import ScoreFile
+from dpselect.selection.draws import Draws
 
 Fields = Mapping[str, Any]
 
