@@ -15,8 +15,8 @@ from dpselect.accounting.budget import Price
 from dpselect.analysis import plan
 from dpselect.questions import Quantile, Quantiles
 from dpselect.questions.quantile_errors import cuts_of, errors_by_level, promise_for_levels, usual_error_of_levels
-from dpselect.tables.ranges import public_grid
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import public_span
 from tests.tables.looking import repeated
 
 LEVELS = [
@@ -133,7 +133,7 @@ def test_ranges_may_be_left_out():
 def test_the_range_log_of_a_plan_is_that_of_floats():
 
     assert (
-        public_grid(None, None, None, Column("x", "DOUBLE", Kind.FLOAT), "log").size
+        public_span(None, None, None, Column("x", "DOUBLE", Kind.FLOAT), "log").size
         == Quantile(level="1/2", range="log").size
     )
 

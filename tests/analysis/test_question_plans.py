@@ -23,8 +23,8 @@ from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
 from dpselect.questions import Mode, Quantile, Select, TopK
 from dpselect.questions.costs import WHAT, times_allowed
-from dpselect.tables.ranges import public_grid
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import public_span
 from tests import reference
 
 PMF = {"permute-and-flip": reference.permute_and_flip_pmf, "exponential": reference.exponential_pmf}
@@ -172,7 +172,7 @@ RANGES = [
 
 @pytest.mark.parametrize(("kind", "of_table", "of_plan"), RANGES, ids=str)
 def test_a_range_has_as_many_candidates_as_for_a_table(kind, of_table, of_plan):
-    grid = public_grid(*of_table, Column("c", "any", kind, digits=2))
+    grid = public_span(*of_table, Column("c", "any", kind, digits=2))
     planned = Quantile(level="1/2", lower=of_plan[0], upper=of_plan[1], step=of_plan[2])
     assert planned.size == grid.size
 

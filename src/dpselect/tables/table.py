@@ -26,13 +26,12 @@ from dpselect.questions.rows import Engine, Individuals
 from dpselect.questions.unlisted import UnlistedMode, UnlistedTopK, check_method, checked_delta
 from dpselect.questions.unlisted import Values as UnlistedValues
 from dpselect.release import Answer, Release
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Values, found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.checks import Check, check_column
 from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
-from dpselect.tables.groups import found_groups, groups_of_column, groups_of_columns
-from dpselect.tables.ranges import FULL, public_grid
-from dpselect.tables.schema import Column, known_column
+from dpselect.tables.kinds import Column, known_column
+from dpselect.tables.spans import FULL, public_span
 from dpselect.top_k import free_answer
 
 if TYPE_CHECKING:
@@ -794,7 +793,7 @@ class Table:
         """The fields of a quantile. `ends` are lower, upper, step and range; `people` are per_person and max_rows."""
         found, (lower, upper, step, range_) = self._column(column), ends
         rows = read_max_rows(*people, self._individuals)
-        grid = public_grid(lower, upper, step, found, range_)
+        grid = public_span(lower, upper, step, found, range_)
         return {"column": found, "grid": grid, "max_rows": rows, **self._stated}
 
     def _free(self, question: OfTable, every: list[Any], request_id: str | None) -> Answer:
