@@ -26,9 +26,7 @@ from dpselect.questions.methods import Method
 from dpselect.questions.most import Mode, TopK
 from dpselect.questions.plans import OnScores, Plan, PlannedMethod
 from dpselect.questions.quantiles import Quantile, Quantiles
-from dpselect.questions.question import Question, Select, moderate, whole_number
-
-_MOST_QUESTIONS = 10**9
+from dpselect.questions.question import Question, Select
 
 
 def plan(  # noqa: PLR0913 - the question, by keyword
@@ -123,7 +121,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     """
     price = _price(budget is not None, epsilon=epsilon, rho=rho, error=error)
     paid = None if budget is None else as_budget(budget)
-    count = whole_number(1, _MOST_QUESTIONS, questions=questions)
+    count = _validate.count(1, _validate.MANY, questions=questions)
     doubt = None if delta is None else _validate.fraction_of_one(delta=delta)
     if doubt is not None and paid is not None and not paid.delta:
         raise InvalidValue("delta does not belong to this budget: give an (epsilon, delta) budget such as '1,1e-6'")
@@ -167,7 +165,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
 
 def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
     """The only one of epsilon, rho and error that is given; nothing if the budget is to be divided."""
-    price = {name: moderate(**{name: number}) for name, number in given.items() if number is not None}
+    price = {name: _validate.moderate(**{name: number}) for name, number in given.items() if number is not None}
     if len(price) > 1 or not (price or has_budget):
         raise InvalidValue(
             "give exactly one of epsilon, rho and error, or only a budget, which is then divided among the questions"

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import duckdb
 import numpy as np
 
 from dpselect.errors import InvalidValue
@@ -21,6 +20,7 @@ from dpselect.tables.candidates import Groups, Values, public_values
 from dpselect.tables.kinds import COMPARABLE, EPOCH, EPOCH_ZONED, MICROSECOND, Column, Kind, digits_after_point
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
@@ -278,7 +278,7 @@ def listed_groups(name: str, groups: Groups) -> str:
     return f"SELECT min(place) AS place, {every} FROM ({cast_groups(name, groups)}) WHERE {known} GROUP BY {every}"
 
 
-def keys_of(values: Values, form: Form, connection: duckdb.DuckDBPyConnection) -> "pa.Table":
+def keys_of(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection") -> "pa.Table":
     """The position and the key of every item of a public list.
 
     Of several items with the same key, only the first keeps it, so that no row can match two of them.
@@ -292,7 +292,7 @@ def keys_of(values: Values, form: Form, connection: duckdb.DuckDBPyConnection) -
     return _over_list(values, form, connection).sql(first).to_arrow_table()
 
 
-def keys_of_groups(groups: Groups, connection: duckdb.DuckDBPyConnection) -> "pa.Table":
+def keys_of_groups(groups: Groups, connection: "duckdb.DuckDBPyConnection") -> "pa.Table":
     """The position of every group, and a key for each of its columns: grp, member0, member1 and so on.
 
     Groups that no row can match are left out. Of several groups with the same keys, only the first is there.
@@ -308,7 +308,7 @@ def keys_of_groups(groups: Groups, connection: duckdb.DuckDBPyConnection) -> "pa
 
 
 def different_values(
-    values: Any, column: Column, connection: duckdb.DuckDBPyConnection, name: str = "candidates"
+    values: Any, column: Column, connection: "duckdb.DuckDBPyConnection", name: str = "candidates"
 ) -> Values:
     """A public list, checked against the kind of its column. No two items are equal in the type of the column.
 
@@ -342,7 +342,7 @@ def same_value(first: Any, second: Any, column: Column, name: str = "candidates"
     )
 
 
-def _over_list(values: Values, form: Form, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+def _over_list(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection") -> "duckdb.DuckDBPyConnection":
     """A cursor with the list registered."""
     cursor = connection.cursor()
     cursor.register(_LIST, columns_of_list(values, form))
