@@ -57,7 +57,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What the environments are made from. The kernel is compiled when the clone is installed; if nothing else has changed, the
 # clone alone is installed again.
 LOCKED := pyproject.toml constraints/lock.txt
-KERNEL := $(wildcard src/dpselect/sampling/_kernel.c) tools/build_kernel.py
+KERNEL := $(wildcard src/dpselect/selection/_kernel.c) tools/build_kernel.py
 CHANGED = $(filter $(LOCKED),$?)
 
 .venv/installed: $(LOCKED) $(KERNEL)
@@ -88,7 +88,7 @@ test: .venv/installed-dev
 	$(MAKE) --jobs=2 types quick
 
 # The tests of what a selection does, bit by bit and by its distribution.
-EXACT := $(addprefix tests/,sampling mechanisms streaming statistical contract)
+EXACT := $(addprefix tests/,selection mechanisms streaming statistical contract)
 
 # mypy works on one core, so `make test` runs it beside the tests.
 types: .venv/installed-dev
@@ -190,4 +190,4 @@ neighbours: .venv/installed-dev
 
 clean:
 	rm -rf .venv .venv-oldest .venv-newest .venv-lock build dist site .cache
-	rm -f src/dpselect/sampling/_kernel*.so src/dpselect/sampling/_kernel*.pyd
+	rm -f src/dpselect/selection/_kernel*.so src/dpselect/selection/_kernel*.pyd

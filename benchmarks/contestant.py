@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.scores import Scores
 from benchmarks.stopwatch import Call
 from dpselect import Mechanism
-from dpselect.sampling import kernel
+from dpselect.selection import kernel
 
 _REMEDY = "say make bench, or python -m pip install -e '.[bench]' in the clone"
 _OPENDP_TYPES = {"float64": "f64", "int64": "i64"}

@@ -5,7 +5,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from dpselect.sampling import kernel
+from dpselect.selection import kernel
 
 _PACKAGES = ("dpselect", "numpy", "duckdb", "pyspark", "opendp", "diffprivlib", "scikit-learn")
 

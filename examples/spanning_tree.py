@@ -34,9 +34,9 @@ from itertools import combinations
 import numpy as np
 
 from dpselect import ExponentialMechanism
-from dpselect.mechanisms.waiting import LogRate, wait_for
-from dpselect.sampling.draws import Draws
-from dpselect.sampling.enclosure import log_bracket, scaled_exp
+from dpselect.selection.draws import Draws
+from dpselect.selection.enclosure import log_bracket, scaled_exp
+from dpselect.selection.waiting import LogRate, wait_for
 
 TOWNS = ["Ash", "Brook", "Calder", "Dunmore", "Elland", "Fenwick", "Garth", "Holme", "Ilkley", "Jarrow", "Keld", "Leek"]
 PEOPLE, MOST_ROADS, EPSILON = 1_000, 3, "0.5"

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect.sampling import kernel
+from dpselect.selection import kernel
 
 REFUSALS = (ValueError, TypeError, OverflowError, BufferError)
 _SIZES = sorted({max(2**k + near, 0) for k in range(10) for near in (-1, 0, 1)})

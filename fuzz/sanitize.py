@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "dpselect" / "sampling" / "_kernel.c"
-TESTS = "tests/sampling/test_kernel.py"
+SOURCE = ROOT / "src" / "dpselect" / "selection" / "_kernel.c"
+TESTS = "tests/selection/test_kernel.py"
 _COMPILER = "gcc"
 # float-cast-overflow is not part of `undefined`. The two options before it are those of tools/build_kernel.py.
 _OPTIONS = (

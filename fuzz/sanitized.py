@@ -7,7 +7,7 @@ import importlib.util
 import os
 import sys
 
-_NAME = "dpselect.sampling._kernel"
+_NAME = "dpselect.selection._kernel"
 
 _spec = importlib.util.spec_from_file_location(_NAME, os.environ["DPSELECT_SANITIZED"])
 assert _spec is not None

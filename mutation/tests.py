@@ -4,20 +4,20 @@ What survives them may still be killed by slower ones, in `make test`; it is wor
 """
 
 _ARROW = "tests/streaming/test_summary_arrow.py"
-_COLD = "tests/mechanisms/test_cold.py"
+_COLD = "tests/selection/test_cold.py"
 _CONTRACT = "tests/contract/test_selection.py"
 _CURRENCIES = "tests/release/test_currencies.py"
-_EXACT = "tests/mechanisms/test_exact_distribution.py"
+_EXACT = "tests/selection/test_exact_distribution.py"
 _LABELS = "tests/streaming/test_summary_labels.py"
-_LAZY = "tests/mechanisms/test_lazy.py"
-_NUMBERS_OF_RUNS = "tests/sampling/test_run_counts.py"
+_LAZY = "tests/selection/test_lazy.py"
+_NUMBERS_OF_RUNS = "tests/selection/test_run_counts.py"
 _RECORDS = "tests/contract/test_records.py"
-_RUNS = "tests/mechanisms/test_runs.py"
+_RUNS = "tests/selection/test_runs.py"
 _SENSITIVITY = "tests/tables/test_sensitivity.py"
 _SETTLING = "tests/mechanisms/test_noisy_max_settling.py"
 _SUMMARY = "tests/streaming/test_summary.py"
 _TOTALS = "tests/accounting/test_accounting.py"
-_VISITS = "tests/mechanisms/test_visits.py"
+_VISITS = "tests/selection/test_visits.py"
 
 _SHORT = f"{_EXACT}::test_short_vectors_are_exact"
 _EARLY = f"{_EXACT}::test_early_exit_is_exact"
@@ -42,7 +42,7 @@ ARITHMETIC = {
         "tests/accounting/test_run_deltas.py",
     ),
     "accounting/totals.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_recursion.py", _TOTALS),
-    "mechanisms/finding.py": ("tests/mechanisms/test_finding.py",),
+    "selection/finding.py": ("tests/selection/test_finding.py",),
     "mechanisms/parameters.py": (_SENSITIVITY, "tests/contract/test_parameters.py", _RECORDS),
     "mechanisms/privacy.py": (
         _RECORDS,
@@ -62,43 +62,43 @@ ARITHMETIC = {
 }
 
 TESTS = {
-    "sampling/arrival.py": (
+    "selection/arrival.py": (
         _RECORDS,
-        "tests/sampling/test_arrival.py",
+        "tests/selection/test_arrival.py",
     ),
-    "sampling/bits.py": ("tests/sampling/test_bits.py",),
-    "sampling/coin.py": ("tests/sampling/test_coin.py",),
-    "sampling/draws.py": (
+    "selection/bits.py": ("tests/selection/test_bits.py",),
+    "selection/coin.py": ("tests/selection/test_coin.py",),
+    "selection/draws.py": (
         _VISITS,
         _SETTLING,
         f"{_RUNS}::test_the_kernel_picks_the_winner_of_every_cell",
         _CONTRACT,
     ),
-    "sampling/enclosure.py": ("tests/sampling/test_enclosure.py",),
-    "sampling/geometric.py": ("tests/sampling/test_geometric.py",),
-    "sampling/run_counts.py": (_NUMBERS_OF_RUNS,),
-    "sampling/noise.py": (
+    "selection/enclosure.py": ("tests/selection/test_enclosure.py",),
+    "selection/geometric.py": ("tests/selection/test_geometric.py",),
+    "selection/run_counts.py": (_NUMBERS_OF_RUNS,),
+    "selection/noise.py": (
         _RECORDS,
-        "tests/sampling/test_noise.py",
+        "tests/selection/test_noise.py",
         _SETTLING,
     ),
-    "sampling/octets.py": (
+    "selection/octets.py": (
         _RECORDS,
-        "tests/sampling/test_octets.py",
+        "tests/selection/test_octets.py",
     ),
-    "mechanisms/flips.py": (
+    "selection/flips.py": (
         _RECORDS,
         _COLD,
         _VISITS,
-        "tests/mechanisms/test_heads.py",
+        "tests/selection/test_heads.py",
     ),
-    "mechanisms/gaps.py": (
+    "selection/gaps.py": (
         _RECORDS,
-        "tests/mechanisms/test_gaps.py",
+        "tests/selection/test_gaps.py",
         _COLD,
         _CONTRACT,
     ),
-    "mechanisms/runs.py": (_RUNS,),
+    "selection/runs.py": (_RUNS,),
     "streaming/summary.py": (
         _RECORDS,
         _LABELS,
@@ -115,7 +115,7 @@ TESTS = {
         _CONTRACT,
     ),
     "mechanisms/exponential.py": (
-        "tests/mechanisms/test_proposals.py",
+        "tests/selection/test_proposals.py",
         f"{_LAZY}::test_known_exponents_are_chosen_from_exactly",
         f"{_EXACT}::test_rejection_is_exactly_the_softmax",
         f"{_EXACT}::test_the_envelope_is_exactly_the_softmax",
@@ -135,7 +135,7 @@ TESTS = {
         _RECORDS,
         "tests/analysis/test_generalized_scores.py",
     ),
-    "mechanisms/lazy.py": (_LAZY,),
+    "selection/lazy.py": (_LAZY,),
     "streaming/labels.py": (
         _RECORDS,
         _LABELS,
@@ -168,7 +168,7 @@ LEFT_OUT = (
     ),
     f"{_SUMMARY}::test_many_parts_fit",
     *(f"{_EXACT}::test_the_envelope_is_exactly_the_softmax[losses{case}" for case in (1, 2)),
-    "tests/sampling/test_coin.py::test_the_filter_agrees_with_the_exact_coin",
+    "tests/selection/test_coin.py::test_the_filter_agrees_with_the_exact_coin",
     f"{_RUNS}::test_draws_fit_and_those_of_another_rate_do_not",
     *(f"{_RUNS}::test_{name}" for name in ("draws_stay_right_when_the_filter_doubts", "positions_are_in_range")),
     f"{_RUNS}::test_the_cells_of_v_give_the_exact_probabilities",

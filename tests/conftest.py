@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from dpselect.sampling import kernel
+from dpselect.selection import kernel
 from tests.kernels import needs_kernel
 
 settings.register_profile("dpselect", deadline=None)

@@ -33,14 +33,14 @@ import dpselect
 from dpselect.ledger import store
 from dpselect.mechanisms import thresholds
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.finding import Finding
 from dpselect.questions import Mode, most, splitting
 from dpselect.questions.quantiles import OverRange
 from dpselect.questions.rows import quantile_score_runs
-from dpselect.sampling.arrival import Arrival
-from dpselect.sampling.bits import SystemEntropy
-from dpselect.sampling.draws import Draws
-from dpselect.sampling.lines import LeastScores
+from dpselect.selection.arrival import Arrival
+from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.draws import Draws
+from dpselect.selection.finding import Finding
+from dpselect.selection.lines import LeastScores
 from dpselect.tables import rules
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import kept

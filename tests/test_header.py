@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect._column_names import is_data, is_name, shown_names
+from dpselect._messages import is_data, is_name, shown_names
 
 DATA = ["12", "-1.5", ".5", "+x", "12O", "$1430", "<5", "~1430", "€ 12", "(3)", "١٤٣٠", "½", "nan", "N/A", "null"]
 NAMES = ["patients", "score2", "y_2024", "I10", "größe", "年齢", "age (years)", "cost, total", "a", "%", "n3_7"]

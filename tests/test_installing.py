@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 
 ROOT = Path(__file__).parents[1]
 TEXTS = [

@@ -108,12 +108,12 @@ def test_the_workflow_compiles_for_the_oldest_python():
 
 def test_a_changed_kernel_is_compiled_again():
     """And make clean and Git know what is compiled."""
-    assert "\nKERNEL := $(wildcard src/dpselect/sampling/_kernel.c) tools/build_kernel.py\n" in MAKEFILE
+    assert "\nKERNEL := $(wildcard src/dpselect/selection/_kernel.c) tools/build_kernel.py\n" in MAKEFILE
     for environment in (".venv", ".venv-oldest", ".venv-newest"):
         assert re.search(rf"^{re.escape(environment)}/installed: .* \$\(KERNEL\)$", MAKEFILE, re.MULTILINE)
     ignored = (ROOT / ".gitignore").read_text("utf-8").splitlines()
     for suffix in ("so", "pyd"):
-        file = f"src/dpselect/sampling/_kernel*.{suffix}"
+        file = f"src/dpselect/selection/_kernel*.{suffix}"
         assert file in MAKEFILE.partition("\nclean:")[2]
         assert f"/{file}" in ignored
         assert f"*.{suffix}" in SETTINGS["tool"]["hatch"]["build"]["exclude"]
@@ -123,12 +123,12 @@ def test_a_changed_kernel_is_compiled_again():
 @pytest.mark.parametrize(
     ("changed", "installed"),
     [
-        ("src/dpselect/sampling/_kernel.c", ["--clone"]),
+        ("src/dpselect/selection/_kernel.c", ["--clone"]),
         ("constraints/lock.txt", ["plot paper accounting explore databases", "dev docs peers"]),
     ],
 )
 def test_make_leaves_the_dependencies_alone_if_only_the_kernel_changed(tmp_path, changed, installed):
-    files = ["pyproject.toml", "constraints/lock.txt", "tools/build_kernel.py", "src/dpselect/sampling/_kernel.c"]
+    files = ["pyproject.toml", "constraints/lock.txt", "tools/build_kernel.py", "src/dpselect/selection/_kernel.c"]
     for moment, file in enumerate([*files, ".venv/installed", ".venv/installed-dev", changed]):
         path = tmp_path / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -267,7 +267,7 @@ def test_a_wheel_with_the_kernel_holds_one_module_more(tmp_path):
         names = archive.namelist()
     assert sources() <= set(names)
     [module] = compiled(names)
-    assert module.startswith("dpselect/sampling/_kernel.")
+    assert module.startswith("dpselect/selection/_kernel.")
 
 
 @pytest.mark.slow
@@ -276,7 +276,7 @@ def test_the_source_distribution_holds_what_compiles_the_kernel(tmp_path):
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"src/{name}" for name in sources()} | {"tools/build_kernel.py", "tools/index_readme.py"} <= names
-    assert "src/dpselect/sampling/_kernel.c" in names
+    assert "src/dpselect/selection/_kernel.c" in names
     assert compiled(names) == []
 
 

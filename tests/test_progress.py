@@ -4,45 +4,38 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dpselect import _progress
-from dpselect._progress import polled, progress, tracked
-
-
-class Bar:
-    """Remembers what it was told."""
-
-    def __init__(self, what: str) -> None:
-        self.told: list[Any] = [what]
-
-    def show(self, done: float | None) -> None:
-        self.told.append(done)
-
-    def close(self) -> None:
-        self.told.append("closed")
+from dpselect import _show
+from dpselect._show import polled, progress, tracked
 
 
 @pytest.fixture
-def bars(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
-    made: list[Bar] = []
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
+    """What each bar was told."""
+    made: list[list[Any]] = []
 
-    def make(what: str) -> Bar:
-        made.append(Bar(what))
-        return made[-1]
+    @contextmanager
+    def bar(what: str) -> Iterator[Callable[[float | None], None]]:
+        made.append(told := [what])
+        try:
+            yield told.append
+        finally:
+            told.append("closed")
 
-    monkeypatch.setattr(_progress, "_place", lambda: make)
+    monkeypatch.setattr(_show, "_bar", lambda: bar)
     return made
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     time = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: time.now)
+    monkeypatch.setattr(_show.time, "monotonic", lambda: time.now)
 
     def pass_(seconds: float) -> None:
         time.now += seconds
@@ -50,24 +43,24 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return pass_
 
 
-def test_short_work_has_no_bar(bars: list[Bar], clock: Callable[[float], None]) -> None:
+def test_short_work_has_no_bar(bars: list[list[Any]], clock: Callable[[float], None]) -> None:
     with progress("Working") as watch:
         clock(0.9)
         watch(0.5)
     assert bars == []
 
 
-def test_long_work_has_a_bar_that_goes_away(bars: list[Bar], clock: Callable[[float], None]) -> None:
+def test_long_work_has_a_bar_that_goes_away(bars: list[list[Any]], clock: Callable[[float], None]) -> None:
     with progress("Working") as watch:
         clock(1.5)
         watch(0.25)
         watch(0.26)  # too soon after the one before
         clock(0.2)
         watch(None)
-    assert [bar.told for bar in bars] == [["Working", 0.25, None, "closed"]]
+    assert bars == [["Working", 0.25, None, "closed"]]
 
 
-def test_a_bar_goes_away_after_an_error(bars: list[Bar], clock: Callable[[float], None]) -> None:
+def test_a_bar_goes_away_after_an_error(bars: list[list[Any]], clock: Callable[[float], None]) -> None:
     def fail() -> None:
         with progress("Working") as watch:
             clock(2)
@@ -76,32 +69,32 @@ def test_a_bar_goes_away_after_an_error(bars: list[Bar], clock: Callable[[float]
 
     with pytest.raises(KeyError):
         fail()
-    assert bars[0].told[-1] == "closed"
+    assert bars[0][-1] == "closed"
 
 
-def test_items_are_counted(bars: list[Bar], clock: Callable[[float], None]) -> None:
+def test_items_are_counted(bars: list[list[Any]], clock: Callable[[float], None]) -> None:
     seen = []
     for item in tracked([1, 2, 3, 4], "Working"):
         clock(1)
         seen.append(item)
     assert seen == [1, 2, 3, 4]
-    assert bars[0].told == ["Working", 0.25, 0.5, 0.75, "closed"]
+    assert bars[0] == ["Working", 0.25, 0.5, 0.75, "closed"]
 
 
-def test_another_thread_asks(bars: list[Bar], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_progress, "_SILENT_SECONDS", 0.0)
-    monkeypatch.setattr(_progress, "_STEP_SECONDS", 0.001)
-    asked = _progress.threading.Event()
+def test_another_thread_asks(bars: list[list[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_show, "_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(_show, "_STEP_SECONDS", 0.001)
+    asked = _show.threading.Event()
 
     def done() -> float:
-        if len(bars) and len(bars[0].told) > 2:
+        if len(bars) and len(bars[0]) > 2:
             asked.set()
         return 0.5
 
     with polled(done, "Counting"):
         assert asked.wait(30)
-    assert bars[0].told[:2] == ["Counting", 0.5]
-    assert bars[0].told[-1] == "closed"
+    assert bars[0][:2] == ["Counting", 0.5]
+    assert bars[0][-1] == "closed"
 
 
 def test_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,15 +102,15 @@ def test_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     closed.close()
     for stream in (None, io.StringIO(), closed, SimpleNamespace(write=print, flush=print)):
         monkeypatch.setattr(sys, "stderr", stream)
-        assert _progress._place() is None
+        assert _show._bar() is None
     with polled(lambda: 1 / 0, "never asked"):
         pass
 
 
-def test_a_bar_that_fails_does_not_disturb_the_work(bars: list[Bar], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_progress, "_SILENT_SECONDS", 0.0)
-    monkeypatch.setattr(_progress, "_STEP_SECONDS", 0.001)
-    asked = _progress.threading.Event()
+def test_a_bar_that_fails_does_not_disturb_the_work(bars: list[list[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_show, "_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(_show, "_STEP_SECONDS", 0.001)
+    asked = _show.threading.Event()
 
     def done() -> float:
         asked.set()
@@ -130,9 +123,7 @@ def test_a_bar_that_fails_does_not_disturb_the_work(bars: list[Bar], monkeypatch
 def test_a_bar_on_a_terminal() -> None:
     pty = pytest.importorskip("pty", reason="needs a terminal that a program can make")
     reader, writer = pty.openpty()
-    code = (
-        "import time; from dpselect._progress import tracked\nfor _ in tracked(range(13), 'Waiting'): time.sleep(0.1)"
-    )
+    code = "import time; from dpselect._show import tracked\nfor _ in tracked(range(13), 'Waiting'): time.sleep(0.1)"
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     subprocess.run([sys.executable, "-c", code], stderr=writer, env=environment, timeout=60, check=True)
     os.set_blocking(reader, False)  # a missing bar must fail the test, not hang it
@@ -148,13 +139,14 @@ def test_a_bar_in_a_notebook() -> None:
     nbclient = pytest.importorskip("nbclient", reason="needs the extra docs")
     pytest.importorskip("ipykernel", reason="needs the extra docs")
     code = (
-        "import dpselect.audit, time\nfrom dpselect import _progress\n_progress._SILENT_SECONDS = 0\n"
-        "seen = []\nown = _progress._InNotebook._drawn\n"
-        "_progress._InNotebook._drawn = lambda self, done: (seen.append(done), own(self, done))[1]\n"
-        "dpselect.audit.audit(lambda scores: time.sleep(0.0002), epsilon=1, runs=200)\nprint(len(seen) > 3)"
+        "import dpselect.audit, IPython.display, time\nfrom dpselect import _show\n_show._SILENT_SECONDS = 0\n"
+        "seen, own = [], IPython.display.HTML\n"
+        "IPython.display.HTML = lambda text: (seen.append(text), own(text))[1]\n"
+        "dpselect.audit.audit(lambda scores: time.sleep(0.0002), epsilon=1, runs=200)\n"
+        "print(sum('value' in text for text in seen) > 3, seen[-1] == '')"
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     nbclient.NotebookClient(notebook, timeout=120).execute()
     outputs = notebook.cells[0].outputs
     assert any("text/html" in output.get("data", {}) for output in outputs)
-    assert "".join(output.get("text", "") for output in outputs) == "True\n"
+    assert "".join(output.get("text", "") for output in outputs) == "True True\n"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dpselect
-from dpselect._spreadsheet import csv_text
+from dpselect._show import csv_text
 from dpselect.demo_data import make_visits
 from dpselect.research.plotting import NumberTable
 
@@ -87,4 +87,4 @@ def test_no_other_code_writes_csv() -> None:
                 owner = ast.unparse(node.value)
                 if owner == "csv" or node.attr == "write_csv" or owner in ("frame", "df"):
                     writers.add(path.relative_to(folder).as_posix())
-    assert writers == {"_spreadsheet.py", "cli/demo.py", "explore/score_set.py"}
+    assert writers == {"_show.py", "cli/demo.py", "explore/score_set.py"}

@@ -1,4 +1,4 @@
-"""Compile src/dpselect/sampling/_kernel.c: hatchling calls this when it builds a wheel, also for an editable install.
+"""Compile src/dpselect/selection/_kernel.c: hatchling calls this when it builds a wheel, also for an editable install.
 
 The kernel is optional: dpselect does the same without it, only more slowly. So if it cannot be compiled, because there
 is no C compiler or no Python.h, the wheel is a pure one, and a line says so. With DPSELECT_KERNEL=no in the environment
@@ -17,7 +17,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODULE = "dpselect.sampling._kernel"
+MODULE = "dpselect.selection._kernel"
 # The first Python whose stable ABI the kernel uses: as a tag of wheels, and as Python.h wants it.
 PYTHON, LIMITED_API = "cp311", "0x030B0000"
 # Every operation on floats rounds, on every processor (no contraction), floats may be read as the integers that have

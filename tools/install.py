@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "constraints" / "lock.txt"
-SAMPLING = ROOT / "src" / "dpselect" / "sampling"
+SELECTION = ROOT / "src" / "dpselect" / "selection"
 # The clone is built with these, in the same environment: a build of its own would fetch what no hash protects.
 ALWAYS = frozenset({"base", "build"})
 PACKAGE = re.compile(r"^(?P<lines>[a-z0-9][^\n]*\n(?:    --hash=\S+(?: \\)?\n)+)    # (?P<extras>.*)\n", re.MULTILINE)
@@ -80,7 +80,7 @@ def main(words: list[str]) -> None:
 
 def is_compiled() -> bool:
     """Whether the compiled kernel is beside its source, where tools/build_kernel.py puts it."""
-    return any(path.suffix in {".so", ".pyd"} for path in SAMPLING.glob("_kernel*"))
+    return any(path.suffix in {".so", ".pyd"} for path in SELECTION.glob("_kernel*"))
 
 
 def install_clone() -> None:

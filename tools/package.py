@@ -53,7 +53,7 @@ def try_kernel(folder: Path, version: str) -> None:
         print("the kernel was not compiled, so only the pure wheel was tried")
         return
     python = try_wheel(folder, version, wheels)
-    run(python, "-c", "import dpselect.sampling._kernel", folder=folder)
+    run(python, "-c", "import dpselect.selection._kernel", folder=folder)
     print(f"{wheel.name} was tried, and is not kept")
 
 

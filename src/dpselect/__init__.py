@@ -68,7 +68,7 @@ _ROOMS = (
     "mechanisms",
     "optimality",
     "probability",
-    "sampling",
+    "selection",
     "tables",
     "tuning",
 )

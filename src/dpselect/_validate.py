@@ -3,6 +3,7 @@
 Foreign code is that of a user or an engine. Its errors may quote the data and are replaced (`withheld`).
 """
 
+import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -28,6 +29,10 @@ _Result = TypeVar("_Result")
 
 _LARGEST = 10**LARGEST_EXPONENT
 _FINEST_LEVEL = 10**6
+# Results are floats. This is far beyond any use, and far below numbers whose square overflows.
+_FARTHEST = Fraction(10**50)
+MANY = 10**9  # more questions, rows or groups than anybody has
+EXACT_IN_FLOATS = 2**53  # up to here, floats count one by one
 LARGE_DELTA = Fraction(0.001)  # the float, which is a little more than 1/1000
 
 
@@ -139,8 +144,8 @@ def fraction_of_one(**parameter: Any) -> float:
     return float(number)
 
 
-def count(**parameter: Any) -> int:
-    """A non-negative integer."""
+def count(least: int = 0, most: float = math.inf, **parameter: Any) -> int:
+    """A non-negative integer, from least to most."""
     [(name, value)] = parameter.items()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         raise InvalidType(f"{name} must be an integer, got {type(value).__name__}")
@@ -149,6 +154,31 @@ def count(**parameter: Any) -> int:
         raise _too_long(name)
     if number < 0:
         raise InvalidValue(f"{name} must be >= 0, got {_short(value)}")
+    if not least <= number <= most:
+        raise _not_within(least, most, name, value)
+    return number
+
+
+def count_in_text(least: int, most: int, **parameter: str) -> int:
+    """An integer from least to most, written as text: 1e6 is one."""
+    [(name, text)] = parameter.items()
+    is_zero = least == 0 and text.strip() == "0"
+    number = Fraction(0) if is_zero else exact_positive(**parameter)
+    if number.denominator != 1 or not least <= number <= most:
+        raise _not_within(least, most, name, text)
+    return int(number)
+
+
+def _not_within(least: int, most: float, name: str, value: Any) -> InvalidValue:
+    return InvalidValue(f"{name} must be a whole number from {least:,} to {most:,}, got {_short(value)}")
+
+
+def moderate(**parameter: Any) -> Fraction:
+    """The exact value of a positive number that floats can be computed with."""
+    [(name, value)] = parameter.items()
+    number = exact_positive(**parameter)
+    if not 1 / _FARTHEST <= number <= _FARTHEST:
+        raise InvalidValue(f"{name} must be between 1e-50 and 1e50, got {_short(value)}: give it in another unit")
     return number
 
 

@@ -25,7 +25,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dpselect import _html
+from dpselect import _show
 from dpselect._levels import stated_levels
 from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text, shown
 from dpselect._types import Floats, Vector
@@ -256,19 +256,19 @@ ledger_id=None)
         }
         stated = {name: text for name, text in known.items() if text}
         if not isinstance(self.value, (dict, list)) or not self.value:
-            return _html.page(_html.facts({"answer": self._shown(self.value), **stated}))
-        return _html.page(self._values(), _html.facts(stated))
+            return _show.page(_show.facts({"answer": self._shown(self.value), **stated}))
+        return _show.page(self._values(), _show.facts(stated))
 
     def _values(self) -> str:
         levels = stated_levels(self.estimate)
         if isinstance(self.value, list):
             if len(levels) == len(self.value):
-                return _html.table(["level", "answer"], zip(levels, self.value, strict=True))
-            return _html.table(["answer"], ([item] for item in self.value))
+                return _show.table(["level", "answer"], zip(levels, self.value, strict=True))
+            return _show.table(["answer"], ([item] for item in self.value))
         if levels and all(isinstance(own, list) and len(own) == len(levels) for own in self.value.values()):
             rows = ([group, *own] for group, own in self.value.items())
-            return _html.table(["group", *levels], rows)
-        return _html.table(["group", "answer"], ([group, self._shown(own)] for group, own in self.value.items()))
+            return _show.table(["group", *levels], rows)
+        return _show.table(["group", "answer"], ([group, self._shown(own)] for group, own in self.value.items()))
 
     def _shown(self, value: Any) -> Any:
         """A value, or words for a question with a delta that found nothing."""

@@ -16,7 +16,7 @@ from typing import TextIO
 
 import numpy as np
 
-from dpselect._column_names import NO_NUMBER, is_data, shown_names
+from dpselect._messages import NO_NUMBER, is_data, shown_names
 from dpselect._numbers import LARGEST_EXPONENT, NotExact, NotFinite, TooLong, number_from_text
 from dpselect._scores import as_vector, losses
 from dpselect._types import Vector

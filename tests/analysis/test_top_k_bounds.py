@@ -8,11 +8,11 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.analysis.promises import selection_errors
-from dpselect.probability.top_k import simulate_noisy_counts, simulate_one_shot, simulate_peeling
-from dpselect.probability.top_k_error import expected_shortfall_of_one_shot
+from dpselect.analysis.top_k import expected_shortfall_of_one_shot
 from dpselect.questions.bounds import log_sets, log_sets_between
 from dpselect.questions.methods import All, Margin, NoisyCounts, OneShot, Peel, Set
 from tests import reference
+from tests.simulated_top_k import noisy_counts, one_shot, peeling
 
 PMF = {PermuteAndFlip: reference.permute_and_flip_pmf, ExponentialMechanism: reference.exponential_pmf}
 JUST = 1 + 1e-9
@@ -110,8 +110,8 @@ def surely_below(hits, runs, bound):
 
 
 SIMULATED = {
-    "one-shot": (OneShot, PermuteAndFlip, simulate_one_shot),
-    "noisy-counts": (NoisyCounts, ReportNoisyMax, simulate_noisy_counts),
+    "one-shot": (OneShot, PermuteAndFlip, one_shot),
+    "noisy-counts": (NoisyCounts, ReportNoisyMax, noisy_counts),
 }
 
 
@@ -150,9 +150,8 @@ def test_no_counts_exceed_the_bounds_of_what_is_left_out(name, d, k):
     bounds, generator, means = method.bounds(PermuteAndFlip), np.random.default_rng(4), []
     for gap in (0.5, 1.0, 2.0, 3.0, 5.0, 8.0):
         counts = np.array((gap,) * k + (0.0,) * (d - k))
-        simulate = simulate_one_shot if name == "one-shot" else simulate_peeling
-        options = {} if name == "one-shot" else {"waits": True}
-        out = simulate(-counts, d - k, 1.0, RUNS, generator, **options)
+        simulate = one_shot if name == "one-shot" else peeling
+        out = simulate(-counts, d - k, 1.0, RUNS, generator, waits=True)
         lost = counts[out].sum(axis=1) / k
         means.append(lost.mean())
         wrong = lost if name == "peel" else np.where(lost > 0, gap, 0.0)  # for one shot the tail is about the cut

@@ -11,9 +11,7 @@ from flint import ctx
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
 from dpselect.analysis import WorstCase, error_bounds, expected_error, worst_case_error
 from dpselect.analysis.promises import promise
-from dpselect.probability.flip_integral import permute_and_flip_probabilities
-from dpselect.probability.noise_integral import noisy_max_by_level
-from dpselect.probability.softmax import softmax
+from dpselect.mechanisms.laws import noisy_max_by_level, permute_and_flip_probabilities, softmax
 from tests import reference
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]

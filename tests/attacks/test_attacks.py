@@ -16,7 +16,7 @@ from flint import arb, ctx
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
 from dpselect._scores import as_vector
 from dpselect.audit import audit
-from dpselect.mechanisms.gaps import gaps_of
+from dpselect.selection.gaps import gaps_of
 from tests import broken, reference
 from tests.statistical.detection import least_bound
 from tests.statistical.goodness import assert_fits

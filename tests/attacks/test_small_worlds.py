@@ -15,11 +15,11 @@ from flint import arb, ctx
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.mechanisms.exponential import choose_by_rejection
-from dpselect.mechanisms.gaps import Rate, gaps_of
 from dpselect.mechanisms.permute_and_flip import choose_head
+from dpselect.selection.gaps import Rate, gaps_of
 from tests import reference
-from tests.mechanisms.test_exact_distribution import one_round
 from tests.seam import distribution
+from tests.selection.test_exact_distribution import one_round
 
 SIZES, STEPS = range(1, 5), 4
 Scores = tuple[int, ...]

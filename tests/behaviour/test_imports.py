@@ -63,7 +63,7 @@ def test_only_public_names_are_used(path):
 
 def test_internals_would_be_noticed():
     for text in (
-        "from dpselect.sampling.draws import Draws",
+        "from dpselect.selection.draws import Draws",
         "import dpselect.tables.table",
         "from dpselect.tables import checks",
         "from dpselect import mechanisms",

@@ -161,7 +161,7 @@ def test_probabilities_are_compared_on_request(run: Run, module: str) -> None:
 def test_a_terminal_gets_a_progress_bar_on_standard_error() -> None:
     pty = pytest.importorskip("pty")
     reader, writer = pty.openpty()
-    at_once = "from dpselect import _progress; _progress._SILENT_SECONDS = 0; from dpselect.cli import main; main()"
+    at_once = "from dpselect import _show; _show._SILENT_SECONDS = 0; from dpselect.cli import main; main()"
     command = [sys.executable, "-c", at_once, "audit", "--epsilon", "1"]
     options = ["--mechanism", "exponential", "--runs", "100", "--rows", "--json"]
     environment = {**os.environ, "TERM": "xterm"}

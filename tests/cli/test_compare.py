@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect.analysis import compare
 from tests.cli.conftest import Result, Run
 
@@ -281,7 +281,7 @@ def read_terminal(reader: int) -> bytes:
 def test_a_terminal_gets_a_progress_bar_on_standard_error(file: Path) -> None:
     pty = pytest.importorskip("pty")
     reader, writer = pty.openpty()
-    at_once = "from dpselect import _progress; _progress._SILENT_SECONDS = _progress._STEP_SECONDS = 0"
+    at_once = "from dpselect import _show; _show._SILENT_SECONDS = _show._STEP_SECONDS = 0"
     main = (sys.executable, "-c", f"{at_once}; from dpselect.cli import main; main()")
     command = [*main, "compare", str(file), "--epsilon", "0.1:1", "--points", "40"]
     environment = {**os.environ, "TERM": "xterm"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect.research.datasets import VARIABLE, file_name
 from dpselect.research.paper.reproduce import FIGURES
 from tests.cli.conftest import ALL_COMMANDS, Result, Run
@@ -99,7 +99,7 @@ def test_without_data_and_network_on_a_terminal(tmp_path: Path) -> None:
     """It says what is missing and exits with zero; the progress bar goes to standard error."""
     pty = pytest.importorskip("pty")
     reader, writer = pty.openpty()
-    at_once = "from dpselect import _progress; _progress._SILENT_SECONDS = _progress._STEP_SECONDS = 0"
+    at_once = "from dpselect import _show; _show._SILENT_SECONDS = _show._STEP_SECONDS = 0"
     main = (sys.executable, "-c", f"{at_once}; from dpselect.cli import main; main()")
     command = [*main, "paper", "--out", str(tmp_path / "report"), *POINTS]
     environment = {**os.environ, "TERM": "xterm"}

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._numbers import shown
 from dpselect.accounting.totals import total
 from dpselect.analysis import worst_case_error

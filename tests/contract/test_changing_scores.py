@@ -20,13 +20,12 @@ from hypothesis.extra import numpy as arrays
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, generalized_scores
 from dpselect.analysis import expected_error
 from dpselect.errors import DPSelectError, InvalidValue, ScoresChanged
-from dpselect.mechanisms import gaps
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.gaps import MIDDLE, SHORT, Gaps, Rate
-from dpselect.mechanisms.runs import choose_in_runs
-from dpselect.sampling import draws
-from dpselect.sampling.bits import SystemEntropy, index, indices, indices_below
-from dpselect.sampling.coin import coin
+from dpselect.selection import draws, gaps
+from dpselect.selection.bits import SystemEntropy, index, indices, indices_below
+from dpselect.selection.coin import coin
+from dpselect.selection.gaps import MIDDLE, SHORT, Gaps, Rate
+from dpselect.selection.runs import choose_in_runs
 from tests.watchdog import at_once
 
 Array = npt.NDArray[Any]

@@ -26,7 +26,7 @@ from tests.carried import carried
 
 SOURCE = Path(dpselect.__file__).parent
 ROOMS = ("tables", "audit", "tuning", "cli", "mechanisms", "streaming", "explore")
-FILES = ("_scores.py", "score_files.py", "_column_names.py", "errors.py", "_validate.py", "release.py")
+FILES = ("_scores.py", "score_files.py", "_messages.py", "errors.py", "_validate.py", "release.py")
 
 # Errors of this package say nothing of the data, by their own tests; of the system's, only a path or a module's name.
 OURS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"NotExact", "NotFinite", "TooLong"}

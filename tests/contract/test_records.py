@@ -7,14 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, accounting, mechanisms, sampling, streaming
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, accounting, mechanisms, selection, streaming
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import MECHANISMS, claim_of, name_of, stated
 
 
 def records():
-    for package in (sampling, mechanisms, streaming, accounting):
+    for package in (selection, mechanisms, streaming, accounting):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for value in vars(importlib.import_module(info.name)).values():
                 if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == info.name:

@@ -11,7 +11,7 @@ import pytest
 
 import dpselect
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
-from dpselect.mechanisms.gaps import MIDDLE
+from dpselect.selection.gaps import MIDDLE
 from tests.gumbel import GumbelNoisyMax
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax, GumbelNoisyMax]

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from dpselect.sampling import kernel
+from dpselect.selection import kernel
 from fuzz import sanitize
 from fuzz.kernel import CALLS, calls
 from tests.kernels import needs_kernel

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpselect.mechanisms import noisy_max
-from dpselect.mechanisms.gaps import Rate, gaps_of
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
+from dpselect.selection.gaps import Rate, gaps_of
 
 
 @pytest.mark.parametrize("winner", [0, 50_000, 199_999])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dpselect.mechanisms import noisy_max
-from dpselect.mechanisms.gaps import Rate, RowGaps, gaps_of
 from dpselect.mechanisms.noisy_max import choose_noisy_max, choose_noisy_max_in_rows
-from dpselect.sampling.draws import Draws
-from dpselect.sampling.noise import HUGE, WIDTH, upper_bounds
+from dpselect.selection.draws import Draws
+from dpselect.selection.gaps import Rate, RowGaps, gaps_of
+from dpselect.selection.noise import HUGE, WIDTH, upper_bounds
 from tests.seam import ScriptedBits
 
 UNIT = Rate(Fraction(1))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dpselect
-from dpselect import _html, analysis
+from dpselect import _show, analysis
 from dpselect.audit import audit, audit_pmf
 from dpselect.release import Answer
 
@@ -83,16 +83,16 @@ def test_values_are_data_and_are_escaped(value: Any) -> None:
 def test_an_unescaped_value_would_be_noticed() -> None:
     """The power check: the parser refuses a tag that is not ours, and one that is not closed."""
     with pytest.raises(AssertionError):
-        Tables(_html.page(_html.paragraph("a").replace("a", EVIL)))
+        Tables(_show.page(_show.paragraph("a").replace("a", EVIL)))
     with pytest.raises(AssertionError):
         Tables("<table><tr>")
 
 
 def test_every_entrance_escapes() -> None:
     pieces = [
-        _html.table([EVIL], [[EVIL]], caption=EVIL, spans=[(EVIL, 1)]),
-        _html.facts({EVIL: EVIL}, caption=EVIL),
-        _html.paragraph(EVIL),
+        _show.table([EVIL], [[EVIL]], caption=EVIL, spans=[(EVIL, 1)]),
+        _show.facts({EVIL: EVIL}, caption=EVIL),
+        _show.paragraph(EVIL),
     ]
     for piece, number in zip(pieces, (4, 3, 1), strict=True):
         assert "<script" not in piece
@@ -102,7 +102,7 @@ def test_every_entrance_escapes() -> None:
 @pytest.mark.parametrize("text", ["", " a", "a\u202eb", "a\nb", "\ud800", "\x1b[2J"], ids=ascii)
 def test_text_that_nobody_could_see_is_quoted(text: str) -> None:
     """Directions, line breaks, control characters; lone surrogates, which no notebook could be saved with."""
-    shown = _html.cell_text(text)
+    shown = _show.cell_text(text)
     assert shown == repr(text)
     assert shown.isprintable()
     shown.encode("utf-8")

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
-from dpselect.probability.flip_integral import permute_and_flip_probabilities
-from dpselect.probability.softmax import softmax
+from dpselect.mechanisms.laws import permute_and_flip_probabilities, softmax
 
 VECTORS = 1_000
 # Both probabilities are within 1e-12 of the truth.

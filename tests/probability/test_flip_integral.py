@@ -9,7 +9,7 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from dpselect import PermuteAndFlip
-from dpselect.probability.flip_integral import permute_and_flip_by_level, permute_and_flip_probabilities
+from dpselect.mechanisms.laws import permute_and_flip_by_level, permute_and_flip_probabilities
 from tests import reference
 
 TOLERANCE = 1e-12

@@ -8,7 +8,7 @@ import pytest
 from flint import acb, ctx
 from scipy import integrate
 
-from dpselect.probability.noise_integral import noisy_max_by_level, noisy_max_probabilities
+from dpselect.mechanisms.laws import noisy_max_by_level, noisy_max_probabilities
 from tests import reference
 
 TOLERANCE = 1e-13

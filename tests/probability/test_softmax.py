@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpselect.probability.softmax import softmax
+from dpselect.mechanisms.laws import softmax
 from tests import reference
 from tests.probability.test_flip_integral import EPSILONS, LOSSES
 

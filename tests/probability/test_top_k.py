@@ -10,23 +10,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpselect.errors import InvalidValue
-from dpselect.probability.top_k import (
-    margin_runs,
-    shortfalls,
-    simulate_margins,
-    simulate_noisy_counts,
-    simulate_one_shot,
-    simulate_peeling,
-    simulate_sets,
-)
-from dpselect.probability.top_k_error import (
+from dpselect.analysis.top_k import (
     expected_shortfall_of_margins,
     expected_shortfall_of_one_shot,
     expected_shortfall_of_peeling,
     expected_shortfall_of_sets,
+    margin_runs,
+    shortfalls,
+    simulate_margins,
+    simulate_sets,
 )
+from dpselect.errors import InvalidValue
 from tests import reference
+from tests.simulated_top_k import noisy_counts, one_shot, peeling
 from tests.statistical.goodness import THRESHOLD, assert_fits, assert_rejected
 
 PMF = {True: reference.permute_and_flip_pmf, False: reference.exponential_pmf}
@@ -133,7 +129,7 @@ def peeling_pmf(scores, sequences, rate, waits):
 def test_peeling_fits(case, waits):
     scores, k = CASES[case]
     sequences = list(permutations(range(len(scores)), k))
-    drawn = simulate_peeling(np.array(scores), k, RATE, 50_000, generator(), waits=waits)
+    drawn = peeling(np.array(scores), k, RATE, 50_000, generator(), waits=waits)
     assert_fits(counts_of(drawn, sequences), peeling_pmf(scores, sequences, RATE, waits))
 
 
@@ -141,7 +137,7 @@ def test_peeling_fits(case, waits):
 def test_other_peelings_are_rejected(waits):
     scores, k = CASES["spread"]
     sequences = list(permutations(range(len(scores)), k))
-    counts = counts_of(simulate_peeling(np.array(scores), k, RATE, 300_000, generator(), waits=waits), sequences)
+    counts = counts_of(peeling(np.array(scores), k, RATE, 300_000, generator(), waits=waits), sequences)
     truth = peeling_pmf(scores, sequences, RATE, waits)
     assert_rejected(counts, peeling_pmf(scores, sequences, RATE, not waits), truth=truth)
     assert_rejected(counts, peeling_pmf(scores, sequences, 1.05 * RATE, waits), truth=truth)
@@ -182,14 +178,14 @@ ONE_SHOT = {case: CASES[case] for case in CASES if "far" not in case}
 def test_one_shot_fits(case):
     scores, k = ONE_SHOT[case]
     sequences = list(permutations(range(len(scores)), k))
-    drawn = simulate_one_shot(np.array(scores), k, RATE, 50_000, generator())
+    drawn = one_shot(np.array(scores), k, RATE, 50_000, generator())
     assert_fits(counts_of(drawn, sequences), one_shot_pmf(scores, sequences, RATE))
 
 
 def test_other_one_shots_are_rejected():
     scores, k = CASES["spread"]
     sequences = list(permutations(range(len(scores)), k))
-    counts = counts_of(simulate_one_shot(np.array(scores), k, RATE, 300_000, generator()), sequences)
+    counts = counts_of(one_shot(np.array(scores), k, RATE, 300_000, generator()), sequences)
     truth = one_shot_pmf(scores, sequences, RATE)
     assert_rejected(counts, peeling_pmf(scores, sequences, RATE, True), truth=truth)
     assert_rejected(counts, one_shot_pmf(scores, sequences, 1.05 * RATE), truth=truth)
@@ -197,7 +193,7 @@ def test_other_one_shots_are_rejected():
 
 def test_far_candidates_of_one_shot():
     """The candidates between the far ones have the law that they have alone."""
-    drawn = simulate_one_shot(np.array([0.0, 900.0, 1.0, 3.0, -900.0]), 2, RATE, 50_000, generator())
+    drawn = one_shot(np.array([0.0, 900.0, 1.0, 3.0, -900.0]), 2, RATE, 50_000, generator())
     assert (drawn[:, 0] == 1).all()
     assert_fits(np.bincount(drawn[:, 1], minlength=5)[[0, 2, 3]], PMF[True]([0, 1, 3], RATE))
 
@@ -230,13 +226,13 @@ def test_the_mean_of_margins(k, waits):
 
 @pytest.mark.parametrize("k", [2, 20, 110])
 def test_the_mean_of_one_shots(k):
-    drawn = simulate_one_shot(COUNTS, k, 0.2, 10_000, generator())
+    drawn = one_shot(COUNTS, k, 0.2, 10_000, generator())
     assert_mean(shortfalls(COUNTS, drawn), expected_shortfall_of_one_shot(COUNTS, k, 0.2))
 
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_the_mean_of_peeling(waits):
-    drawn = simulate_peeling(COUNTS, 3, 0.2, 10_000, generator(), waits=waits)
+    drawn = peeling(COUNTS, 3, 0.2, 10_000, generator(), waits=waits)
     assert_mean(shortfalls(COUNTS, drawn), expected_shortfall_of_peeling(COUNTS, 3, 0.2, waits=waits))
 
 
@@ -257,14 +253,10 @@ def test_runs_of_margins_are_accurate_where_they_are_long():
         assert found.log_lengths[place] == pytest.approx(math.log(number), abs=1e-9)
 
 
-def one_shot(scores, k, rate, runs, generator, waits):
-    return simulate_one_shot(scores, k, rate, runs, generator)
-
-
 SIMULATIONS = {
     "sets": simulate_sets,
     "margins": simulate_margins,
-    "peeling": simulate_peeling,
+    "peeling": peeling,
     "one shot": one_shot,
 }
 
@@ -298,8 +290,8 @@ def test_k_must_be_in_range(name):
 
 def test_all_candidates_can_be_put_in_order():
     scores = np.array([0.0, 300.0, 100.0])
-    assert simulate_one_shot(scores, 3, 1.0, 1, generator()).tolist() == [[1, 2, 0]]
-    assert simulate_peeling(scores, 3, 1.0, 1, generator(), waits=True).tolist() == [[1, 2, 0]]
+    assert one_shot(scores, 3, 1.0, 1, generator()).tolist() == [[1, 2, 0]]
+    assert peeling(scores, 3, 1.0, 1, generator(), waits=True).tolist() == [[1, 2, 0]]
     for refused in (simulate_sets, simulate_margins):
         with pytest.raises(InvalidValue, match="between 1 and 2"):
             refused(scores, 3, 1.0, 1, generator(), waits=True)
@@ -313,10 +305,10 @@ def test_sizes_must_be_in_order():
 @pytest.mark.parametrize("case", ["one", "ties"])
 def test_noisy_counts_of_one_are_report_noisy_max(case):
     scores, _ = CASES[case]
-    drawn = simulate_noisy_counts(np.array(scores), 1, RATE, 50_000, generator())[:, 0]
+    drawn = noisy_counts(np.array(scores), 1, RATE, 50_000, generator())[:, 0]
     counts = np.bincount(drawn, minlength=len(scores))
     assert_fits(counts, reference.noisy_max_pmf(scores, RATE))
-    more = simulate_noisy_counts(np.array(scores), 1, RATE, 300_000, generator())[:, 0]
+    more = noisy_counts(np.array(scores), 1, RATE, 300_000, generator())[:, 0]
     truth, wrong = (reference.noisy_max_pmf(scores, rate) for rate in (RATE, 1.1 * RATE))
     assert_rejected(np.bincount(more, minlength=len(scores)), wrong, truth=truth)
 
@@ -324,13 +316,13 @@ def test_noisy_counts_of_one_are_report_noisy_max(case):
 def test_noisy_counts_of_all_but_one_leave_out_the_smallest():
     """The one that is left out has the largest negated score plus noise, which is symmetric."""
     scores, k = CASES["all but one"]
-    drawn = simulate_noisy_counts(np.array(scores), k, RATE, 50_000, generator())
+    drawn = noisy_counts(np.array(scores), k, RATE, 50_000, generator())
     left_out = len(scores) * (len(scores) - 1) // 2 - drawn.sum(axis=1)
     assert_fits(np.bincount(left_out, minlength=len(scores)), reference.noisy_max_pmf([-s for s in scores], RATE))
 
 
 def test_noisy_counts_are_in_order():
     scores = np.array([0.0, 900.0, 1800.0, 2700.0])
-    assert simulate_noisy_counts(scores, 4, 1.0, 2, generator()).tolist() == [[3, 2, 1, 0]] * 2
+    assert noisy_counts(scores, 4, 1.0, 2, generator()).tolist() == [[3, 2, 1, 0]] * 2
     with pytest.raises(InvalidValue, match="k must be between 1 and 4"):
-        simulate_noisy_counts(scores, 5, 1.0, 1, generator())
+        noisy_counts(scores, 5, 1.0, 1, generator())

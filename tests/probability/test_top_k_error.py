@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from flint import arb, arb_poly, ctx
 
-from dpselect.errors import InvalidValue
-from dpselect.probability.flip_integral import permute_and_flip_by_level
-from dpselect.probability.top_k_error import (
+from dpselect.analysis.top_k import (
     _multisets,
     expected_shortfall_of_margins,
     expected_shortfall_of_one_shot,
     expected_shortfall_of_peeling,
     expected_shortfall_of_sets,
 )
+from dpselect.errors import InvalidValue
+from dpselect.mechanisms.laws import permute_and_flip_by_level
 from tests import reference
 
 TOLERANCE = 1e-11

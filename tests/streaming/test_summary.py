@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from dpselect import PermuteAndFlip
 from dpselect._scores import as_vector
 from dpselect.errors import InvalidType, InvalidValue, ScoresChanged
-from dpselect.mechanisms import flips, gaps
-from dpselect.sampling.draws import Draws
+from dpselect.selection import flips, gaps
+from dpselect.selection.draws import Draws
 from dpselect.streaming import part
 from dpselect.streaming.part import Stream, merged
 from tests import reference

@@ -12,7 +12,7 @@ import pytest
 
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidValue
-from dpselect.sampling.bits import SystemEntropy
+from dpselect.selection.bits import SystemEntropy
 from dpselect.streaming import part, summary
 
 UNIT = PermuteAndFlip(epsilon=2)

@@ -16,7 +16,7 @@ import dpselect
 from dpselect import Ledger, approximate, zcdp
 from dpselect.accounting import total
 from dpselect.errors import BudgetExceeded, DPSelectError, InvalidType, InvalidValue, RequestConflict
-from dpselect.mechanisms.finding import Finding
+from dpselect.selection.finding import Finding
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, repeated, tallied

@@ -19,9 +19,9 @@ import pytest
 
 from dpselect import Ledger, zcdp
 from dpselect.mechanisms import thresholds
-from dpselect.mechanisms.finding import Finding
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.questions import UnlistedTopK, Values
+from dpselect.selection.finding import Finding
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, tallied
 

@@ -16,7 +16,7 @@ from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.questions.methods import METHODS, Margin, NoisyCounts, OneShot, Peel, Set
 from dpselect.questions.most import _Chooser
 from dpselect.questions.rows import Levels
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 from dpselect.tables import rules
 from dpselect.tables.rules import Texts
 from tests import spark

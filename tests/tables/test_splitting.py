@@ -17,7 +17,7 @@ from dpselect.mechanisms.parameters import Neighbours, of_quantile
 from dpselect.questions import splitting
 from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.questions.splitting import Part, People, SubPlaces, split_quantiles
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 from tests import reference
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.small_splits import HALVES, Splits, Standing, depths, few_sub_places, joined, price, split_at, tables

@@ -55,7 +55,7 @@ def test_the_tests_of_every_part_are_found():
     found = TOOL["users"]()
     for name in ("test_databases", "test_table_contract", "test_found"):
         assert f"tests/tables/{name}.py" in found
-    assert {"tests/tools", "tests/explore", "tests/test_packaging.py", "tests/sampling/test_kernel.py"} <= set(found)
+    assert {"tests/tools", "tests/explore", "tests/test_packaging.py", "tests/selection/test_kernel.py"} <= set(found)
 
 
 REPORT = "<testsuites><testsuite>{}</testsuite></testsuites>"

@@ -42,7 +42,7 @@ LOST = "Only speed is lost."
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project whose kernel tells an answer in its docstring; no setting of the tests' own environment counts."""
-    folder = tmp_path / "src" / "dpselect" / "sampling"
+    folder = tmp_path / "src" / "dpselect" / "selection"
     folder.mkdir(parents=True)
     for package in (folder.parent, folder):
         (package / "__init__.py").touch()
@@ -69,12 +69,12 @@ def edit(project):
 
 def modules(project):
     """What is compiled beside the source."""
-    return [path for path in (project / "src" / "dpselect" / "sampling").iterdir() if path.suffix in {".so", ".pyd"}]
+    return [path for path in (project / "src" / "dpselect" / "selection").iterdir() if path.suffix in {".so", ".pyd"}]
 
 
 def told(folder):
     """What the compiled kernel of a folder tells, in a process of its own."""
-    command = [sys.executable, "-c", "from dpselect.sampling import _kernel; print(_kernel.__doc__)"]
+    command = [sys.executable, "-c", "from dpselect.selection import _kernel; print(_kernel.__doc__)"]
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -105,7 +105,7 @@ def test_a_compiler_makes_a_wheel_for_every_python_of_this_system(project, tmp_p
 @needs_compiler
 def test_an_editable_install_compiles_beside_the_source_each_time(project):
     for answer in ("first", "second"):
-        (project / "src/dpselect/sampling/_kernel.c").write_text(SOURCE.replace("ANSWER", answer))
+        (project / "src/dpselect/selection/_kernel.c").write_text(SOURCE.replace("ANSWER", answer))
         assert LOST not in edit(project).stderr
         assert told(project / "src") == answer
     assert len(modules(project)) == 1
@@ -122,7 +122,7 @@ def test_an_older_module_is_never_taken(project, monkeypatch):
     [wheel], [source] = (project / "both").glob("*.whl"), (project / "both").glob("*.tar.gz")
     assert not is_pure(wheel)
     with zipfile.ZipFile(wheel) as archive:
-        assert archive.read(f"dpselect/sampling/{older.name}") != b"stale"
+        assert archive.read(f"dpselect/selection/{older.name}") != b"stale"
     with tarfile.open(source) as archive:
         assert {Path(name).name for name in archive.getnames() if "_kernel" in name} == {"_kernel.c"}
     monkeypatch.setenv("DPSELECT_KERNEL", "no")
@@ -153,7 +153,7 @@ def test_without_a_compiler_only_speed_is_lost(project, monkeypatch, variable, v
 )
 def test_the_kernel_can_be_demanded(project, monkeypatch, word, message):
     monkeypatch.setenv("DPSELECT_KERNEL", word)
-    (project / "src/dpselect/sampling/_kernel.c").unlink()
+    (project / "src/dpselect/selection/_kernel.c").unlink()
     done = build(project, project / "dist")
     assert done.returncode != 0
     assert message in done.stderr

@@ -33,7 +33,7 @@ from sklearn.utils import estimator_checks
 import dpselect
 from dpselect import BudgetExceeded, Ledger, tuning
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 from dpselect.tuning import Poisson, PrivateSearchCV, geometric, held_out
 from dpselect.tuning.held_out import FINE, WHOLE, units
 from dpselect.tuning.search_cv import Parts, _are_right, split

@@ -13,7 +13,7 @@ import dpselect
 from dpselect import BudgetExceeded, Ledger
 from dpselect.accounting.totals import total
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 from dpselect.tuning import Poisson, geometric, logarithmic, tune
 from dpselect.tuning.best import best_run
 from tests.statistical.goodness import assert_fits, assert_rejected

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
-from dpselect import _html, _validate
+from dpselect import _show, _validate
 from dpselect._numbers import (
     NotExact,
     exact_text,
@@ -83,7 +83,7 @@ class Budget(ABC):
         """What a notebook shows: the currency and the exact numbers."""
         stated = self.to_dict()
         derived = {} if self.rho is None or "rho" in stated else {"rho that follows": rounded_down_text(self.rho)}
-        return _html.page(_html.facts({**stated, **derived, "best mechanism": self.mechanism}, caption="Budget"))
+        return _show.page(_show.facts({**stated, **derived, "best mechanism": self.mechanism}, caption="Budget"))
 
     @property
     @abstractmethod

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._numbers import float_above
 from dpselect.accounting.charge import PURE, loss_of
 from dpselect.accounting.run_counts import Repeats, repeated

@@ -9,11 +9,11 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpselect import _html, _validate
-from dpselect._install import install_command
+from dpselect import _show, _validate
+from dpselect._messages import install_command
 from dpselect._numbers import NEAREST, NONE, float_near, shown
-from dpselect._progress import tracked
 from dpselect._scores import as_vector
+from dpselect._show import tracked
 from dpselect._types import Number
 from dpselect.analysis.error import error_quantile, expected_error
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
@@ -106,15 +106,15 @@ class Records(ABC):
             [shown(epsilon, NEAREST), *(row.get(name, {}).get(head, NONE) for name in names for head in heads[name])]
             for epsilon, row in rows.items()
         )
-        return _html.page(
-            _html.table(
+        return _show.page(
+            _show.table(
                 ["epsilon", *(head for name in names for head in heads[name])],
                 body,
                 caption=f"Expected error in {self._unit}",
                 spans=[("", 1), *((name, len(heads[name])) for name in names)],
                 is_numeric=True,
             ),
-            _html.paragraph("These numbers are as private as the scores. plot() draws them."),
+            _show.paragraph("These numbers are as private as the scores. plot() draws them."),
         )
 
     @staticmethod

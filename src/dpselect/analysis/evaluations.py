@@ -20,7 +20,7 @@ from dpselect._numbers import float_near, rational
 from dpselect._scores import as_vector, losses
 from dpselect._types import Floats, Number, Vector
 from dpselect.mechanisms.base import MechanismBase, checked_mechanism
-from dpselect.mechanisms.gaps import gaps_of
+from dpselect.selection.gaps import gaps_of
 
 
 def expected_evaluations(mechanism: MechanismBase, scores: Any, best: Number | None = None) -> float:

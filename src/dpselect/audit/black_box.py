@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
-from dpselect._progress import progress
+from dpselect._show import progress
 from dpselect._types import Number
 from dpselect._validate import withheld
 from dpselect.audit.bound import Counts, Samples, chosen_event

@@ -6,7 +6,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpselect import _html
+from dpselect import _show
 from dpselect._numbers import finite, float_above, shortest_text, shown
 from dpselect.audit.bound import noticeable_epsilon
 from dpselect.audit.outputs import json_of
@@ -154,9 +154,9 @@ class Audit:
             ]
             for finding in self.findings
         )
-        told = [f"The event: {_html.cell_text(self.worst.description)}."] if self.violates else [_NO_PROOF]
+        told = [f"The event: {_show.cell_text(self.worst.description)}."] if self.violates else [_NO_PROOF]
         title = f"Audit of epsilon = {_text(self.epsilon)}: {self.verdict}"
-        return _html.page(_html.table(heads, rows, caption=title, is_numeric=True), *map(_html.paragraph, told))
+        return _show.page(_show.table(heads, rows, caption=title, is_numeric=True), *map(_show.paragraph, told))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as a dictionary for JSON.
@@ -229,8 +229,8 @@ class PmfAudit:
         """What a notebook shows: the verdict, and a row for each score vector."""
         rows = ([name, "inf" if math.isinf(ratio) else shown(ratio)] for name, ratio in self.log_ratios)
         title = f"Audit of epsilon = {_text(self.epsilon)}: {self.verdict}"
-        told = [] if self.violates else [_html.paragraph(_NO_PROOF)]
-        return _html.page(_html.table(["scores", "log-ratio"], rows, caption=title, is_numeric=True), *told)
+        told = [] if self.violates else [_show.paragraph(_NO_PROOF)]
+        return _show.page(_show.table(["scores", "log-ratio"], rows, caption=title, is_numeric=True), *told)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as a dictionary for JSON.

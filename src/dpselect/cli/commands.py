@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from dpselect._spelling import NO_QUESTIONS
+from dpselect._messages import NO_QUESTIONS
 
 
 class Commands(TyperGroup):

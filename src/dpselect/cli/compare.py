@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import dpselect
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._numbers import NEAREST, finite, shown
 from dpselect._types import Vector
 from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import Column, Label, whole
 from dpselect.errors import InvalidValue, MissingExtra

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpselect._numbers import exact_text, rounded_up_text
-from dpselect._spreadsheet import csv_text
+from dpselect._show import csv_text
 from dpselect._validate import fraction_of_one
 from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import What, compact_json

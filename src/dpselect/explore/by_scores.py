@@ -18,6 +18,7 @@ from dpselect._scores import as_vector
 from dpselect._types import Integers, Vector
 from dpselect.accounting.budget import AUTO, Price
 from dpselect.analysis.error import expected_error
+from dpselect.analysis.top_k import shortfalls
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.asked import (
     MOST,
@@ -36,7 +37,6 @@ from dpselect.explore.asked import (
 from dpselect.explore.score_set import ScoreSet, scores_code, scores_file
 from dpselect.explore.settings import Fields, Spending, optional_whole, positive, text, whole, written
 from dpselect.mechanisms import MECHANISMS
-from dpselect.probability.top_k import shortfalls
 from dpselect.questions.methods import METHODS, Method
 from dpselect.questions.most import Mode, TopK
 from dpselect.questions.question import Draw, Select

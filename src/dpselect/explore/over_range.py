@@ -37,8 +37,8 @@ from dpselect.mechanisms import MECHANISMS
 from dpselect.questions.quantiles import Quantile, Quantiles, for_each_level
 from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
-from dpselect.sampling.draws import Draws
 from dpselect.score_files import ScoreFile
+from dpselect.selection.draws import Draws
 
 _SOME_PEOPLE = 0.02  # of all people
 _MOST_PEOPLE = 10**8

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpselect import _html, _validate
+from dpselect import _show, _validate
 from dpselect._numbers import float_near
 from dpselect._types import Number
 from dpselect.accounting.budget import Amount, Budget, as_budget
@@ -175,7 +175,7 @@ class Ledger:
             known |= {} if unit is None else {"protects": str(unit)}
             known |= {"guaranteed": self.budget.guaranteed(state.spent)}
         known |= {} if self.dataset is None else {"data set": self.dataset}
-        return _html.page(_html.facts(known, caption=f"Ledger {self._path.name}"))
+        return _show.page(_show.facts(known, caption=f"Ledger {self._path.name}"))
 
     @property
     def path(self) -> Path:

@@ -19,11 +19,11 @@ from dpselect import _validate
 from dpselect._scores import as_rows, as_vector, copied
 from dpselect._types import Floats, Number, Selections
 from dpselect.errors import InvalidType, InvalidValue, NotConverged
-from dpselect.mechanisms.gaps import SHORT, Gaps, RowGaps, exponents_of, gaps_of
 from dpselect.mechanisms.parameters import Parameters, name_of
 from dpselect.mechanisms.privacy import Guarantee
 from dpselect.mechanisms.worst import WorstErrors
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
+from dpselect.selection.gaps import SHORT, Gaps, RowGaps, exponents_of, gaps_of
 
 if TYPE_CHECKING:  # releases and charges take as long to import as all mechanisms
     from dpselect.accounting.charge import What

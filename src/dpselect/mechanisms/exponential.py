@@ -16,19 +16,19 @@ import numpy as np
 
 from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Flags, Floats, Number, Positions, Selections
-from dpselect.mechanisms.flips import Hot, find_hot, flip
-from dpselect.mechanisms.gaps import SHORT, UNIT_RATE, ZEROS, Gaps, RowGaps, gaps_of
-from dpselect.mechanisms.lazy import Score, Watch, lazy_scores, reject_lazily
+from dpselect.mechanisms.laws import softmax
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
-from dpselect.mechanisms.runs import choose_by_tickets, without_empty
 from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, log_rivals, logarithmic_averages, logarithmic_tail
-from dpselect.probability.softmax import softmax
-from dpselect.sampling.arrival import Arrival, Tick
-from dpselect.sampling.draws import Draws
+from dpselect.selection.arrival import Arrival, Tick
+from dpselect.selection.draws import Draws
+from dpselect.selection.flips import Hot, find_hot, flip
+from dpselect.selection.gaps import SHORT, UNIT_RATE, ZEROS, Gaps, RowGaps, gaps_of
+from dpselect.selection.lazy import Score, Watch, lazy_scores, reject_lazily
+from dpselect.selection.runs import choose_by_tickets, without_empty
 
 if TYPE_CHECKING:  # a selection of one candidate needs no sets
-    from dpselect.mechanisms.sets import Members
+    from dpselect.selection.sets import Members
 
 _FIRST_BATCH, _LARGEST_BATCH = 256, 65536
 _MOST_TRIES = 64
@@ -135,7 +135,7 @@ class ExponentialMechanism(SelectsSeveral):
         >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
         """
-        scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
+        scores, count = lazy_scores(score, n, self.rate, watch, self.claim.by_range, best=best)
         return reject_lazily(scores.exponent, count, Draws(), choose_by_exponents)
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
@@ -148,7 +148,7 @@ class ExponentialMechanism(SelectsSeveral):
         return next(events)[2]
 
     def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
-        from dpselect.mechanisms.sets import choose_set  # noqa: PLC0415 - imported when first used
+        from dpselect.selection.sets import choose_set  # noqa: PLC0415 - imported when first used
 
         return choose_set(gaps, lengths, k, draws)
 

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Floats, Positions, Selections
-from dpselect.mechanisms.gaps import Gaps, RowGaps
+from dpselect.mechanisms.laws import noisy_max_by_level, noisy_max_probabilities
 from dpselect.mechanisms.privacy import LAPLACE, PrivacyLoss
 from dpselect.mechanisms.several import SelectsInOrder
 from dpselect.mechanisms.worst import WorstErrors, harmonic, log_rivals
-from dpselect.sampling.arrival import Arrival, TwoSided
-from dpselect.sampling.draws import Draws
-from dpselect.sampling.noise import (
+from dpselect.selection.arrival import Arrival, TwoSided
+from dpselect.selection.draws import Draws
+from dpselect.selection.gaps import Gaps, RowGaps
+from dpselect.selection.noise import (
     HUGE,
     WIDTH,
     Contender,
@@ -44,11 +45,9 @@ def _loss_probability(exponent: float, log_n: float) -> float:
     The largest of very many noises is at the same distance from log n, whatever n is, so those beyond 2**53 candidates
     are counted as 2**53 that are higher: the difference is below 2**-53.
     """
-    from dpselect.probability import noise_integral  # noqa: PLC0415 - imported when first used
-
     n = round(math.exp(min(log_n, _LOG_MANY)))
     near = max(exponent - max(log_n - _LOG_MANY, 0.0), 0.0)
-    others = noise_integral.noisy_max_by_level(np.array([-near, 0.0]), np.array([n - 1.0, 1.0]))[0]
+    others = noisy_max_by_level(np.array([-near, 0.0]), np.array([n - 1.0, 1.0]))[0]
     return min((n - 1) * float(others), 1.0)
 
 
@@ -126,9 +125,7 @@ class ReportNoisyMax(SelectsInOrder):
         return choose_noisy_max_in_rows(gaps, draws)
 
     def _probabilities(self, exponents: Floats) -> Floats:
-        from dpselect.probability import noise_integral  # noqa: PLC0415 - imported when first used
-
-        return noise_integral.noisy_max_probabilities(exponents)
+        return noisy_max_probabilities(exponents)
 
     @staticmethod
     def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:

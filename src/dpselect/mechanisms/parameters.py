@@ -70,8 +70,8 @@ from dpselect import _validate
 from dpselect._numbers import exact_text, shortest_text
 from dpselect._types import Number
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.gaps import Rate
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
+from dpselect.selection.gaps import Rate
 
 
 class Neighbours(StrEnum):

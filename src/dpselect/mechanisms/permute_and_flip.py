@@ -19,21 +19,22 @@ from dpselect import _validate
 from dpselect._scores import as_lengths, as_vector
 from dpselect._types import Floats, Number, Positions, Selections
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.flips import choose_long, flip, flip_at_once, flip_listed, flip_long
-from dpselect.mechanisms.gaps import MIDDLE, Gaps, RowGaps, gaps_of
-from dpselect.mechanisms.lazy import Score, Watch, flip_lazily, lazy_scores
+from dpselect.mechanisms.laws import expected_visits, permute_and_flip_probabilities
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
-from dpselect.mechanisms.runs import choose_in_runs, with_lowest_for_empty, without_empty
 from dpselect.mechanisms.several import Events, SelectsSeveral
-from dpselect.mechanisms.steady import choose_in_rows_steadily, choose_steadily
-from dpselect.mechanisms.waiting import log_rate_of, wait_for
 from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, logarithmic_averages, logarithmic_tail
-from dpselect.sampling.arrival import Arrival
-from dpselect.sampling.bits import random_order
-from dpselect.sampling.draws import Draws
+from dpselect.selection.arrival import Arrival
+from dpselect.selection.bits import random_order
+from dpselect.selection.draws import Draws
+from dpselect.selection.flips import choose_long, flip, flip_at_once, flip_listed, flip_long
+from dpselect.selection.gaps import MIDDLE, Gaps, RowGaps, gaps_of
+from dpselect.selection.lazy import Score, Watch, flip_lazily, lazy_scores
+from dpselect.selection.runs import choose_in_runs, with_lowest_for_empty, without_empty
+from dpselect.selection.steady import choose_in_rows_steadily, choose_steadily
+from dpselect.selection.waiting import log_rate_of, wait_for
 
 if TYPE_CHECKING:  # a selection of one candidate needs neither sets nor streams
-    from dpselect.mechanisms.sets import Members
+    from dpselect.selection.sets import Members
     from dpselect.streaming.summary import Summary
 
 _EARLY_STEPS = 64
@@ -202,7 +203,7 @@ class PermuteAndFlip(SelectsSeveral):
         >>> PermuteAndFlip(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
         """
-        scores, count = lazy_scores(score, n, self.claim, self.rate, watch, best=best)
+        scores, count = lazy_scores(score, n, self.rate, watch, self.claim.by_range, best=best)
         return flip_lazily(scores.exponent, count, Draws())
 
     def summary(self, *, steady: bool = False) -> "Summary":
@@ -237,19 +238,15 @@ class PermuteAndFlip(SelectsSeveral):
         return wait_for(events, log_rate_of(mass), draws)
 
     def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
-        from dpselect.mechanisms.sets import choose_set_by_waiting  # noqa: PLC0415 - imported when first used
+        from dpselect.selection.sets import choose_set_by_waiting  # noqa: PLC0415 - imported when first used
 
         return choose_set_by_waiting(gaps, lengths, k, draws)
 
     def _probabilities(self, exponents: Floats) -> Floats:
-        from dpselect.probability import flip_integral  # noqa: PLC0415 - imported when first used
-
-        return flip_integral.permute_and_flip_probabilities(exponents)
+        return permute_and_flip_probabilities(exponents)
 
     def _expected_evaluations(self, exponents: Floats) -> float:
-        from dpselect.probability import flip_integral  # noqa: PLC0415 - imported when first used
-
-        return flip_integral.expected_visits(exponents)
+        return expected_visits(exponents)
 
     @staticmethod
     def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:

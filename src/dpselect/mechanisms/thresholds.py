@@ -33,7 +33,7 @@ from itertools import accumulate
 from typing import Any
 
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.sampling.enclosure import log_bracket, scaled_exp
+from dpselect.selection.enclosure import log_bracket, scaled_exp
 
 MOST = 10_000
 # Thresholds are multiples of this: a power of two, so that floats hold them, and far below a person.

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpselect import _validate
 from dpselect.accounting.budget import Amount, Budget, ConcentratedBudget, PureBudget
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
@@ -21,7 +22,7 @@ from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, smallest
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
-from dpselect.questions.question import WHAT, Question, moderate
+from dpselect.questions.question import WHAT, Question
 
 
 @dataclass(frozen=True)
@@ -128,10 +129,10 @@ def share_of(budget: Budget, question: Question, questions: int) -> dict[str, Fr
     share = budget.limit.value / questions
     if cap is not None:
         share = min(share, cap * question.draws)
-    price = {currency: moderate(**{currency: share})}
+    price = {currency: _validate.moderate(**{currency: share})}
     charge = Charge(WHAT, share) if currency == "epsilon" else Charge(WHAT, rho=share)
     if times_allowed(budget, charge) < questions:  # its cost is not on the grid
-        price = {currency: moderate(**{currency: Fraction(share * ROUND // 1, ROUND)})}
+        price = {currency: _validate.moderate(**{currency: Fraction(share * ROUND // 1, ROUND)})}
     return price
 
 

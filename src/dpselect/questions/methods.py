@@ -40,13 +40,13 @@ from dpselect.accounting.charge import ONE_SHOT
 from dpselect.analysis.promises import UnitErrors
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase, checked_mechanism
-from dpselect.mechanisms.gaps import UNIT_RATE, gaps_of
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.mechanisms.parameters import Claim, Parameters, stated
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
 from dpselect.mechanisms.several import MOST_MEMBERS, SelectsInOrder, SelectsSeveral, checked_counts, sizes_of
 from dpselect.questions import bounds
 from dpselect.release import Priced
+from dpselect.selection.gaps import UNIT_RATE, gaps_of
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,10 @@ from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.several import sizes_of
 from dpselect.questions.methods import METHODS, Method, Peel, method_for
 from dpselect.questions.options import MOST_VALUES, Option, domain, listed, option, sizes, whole
-from dpselect.questions.question import MOST_LISTED, OF_TABLE, Draw, OfTable, checked_for_tables, divided
+from dpselect.questions.question import OF_TABLE, Draw, OfTable, checked_for_tables, divided
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.release import Priced
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +174,7 @@ class Mode(OfTable):
     def of_what(self) -> str:
         """Return in words what the candidates are, and how many."""
         size = self.candidates
-        number = f"{size:,}" if size <= MOST_LISTED else f"about {Decimal(size):.2e}"
+        number = f"{size:,}" if size <= _validate.EXACT_IN_FLOATS else f"about {Decimal(size):.2e}"
         return f"{number} candidates" if self.rule is None else f"{self.rule}, {number} candidates"
 
     def people_needed(self, mechanism: MechanismBase) -> int | None:

@@ -25,10 +25,9 @@ from dpselect.questions.costs import Cost, cost, currency_of, equal_cost, equal_
 from dpselect.questions.methods import Method, Peel
 from dpselect.questions.options import named
 from dpselect.questions.plans import OnScores, Plan, PlannedMethod
-from dpselect.questions.question import Question, Select, moderate, whole_number
+from dpselect.questions.question import Question, Select
 from dpselect.questions.unlisted import plan_found
 
-_MOST_QUESTIONS = 10**9
 _FOUND = ("mode", "top_k", "values")  # what can be asked about values that nobody listed
 
 
@@ -134,7 +133,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         )
     price = _price(budget is not None, epsilon=epsilon, rho=rho, error=error)
     paid = None if budget is None else as_budget(budget)
-    count = whole_number(1, _MOST_QUESTIONS, questions=questions)
+    count = _validate.count(1, _validate.MANY, questions=questions)
     doubt = None if delta is None else _validate.fraction_of_one(delta=delta)
     if doubt is not None and paid is not None and not paid.delta:
         raise InvalidValue("delta does not belong to this budget: give an (epsilon, delta) budget such as '1,1e-6'")
@@ -178,7 +177,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
 
 def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
     """The only one of epsilon, rho and error that is given; nothing if the budget is to be divided."""
-    price = {name: moderate(**{name: number}) for name, number in given.items() if number is not None}
+    price = {name: _validate.moderate(**{name: number}) for name, number in given.items() if number is not None}
     if len(price) > 1 or not (price or has_budget):
         raise InvalidValue(
             "give exactly one of epsilon, rho and error, or only a budget, which is then divided among the questions"

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from dpselect import _html
+from dpselect import _show
 from dpselect._numbers import exact_text, shortest_text, shown
 from dpselect.accounting.budget import Budget
 from dpselect.analysis.promises import Promise, rarely_exceeded
@@ -53,8 +53,8 @@ class Shown(Protocol):
 def shown_in_notebook(planned: Shown) -> str:
     """The table and the paragraphs of a plan as HTML."""
     caption = f"{planned.title}: {planned.subject}"
-    texts = map(_html.paragraph, planned.paragraphs.values())
-    return _html.page(_html.table(*planned.table, caption=caption, is_numeric=True), *texts)
+    texts = map(_show.paragraph, planned.paragraphs.values())
+    return _show.page(_show.table(*planned.table, caption=caption, is_numeric=True), *texts)
 
 
 @dataclass(frozen=True)

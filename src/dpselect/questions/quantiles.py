@@ -40,16 +40,15 @@ from dpselect.questions.quantile_errors import (
     promise_for_levels,
     usual_error_of_levels,
 )
-from dpselect.questions.question import OF_TABLE, Draw, OfTable, many, plain, whole_number
+from dpselect.questions.question import OF_TABLE, Draw, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 
 MEDIAN, ROWS = "median", "rows"  # what a person counts with
 FULL, LOG = "full", "log"
 _HALF = Fraction(1, 2)
 _MOST_IN_RANGE = 2**64
-_MOST_ROWS = 10**9
 # The candidates of the range "log" for floats: zero and, for either sign, 90 in each of 27 decades and the end of them.
 _MAGNITUDES = 2 * (27 * 90 + 1) + 1
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -71,8 +70,8 @@ def read_max_rows(per_person: Any, max_rows: Any, individuals: Individuals) -> i
     if max_rows is None:
         raise InvalidValue("per_person='rows' needs max_rows, the largest number of rows with which a person counts")
     rows = _validate.count(max_rows=max_rows)
-    if not 1 <= rows <= _MOST_ROWS:
-        raise InvalidValue(f"max_rows must be from 1 to {_MOST_ROWS:,}")
+    if not 1 <= rows <= _validate.MANY:
+        raise InvalidValue(f"max_rows must be from 1 to {_validate.MANY:,}")
     return rows
 
 
@@ -173,12 +172,12 @@ class OverRange(OfTable):
         if self.range not in (FULL, LOG):
             raise InvalidValue(f"range must be {FULL!r} or {LOG!r}, got {str(self.range)[:40]!r}")
         if self.max_rows is not None:
-            whole_number(1, _MOST_ROWS, max_rows=self.max_rows)
+            _validate.count(1, _validate.MANY, max_rows=self.max_rows)
         if (self.candidates is not None or self.range == LOG) and self._has_ends:
             other = "candidates" if self.candidates is not None else "range='log'"
             raise InvalidValue(f"{other} replaces lower, upper and step: leave them out, or {other}")
         if self.candidates is not None:
-            whole_number(2, _MOST_IN_RANGE, candidates=self.candidates)
+            _validate.count(2, _MOST_IN_RANGE, candidates=self.candidates)
         if self.size > _MOST_IN_RANGE:
             raise InvalidValue("lower, upper and step make more than 2**64 candidates: give a larger step")
 

@@ -31,28 +31,7 @@ from dpselect.questions.options import Option, listed, option, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy, Priced
 
-MOST_LISTED = 2**53
-# Results are floats. This is far beyond any use, and far below numbers whose square overflows.
-_FARTHEST = Fraction(10**50)
 WHAT = "a planned question"
-
-
-def whole_number(least: int, most: int, **parameter: Any) -> int:
-    """A whole number in a range."""
-    [(name, _)] = parameter.items()
-    number = _validate.count(**parameter)
-    if not least <= number <= most:
-        raise InvalidValue(f"{name} must be a whole number from {least:,} to {most:,}, got {number}")
-    return number
-
-
-def moderate(**parameter: Any) -> Fraction:
-    """A positive number that floats can be computed with."""
-    [(name, _)] = parameter.items()
-    number = _validate.exact_positive(**parameter)
-    if not 1 / _FARTHEST <= number <= _FARTHEST:
-        raise InvalidValue(f"{name} must be between 1e-50 and 1e50: give it in another unit")
-    return number
 
 
 @dataclass(frozen=True)
@@ -354,12 +333,12 @@ class OfTable(Question):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", neighbours_of(self.neighbours).value)
-        most = whole_number(1, MOST_LISTED, max_groups=self.max_groups)
+        most = _validate.count(1, _validate.EXACT_IN_FLOATS, max_groups=self.max_groups)
         if self.groups is None:
             if most > 1:
                 raise InvalidValue("max_groups needs groups: give the number of groups")
         else:
-            groups = whole_number(1, MOST_LISTED, groups=self.groups)
+            groups = _validate.count(1, _validate.EXACT_IN_FLOATS, groups=self.groups)
             object.__setattr__(self, "groups", groups)
             object.__setattr__(self, "max_groups", min(most, groups))
 
@@ -510,9 +489,11 @@ class Select(Question):
     )
 
     def __post_init__(self) -> None:
-        whole_number(2, MOST_LISTED, candidates=self.candidates)
+        _validate.count(2, _validate.EXACT_IN_FLOATS, candidates=self.candidates)
         claim = stated(self.sensitivity, self.monotonic, self.score_range)
-        moderate(**({"score_range": claim.score_range} if claim.by_range else {"sensitivity": claim.sensitivity}))
+        _validate.moderate(
+            **({"score_range": claim.score_range} if claim.by_range else {"sensitivity": claim.sensitivity})
+        )
 
     @property
     def error_unit(self) -> str:

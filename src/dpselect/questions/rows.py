@@ -45,9 +45,9 @@ from dpselect._types import Array, Integers, Lengths
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.finding import Finding
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.questions.methods import Method
+from dpselect.selection.finding import Finding
 
 if TYPE_CHECKING:
     from dpselect.tables.candidates import Grid, Values

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from dpselect._types import Integers, Lengths
 from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.questions.rows import Places, quantile_score_runs
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 
 _BITS = 32
 _SUB_PLACES = 1 << _BITS

@@ -2,7 +2,7 @@
 
 The shortfall of an answer is (sum of the k largest counts - sum of the chosen counts) / k: people short per item. The
 method and its mechanism are those that `dpselect.top_k` would use and charge for, so the rate of the noise is the same.
-The formulas are in `probability.top_k_error`, the simulations in `probability.top_k`.
+The formulas and the simulations are in `analysis.top_k`.
 
 If no run of a simulation is short, its mean is zero, and so is its spread. Then the upper end of the interval is a
 bound that does not need the spread. Every chosen candidate outside the top k replaces one of the top k that is not
@@ -26,36 +26,33 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from dpselect import _validate
 from dpselect._numbers import DOWN, NEAREST, float_near, shown
-from dpselect._progress import tracked
 from dpselect._scores import as_vector, losses
+from dpselect._show import tracked
 from dpselect._types import Floats, Number, Positions, Vector
 from dpselect.accounting.budget import AUTO, Price
 from dpselect.analysis.comparison import Records, checked_epsilons
-from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.parameters import Neighbours
-from dpselect.mechanisms.several import SelectsSeveral
-from dpselect.probability.top_k import (
-    shortfalls,
-    simulate_margins,
-    simulate_noisy_counts,
-    simulate_one_shot,
-    simulate_peeling,
-    simulate_rounds,
-    simulate_sets,
-)
-from dpselect.probability.top_k_error import (
+from dpselect.analysis.top_k import (
     expected_shortfall_of_margins,
     expected_shortfall_of_one_shot,
     expected_shortfall_of_peeling,
     expected_shortfall_of_sets,
+    shortfalls,
+    simulate_margins,
+    simulate_once,
+    simulate_rounds,
+    simulate_sets,
 )
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.parameters import Neighbours
+from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.questions.methods import Margin, Method, NoisyCounts, OneShot, Peel, Set
 from dpselect.questions.most import TopK
 from dpselect.questions.question import Draw
@@ -275,10 +272,12 @@ def _of_peeling(task: _Task) -> float | None:
 
 
 def _peeled(task: _Task, runs: int, generator: np.random.Generator) -> Positions:
-    if task.mechanism.has_sets:
-        return simulate_peeling(task.scores, task.size, task.rate, runs, generator, waits=task.waits)
-    noise = task.mechanism.noise
-    return simulate_rounds(task.scores, task.size, task.rate, runs, lambda shape: noise(generator, shape))
+    simulate = simulate_once if task.mechanism.is_luce else simulate_rounds
+    return simulate(task.scores, task.size, task.rate, runs, partial(task.mechanism.noise, generator))
+
+
+def _noisy(task: _Task, runs: int, generator: np.random.Generator) -> Positions:
+    return simulate_once(task.scores, task.size, task.rate, runs, partial(task.mechanism.noise, generator))
 
 
 _LAWS = {
@@ -294,15 +293,11 @@ _LAWS = {
     ),
     OneShot.name: _Law(
         lambda task: expected_shortfall_of_one_shot(task.scores, task.size, task.rate),
-        lambda task, *runs: simulate_one_shot(task.scores, task.size, task.rate, *runs),
+        _noisy,
         lambda _: lambda exponents: _exponential(exponents) / 2,
     ),
     Peel.name: _Law(_of_peeling, _peeled, lambda task: _exponential if task.mechanism.has_sets else None),
-    NoisyCounts.name: _Law(
-        lambda _: None,
-        lambda task, *runs: simulate_noisy_counts(task.scores, task.size, task.rate, *runs),
-        lambda _: _laplace,
-    ),
+    NoisyCounts.name: _Law(lambda _: None, _noisy, lambda _: _laplace),
 }
 
 

@@ -1,7 +1,7 @@
 """Values that nobody listed: found in the data, with a delta, if enough people have them. And how many that must be.
 
 The most common ones are chosen above a threshold (`mechanisms.thresholds`). All that are common enough are found by
-coins (`mechanisms.finding`). Both are (epsilon, delta)-differentially private, and what they return is public. "Nothing
+coins (`selection.finding`). Both are (epsilon, delta)-differentially private, and what they return is public. "Nothing
 was common enough" is an answer like any other, at the same cost.
 
 **Shares.** A top-k of found values is k selections one after another, each with 1/k of epsilon and of delta; so are
@@ -9,7 +9,7 @@ groups. The coins of m values of a person have a share of 1/m each. A person who
 m values that they leave and of m that they get: 2 m coins.
 
 **How many people a value needs, by coins.** A value that n people have comes out with the probability pi(n) of
-`mechanisms.finding`.
+`selection.finding`.
 
 **Above "nothing".** "Nothing" has the score s = 1 + T, and the rate is c for each person. A value that n = s + g people
 have, g >= 0, and that no other value competes with, loses
@@ -42,7 +42,6 @@ from dpselect.accounting.budget import AUTO, Budget, Price, as_budget
 from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.finding import Finding
 from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
@@ -50,15 +49,14 @@ from dpselect.questions.costs import times_allowed
 from dpselect.questions.methods import Peel, Share
 from dpselect.questions.options import Option, option, whole
 from dpselect.questions.plans import Texts, shown_in_notebook
-from dpselect.questions.question import Draw, OfTable, checked_for_tables, divided, many_in_words, whole_number
+from dpselect.questions.question import Draw, OfTable, checked_for_tables, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, counted
 from dpselect.release import Accuracy
-from dpselect.sampling.enclosure import log_bracket
+from dpselect.selection.enclosure import log_bracket
+from dpselect.selection.finding import Finding
 
 _HALF, _RARELY = Fraction(1, 2), Fraction(1, 20)
 _DIGITS = 40
-_MOST_VALUES = 2**53
-_MOST_QUESTIONS = 10**9
 
 
 class People(NamedTuple):
@@ -631,14 +629,14 @@ def plan_found(  # noqa: PLR0913 - the question, by keyword
     if delta is None:
         raise InvalidValue("give delta, such as 1e-9: values that nobody listed are found with one")
     if k is not None:
-        whole_number(1, MOST, k=k)
+        _validate.count(1, MOST, k=k)
     given: dict[str, Any] = {"k": k, "max_values": max_values, "groups": groups, "max_groups": max_groups}
     given |= {"neighbours": neighbours}
     if max_values is not None:
-        whole_number(1, _MOST_VALUES, max_values=max_values)
+        _validate.count(1, _validate.EXACT_IN_FLOATS, max_values=max_values)
     asked = _KINDS[question](**{name: value for name, value in given.items() if value is not None})
     paid = None if budget is None else as_budget(budget)
-    count = whole_number(1, _MOST_QUESTIONS, questions=questions)
+    count = _validate.count(1, _validate.MANY, questions=questions)
     price = Price(epsilon, rho, mechanism, delta)
     _validate.warn_of_large_delta(price.delta)
     planned = FoundPlan(asked, price, paid, count)

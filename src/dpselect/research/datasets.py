@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._types import Counts
 from dpselect.errors import DataNotAvailable, InvalidValue, WrongData
 

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dpselect._install import install_command
-from dpselect._spreadsheet import csv_text
+from dpselect._messages import install_command
+from dpselect._show import csv_text
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.mechanisms import MECHANISMS, ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 

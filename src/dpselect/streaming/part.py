@@ -3,7 +3,7 @@
 For each block, keep its best score m, the number h of heads when coins are flipped against m, and one head,
 chosen uniformly. Against a larger maximum M each head stays a head with probability exp(-c (M - m)), independently, so
 the block is like a run of h equal candidates with score m. The arrival of the first head of such a run is one random
-number, which is revealed bit by bit (see `sampling.arrival`). Which of two blocks is earlier does not depend on M: a
+number, which is revealed bit by bit (see `selection.arrival`). Which of two blocks is earlier does not depend on M: a
 merge compares two arrivals and keeps the earlier one. By symmetry the kept head is a uniform one of those that stay.
 So any parts in any order give the distribution of one selection from all candidates, and nobody needs to know M.
 """
@@ -16,13 +16,13 @@ import numpy as np
 
 from dpselect._types import Array, Vector
 from dpselect.errors import ScoresChanged
-from dpselect.mechanisms.flips import FEW, Heads, flip_at_once, flip_listed, flip_long, left_to_flip
-from dpselect.mechanisms.gaps import MIDDLE, Gaps, Rate, gaps_of
 from dpselect.mechanisms.parameters import Parameters
-from dpselect.mechanisms.steady import SteadyHeads, flip_steadily
-from dpselect.sampling.arrival import Arrival
-from dpselect.sampling.draws import Draws
-from dpselect.sampling.kernel import Left
+from dpselect.selection.arrival import Arrival
+from dpselect.selection.draws import Draws
+from dpselect.selection.flips import FEW, Heads, flip_at_once, flip_listed, flip_long, left_to_flip
+from dpselect.selection.gaps import MIDDLE, Gaps, Rate, gaps_of
+from dpselect.selection.kernel import Left
+from dpselect.selection.steady import SteadyHeads, flip_steadily
 from dpselect.streaming.labels import Labels, labels_of
 
 # Coins wait until there are so many, or so many blocks: a block without a coin takes memory too.

@@ -9,12 +9,12 @@ their owner may reuse them.
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from dpselect import _html
+from dpselect import _show
 from dpselect._scores import as_vector
 from dpselect._validate import withheld
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Parameters
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 from dpselect.streaming.labels import Unlabelled
 from dpselect.streaming.part import Part, Stream, merged
 from dpselect.streaming.summary_arrow import Cells, cells_of, cells_of_batch, read_cells, record_batch
@@ -59,7 +59,7 @@ class Summary:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the public parameters, and nothing about the candidates seen."""
-        return _html.page(_html.facts({"mechanism": repr(self._mechanism)}, caption="Summary: a selection in progress"))
+        return _show.page(_show.facts({"mechanism": repr(self._mechanism)}, caption="Summary: a selection in progress"))
 
     @property
     def mechanism(self) -> Parameters:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._numbers import LONGEST
 from dpselect._validate import attempted, withheld
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.mechanisms.parameters import MECHANISMS, Parameters
-from dpselect.sampling.arrival import DEPTH, Arrival
+from dpselect.selection.arrival import DEPTH, Arrival
 from dpselect.streaming.labels import Unlabelled
 from dpselect.streaming.part import Part
 

@@ -12,6 +12,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from dpselect import _validate
 from dpselect._levels import read_levels
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.release import Answer
@@ -107,9 +108,8 @@ def _shares_off(answer: Answer, levels: tuple[Fraction, ...], people: int, asked
     from dpselect.mechanisms import MECHANISMS  # noqa: PLC0415
     from dpselect.questions.quantile_errors import errors_by_level  # noqa: PLC0415 - SciPy is slow to import
     from dpselect.questions.quantiles import Quantiles  # noqa: PLC0415 - as above
-    from dpselect.questions.question import whole_number  # noqa: PLC0415 - as above
 
-    number = whole_number(1, 2**63, people=people)
+    number = _validate.count(1, 2**63, people=people)
     question = Quantiles(levels=list(levels), **asked)
     each = MECHANISMS[answer.mechanism](answer.epsilon / question.draws, **question.claim.arguments())
     return [error / number for error in errors_by_level(each, question.size, question.ascending, _RARE)]

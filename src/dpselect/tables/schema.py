@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from dpselect._column_names import SHOWN_CHARACTERS, shown_names
-from dpselect._install import install_command
+from dpselect._messages import SHOWN_CHARACTERS, install_command, question_for, shown_names
 from dpselect._numbers import NotExact, NotFinite, decimal_from_text, rational_from_text
-from dpselect._spelling import question_for
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 
 _SHOWN_COLUMNS = 30

@@ -11,8 +11,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from dpselect import _validate
-from dpselect._column_names import SHOWN_CHARACTERS, shown_names
-from dpselect._spelling import NO_QUESTIONS, check_keywords, question_for
+from dpselect._messages import NO_QUESTIONS, SHOWN_CHARACTERS, check_keywords, question_for, shown_names
 from dpselect._types import Number
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit

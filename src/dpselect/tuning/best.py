@@ -19,7 +19,7 @@ from dpselect.errors import InvalidType, InvalidValue, RunFailed
 from dpselect.ledger import Ledger
 from dpselect.mechanisms.privacy import Guarantee
 from dpselect.release import Receipt, Release
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 
 Candidate = TypeVar("Candidate")
 Result = TypeVar("Result")

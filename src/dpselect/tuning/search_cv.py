@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._types import Number, Positions
 from dpselect.accounting.charge import What
 from dpselect.accounting.run_counts import Repeats, geometric
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra, RunFailed
 from dpselect.ledger import Ledger
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 from dpselect.tuning.best import Tuned, tune
 from dpselect.tuning.held_out import FINE, WHOLE, held_out, noisy_sum
 from dpselect.tuning.spaces import Space, check_parameters, checked_space, drawn_parameters

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.ledger import Ledger
-from dpselect.sampling.draws import Draws
+from dpselect.selection.draws import Draws
 
 # Parameters by name. Values are lists, or distributions with a method `rvs`, such as those of scipy.stats.
 Space = list[dict[str, Any]]

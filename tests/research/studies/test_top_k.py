@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect._progress import tracked
+from dpselect._show import tracked
 from dpselect.accounting.budget import rho_within
 from dpselect.analysis import top_k_error
 from dpselect.research import plotting

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from dpselect import _validate
-from dpselect._progress import tracked
+from dpselect._show import tracked
 from dpselect._version import __version__
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.research import plotting

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from dpselect import _validate
-from dpselect._progress import tracked
+from dpselect._show import tracked
 from dpselect._types import Floats
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip

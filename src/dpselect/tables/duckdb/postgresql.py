@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.tables.databases import Database, quoted

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import duckdb
 
-from dpselect._install import install_command
-from dpselect._progress import polled
+from dpselect._messages import install_command
+from dpselect._show import polled
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.databases import Database, System

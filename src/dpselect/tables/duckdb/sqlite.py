@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect.errors import MissingExtra
 from dpselect.tables.databases import Database, quoted
 from dpselect.tables.duckdb.connector import Field, Run, described, watched_fields

@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from dpselect.mechanisms.finding import Finding
 from dpselect.questions.rows import Levels
-from dpselect.sampling.bits import SystemEntropy
+from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Values, value_of_key
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb.forms import Form, form_of

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from dpselect._install import install_command
+from dpselect._messages import install_command
 from dpselect._version import __version__
 from dpselect.errors import EngineFailure, MissingExtra
 

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure
-from dpselect.mechanisms.finding import Finding
 from dpselect.questions.rows import Levels
-from dpselect.sampling.bits import SystemEntropy
+from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Values, value_of_key
 from dpselect.tables.duckdb.forms import Form
 from dpselect.tables.duckdb.lists import keys_of

@@ -1,1 +1,0 @@
-"""The probabilities of each mechanism in float64, with a derived error bound. No answer is ever drawn from them."""

@@ -1,0 +1,284 @@
+"""Which values exist, by Desfontaines, Voss & Gipson, "Differentially private partition selection", PoPETs 2022.
+
+(arXiv:2006.03684.) A value that n people have is released with probability pi(n), by one exact coin for each value:
+
+    pi(0) = 0,    pi(n + 1) = min(e^eps pi(n) + delta, 1 - e^-eps (1 - pi(n) - delta), 1).
+
+No (eps, delta)-private way to release a value has a larger probability for any n (their Theorem 1). The guarantee is
+that of one value. A person with several values costs the sum, so the caller divides epsilon and delta first.
+
+**Closed form** (their Theorem 2, written with E = e^-eps, so that no number is large). The first term is the least
+while pi(n) <= (1 - delta) / (e^eps + 1). Let n1 be the first n above that. Then
+
+    pi(n) = delta (1 - E^n) / ((1 - E) E^(n - 1))                    for 1 <= n <= n1,
+    1 - pi(n1 + m) = (1 - pi(n1)) E^m - c (1 - E^m),  c = delta E / (1 - E),    until this is <= 0.
+
+n1 is one more than the whole part of ln(Y) / eps, with Y = 1 + (1 - delta) / delta * (1 - E) / (1 + E). The first n
+with pi(n) = 1 is n1 + m for the least m >= 1 + ln(R) / eps, with R = (1 - E (1 - 2 delta)) / delta - E^-(n1 - 1).
+
+Both are found by brackets that become finer until one whole number is left. That ends: a tie would make e^eps a root
+of a polynomial with rational coefficients, and e^eps is transcendental (Lindemann) unless the polynomial is zero. It
+is zero only in the second case for delta = 1/2, where pi(1) = 1/2 and pi(2) = 1. For the same reason pi(n) is
+irrational between n = 1 and n = surely, so that a coin always ends, and so does a comparison with a rational number.
+
+**Cost.** There is no table, whose length would be 1/eps: `found` computes pi for the counts that it gets, in float64
+with an error bound. Random words of 32 bits decide all coins but one in 2**31 or so; brackets decide the rest.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import count
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpselect import _validate
+from dpselect._types import Counts, Flags, Floats, Number
+from dpselect.errors import InvalidValue
+from dpselect.selection.bits import BitSource
+from dpselect.selection.enclosure import exp_bracket, log_bracket
+
+Bracket = tuple[Fraction, Fraction]
+Bounds = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
+
+_WORD_BITS = 32
+_WORDS = 2.0**_WORD_BITS
+_BITS_PER_STEP = 32
+_LARGEST_COUNT = 2**63 - 1
+# So floats of epsilon and of its products with counts are normal numbers (see `_bounds`), and brackets have few digits.
+_LEAST = Fraction(1, 10**300)
+_LARGEST_FLOAT = Fraction(10**200)
+_ZERO, _ONE = Fraction(0), Fraction(1)
+
+
+class _Constants(NamedTuple):
+    """Numbers of `_bounds` in float64, and a bound of its error."""
+
+    epsilon: float
+    start: float  # ln(delta / (1 - E))
+    rest: float  # 1 - pi(n1)
+    pull: float  # delta E / (1 - E)
+    error: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One exact coin for each value: heads, and the value is released, with the largest probability that is private.
+
+    Attributes:
+        epsilon: the epsilon of one value; at least 1e-300.
+        delta: the delta of one value; at least 1e-300, and at most 1/2.
+
+    >>> finding = Finding(Fraction(1), Fraction(1, 10**6))
+    >>> finding.probability(1), finding.probability(14) > 0.5, finding.surely
+    (1e-06, True, 28)
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    name: ClassVar[str] = "partition-selection"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _validate.exact_positive(epsilon=self.epsilon))
+        object.__setattr__(self, "delta", _validate.exact_positive(delta=self.delta))
+        if min(self.epsilon, self.delta) < _LEAST:
+            raise InvalidValue("epsilon and delta of each value must be at least 1e-300: give larger ones")
+        if self.delta > Fraction(1, 2):
+            raise InvalidValue(f"delta must be at most 1/2, got {float(self.delta):.3g}: give for example 1e-6")
+
+    def found(self, individuals: Counts, source: BitSource) -> Flags:
+        """Return the coins: True where a value that so many people have is released. The input is secret.
+
+        Every value takes 32 bits, whatever its count is, and one in 2**31 or so takes more.
+        """
+        words = source.words(len(individuals), _WORD_BITS)
+        levels = np.clip(individuals, 0, min(self.surely, _LARGEST_COUNT))
+        low, high = self._bounds_of(levels)
+        heads: Flags = words < low
+        for index in np.flatnonzero(~heads & (words < high)).tolist():
+            heads[index] = self._coin(int(levels[index]), source, int(words[index]))
+        return heads
+
+    def probability(self, individuals: int) -> float:
+        """Return pi(n), the probability that a value is released that so many people have, within a few ulps."""
+        for bits in _doubled(80):
+            low, high = self.bracket(individuals, bits)
+            if high - low <= low / 2**60 or high < Fraction(1, 2**1080):
+                return float(low)
+        raise AssertionError  # pragma: no cover - the loop has no end
+
+    def bracket(self, individuals: int, bits: int) -> Bracket:
+        """Return bounds of pi(n) that are at most 2**-bits apart."""
+        if individuals <= 0:
+            return _ZERO, _ZERO
+        if individuals == 1:
+            return self.delta, self.delta
+        if individuals >= self.surely:
+            return _ONE, _ONE
+        for digits in _doubled(self._digits + bits * 302 // 1000):
+            rising = individuals <= self._turn
+            low, high = self._rising(individuals, digits) if rising else self._falling(individuals, digits)
+            if (high - low) * 2**bits <= 1:
+                return max(low, _ZERO), min(high, _ONE)
+        raise AssertionError  # pragma: no cover - the loop has no end
+
+    @cached_property
+    def surely(self) -> int:
+        """Return the smallest number of people whose value is released with probability one."""
+        if self.delta == Fraction(1, 2):
+            return 2
+        for digits in _doubled(self._digits):
+            power, turned = self._power(1, digits), self._power(self._turn - 1, digits)
+            ratio = [(1 - power[1 - i] * (1 - 2 * self.delta)) / self.delta - 1 / turned[i] for i in (0, 1)]
+            if ratio[0] > 0:
+                low, high = (math.ceil(1 + log / self.epsilon) for log in _log((ratio[0], ratio[1]), digits))
+                if low == high:
+                    return self._turn + low
+        raise AssertionError  # pragma: no cover - the loop has no end
+
+    def people_for(self, probability: Number) -> int:
+        """Return the smallest number of people whose value is released at least with this probability."""
+        wanted = _validate.exact_positive(probability=probability)
+        if wanted > 1:
+            raise InvalidValue("probability must be at most 1: give for example 0.95")
+        low, high = 0, self.surely  # pi(low) < wanted <= pi(high)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._reaches(middle, wanted) else (middle, high)
+        return high
+
+    def _reaches(self, individuals: int, wanted: Fraction) -> bool:
+        if wanted == 1:
+            return individuals >= self.surely
+        for bits in _doubled(64):
+            low, high = self.bracket(individuals, bits)
+            if low >= wanted:
+                return True
+            if high < wanted:
+                return False
+        raise AssertionError  # pragma: no cover - the loop has no end
+
+    def _coin(self, individuals: int, source: BitSource, prefix: int) -> bool:
+        """Whether U < pi(n), given the first word of U."""
+        for depth in count(_WORD_BITS, _BITS_PER_STEP):
+            low, high = self.bracket(individuals, depth + _BITS_PER_STEP)
+            if prefix + 1 <= low * 2**depth:
+                return True
+            if prefix >= high * 2**depth:
+                return False
+            prefix = prefix << _BITS_PER_STEP | source.bits(_BITS_PER_STEP)
+        raise AssertionError  # pragma: no cover - the loop has no end
+
+    # Brackets.
+
+    @cached_property
+    def _digits(self) -> int:
+        """Decimal digits with which 1 - E, which is near epsilon, has 20 digits left."""
+        return 20 + _digits_before(1 / min(self.epsilon, _ONE))
+
+    def _power(self, exponent: int, digits: int) -> Bracket:
+        """Bounds of E^exponent: relative ones, or absolute ones for numbers below 10**-digits and below delta.
+
+        The closed form divides by E^(n - 1) for n <= n1 only, which is at least 1/Y and so more than delta.
+        """
+        if not exponent:
+            return _ONE, _ONE
+        if exponent * self.epsilon > 3 * max(digits, _digits_before(1 / self.delta)):  # e^-3 < 1/10
+            return _ZERO, Fraction(1, 10**digits)
+        return exp_bracket(exponent * self.epsilon, digits)
+
+    @cached_property
+    def _turn(self) -> int:
+        """n1 of the closed form."""
+        for digits in _doubled(self._digits):
+            low, high = (math.floor(log / self.epsilon) for log in _log(self._ratio(digits), digits))
+            if low == high:
+                return low + 1
+        raise AssertionError  # pragma: no cover - the loop has no end
+
+    def _ratio(self, digits: int) -> Bracket:
+        """Y of the closed form."""
+        least, most = ((1 - power) / (1 + power) for power in reversed(self._power(1, digits)))
+        odds = (1 - self.delta) / self.delta
+        return 1 + odds * least, 1 + odds * most
+
+    def _rising(self, individuals: int, digits: int) -> Bracket:
+        """Bounds of pi(n) for 1 <= n <= n1."""
+        start, scale = self._start(digits), self._power(individuals - 1, digits)
+        least, most = self._power(individuals, digits)
+        return start[0] * (1 - most) / scale[1], start[1] * (1 - least) / scale[0]
+
+    def _falling(self, individuals: int, digits: int) -> Bracket:
+        """Bounds of pi(n) for n1 <= n < surely."""
+        turned, start = self._rising(self._turn, digits), self._start(digits)
+        power, one = self._power(individuals - self._turn, digits), self._power(1, digits)
+        rests = [(1 - turned[1 - i]) * power[i] - start[1 - i] * one[1 - i] * (1 - power[i]) for i in (0, 1)]
+        return 1 - rests[1], 1 - rests[0]
+
+    def _start(self, digits: int) -> Bracket:
+        """Bounds of delta / (1 - E)."""
+        least, most = self._power(1, digits)
+        return self.delta / (1 - least), self.delta / (1 - most)
+
+    # The filter in float64.
+
+    def _bounds_of(self, levels: Counts) -> Bounds:
+        """The bounds of `_bounds` for each level. Few levels are computed once each."""
+        if self.surely >= len(levels):
+            return self._bounds(levels)
+        low, high = self._bounds(np.arange(self.surely + 1))
+        return low[levels], high[levels]
+
+    def _bounds(self, levels: Counts) -> Bounds:
+        """Words below the first bound are heads, those from the second on are tails, and those between are undecided.
+
+        A word w leaves U between w / 2**32 and (w + 1) / 2**32. With u = 2**-53, the float of n eps has a relative
+        error of 3u (n, eps, product), and exp and expm1 are within 256 units in the last place, 2**-44, as in
+        `selection.coin`. For n <= n1 the exponent (n - 1) eps + ln(delta / (1 - E)) has an error below 4u times the sum
+        of its parts' sizes, and (n1 - 1) eps <= ln Y. The factor 1 - E^n has the relative error of n eps at most. For
+        n > n1 neither term exceeds one, and x e^-x < 1. So pi(n) is within 2**-42.5 and 2**-51 (ln Y + |start|).
+        """
+        epsilon, start, rest, pull, error = self._constants
+        turn = min(self._turn, _LARGEST_COUNT)
+        rising, falling = np.minimum(levels, turn), np.maximum(levels - turn, 0)
+        early = np.exp((rising - 1) * epsilon + start) * -np.expm1(-rising * epsilon)
+        late = 1 - (rest * np.exp(-falling * epsilon) + pull * np.expm1(-falling * epsilon))
+        boundary: Floats = np.where(falling > 0, late, early)
+        low = np.clip(np.floor((boundary - error) * _WORDS), 0, _WORDS).astype(np.uint64)
+        high = np.clip(np.ceil((boundary + error) * _WORDS), 0, _WORDS).astype(np.uint64)
+        for certain, word in ((levels <= 0, 0), (levels >= self.surely, 2**_WORD_BITS)):
+            low[certain] = high[certain] = word
+        return low, high
+
+    @cached_property
+    def _constants(self) -> _Constants:
+        digits = self._digits + 20
+        start, ratio, power = self._start(digits), self._ratio(digits), self._power(1, digits)
+        logarithm = float(_log(start, digits)[0])
+        scale = float(_log(ratio, digits)[1]) + abs(logarithm)
+        return _Constants(
+            epsilon=float(min(self.epsilon, _LARGEST_FLOAT)),  # E is zero in floats long before
+            start=logarithm,
+            rest=float(1 - self.bracket(self._turn, 80)[0]),
+            pull=float(start[0] * power[0]),
+            error=2.0**-42 + 2.0**-50 * scale,
+        )
+
+
+def _doubled(first: int) -> Iterator[int]:
+    """First, twice, four times and so on."""
+    return (first << i for i in count())
+
+
+def _digits_before(number: Fraction) -> int:
+    """At least as many digits as a number >= 1 has before the point."""
+    return 1 + (number.numerator.bit_length() - number.denominator.bit_length() + 1) * 302 // 1000
+
+
+def _log(bracket: Bracket, digits: int) -> Bracket:
+    return log_bracket(bracket[0], digits)[0], log_bracket(bracket[1], digits)[1]

@@ -1,0 +1,76 @@
+"""Papernot & Steinke (2022), Definition 1: the number of runs of private tuning, drawn exactly.
+
+All draws are made of coins with rational probabilities: a uniform integer below the denominator, compared with the
+numerator. A coin compares a uniform integer below the denominator with the numerator. No float is involved.
+
+The negative binomial distribution without its zero. With shape h >= 0 and probability of stopping g the number K >= 1
+has probabilities proportional to
+
+    (1 - g)**k * product over l = 1..k-1 of (l + h) / (l + 1);
+
+h = 1 is the geometric distribution, h = 0 the logarithmic one. Their sum is irrational but their ratios are not, so
+rejection needs rational coins only. With m the smallest integer that is not below h, and at least one, the failures
+before the m-th success have probabilities proportional to the same with m in place of h: they are proposed, and kept
+with probability product (l + h) / (l + m), coin by coin, so that a rejected proposal costs little: about 1/g coins
+for the logarithmic distribution, a few for each success and failure of the others.
+
+The Poisson distribution with a rational mean, by rejection (Devroye 1986, II.3). With a mean a <= 1/2 the probabilities
+are proportional to a**k / k!: a geometric number, which has them proportional to a**k, is kept with probability 1/k!,
+and four of five are. A larger mean is a sum of independent numbers with means of at most one half. No exponential takes
+part: the normalising exp(-a) is never needed.
+"""
+
+import math
+from fractions import Fraction
+
+from dpselect.selection.draws import Draws
+
+
+def rational_coin(probability: Fraction, draws: Draws) -> bool:
+    """Heads with exactly this probability, from 0 to 1."""
+    return draws.index(probability.denominator) < probability.numerator
+
+
+def truncated_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) -> int:
+    """Draw a number of at least one."""
+    while True:
+        proposed = proposed_negative_binomial(shape, stop, draws)
+        if proposed:
+            return proposed
+
+
+def proposed_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) -> int:
+    """A proposed number if it was kept, otherwise zero."""
+    successes, wanted = 0, max(1, math.ceil(shape))
+    failures = 0
+    while successes < wanted:
+        if rational_coin(stop, draws):
+            successes += 1
+        elif failures and not rational_coin((failures + shape) / (failures + wanted), draws):
+            return 0
+        else:
+            failures += 1
+    return failures
+
+
+def poisson(mean: Fraction, draws: Draws) -> int:
+    """Draw a number of at least zero."""
+    parts = math.ceil(2 * mean)
+    return sum(_small_poisson(mean / parts, draws) for _ in range(parts))
+
+
+def _small_poisson(mean: Fraction, draws: Draws) -> int:
+    while True:
+        proposed = proposed_poisson(mean, draws)
+        if proposed is not None:
+            return proposed
+
+
+def proposed_poisson(mean: Fraction, draws: Draws) -> int | None:
+    """A geometric number that is kept with probability one over its factorial; None if it is not."""
+    number = 0
+    while rational_coin(mean, draws):
+        number += 1
+        if not rational_coin(Fraction(1, number), draws):
+            return None
+    return number

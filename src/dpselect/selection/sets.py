@@ -1,0 +1,310 @@
+"""A whole set of k candidates as one choice, scored by its sum (theorem 12 of docs/theory.md).
+
+The exponential mechanism over all k-sets takes S with probability proportional to the product of exp(c q_i) over S: the
+law of independent coins with odds exp(c (q_i - t)), given that exactly k of them are heads (conditional Poisson
+sampling; Hajek 1964, Chen, Dempster & Liu 1994). It does not depend on t, so t is chosen such that about k heads are
+expected, and all coins are flipped again until exactly k are heads: about sqrt(2 pi v) tries, v the variance of their
+number. Permute-and-flip over all k-sets waits (`waiting`), with tries as raw events.
+
+With e_i = c (q* - q_i) and theta = c (q* - t), a coin has the log-odds theta - e_i. Those with positive log-odds are
+the favourites. A coin is *upset* if it shows its less likely side, with probability 1 / (1 + exp(|theta - e_i|)). So
+the set of a try is the favourites, exchanged at the upsets, and only upsets are drawn: for candidates far from theta,
+by geometric skips.
+
+The rate of raw events is C = prod (1 + exp(theta - e_i)) exp(-(k theta - sum of the k smallest e)), because then C
+times the probability of a set in one try is exp(-c (u* - u(S))). All terms of its logarithm are positive:
+
+    ln C = sum over all of ln(1 + exp(-|theta - e_i|))
+         + sum of |theta - e_i| over those that are favourites or among the k best, but not both.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import count
+
+import numpy as np
+
+from dpselect._types import Flags, Floats, Positions
+from dpselect.selection.draws import Draws
+from dpselect.selection.enclosure import log_bracket, scaled_exp
+from dpselect.selection.gaps import Gaps
+from dpselect.selection.odds import WORD_BITS, word_bounds
+from dpselect.selection.waiting import LogRate, wait_for
+
+# Upsets of candidates beyond so many times ln 2 start with so many zeros, and are skipped otherwise. More than sixteen
+# are of use if there are as many candidates: long skips take longer to draw.
+_TIERS, _LONG_TIERS = (8, 16), range(24, 53, 4)
+# Coins and survivors of one batch of tries: as many as there are runs, so that they take less memory than the scores,
+# within these bounds; and the most members in all tries of a batch, whose number 64 bits hold.
+_FEWEST_COINS, _MOST_COINS, _MOST_TRIALS = 1 << 15, 1 << 20, 1 << 61
+_ZOOM = 60.0  # farther from theta a coin is decided, as far as the choice of theta is concerned
+_STEPS = 60
+_PATIENCE = 4  # batches before they grow
+_TINY = 2.0**-1000
+
+# A set as (run, rank) pairs: the members of each run are numbered from zero.
+Members = list[tuple[int, int]]
+
+
+def choose_set(gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
+    """A k-set with probability proportional to exp(c u(S)): the exponential mechanism. Not all candidates, not none."""
+    tried = Tries(gaps, lengths, k)
+    _, upsets = next(tried.draw(draws))
+    return tried.members(upsets)
+
+
+def choose_set_by_waiting(gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
+    """A k-set by permute-and-flip over all k-sets. Not all candidates, not none."""
+    tried = Tries(gaps, lengths, k)
+    events = ((passed, tried.exponent(upsets), upsets) for passed, upsets in tried.draw(draws))
+    return tried.members(wait_for(events, tried.rate, draws))
+
+
+@dataclass(frozen=True, repr=False)
+class Tier:
+    """Members of runs whose upsets start with at least `zeros` zeros, numbered run by run. Secret."""
+
+    zeros: int
+    runs: Positions
+    ends: Positions | None = None  # of the runs, in members; None if each has one
+
+    @classmethod
+    def of(cls, zeros: int, runs: Positions, lengths: Positions) -> "Tier":
+        """Return the members of some runs of these lengths."""
+        return cls(zeros, runs) if lengths.strides == (0,) else cls(zeros, runs, np.cumsum(lengths[runs]))
+
+    @property
+    def size(self) -> int:
+        """Return the number of members."""
+        if self.ends is None:
+            return self.runs.size
+        return int(self.ends[-1]) if self.ends.size else 0
+
+    def members(self) -> tuple[Positions, Positions]:
+        """Return the run of every member, and its rank there."""
+        if self.ends is None:
+            return self.runs, np.broadcast_to(np.int64(0), self.runs.shape)
+        return self.located(np.arange(self.size))
+
+    def located(self, members: Positions) -> tuple[Positions, Positions]:
+        """Return the run of each member, and its rank there."""
+        if self.ends is None:
+            return self.runs[members], np.zeros(members.size, np.int64)
+        place = np.searchsorted(self.ends, members, side="right")
+        starts = np.concatenate([[0], self.ends[:-1]])
+        return self.runs[place], members - starts[place]
+
+
+def single(count: int) -> Positions:
+    """Lengths of so many runs of one candidate each, in no memory. `Tier.of` knows them by their stride."""
+    return np.broadcast_to(np.int64(1), (count,))
+
+
+class Tries:
+    """Independent coins for all candidates, flipped again and again. Secret: the scores must be our own copy.
+
+    Runs have lengths, all positive, of at most 2**60 members together. Theta is the exact exponent of the k-th best
+    candidate plus a float. Floats know the distances from it by differences of scores, not of exponents: these may be
+    so large that their floats are far apart.
+    """
+
+    def __init__(self, gaps: Gaps, lengths: Positions, k: int) -> None:
+        self._gaps, self._lengths, self._k = gaps, lengths, k
+        self._best, self._last = best_members(gaps, self._lengths, k)
+        beyond = gaps.beyond(self._last)
+        self._shift = _threshold(beyond, self._lengths, self._best, k)
+        # The differences are within a relative 2**-50.9, or below 2**-1000, and their own difference is rounded once.
+        # Those that overflowed are beyond 2**100. They are far from theta, which is within 60 of the middle between the
+        # last of the k best candidates and the first of the others.
+        self._distance: Floats = np.abs(beyond - self._shift)
+        self._doubt: Floats = np.abs(beyond) * 2.0**-50 + (abs(self._shift) * 2.0**-50 + _TINY)
+        self._favourite: Flags = beyond < self._shift
+        for run in np.flatnonzero(self._distance <= self._doubt).tolist():  # the sign is not certain
+            self._favourite[run] = gaps.exact(run) < self._theta
+        sizes = self._lengths[self._favourite]
+        self._favourites = int(sizes.sum())
+        self._tiers = self._tiers_of(self._distance - self._doubt)
+        hot, self._skipped = self._tiers[0], self._tiers[1:]
+        self._hot_runs, self._hot_ranks = hot.members()
+        self._hot_favourites = int(np.count_nonzero(self._favourite[self._hot_runs]))
+        self._low, self._high = word_bounds(self._distance[self._hot_runs], self._doubt[self._hot_runs])
+
+    def _tiers_of(self, certain: Floats) -> list[Tier]:
+        """The runs by the number of leading zeros of their upsets: an upset of gap g has probability below exp(-g)."""
+        bits = int(self._lengths.sum()).bit_length()
+        tiers = [*_TIERS, *(zeros for zeros in _LONG_TIERS if zeros <= bits)]
+        level = np.zeros(certain.size, np.int8)
+        for zeros in tiers:
+            level += certain > zeros * (math.log(2) * (1 + 2.0**-50))
+        hot = level == 0  # those with favourites come first
+        runs = [np.concatenate([np.flatnonzero(hot & self._favourite), np.flatnonzero(hot & ~self._favourite)])]
+        runs += [np.flatnonzero(level == each) for each in range(1, len(tiers) + 1)]
+        return [Tier.of(zeros, own, self._lengths) for zeros, own in zip((0, *tiers), runs, strict=True)]
+
+    @cached_property
+    def _theta(self) -> Fraction:
+        return self._gaps.exact(self._last) + Fraction(self._shift)
+
+    def exact(self, run: int) -> Fraction:
+        """Return the exact distance |theta - e| of the members of a run."""
+        return abs(self._gaps.exact(run) - self._theta)
+
+    def draw(self, draws: Draws) -> Iterator[tuple[int, Members]]:
+        """Flip all coins again and again: the number of tries since the last one with k heads, and its upsets."""
+        batch, passed = self._first_batch(), 0
+        for turn in count(1):
+            heads, balance = self._hot_upsets(batch, draws)
+            tries, runs, ranks = self._skipped_upsets(batch, draws)
+            np.add.at(balance, tries, np.where(self._favourite[runs], -1, 1))
+            last = -1
+            for hit in np.flatnonzero(balance + self._favourites == self._k).tolist():
+                found, own = np.flatnonzero(heads[hit]), tries == hit
+                hot = zip(self._hot_runs[found].tolist(), self._hot_ranks[found].tolist(), strict=True)
+                skipped = zip(runs[own].tolist(), ranks[own].tolist(), strict=True)
+                yield passed + hit - last, [*hot, *skipped]
+                passed, last = 0, hit
+            passed += batch - 1 - last
+            if turn % _PATIENCE == 0:
+                batch = min(2 * batch, self._largest_batch)
+
+    @property
+    def _largest_batch(self) -> int:
+        read = sum(tier.size >> tier.zeros for tier in self._tiers)
+        coins = min(max(self._distance.size, _FEWEST_COINS), _MOST_COINS)
+        return max(1, min(coins // max(read, 1), _MOST_TRIALS // sum(tier.size for tier in self._tiers)))
+
+    def _first_batch(self) -> int:
+        """Half as many tries as one set needs: the number of heads is k with probability near 1/sqrt(2 pi v)."""
+        spread = np.exp(-self._distance)
+        variance = float((self._lengths * spread / (1 + spread) ** 2).sum())
+        return min(math.ceil(math.sqrt(2 * math.pi * variance + 1) / 2), self._largest_batch)
+
+    def _hot_upsets(self, batch: int, draws: Draws) -> tuple[Flags, Positions]:
+        """Which hot coins are upset in each try, and how many heads that gives more than the favourites."""
+        size, split = self._hot_runs.size, self._hot_favourites
+        words = draws.odds_words(batch * size).reshape(batch, size)
+        upset: Flags = words < self._low
+        tries, coins = np.nonzero((words < self._high) & ~upset)
+        if tries.size:
+            upset[tries, coins] = draws.finish_odds(
+                SomeOdds(self, self._hot_runs[coins]), words[tries, coins], WORD_BITS
+            )
+        lost = np.count_nonzero(upset[:, :split], axis=1)
+        return upset, np.count_nonzero(upset[:, split:], axis=1) - lost
+
+    def _skipped_upsets(self, batch: int, draws: Draws) -> tuple[Positions, Positions, Positions]:
+        """The try, the run and the rank of each upset of candidates far from theta."""
+        parts = [np.empty((3, 0), np.int64)]
+        for tier in self._skipped:
+            if not tier.size:
+                continue
+            survivors = draws.survivors(batch * tier.size, tier.zeros)
+            runs, ranks = tier.located(survivors % tier.size)
+            upset = draws.finish_odds(SomeOdds(self, runs), 0, tier.zeros)
+            parts.append(np.stack([survivors // tier.size, runs, ranks])[:, upset])
+        tries, runs, ranks = np.concatenate(parts, axis=1)
+        return tries, runs, ranks
+
+    def members(self, upsets: Members) -> Members:
+        """Return the set of a try: the favourites, exchanged at the upsets, in order."""
+        favourites = {(run, rank) for run in np.flatnonzero(self._favourite).tolist() for rank in self._ranks(run)}
+        return sorted(favourites.symmetric_difference(upsets))
+
+    def _ranks(self, run: int) -> range:
+        return range(int(self._lengths[run]))
+
+    def exponent(self, upsets: Members) -> Fraction:
+        """Return the exact c (u* - u(S)) of the set of a try: what S has in exponents more than the best set."""
+        taken: Counter[int] = Counter()
+        for run, _ in upsets:
+            taken[run] += -1 if self._favourite[run] else 1
+        for run, more in self._more_than_best:
+            taken[run] += more
+        return self._gaps.total({run: count for run, count in taken.items() if count})
+
+    @cached_property
+    def _more_than_best(self) -> list[tuple[int, int]]:
+        """How many members of each run are favourites, minus how many are among the k best, where these differ."""
+        difference = np.where(self._favourite, self._lengths, 0) - self._best
+        runs = np.flatnonzero(difference)
+        return list(zip(runs.tolist(), difference[runs].tolist(), strict=True))
+
+    @cached_property
+    def rate(self) -> LogRate:
+        """The logarithm of C.
+
+        An error d of a distance x moves ln(1 + exp(-x)) by at most d, and by at most d exp(d - x). It moves a term of
+        the second sum by d. exp and log1p are within a relative 2**-44, and the sums of positive terms within 2**-45
+        (pairwise, up to 2**200 terms): 2**-42 in all, with room.
+        """
+        spread, sizes = np.exp(-self._distance), self._lengths
+        runs = [run for run, _ in self._more_than_best]
+        counts = np.array([abs(more) for _, more in self._more_than_best], np.float64)
+        value = float((sizes * np.log1p(spread)).sum()) + float((counts * self._distance[runs]).sum())
+        moved = self._doubt * np.exp(np.minimum(self._doubt - self._distance, 0.0))
+        error = float((sizes * moved).sum()) + float((counts * self._doubt[runs]).sum())
+        return LogRate(value, 2 * error + 2.0**-42 * value + _TINY, self._rate_bracket)
+
+    def _rate_bracket(self, digits: int) -> tuple[Fraction, Fraction]:
+        """Bounds of ln C from exact distances, each different one once."""
+        sizes: Counter[Fraction] = Counter()
+        for run, length in enumerate(self._lengths.tolist()):
+            sizes[self.exact(run)] += length
+        shift = sum((abs(more) * self.exact(run) for run, more in self._more_than_best), Fraction(0))
+        # A term is needed to about 10**-digits divided by the number of members.
+        finer = digits + len(str(sum(sizes.values())))
+        depth = math.ceil(finer * 3.33)
+        low = high = shift
+        for distance, length in sizes.items():
+            least = scaled_exp(distance, depth)
+            low += length * max(log_bracket(1 + Fraction(least, 1 << depth), finer)[0], Fraction(0))
+            high += length * log_bracket(1 + Fraction(least + 1, 1 << depth), finer)[1]
+        return low, high
+
+
+class SomeOdds:
+    """The distances of some coins, in the form that the draws need."""
+
+    def __init__(self, tries: Tries, runs: Positions) -> None:
+        self._tries, self._runs = tries, runs
+        self.approximate, self.doubt = tries._distance[runs], tries._doubt[runs]
+
+    def exact(self, index: int) -> Fraction:
+        """Return the exact distance of one of them."""
+        return self._tries.exact(int(self._runs[index]))
+
+
+def best_members(gaps: Gaps, lengths: Positions, k: int) -> tuple[Positions, int]:
+    """How many members of each run are among the k best, and the run of the last of these."""
+    order = gaps.best_first(k)
+    ends = np.cumsum(lengths[order])
+    counts = np.zeros(lengths.size, np.int64)
+    counts[order] = np.clip(k - (ends - lengths[order]), 0, lengths[order])
+    return counts, int(order[np.searchsorted(ends, k)])
+
+
+def _threshold(beyond: Floats, lengths: Positions, best: Positions, k: int) -> float:
+    """How far theta is above the exponent of the k-th best candidate, so that about k heads are expected.
+
+    Any is right; this one needs few tries. `beyond` is how far each exponent is above that one.
+    """
+    middle = float(beyond[best < lengths].min()) / 2  # between the last of the best and the first of the others
+    near = np.abs(beyond - middle) < _ZOOM
+    zoomed, sizes = beyond[near] - middle, lengths[near]
+    wanted = k - int(lengths[(beyond < middle) & ~near].sum())
+    low, high = -_ZOOM, _ZOOM
+    shift = 0.0
+    for _ in range(_STEPS):
+        heads = 1 / (1 + np.exp(zoomed - shift))
+        missing = wanted - float((sizes * heads).sum())
+        low, high = (shift, high) if missing > 0 else (low, shift)
+        slope = float((sizes * heads * (1 - heads)).sum())
+        if abs(missing) < 0.05 * math.sqrt(slope) + 1e-9:
+            break
+        step = shift + missing / slope if slope > 0 else math.nan
+        shift = step if low < step < high else (low + high) / 2
+    return middle + shift

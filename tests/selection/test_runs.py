@@ -1,0 +1,504 @@
+"""Runs of equal scores: exactly the distribution of the plain mechanism on the expanded candidates."""
+
+import math
+import random
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from flint import acb, arb, ctx, fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpselect import PermuteAndFlip
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.selection.draws import Draws
+from dpselect.selection.gaps import Rate, gaps_of
+from dpselect.selection.runs import _total, _warm_runs, choose_in_runs, without_empty
+from tests import reference
+from tests.seam import ScriptedBits
+from tests.statistical.goodness import assert_fits, assert_rejected
+
+FILL = random.SystemRandom()
+COLD = 8  # bits that are zero in V of a cold run
+
+
+@pytest.fixture(autouse=True)
+def skips(monkeypatch):
+    """Which runs survive is drawn by skips, as the scripts have it, and not by octets, though runs are few."""
+    monkeypatch.setattr("dpselect.selection.geometric._DIRECT", 0)
+
+
+def random_bits(count):
+    return format(FILL.getrandbits(count), f"0{count}b") if count else ""
+
+
+# Exact probabilities: every cell of the first bits of all V, and who wins in it whatever the other bits are.
+
+
+def ends_of_cells(exponent, size, bits, zeros):
+    """Floats below and above ln T at the ends of the cells of V, whose first `zeros` bits are zero."""
+    with ctx.workprec(300 + 2 * int(size).bit_length()):
+        shift = arb(fmpq(exponent.numerator, exponent.denominator))
+        lows, highs = [-math.inf], [-math.inf]
+        for end in range(1, 2**bits + 1):
+            left = arb(fmpq(2 ** (bits + zeros) - end, 2 ** (bits + zeros)))
+            true = float(((1 - left ** (1 / arb(size))).log() if left != 0 else arb(0)) + shift)
+            lows.append(math.nextafter(math.nextafter(true, -math.inf), -math.inf))
+            highs.append(math.nextafter(math.nextafter(true, math.inf), math.inf))
+    return np.array(lows[:-1]), np.array(highs[1:])
+
+
+def winners(exponents, lengths, bits, zeros):
+    """The winner of every cell, as an array with an axis for each run; -1 where these bits do not tell."""
+    runs = [ends_of_cells(e, m, bits, z) for e, m, z in zip(exponents, lengths, zeros, strict=True)]
+    grids = [np.meshgrid(*[run[side] for run in runs], indexing="ij") for side in (0, 1)]
+    found = np.full((2**bits,) * len(runs), -1)
+    for own in range(len(runs)):
+        others = np.min([grids[0][s] for s in range(len(runs)) if s != own], axis=0)
+        found[grids[1][own] < others] = own
+    return found
+
+
+def exact_shares(scores, lengths, rate):
+    """The probability that each run wins, from the expanded vector of candidates."""
+    best = max(scores)
+    expanded = [rate * (best - score) for score, m in zip(scores, lengths, strict=True) for _ in range(m)]
+    pmf = reference.flip_pmf_in_balls(expanded)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
+    return [float(sum(pmf[a:b], arb(0))) for a, b in pairwise(starts)]
+
+
+CASES = {
+    "hot": ([3, 1], [4, 7]),
+    "tie": ([0, 0], [3, 9]),
+    "single": ([0, -2], [1, 1]),
+    "long and lower": ([0, -3], [1, 40]),
+    "three": ([0, -1, -2], [2, 3, 11]),
+    "three with ties": ([Fraction(1, 3), 0, Fraction(1, 3)], [1, 6, 2]),
+}
+RATE = Fraction(1, 2)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_cells_of_v_give_the_exact_probabilities(case):
+    """The law of arrivals: decided cells bracket the probabilities of the expanded vector, within a few cells."""
+    scores, lengths = CASES[case]
+    exponents = [RATE * (max(scores) - Fraction(score)) for score in scores]
+    bits = {2: 10, 3: 7}[len(scores)]
+    decided = winners(exponents, lengths, bits, [0] * len(scores))
+    undecided = (decided == -1).mean()
+    assert undecided < {2: 0.003, 3: 0.03}[len(scores)]
+    for run, share in enumerate(exact_shares(list(map(Fraction, scores)), lengths, RATE)):
+        least = (decided == run).mean()
+        assert least <= share <= least + undecided
+
+
+# Words of a geometric draw: one after which no run of a short vector survives, and one that lets a run survive.
+NOBODY = format(2**28, "032b")
+
+
+def survivor(position):
+    return format(int((1 - 2**-COLD) ** (position + 0.5) * 2**32), "032b")
+
+
+def position_by_script(scores, lengths, words, survivors):
+    gaps = gaps_of(
+        np.array(scores) if all(isinstance(s, int) for s in scores) else list(map(Fraction, scores)), Rate(RATE)
+    )
+    source = ScriptedBits("".join(survivors) + "".join(words) + random_bits(2000))
+    return choose_in_runs(gaps, np.array(lengths, np.uint64), Draws(source))
+
+
+@pytest.mark.parametrize("member", range(4))
+def test_the_member_is_counted_from_the_start_of_its_run(member):
+    """The second run is ahead by far, and two more bits choose one of its four members."""
+    gaps = gaps_of(np.array([0, 1000, 0]), Rate(RATE))
+    source = ScriptedBits(NOBODY * 2 + "01" * 32 + format(member, "02b"))
+    assert choose_in_runs(gaps, np.array([3, 4, 9], np.uint64), Draws(source)) == 3 + member
+
+
+@pytest.mark.parametrize("lengths", [[1, 2, 3], [0, 2, 3], [1, 0, 0], [0, 5, 0]], ids=str)
+@pytest.mark.parametrize("kind", [np.array, list], ids=["array", "list"])
+def test_runs_without_a_candidate_are_left_out(kind, lengths):
+    scores, left = without_empty(kind([7, 8, 9]), np.array(lengths, np.uint64))
+    kept = [i for i in range(3) if lengths[i]]
+    assert list(scores) == [7 + i for i in kept]
+    assert left.tolist() == [lengths[i] for i in kept]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_kernel_picks_the_winner_of_every_cell(case):
+    scores, lengths = CASES[case]
+    exponents = [RATE * (max(scores) - Fraction(score)) for score in scores]
+    bits = {2: 5, 3: 3}[len(scores)]
+    decided = winners(exponents, lengths, bits, [0] * len(scores))
+    starts = np.cumsum(lengths) - lengths
+    for cell in product(range(2**bits), repeat=len(scores)):
+        words = [format(v, f"0{bits}b") + random_bits(64 - bits) for v in cell]
+        position = position_by_script(scores, lengths, words, [NOBODY, NOBODY])
+        assert 0 <= position < sum(lengths)
+        if decided[cell] >= 0:
+            assert np.searchsorted(starts, position, side="right") - 1 == decided[cell]
+
+
+COLD_CASES = {"cold after hot": ([0, -16], [2, 3]), "cold before hot": ([-17, 0], [3, 2]), "colder": ([0, -60], [1, 5])}
+
+
+@pytest.mark.parametrize("case", COLD_CASES)
+def test_cold_runs_are_read_where_they_survive(case):
+    """A cold run has V < 2**-8 or no head: its exact probability, and its winner in every decided cell of the rest."""
+    scores, lengths = COLD_CASES[case]
+    cold, hot = int(np.argmin(scores)), int(np.argmax(scores))
+    exponents, zeros = [RATE * (max(scores) - score) for score in scores], [0, 0]
+    zeros[cold] = COLD
+    gaps = gaps_of(np.array(scores), Rate(RATE))
+    warm, known = _warm_runs(gaps, np.array(lengths, np.uint64), Draws(ScriptedBits(survivor(cold) + NOBODY)))
+    assert (warm.tolist(), known.tolist()) == ([hot, cold], [0, COLD])
+    decided = winners(exponents, lengths, 10, zeros)
+    share = exact_shares(scores, lengths, RATE)[cold]
+    least, undecided = (decided == cold).mean(), (decided == -1).mean()
+    assert undecided < 0.005
+    assert least * 2**-COLD <= share <= (least + undecided) * 2**-COLD
+    starts = np.cumsum(lengths) - lengths
+    decided = winners(exponents, lengths, 5, zeros)
+    for cell in product(range(32), repeat=2):
+        # The word of a cold run is shifted behind its zeros.
+        words = [format(cell[run], "05b") + random_bits(59) for run in (hot, cold)]
+        position = position_by_script(scores, lengths, words, [survivor(cold), NOBODY])
+        if decided[cell] >= 0:
+            assert np.searchsorted(starts, position, side="right") - 1 == decided[cell]
+    position = position_by_script(scores, lengths, [random_bits(64)], [NOBODY, NOBODY])
+    assert np.searchsorted(starts, position, side="right") - 1 == hot
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 255, 2**32, 2**63, 2**64 - 1])
+def test_runs_are_cold_only_if_they_rarely_have_a_head(length):
+    """The rule of the file's first words, at the boundary: m p < 2**-8 for every run that is not read as hot."""
+    scores = np.arange(0, -200, -1)
+    lengths = np.full(200, length, np.uint64)
+    script = NOBODY * 8
+    warm, zeros = _warm_runs(gaps_of(scores, Rate(RATE)), lengths, Draws(ScriptedBits(script)))
+    assert not zeros.any()
+    heads = [length * math.exp(RATE * score) for score in scores]
+    assert all(heads[i] < 2.0**-COLD for i in set(range(200)) - set(warm.tolist()))
+    assert all(heads[i] > 2.0**-COLD / 8 for i in warm.tolist())
+
+
+class Nobody(Draws):
+    """No cold run survives."""
+
+    def survivors(self, count, zeros):
+        return np.empty(0, np.int64)
+
+
+class Surviving(Draws):
+    """Every run survives its zeros."""
+
+    def survivors(self, count, zeros):
+        return np.arange(count)
+
+
+def test_every_run_is_in_the_contest_once():
+    """(1 + 8) ln 2 = 6.2 for runs of one: gaps up to 6 are hot, also one just at the floor, and those from 7 cold."""
+    gaps = gaps_of(np.array([0, -6, -7, -5, -100, -6]), Rate(Fraction(1)))
+    assert gaps.floor(9) == -6
+    runs, zeros = _warm_runs(gaps, np.ones(6, np.uint64), Surviving())
+    assert dict(zip(runs.tolist(), zeros.tolist(), strict=True)) == {0: 0, 1: 0, 2: 8, 3: 0, 4: 8, 5: 0}
+    assert runs.size == 6
+
+
+def test_equal_words_are_settled_by_more_bits():
+    """Two equal runs with the same 53 bits: the next word decides, and the first run's members follow it."""
+    same = "01" * 32
+    early, late = "0" * 64, "1" * 64
+    for first, second, winner in ((early, late, 0), (late, early, 1)):
+        script = [same, same, first, second]
+        position = position_by_script([7, 7], [1, 1], script, [NOBODY, NOBODY])
+        assert position == winner
+
+
+# Statistics, with probabilities from an integral that knows lengths only as powers.
+
+
+def shares_by_integral(lengths, exponents):
+    """The integral of m p (1 - p t)**(m - 1) times the other runs' (1 - p t)**m, by Gauss-Legendre on many panels."""
+    nodes, weights = np.polynomial.legendre.leggauss(30)
+    edges = np.concatenate([[0.0], np.geomspace(1e-30, 1, 600)])
+    t = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
+    w = (np.diff(edges)[:, None] * weights / 2).ravel()
+    heads, sizes = np.exp(-np.array(exponents, float)), np.array([float(m) for m in lengths])
+    log_tails = np.log1p(-np.outer(heads, t))
+    everyone = sizes @ log_tails
+    return sizes * heads * (np.exp(everyone - log_tails) @ w)
+
+
+def test_the_integral_agrees_with_the_expanded_vector():
+    for scores, lengths in CASES.values():
+        found = shares_by_integral(lengths, [RATE * (max(scores) - s) for s in scores])
+        assert found == pytest.approx(exact_shares(list(map(Fraction, scores)), lengths, RATE), rel=1e-9)
+    by_level = reference.flip_pmf_by_level([1, 10**6], [0.0, 12.0])
+    assert shares_by_integral([1, 10**6], [0.0, 12.0]) == pytest.approx(
+        [float(by_level[0]), 10**6 * float(by_level[1])], rel=1e-9
+    )
+
+
+STATISTICS = {
+    "hot": ([0, 2, 1], [5, 1, 3], 1),
+    "ties": ([4, 4, 4, 2], [1, 3, 2, 12], 1),
+    "with empty runs": ([50, 0, 2, 60, 1], [0, 5, 1, 0, 3], 1),
+    "cold but long": ([0, -40, -80], [1, 10**9, 10**17], 1),
+    "cold and many": ([0] + [-14] * 300, [1] * 301, 1),
+    "longest": ([0, -3, 0], [2**64 - 1, 2**64 - 1, 2**63], 1),
+    "one against all": ([0, -88], [1, 2**64 - 1], 1),
+    "fractions": ([Fraction(1, 3), Fraction(-2, 7), Fraction(10**20, 10**20 + 1)], [4, 9, 1], 1),
+    "beyond int64": ([10**30, 10**30 - 1, 10**30 - 3], [1, 2, 3], 1),
+    "floats": ([0.25, -0.5, 1e-300], [3, 9, 2], 1),
+    "steep": ([0, Fraction(-2, 10**300)], [2, 10], "1e300"),
+    "flat": ([0, -(10**300)], [1, 3], "1e-300"),
+}
+DRAWS = 2_500
+# Which rate, times the right one, each case must be told from; thrice the rate unless a case says otherwise.
+WRONG = {"cold but long": "1.05", "one against all": "1.05", "cold and many": "0.7", "longest": "2"}
+
+
+def cells(positions, lengths):
+    """How often each run was chosen, each run in two halves where it can be halved."""
+    halves = [half for m in map(int, lengths) for half in (m // 2, m - m // 2)]
+    ends = np.cumsum(np.array(halves, object))
+    found = np.zeros(len(halves), int)
+    for position in positions:
+        found[np.searchsorted(ends, position, side="right")] += 1
+    return found, halves
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", STATISTICS)
+def test_draws_fit_and_those_of_another_rate_do_not(case):
+    scores, lengths, epsilon = STATISTICS[case]
+    mechanism = PermuteAndFlip(epsilon)
+    found, halves = cells([mechanism.select_runs(scores, lengths) for _ in range(DRAWS)], lengths)
+    best = max(score for score, m in zip(scores, lengths, strict=True) if m)
+
+    def probabilities(rate):
+        exponents = [float(rate * max(Fraction(0), Fraction(best) - Fraction(score))) for score in scores]
+        shares = shares_by_integral(lengths, exponents)
+        parts = [h / m if m else 0.0 for m, h in zip(np.repeat(np.array(lengths, object), 2), halves, strict=True)]
+        return np.repeat(shares, 2) * np.array(parts, float)
+
+    right = probabilities(mechanism.rate)
+    assert_fits(found, right)
+    assert_rejected(found, probabilities(Fraction(WRONG.get(case, 3)) * mechanism.rate), truth=right)
+
+
+def test_draws_stay_right_when_the_filter_doubts(monkeypatch):
+    """With a margin of a fifth the exact contest decides often."""
+    monkeypatch.setattr("dpselect.selection.arrival.MARGIN", 0.2)
+    mechanism, (scores, lengths, _) = PermuteAndFlip(1), STATISTICS["hot"]
+    found, _ = cells([mechanism.select_runs(scores, lengths) for _ in range(1_500)], lengths)
+    parts = [h / m for m in lengths for h in (m // 2, m - m // 2)]
+    right, wrong = (np.repeat(shares_by_integral(lengths, [rate, 0, rate / 2]), 2) * parts for rate in (1, 3))
+    assert_fits(found, right)
+    assert_rejected(found, wrong, truth=right)
+
+
+def test_low_halves_that_carry_are_added():
+    lengths = np.array([2**32 - 1] * 3 + [2**33 + 1], np.uint64)
+    assert _total(lengths) == sum(lengths.tolist())
+
+
+def test_sums_of_lengths_are_exact():
+    lengths = np.array([2**64 - 1] * 5 + [1, 0, 2**63], np.uint64)
+    assert _total(lengths) == sum(map(int, lengths))
+    assert _total(lengths[:0]) == 0
+    assert PermuteAndFlip(1).select_runs([0, 0, 10**6], [2**64 - 1, 2**64 - 1, 1]) == 2 * (2**64 - 1)
+
+
+@settings(max_examples=200)
+@given(
+    runs=st.lists(
+        st.tuples(
+            st.integers(-(2**70), 2**70) | st.fractions() | st.floats(allow_nan=False, allow_infinity=False),
+            st.integers(0, 2**64 - 1) | st.integers(0, 3),
+        ),
+        min_size=1,
+        max_size=20,
+    ).filter(lambda runs: any(m for _, m in runs)),
+    epsilon=st.floats(min_value=5e-324, allow_infinity=False) | st.fractions(min_value="1/1000000"),
+    monotonic=st.booleans(),
+)
+def test_positions_are_in_range(runs, epsilon, monotonic):
+    scores, lengths = zip(*runs, strict=True)
+    position = PermuteAndFlip(epsilon, monotonic=monotonic).select_runs(scores, lengths)
+    assert 0 <= position < sum(lengths)
+
+
+@pytest.mark.parametrize(
+    ("scores", "lengths", "error", "words"),
+    [
+        ([], [], InvalidValue, "scores must have at least one candidate"),
+        ([1], [], InvalidValue, "lengths must have one length for each score"),
+        ([1, 2], [1], InvalidValue, "lengths must have one length for each score"),
+        ([1], [0], InvalidValue, "lengths must be >= 0 and not all zero"),
+        ([1, 2], [1, -1], InvalidValue, "lengths must be >= 0"),
+        ([1], [1.0], InvalidType, "lengths must be whole numbers"),
+        ([1], [Fraction(1, 2)], InvalidType, "lengths must be whole numbers"),
+        ([1], [math.nan], InvalidType, "lengths must be whole numbers"),
+        ([1], [None], InvalidType, "lengths must be whole numbers"),
+        ([1], None, InvalidType, "lengths must be whole numbers"),
+        ([1], 1, InvalidType, "lengths must be whole numbers"),
+        ([1], "1", InvalidType, "lengths must be whole numbers"),
+        ([1], [[1]], InvalidType, "lengths must be whole numbers"),
+        ([math.nan], [1], InvalidValue, "scores must be finite"),
+        ([1.0, math.inf], [1, 1], InvalidValue, "scores must be finite"),
+        ([None], [1], InvalidValue, "scores must be finite"),
+        ("1", [1], InvalidType, "scores must be one-dimensional"),
+        ([[1]], [1], InvalidValue, "scores must be one-dimensional"),
+    ],
+)
+def test_bad_input_is_refused(scores, lengths, error, words):
+    with pytest.raises(error, match=words):
+        PermuteAndFlip(1).select_runs(scores, lengths)
+
+
+def test_lengths_may_be_arrays_of_any_integers():
+    for dtype in (np.int8, np.uint8, np.int64, np.uint64, bool):
+        assert PermuteAndFlip(1).select_runs(np.array([0, 10**6]), np.array([1, 1], dtype)) == 1
+    assert PermuteAndFlip(1).select_runs([0.0, 1e6], range(1, 3)) in (1, 2)
+
+
+# Lengths that no machine word holds.
+
+
+def shares_in_balls(lengths, exponents):
+    """The integral of m p (1 - p t)**(m - 1) times the other runs' (1 - p t)**m, rigorously, however long they are."""
+    with ctx.workprec(500 + 4 * max(lengths).bit_length()):
+        heads = [(-arb(fmpq(e.numerator, e.denominator))).exp() for e in exponents]
+        # Nobody arrives after the cut, up to e**-200.
+        cut = min(arb(1), 200 / sum((p * m for p, m in zip(heads, lengths, strict=True)), arb(0)), key=float)
+
+        def share(own):
+            def density(t, _):
+                return math.prod(
+                    (1 - p * t) ** (m - (i == own)) for i, (p, m) in enumerate(zip(heads, lengths, strict=True))
+                )
+
+            return float((heads[own] * lengths[own] * acb.integral(density, 0, cut, rel_tol=arb(1e-20))).real)
+
+        return [share(own) for own in range(len(lengths))]
+
+
+def share_of_one(length, exponent):
+    """A single best candidate against a run: the integral has a closed form."""
+    with ctx.workprec(500 + 4 * length.bit_length()):
+        p = (-arb(fmpq(exponent.numerator, exponent.denominator))).exp()
+        return float((1 - (1 - p) ** (length + 1)) / (p * (length + 1)))
+
+
+def test_the_rigorous_integral_is_that_of_the_expanded_vector():
+    for scores, lengths in CASES.values():
+        exponents = [RATE * (max(scores) - Fraction(s)) for s in scores]
+        found = shares_in_balls(lengths, exponents)
+        assert found == pytest.approx(exact_shares(list(map(Fraction, scores)), lengths, RATE), rel=1e-9)
+    for length, exponent in ((10**500, Fraction(1151)), (2**70, Fraction(48))):
+        found = shares_in_balls([1, length], [Fraction(0), exponent])
+        assert found[0] == pytest.approx(share_of_one(length, exponent), rel=1e-9)
+
+
+# Scores of runs at the rate 1, and their lengths.
+LONG = {
+    "one against 10**500": ([0, -1151], [1, 10**500]),
+    "beyond 2**64": ([0, Fraction(-3, 2), -25], [2**64, 2**66, 10**30]),
+    "with an empty run": ([0, 9, -48], [1, 0, 2**70]),
+    "all of them": ([0, 0, -1], [10**500, 2 * 10**500, 3 * 10**500 + 1]),
+    "far apart": ([0, -1382, -46], [3, 10**600, 10**20]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steady", [False, True], ids=["", "steady"])
+@pytest.mark.parametrize("case", LONG)
+def test_runs_of_any_length_have_their_shares(case, steady):
+    """Every run in two halves. A gap of some more for the last run would be seen."""
+    scores, lengths = LONG[case]
+    mechanism, draws = PermuteAndFlip(2), 500
+    found, _ = cells([mechanism.select_runs(scores, lengths, steady=steady) for _ in range(draws)], lengths)
+    present = [i for i, m in enumerate(lengths) if m]
+
+    def law(lower):
+        exponents = [-Fraction(scores[i]) for i in present]
+        exponents[-1] += lower
+        shares = dict(zip(present, shares_in_balls([lengths[i] for i in present], exponents), strict=True))
+        # A single candidate is all in its second half.
+        halves = [(0.0, 1.0) if m == 1 else (0.5, 0.5) for m in lengths]
+        if lengths[0] == 3:
+            halves[0] = (1 / 3, 2 / 3)
+        law = np.array([shares.get(i, 0.0) * half for i, both in enumerate(halves) for half in both])
+        return law / law.sum()
+
+    assert_fits(found, law(0))
+    assert_rejected(found, law(4 if case == "far apart" else 2), truth=law(0))
+
+
+@pytest.mark.parametrize("steady", [False, True], ids=["", "steady"])
+@pytest.mark.parametrize(
+    ("scores", "lengths"),
+    [([0, -2302], [1, 10**500]), ([0, -3], [2**64, 2**66]), ([0, 0], [10**30, 10**30 + 1])],
+    ids=str,
+)
+def test_the_kernel_picks_the_winner_of_every_cell_of_long_runs(scores, lengths, steady):
+    exponents, bits = [RATE * (max(scores) - score) for score in scores], 4
+    decided = winners(exponents, lengths, bits, [0, 0])
+    assert (decided >= 0).mean() > 0.7
+    gaps = gaps_of(np.array(scores), Rate(RATE))
+    for cell in product(range(2**bits), repeat=2):
+        words = "".join(format(v, f"0{bits}b") + random_bits(64 - bits) for v in cell)
+        source = ScriptedBits(("" if steady else NOBODY * 2) + words + random_bits(20_000))
+        position = choose_in_runs(gaps, np.array(lengths, object), Draws(source), steady=steady)
+        if decided[cell] >= 0:
+            assert int(position >= lengths[0]) == decided[cell]
+
+
+@pytest.mark.parametrize("length", [2**64, 2**70, 10**500], ids=int.bit_length)
+def test_long_runs_are_cold_only_if_they_rarely_have_a_head(length):
+    scores = np.arange(0, -4000, -1)
+    warm, zeros = _warm_runs(gaps_of(scores, Rate(RATE)), np.full(4000, length, object), Nobody())
+    assert not zeros.any()
+    logs = [math.log(length) + float(RATE) * score + COLD * math.log(2) for score in scores.tolist()]
+    assert all(logs[i] < 0 for i in set(range(4000)) - set(warm.tolist()))
+    assert all(logs[i] > -math.log(8) for i in warm.tolist())
+
+
+def test_members_of_long_runs_are_uniform():
+    """In four quarters of 10**500 candidates."""
+    length, draws = 10**500, 600
+    found = [PermuteAndFlip(1).select_runs([5], [length], steady=bool(turn % 2)) for turn in range(draws)]
+    assert all(0 <= position < length for position in found)
+    counts = np.bincount([4 * position // length for position in found], minlength=4)
+    assert_fits(counts, [1 / 4] * 4)
+    assert_rejected(counts, [0.55, 0.15, 0.15, 0.15], truth=[1 / 4] * 4)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "error", "words"),
+    [
+        ([2**70, -1], InvalidValue, "lengths must be >= 0"),
+        ([2**70], InvalidValue, "lengths must have one length for each score"),
+        ([2**70, 1.0], InvalidType, "lengths must be whole numbers"),
+        ([2**70, Fraction(1, 2)], InvalidType, "lengths must be whole numbers"),
+        ([2**70, None], InvalidType, "lengths must be whole numbers"),
+        ([2**70, "1"], InvalidType, "lengths must be whole numbers"),
+        (np.array([2**70, 1.5], object), InvalidType, "lengths must be whole numbers"),
+    ],
+)
+def test_bad_lengths_next_to_long_ones_are_refused(lengths, error, words):
+    for steady in (False, True):
+        with pytest.raises(error, match=words):
+            PermuteAndFlip(1).select_runs([0, 0], lengths, steady=steady)
+
+
+def test_long_lengths_may_be_lists_tuples_and_objects():
+    for made in (list, tuple, lambda lengths: np.array(lengths, object)):
+        assert PermuteAndFlip(1).select_runs([0, 10**6], made([2**70, True])) == 2**70
+        assert PermuteAndFlip(1).select_runs([0, 10**6], made([2**70, np.int8(1)]), steady=True) == 2**70

@@ -1,0 +1,392 @@
+"""The exponential mechanism on runs of equal scores: exactly the softmax of the candidates, for any lengths."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpselect._scores import as_lengths
+from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.exponential import choose_by_rejection
+from dpselect.selection import runs
+from dpselect.selection.coin import coin
+from dpselect.selection.draws import Draws
+from dpselect.selection.enclosure import log_bracket
+from dpselect.selection.gaps import Rate, RationalGaps, gaps_of
+from dpselect.selection.runs import choose_by_tickets
+from tests.reference import softmax_pmf
+from tests.seam import Refused, ScriptedBits, distribution, heads_probability
+from tests.selection.test_exact_distribution import one_round
+from tests.selection.test_runs import STATISTICS, WRONG, cells, random_bits
+from tests.statistical.goodness import assert_fits, assert_rejected
+
+UNIT = Rate(Fraction(1))
+HUGE = 10**500
+
+
+# The exact distribution, by enumeration of all draws.
+
+ENUMERATED = {
+    "single": ([0], [3]),
+    "two": ([0, 1], [2, 3]),
+    "ties": ([4, 4, 2], [1, 2, 1]),
+    "cold first": ([0, 9], [5, 1]),
+    "levels mixed": ([5, 7, 6, 7, 0], [1, 1, 2, 1, 3]),
+    "far below": ([40, 0, 39], [1, 6, 1]),
+}
+
+
+def one_proposal(choose):
+    """A run of the sampler that stops when it would propose again."""
+
+    def run(draws):
+        propose, proposals = draws.index, []
+
+        def once(bound):
+            proposals.append(bound)
+            if len(proposals) > 1:
+                raise Refused
+            return propose(bound)
+
+        draws.index = once
+        return choose(draws)
+
+    return run
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64, Fraction, RationalGaps, object], ids=str)
+@pytest.mark.parametrize("case", ENUMERATED)
+def test_the_distribution_is_exactly_the_softmax_of_the_candidates(case, kind, monkeypatch):
+    """With 2**2 instead of 2**8, so that all tickets can be enumerated."""
+    monkeypatch.setattr(runs, "_ZEROS", 2)
+    scores, lengths = ENUMERATED[case]
+    if kind is RationalGaps:
+        gaps = RationalGaps(list(map(Fraction, scores)), UNIT)
+    else:
+        gaps = gaps_of(list(map(Fraction, scores)) if kind is Fraction else np.array(scores, np.int64), UNIT)
+    counts = np.array(lengths, object if kind is object else np.uint64)
+    found = distribution(one_proposal(lambda draws: choose_by_tickets(gaps, counts, draws)))
+    expanded = [max(scores) - score for score, m in zip(scores, lengths, strict=True) for _ in range(m)]
+    truth = softmax_pmf([heads_probability(loss) for loss in expanded])
+    assert [found.get(position, Fraction(0)) for position in range(sum(lengths))] == truth
+
+
+@pytest.mark.parametrize("case", [case for case, (_, lengths) in ENUMERATED.items() if sum(lengths) < 6])
+def test_runs_are_drawn_as_select_draws_their_candidates(case, monkeypatch):
+    monkeypatch.setattr(runs, "_ZEROS", 2)
+    scores, lengths = ENUMERATED[case]
+    gaps, counts = gaps_of(np.array(scores), UNIT), np.array(lengths, np.uint64)
+    expanded = gaps_of(np.repeat(scores, lengths), UNIT)
+    found = distribution(one_proposal(lambda draws: choose_by_tickets(gaps, counts, draws)))
+    assert found == distribution(one_round(lambda draws: choose_by_rejection(expanded, draws, batch=1)))
+
+
+# The tickets of long runs, which no enumeration reaches: their number, and what the first and the last of a run do.
+
+
+class Drawn(Draws):
+    """Draws a given ticket, accepts it, and writes down with which coin."""
+
+    def __init__(self, ticket=0):
+        super().__init__()
+        self.ticket = ticket
+
+    def index(self, bound):
+        self.bound = bound
+        return self.ticket
+
+    def flip(self, exponent, zeros=0):
+        self.coin = exponent, zeros
+        return True
+
+
+LONG = {
+    "64 bits": ([3, 0, 1, 3, -50], [2**63, 7, 2**62, 1, 2**61]),
+    "beyond 64 bits": ([3, 0, 1, 3, -80], [2**64 - 1, 7, 2**64 - 1, 1, 2**61]),
+    "one against 2**64": ([0, -1000], [1, 2**64]),
+    "near and far": ([0, -44, -45, -46], [1, 2**63, 2**63, 2**63]),
+    "huge": ([0, -1151, -1152, -5000, -1151], [1, HUGE, HUGE + 1, 7 * HUGE, 3]),
+    "fractions": ([Fraction(1, 3), Fraction(-200, 7), Fraction(1, 5)], [5, 3**200, 2**70]),
+}
+
+
+def true_level(exponent, last):
+    """floor(exponent / ln 2), at most `last`."""
+    with ctx.workprec(400):
+        quotient = arb(fmpq(exponent.numerator, exponent.denominator)) / arb(2).log()
+        return min(int(quotient.floor().unique_fmpz()), last)
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_tickets_of_long_runs(case):
+    """A candidate has 2**(last - j) tickets and is accepted with probability 2**j exp(-g): in proportion to exp(-g)."""
+    scores, lengths = LONG[case]
+    exponents = [Fraction(max(scores)) - Fraction(score) for score in scores]
+    last = sum(lengths).bit_length() + 8
+    assert 2**last > 2**8 * sum(lengths)
+    levels = [true_level(exponent, last) for exponent in exponents]
+    gaps = gaps_of(list(map(Fraction, scores)), UNIT)
+    counts = as_lengths(lengths, len(scores))
+    order = sorted(range(len(scores)), key=lambda run: levels[run])
+    edges = np.cumsum(np.array([0, *(lengths[run] << last - levels[run] for run in order)], object)).tolist()
+    for run, (first, stop) in zip(order, pairwise(edges), strict=True):
+        width = 1 << last - levels[run]
+        middle = first + width * (lengths[run] // 2)
+        for ticket, member in [
+            (first, 0),
+            (first + width - 1, 0),
+            (middle, lengths[run] // 2),
+            (stop - width, lengths[run] - 1),
+            (stop - 1, lengths[run] - 1),
+        ]:
+            draws = Drawn(ticket)
+            assert choose_by_tickets(gaps, counts, draws) == sum(lengths[:run]) + member
+            assert draws.bound == edges[-1]
+            assert draws.coin == (exponents[run], levels[run])
+
+
+@pytest.mark.parametrize("kind", [Fraction, RationalGaps], ids=["scaled", "rational"])
+def test_no_level_is_above_the_truth(kind):
+    """Otherwise a candidate would need a probability of acceptance above one. Exponents next to multiples of ln 2."""
+    exponents = [Fraction(0)]
+    for bits in [*range(1, 70), 500, 1000, 1023, 1024]:
+        low, high = log_bracket(Fraction(2**bits), 40)
+        exponents += [low, high, low * (1 - Fraction(1, 2**51)), low * (1 - Fraction(1, 2**48)), high + 1]
+    scores = [-exponent for exponent in exponents]
+    gaps = RationalGaps(scores, UNIT) if kind is RationalGaps else gaps_of(scores, UNIT)
+    levels = runs._levels(gaps, 1010).tolist()
+    for exponent, level in zip(exponents, levels, strict=True):
+        truth = true_level(exponent, 1010)
+        assert truth - 1 <= level <= truth
+        if exponent and true_level(exponent * (1 - Fraction(1, 2**48)), 1010) == truth:
+            assert level == truth
+
+
+def test_no_level_of_floats_is_above_the_truth():
+    scores = np.array([0.0, *(-bits * math.log(2) for bits in range(1, 900))])
+    levels = runs._levels(gaps_of(scores, UNIT), 10**6).tolist()
+    for score, level in zip(scores.tolist(), levels, strict=True):
+        assert 0 <= true_level(-Fraction(score), 10**6) - level <= 1
+    ends = gaps_of(np.array([1.7e308, -1.7e308, 0.0]), UNIT)
+    assert runs._levels(ends, 77).tolist() == [0, 77, 77]
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 5, 31, 32, 33, 200])
+def test_known_zeros_are_the_first_bits_of_the_coin(zeros):
+    """The same U gives the same side, whether its zeros are known or read."""
+    sides = set()
+    for numerator in range(40):
+        exponent = Fraction(zeros) * Fraction(7, 10) + Fraction(numerator, 17)
+        rest = random_bits(400)
+        known = Draws(ScriptedBits(rest)).flip(exponent, zeros=zeros)
+        assert known == coin(exponent, ScriptedBits("0" * zeros + rest))
+        sides.add(known)
+    assert sides == {True, False}
+
+
+# Statistics, with probabilities in balls.
+
+LONGER = {
+    **STATISTICS,
+    "beyond 64 bits": ([0, -88, -90], [1, 2**65, 2**70], 1),
+    "huge": ([0, -2302, -2304], [1, HUGE, 2 * HUGE], 1),
+    "many cold ones": ([0, -2000], [1, 2**64], 1),
+}
+FAST = ["hot", "with empty runs", "cold but long", "beyond 64 bits", "huge", "steep"]
+DRAWS = 2_500
+WRONGER = {**WRONG, "beyond 64 bits": "1.1", "huge": "1.001", "fractions": "5", "many cold ones": None}
+
+
+def shares(scores, lengths, rate):
+    """The probability of each run."""
+    with ctx.workprec(4000):
+        exact = [Fraction(rate) * Fraction(score) for score in scores]
+        weights = [
+            arb(m) * arb(fmpq(e.numerator, e.denominator) - fmpq(max(exact).numerator, max(exact).denominator)).exp()
+            for m, e in zip(map(int, lengths), exact, strict=True)
+        ]
+        total = sum(weights, arb(0))
+        return np.array([float(weight / total) for weight in weights])
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in FAST else pytest.param(case, marks=pytest.mark.slow) for case in LONGER]
+)
+def test_draws_fit_and_those_of_another_rate_do_not(case):
+    scores, lengths, epsilon = LONGER[case]
+    mechanism = ExponentialMechanism(epsilon)
+    found, halves = cells([mechanism.select_runs(scores, lengths) for _ in range(DRAWS)], lengths)
+    parts = np.array(
+        [h / m if m else 0.0 for m, h in zip(np.repeat(np.array(lengths, object), 2), halves, strict=True)]
+    )
+
+    def probabilities(rate):
+        return np.repeat(shares(scores, lengths, rate), 2) * parts
+
+    right = probabilities(mechanism.rate)
+    assert_fits(found, right)
+    if WRONGER.get(case, 3) is not None:
+        assert_rejected(found, probabilities(Fraction(WRONGER.get(case, 3)) * mechanism.rate), truth=right)
+
+
+def test_it_is_not_permute_and_flip():
+    """On two runs the two mechanisms differ, and the test tells them apart."""
+    scores, lengths = [0, -6], [1, 20]
+    found = np.bincount([ExponentialMechanism(1).select_runs(scores, lengths) > 0 for _ in range(6_000)])
+    flip = PermuteAndFlip(1).pmf(np.repeat(scores, lengths))
+    right = shares(scores, lengths, Fraction(1, 2))
+    assert_fits(found, right)
+    assert_rejected(found, [flip[0], flip[1:].sum()], truth=right)
+
+
+# How long it takes.
+
+
+class Counted(Draws):
+    """Counts proposals."""
+
+    proposals = 0
+
+    def index(self, bound):
+        self.proposals += 1
+        return super().index(bound)
+
+
+SLOW = {
+    "one against 2**64": ([0, -1000], [1, 2**64]),
+    "as likely as all others": ([0, -44], [1, 2**64]),
+    "far below": ([0, -5000], [1, HUGE]),
+    "a huge tail": ([0, *range(-1000, -1300, -1)], [1, *[HUGE] * 300]),
+    "below the next level": ([0, *[Fraction(-69, 100) * (j + 1) for j in range(60)]], [1] + [1] * 60),
+    "equal": ([3], [HUGE]),
+}
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_two_proposals_are_enough_on_average(case):
+    """The mean is below 2.1 and the deviation below 1.6: that of 2,000 is above 2.4 less than once in 10**9 times."""
+    scores, lengths = SLOW[case]
+    draws, count = Counted(), 2_000 if max(lengths) < HUGE else 200
+    gaps, counts = gaps_of(list(map(Fraction, scores)), UNIT), as_lengths(lengths, len(scores))
+    for _ in range(count):
+        choose_by_tickets(gaps, counts, draws)
+    assert draws.proposals / count < {2_000: 2.4, 200: 3}[count]
+
+
+# Input.
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    runs_=st.lists(
+        st.tuples(
+            st.integers(-(2**70), 2**70) | st.fractions() | st.floats(allow_nan=False, allow_infinity=False),
+            st.integers(0, HUGE) | st.integers(0, 2**64) | st.integers(0, 3),
+        ),
+        min_size=1,
+        max_size=20,
+    ).filter(lambda runs: any(m for _, m in runs)),
+    epsilon=st.floats(min_value=5e-324, allow_infinity=False) | st.fractions(min_value="1/1000000"),
+    monotonic=st.booleans(),
+)
+def test_positions_are_in_a_run_that_has_candidates(runs_, epsilon, monotonic):
+    scores, lengths = zip(*runs_, strict=True)
+    position = ExponentialMechanism(epsilon, monotonic=monotonic).select_runs(scores, lengths)
+    assert 0 <= position < sum(lengths)
+
+
+@pytest.mark.parametrize("lengths", [[0, HUGE, 0], (0, 2**64, 0), np.array([0, HUGE, 0], object), range(3)], ids=str)
+def test_lengths_are_read_in_every_form(lengths):
+    position = ExponentialMechanism(1).select_runs([10**6, 0, -(10**6)], lengths)
+    assert 0 <= position < max(lengths)
+
+
+def test_lengths_may_be_arrays_of_any_integers():
+    for dtype in (np.int8, np.uint8, np.int64, np.uint64, bool, object):
+        assert ExponentialMechanism(1).select_runs(np.array([0, 10**6]), np.array([1, 1], dtype)) == 1
+
+
+def test_lengths_of_more_digits_than_python_prints():
+    position = ExponentialMechanism(1).select_runs([0, 1, 0], [10**5000, 1, 2])
+    assert 0 <= position < 10**5000 + 3
+
+
+@pytest.mark.parametrize(
+    ("scores", "lengths", "error", "words"),
+    [
+        ([], [], InvalidValue, "scores must have at least one candidate"),
+        ([1], [], InvalidValue, "lengths must have one length for each score"),
+        ([1, 2], [1], InvalidValue, "lengths must have one length for each score"),
+        ([1, 2], [HUGE], InvalidValue, "lengths must have one length for each score"),
+        ([1], [0], InvalidValue, "lengths must be >= 0 and not all zero"),
+        ([1, 2], [1, -1], InvalidValue, "lengths must be >= 0"),
+        ([1, 2], [HUGE, -1], InvalidValue, "lengths must be >= 0"),
+        ([1, 2], [-HUGE, 1], InvalidType, "lengths must be whole numbers: give"),
+        ([1, 2], [HUGE, 1.0], InvalidType, "lengths must be whole numbers: give"),
+        ([1], [1.0], InvalidType, "lengths must be whole numbers: give"),
+        ([1], [1e300], InvalidType, "lengths must be whole numbers: give"),
+        ([1], [Fraction(1, 2)], InvalidType, "lengths must be whole numbers: give"),
+        ([1], [math.nan], InvalidType, "lengths must be whole numbers: give"),
+        ([1], [None], InvalidType, "lengths must be whole numbers: give"),
+        ([1], None, InvalidType, "lengths must be whole numbers: give"),
+        ([1], 1, InvalidType, "lengths must be whole numbers: give"),
+        ([1], "1", InvalidType, "lengths must be whole numbers: give"),
+        ([1], [[1]], InvalidType, "lengths must be whole numbers: give"),
+        ([1], np.array([[HUGE]], object), InvalidType, "lengths must be whole numbers: give"),
+        ([math.nan], [1], InvalidValue, "scores must be finite"),
+        ([1.0, math.inf], [1, 1], InvalidValue, "scores must be finite"),
+        ([None], [1], InvalidValue, "scores must be finite"),
+        ("1", [1], InvalidType, "scores must be one-dimensional"),
+        ([[1]], [1], InvalidValue, "scores must be one-dimensional"),
+    ],
+)
+def test_bad_input_is_refused(scores, lengths, error, words):
+    with pytest.raises(error, match=words):
+        ExponentialMechanism(1).select_runs(scores, lengths)
+
+
+def test_what_a_mechanism_lacks_is_refused():
+    with pytest.raises(InvalidValue, match="no steady schedule"):
+        ExponentialMechanism(1).select_runs([1], [1], steady=True)
+    with pytest.raises(InvalidType, match="steady must be True or False"):
+        ExponentialMechanism(1).select_runs([1], [1], steady=None)
+    with pytest.raises(InvalidType, match="ReportNoisyMax has not: use PermuteAndFlip or ExponentialMechanism"):
+        ReportNoisyMax(1).select_runs([1], [1])
+
+
+def test_mechanisms_say_what_they_have():
+    for kind in (PermuteAndFlip, ExponentialMechanism, ReportNoisyMax):
+        tried = {"has_runs": lambda m: m.select_runs([1], [1]), "has_steady": lambda m: m.select([1], steady=True)}
+        for name, call in tried.items():
+            if getattr(kind, name):
+                assert call(kind(1)) == 0
+            else:
+                with pytest.raises((InvalidType, InvalidValue)):
+                    call(kind(1))
+        assert kind.has_summary == hasattr(kind, "summary")
+
+
+def test_scores_that_change_meanwhile_are_read_once(monkeypatch):
+    """Otherwise no proposal might ever be accepted: here all scores fall after the levels were found."""
+    scores, levels, proposals = np.zeros(10_000), runs._levels, []
+
+    def then_all_fall(gaps, last):
+        found = levels(gaps, last)
+        scores[:] = -1e9
+        return found
+
+    def index(draws, bound):
+        proposals.append(bound)
+        assert len(proposals) < 100
+        return bound // 2
+
+    monkeypatch.setattr(runs, "_levels", then_all_fall)
+    monkeypatch.setattr(Draws, "index", index)
+    assert ExponentialMechanism(1).select_runs(scores, np.ones(10_000, np.int64)) == 5_000
+    assert len(proposals) == 1
