@@ -81,8 +81,8 @@ def test_bounds_grow_with_depths_rows_and_replacement():
         planned = plan(levels="deciles", **other, **asked)
         assert planned.accuracy["exponential"].average == pytest.approx(factor * base.average)
         assert planned.question.draws == 4 * other.get("max_groups", 1)
-    assert planned.question.per_person == "people"
-    assert plan(levels="deciles", max_rows=3, **asked).question.per_person == "rows"
+    assert planned.question.error_unit == "people"
+    assert plan(levels="deciles", max_rows=3, **asked).question.error_unit == "rows"
 
 
 def test_the_tail_is_a_union_bound_over_the_depths():

@@ -19,6 +19,7 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.questions.methods import checked_limit
 from dpselect.questions.most import Mode, TopK
+from dpselect.questions.options import named
 from dpselect.questions.quantiles import MEDIAN, Quantile, Quantiles, read_max_rows
 from dpselect.questions.question import OfTable
 from dpselect.questions.rows import Engine, Individuals
@@ -134,6 +135,17 @@ class Table:
         'whole numbers'
         """
         return self._engine.columns
+
+    def ask(self, question: str, column: str, **parameters: Any) -> Answer:
+        """Ask what `dpselect.questions.options.QUESTIONS` has by this name.
+
+        Args:
+            question: the name, such as "mode".
+            column: the column that the question is about.
+            parameters: those of the question, and its price.
+        """
+        answer: Answer = getattr(self, named(question).method)(column, **parameters)
+        return answer
 
     @_explained
     def mode(  # noqa: PLR0913 - one parameter for each public choice
