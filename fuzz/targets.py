@@ -27,10 +27,10 @@ from dpselect.questions.rows import Individuals
 from dpselect.score_files import read_scores
 from dpselect.tables.candidates import Values
 from dpselect.tables.duckdb.engine import DuckDBEngine
-from dpselect.tables.duckdb.expressions import rows
+from dpselect.tables.duckdb.lines import rows
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.ranges import public_grid
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import public_span
 
 _LETTERS = "abc"
 _ROWS = rows(",", ["person", "letter"])
@@ -98,7 +98,7 @@ def candidate_list(data: bytes) -> None:
         assert public_list(text, column, "--candidates", "table.csv")
     for lower, upper, step in ((text, None, None), (None, text, None), (None, None, text), (text, text, text)):
         with one_line_errors():
-            grid = public_grid(lower, upper, step, column)
+            grid = public_span(lower, upper, step, column)
             assert grid.value(0) <= grid.value(grid.size - 1) <= grid.upper
 
 

@@ -41,14 +41,13 @@ from dpselect.selection.bits import SystemEntropy
 from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
 from dpselect.selection.lines import LeastScores
-from dpselect.tables import rules
+from dpselect.tables import domains
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import kept
-from dpselect.tables.duckdb.engine import DuckDBEngine
+from dpselect.tables.duckdb.engine import DuckDBEngine, DuckDBTally
 from dpselect.tables.duckdb.source import source_of
-from dpselect.tables.duckdb.tally import DuckDBTally
-from dpselect.tables.ranges import public_grid
-from dpselect.tables.schema import Kind
+from dpselect.tables.kinds import Kind
+from dpselect.tables.spans import public_span
 from tests import reference
 
 # Bits.
@@ -349,7 +348,7 @@ def are_counted_on_the_driver(candidates, who, max_values):
 def places(table, column, lower, upper, step=1, *, range="full", max_rows=None):
     """(candidate, whether behind it, individuals) for each different place: one list, or a list for each group."""
     found = table.columns[column]
-    data = table._engine.places(found, public_grid(lower, upper, step, found, range), table._individuals, max_rows)
+    data = table._engine.places(found, public_span(lower, upper, step, found, range), table._individuals, max_rows)
     lists = [list(zip(d.places.tolist(), d.between.tolist(), d.individuals.tolist(), strict=True)) for d in data]
     return lists[0] if table._individuals.groups is None else lists
 
@@ -357,7 +356,7 @@ def places(table, column, lower, upper, step=1, *, range="full", max_rows=None):
 def quantile_scores(table, column, level, *, lower, upper, step=1):
     """The score of every candidate of a quantile: one list, or a list for each group."""
     found = table.columns[column]
-    grid = public_grid(lower, upper, step, found)
+    grid = public_span(lower, upper, step, found)
     data = table._engine.places(found, grid, table._individuals)
     lists = [expanded(*quantile_score_runs(d, grid.size, Fraction(level))) for d in data]
     return lists[0] if table._individuals.groups is None else lists
@@ -841,7 +840,7 @@ def few_compete(most: int) -> Iterator[None]:
 @contextmanager
 def rules_are_tallied() -> Iterator[None]:
     """Even a small domain is counted like one that is too large to list."""
-    with patch.object(rules, "_COUNTED_LIKE_A_LIST", 0):
+    with patch.object(domains, "_COUNTED_LIKE_A_LIST", 0):
         yield
 
 

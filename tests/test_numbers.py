@@ -50,7 +50,7 @@ from dpselect.explore.scores import made
 from dpselect.release import decode_answer
 from dpselect.score_files import parse_score
 from dpselect.streaming.summary import Summary
-from dpselect.tables.schema import Kind, value_from_text
+from dpselect.tables.kinds import Kind, value_from_text
 from dpselect.tuning import NegativeBinomial, Poisson
 from tests.numbers import LONG_NUMBERS, LONG_TEXTS, MISWRITTEN
 from tests.watchdog import at_once

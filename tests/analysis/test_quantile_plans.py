@@ -15,8 +15,8 @@ from dpselect.accounting.budget import Price
 from dpselect.analysis import plan
 from dpselect.questions import Quantile, Quantiles
 from dpselect.questions.quantile_errors import cuts_of, errors_by_level, promise_for_levels, usual_error_of_levels
-from dpselect.tables.ranges import public_grid
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import public_span
 from tests.tables.looking import repeated
 
 LEVELS = [
@@ -81,8 +81,8 @@ def test_bounds_grow_with_depths_rows_and_replacement():
         planned = plan(levels="deciles", **other, **asked)
         assert planned.accuracy["exponential"].average == pytest.approx(factor * base.average)
         assert planned.question.draws == 4 * other.get("max_groups", 1)
-    assert planned.question.per_person == "people"
-    assert plan(levels="deciles", max_rows=3, **asked).question.per_person == "rows"
+    assert planned.question.error_unit == "people"
+    assert plan(levels="deciles", max_rows=3, **asked).question.error_unit == "rows"
 
 
 def test_the_tail_is_a_union_bound_over_the_depths():
@@ -133,7 +133,7 @@ def test_ranges_may_be_left_out():
 def test_the_range_log_of_a_plan_is_that_of_floats():
 
     assert (
-        public_grid(None, None, None, Column("x", "DOUBLE", Kind.FLOAT), "log").size
+        public_span(None, None, None, Column("x", "DOUBLE", Kind.FLOAT), "log").size
         == Quantile(level="1/2", range="log").size
     )
 

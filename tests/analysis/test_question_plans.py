@@ -23,8 +23,8 @@ from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
 from dpselect.questions import Mode, Quantile, Select, TopK
 from dpselect.questions.costs import WHAT, times_allowed
-from dpselect.tables.ranges import public_grid
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import public_span
 from tests import reference
 
 PMF = {"permute-and-flip": reference.permute_and_flip_pmf, "exponential": reference.exponential_pmf}
@@ -172,7 +172,7 @@ RANGES = [
 
 @pytest.mark.parametrize(("kind", "of_table", "of_plan"), RANGES, ids=str)
 def test_a_range_has_as_many_candidates_as_for_a_table(kind, of_table, of_plan):
-    grid = public_grid(*of_table, Column("c", "any", kind, digits=2))
+    grid = public_span(*of_table, Column("c", "any", kind, digits=2))
     planned = Quantile(level="1/2", lower=of_plan[0], upper=of_plan[1], step=of_plan[2])
     assert planned.size == grid.size
 
@@ -408,8 +408,8 @@ def test_json_has_no_spaces_in_keys_and_the_numbers_of_the_plan(question):
 def test_a_plan_says_what_it_is_for():
     planned = plan(30, question="top_k", k=3, method="peel", groups=12, max_groups=2, budget=1)
     assert planned.question == TopK(candidates=30, k=3, method="peel", groups=12, max_groups=2)
-    record = "TopK(groups=12, max_groups=2, neighbours='add-remove', candidates=30, rule=None, k=3"
-    record += ", method='peel', max_values=None, ordered=False)"
+    record = "TopK(groups=12, max_groups=2, neighbours='add-remove', candidates=30, rule=None"
+    record += ", max_values=None, k=3, method='peel', ordered=False)"
     assert repr(planned) == f"Plan({record}, budget=pure('1'), questions=1)"
     text = " ".join([planned.question.title, *planned.sentences])
     assert "The 3 most common of 30 candidates in each of 12 groups, with a person in at most 2 of them" in text
@@ -425,7 +425,11 @@ BAD = [
     ({"epsilon": None}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1"}, InvalidValue, "give exactly one of epsilon, rho and error"),
     ({"rho": "0.1", "epsilon": None, "error": 3}, InvalidValue, "give exactly one of epsilon, rho and error"),
-    ({"question": "mean"}, InvalidValue, "question must be one of mode, top_k, median, quantile, quantiles, select"),
+    (
+        {"question": "mean"},
+        InvalidValue,
+        "question must be one of mode, top_k, values, median, quantile, quantiles, minimum, maximum, select",
+    ),
     ({"question": 3}, InvalidType, "question must be a name or a record"),
     ({"question": Mode(candidates=3)}, InvalidValue, "candidates belongs in the record"),
     ({"candidates": None}, InvalidValue, "mode needs candidates"),

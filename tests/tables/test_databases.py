@@ -14,7 +14,7 @@ import dpselect
 from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.databases import resolved
-from dpselect.tables.schema import Kind
+from dpselect.tables.kinds import Kind
 from tests import postgresql
 from tests.postgresql import PASSWORD, execute, url
 from tests.tables.looking import counts, places, tallied

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.domains import Domain, every
-from dpselect.tables.duckdb.expressions import column
-from dpselect.tables.schema import Kind
+from dpselect.tables.duckdb.values import column_of
+from dpselect.tables.kinds import Kind
 from dpselect.tables.texts import TextOrder, runs_of, width
 
 SMALL = [
@@ -262,7 +262,7 @@ def fetched(domain, type_, untyped=False):
     DuckDB hands out infinite dates as the largest finite one, and needs another package for timestamps with a time
     zone. So infinite ones are fetched as text, and zoned ones as microseconds.
     """
-    described = column('a "name"', type_, untyped=untyped)
+    described = column_of('a "name"', type_, untyped=untyped)
     domain.check(described)
     expression = domain.form(described).value
     is_time = domain.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.ZONED)
@@ -279,7 +279,7 @@ def fetched(domain, type_, untyped=False):
 
 
 def fits(domain, type_):
-    return domain.kind in column("x", type_).comparable
+    return domain.kind in column_of("x", type_).comparable
 
 
 CASES = [(domain, type_) for domain in ALL for type_ in TYPES if fits(domain, type_)]
@@ -505,7 +505,7 @@ def test_bad_types_are_refused(kind, options, message):
 )
 def test_columns_that_do_not_fit_are_refused(domain, type_, hint):
     with pytest.raises(InvalidType) as refused:
-        domain.check(column("x", type_))
+        domain.check(column_of("x", type_))
     assert hint in str(refused.value)
     assert domain.words in str(refused.value)
 
@@ -513,4 +513,4 @@ def test_columns_that_do_not_fit_are_refused(domain, type_, hint):
 def test_columns_without_types_fit():
     for domain in ALL:
         if domain.kind is not Kind.ZONED:
-            domain.check(column("x", "VARCHAR", untyped=True))
+            domain.check(column_of("x", "VARCHAR", untyped=True))

@@ -20,9 +20,10 @@ import pytest
 import dpselect
 from dpselect import every
 from dpselect.errors import DPSelectError
-from dpselect.tables import rules
-from dpselect.tables.duckdb import forms
-from dpselect.tables.schema import Kind
+from dpselect.tables import domains
+from dpselect.tables.duckdb import engine, values
+from dpselect.tables.duckdb.values import Form, form_of
+from dpselect.tables.kinds import Kind
 from tests import spark
 from tests.seam import NotRecorded, Recorder, recording
 from tests.tables.looking import in_writing
@@ -162,9 +163,9 @@ def read_as(row, asked, name):
     """The number that the question reads in a row; None if it reads none."""
     if name != WRITING:
         return row
-    if isinstance(asked.candidates, rules.Floats) or asked.name == "floats":
+    if isinstance(asked.candidates, domains.Floats) or asked.name == "floats":
         return Fraction(float(row))
-    if isinstance(asked.candidates, rules.Integers) or asked.name.startswith("whole"):
+    if isinstance(asked.candidates, domains.Integers) or asked.name.startswith("whole"):
         return row if row.denominator == 1 and abs(row) < 2**127 else None
     digits = 10**18  # so many digits of a text are kept
     rounded = Fraction(math.floor(abs(row) * digits + Fraction(1, 2)), digits) * (1 if row > 0 else -1)
@@ -262,19 +263,19 @@ def test_decimals_that_no_text_can_hold_are_equal_to_none(reach):
 @pytest.mark.parametrize(
     "mistake",
     [
-        lambda column, kind: forms.Form(kind, column.type, '"x"'),  # the type of the column, as in version 0.1.0
-        lambda column, kind: forms.Form(kind, "BIGINT", '"x"'),  # DuckDB casts the whole number, as in version 0.5.0
-        lambda column, kind: forms.Form(kind, "BIGINT", 'TRY_CAST("x" AS BIGINT)'),  # rounds
+        lambda column, kind: Form(kind, column.type, '"x"'),  # the type of the column, as in version 0.1.0
+        lambda column, kind: Form(kind, "BIGINT", '"x"'),  # DuckDB casts the whole number, as in version 0.5.0
+        lambda column, kind: Form(kind, "BIGINT", 'TRY_CAST("x" AS BIGINT)'),  # rounds
     ],
 )
 def test_a_comparison_after_a_cast_is_noticed(monkeypatch, mistake):
     def wrong(column, kind):
         return mistake(column, kind) if kind is Kind.INTEGER else right(column, kind)
 
-    right = forms.form_of
-    for module in (forms, "dpselect.tables.rules", "dpselect.tables.duckdb.engine", "dpselect.tables.duckdb.lists"):
-        monkeypatch.setattr(module if not isinstance(module, str) else _module(module), "form_of", wrong)
-    monkeypatch.setattr(forms.Form, "equal", lambda self, value, candidate: f"{value} = {candidate}")
+    right = form_of
+    for module in (values, domains, engine):
+        monkeypatch.setattr(module, "form_of", wrong)
+    monkeypatch.setattr(Form, "equal", lambda self, value, candidate: f"{value} = {candidate}")
     table, wrong_somewhere = table_of("float"), 0
     for asked in ranges():
         try:
@@ -282,7 +283,3 @@ def test_a_comparison_after_a_cast_is_noticed(monkeypatch, mistake):
         except AssertionError:
             wrong_somewhere += 1
     assert wrong_somewhere
-
-
-def _module(name):
-    return __import__(name, fromlist=["form_of"])

@@ -21,11 +21,10 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.candidates import public_values
+from dpselect.tables.candidates import Groups, public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
-from dpselect.tables.duckdb.lists import cast_groups
-from dpselect.tables.groups import Groups
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.duckdb.values import cast_groups
+from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.table import GroupedTable, _made
 from tests import spark
 from tests.tables.looking import counted, in_writing, opened

@@ -16,7 +16,7 @@ import pytest
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.questions import rows as questions
-from dpselect.tables.ranges import public_grid
+from dpselect.tables.spans import public_span
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, places, quantile_scores, repeated
 
@@ -175,7 +175,7 @@ def test_large_domains(type_, lower, upper, step):
     middle = lower + (middle - lower) // step * step
     values = [lower, lower + step, middle, middle, middle + step, upper - step, upper, None, upper]
     table = opened({"x": [str(v) if v is not None and type_ == pa.string() else v for v in values]}, types={"x": type_})
-    grid = public_grid(lower, upper, step, table.columns["x"])
+    grid = public_span(lower, upper, step, table.columns["x"])
     [data] = table._engine.places(table.columns["x"], grid, table._individuals)
     known = [value for value in values if value is not None]
     for level in LEVELS:

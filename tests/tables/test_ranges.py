@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect import Ledger
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.candidates import LARGEST_RANK, float_of_rank, rank_of_float
-from dpselect.tables.ranges import public_grid
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import LARGEST_RANK, float_of_rank, public_span, rank_of_float
 from tests.tables.looking import opened, places
 
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
@@ -50,7 +49,7 @@ def test_all_whole_numbers_of_a_type(name):
     type_, least, most = WHOLE_TYPES[name]
     values = [least, least + 1, 7, most - 1, most, most, None]
     table = opened({"x": values}, types={"x": type_})
-    grid = public_grid(None, None, None, table.columns["x"])
+    grid = public_span(None, None, None, table.columns["x"])
     assert (grid.value(0), grid.value(grid.size - 1), grid.size) == (least, most, most - least + 1)
     numbers = [1, 1, 1, 1, 2]
     expected = [(value - least, False, n) for value, n in zip(sorted(set(values[:-1])), numbers, strict=True)]
@@ -72,7 +71,7 @@ FLOATS = [5e-324, -5e-324, 0.0, -0.0, 0.1, 2.2250738585072014e-308, LARGEST, -LA
 def test_all_floats_of_64_bits():
     """Both zeros are one place, infinities stand at the ends, and NaN counts nowhere."""
     table = opened({"x": [*FLOATS, None]})
-    grid = public_grid(None, None, None, table.columns["x"])
+    grid = public_span(None, None, None, table.columns["x"])
     assert grid.size == 2 * LARGEST_RANK[64] + 1
     assert (grid.value(0), grid.value(grid.size // 2), grid.value(grid.size - 1)) == (-LARGEST, 0.0, LARGEST)
     found = [(grid.value(place), behind, number) for place, behind, number in places(table, "x", None, None, None)]
@@ -85,7 +84,7 @@ def test_all_floats_of_32_bits():
     """An answer is the number that people write for the float."""
     most = NARROW
     table = opened({"x": [0.1, 0.0, -0.0, most, -most, math.inf, -math.inf, math.nan]}, types={"x": pa.float32()})
-    grid = public_grid(None, None, None, table.columns["x"])
+    grid = public_span(None, None, None, table.columns["x"])
     assert (grid.bits, grid.size) == (32, 2 * LARGEST_RANK[32] + 1)
     found = [(np.float32(grid.value(place)), number) for place, _, number in places(table, "x", None, None, None)]
     tenth = np.float32(0.1)
@@ -97,7 +96,7 @@ def test_all_floats_of_32_bits():
 def test_all_decimals_of_a_type(precision, digits):
     most = Decimal(f"{'9' * precision}e-{digits}")
     table = opened({"x": [most, -most, Decimal(0)]}, types={"x": pa.decimal128(precision, digits)})
-    grid = public_grid(None, None, None, table.columns["x"])
+    grid = public_span(None, None, None, table.columns["x"])
     assert (grid.value(0), grid.value(grid.size - 1)) == (-most, most)
     whole = 10**precision - 1
     assert places(table, "x", None, None, None) == [(i, False, 1) for i in (0, whole, 2 * whole)]
@@ -187,7 +186,7 @@ def test_the_engine_has_the_ranks_of_the_model(numbers):
     ids=str,
 )
 def test_a_missing_part_follows_from_the_type(column, given, size, ends):
-    grid = public_grid(*given, column)
+    grid = public_span(*given, column)
     assert (grid.value(0), grid.value(grid.size - 1)) == ends
     assert [type(grid.value(0)), type(grid.value(grid.size - 1))] == [type(end) for end in ends]
     assert size is None or grid.size == size
@@ -213,7 +212,7 @@ def test_a_missing_part_follows_from_the_type(column, given, size, ends):
     ids=str,
 )
 def test_ends_and_steps_may_be_text(column, written, meant):
-    assert public_grid(*written, column) == public_grid(*meant, column)
+    assert public_span(*written, column) == public_span(*meant, column)
 
 
 # Values at, between and beyond the candidates of a part of a range.
@@ -221,7 +220,7 @@ def test_ends_and_steps_may_be_text(column, written, meant):
 
 def test_values_outside_a_half_open_range_stand_at_its_end():
     table = opened({"f": [-1.0, 0.5, math.inf, math.nan], "n": [-3, 4, 9, None], "s": ["-1", "2.5", "x", "1e99"]})
-    grid = public_grid(0, None, None, table.columns["f"])
+    grid = public_span(0, None, None, table.columns["f"])
     assert [(grid.value(place), n) for place, _, n in places(table, "f", 0, None, None)] == [
         (0.0, 1),
         (0.5, 1),
@@ -230,7 +229,7 @@ def test_values_outside_a_half_open_range_stand_at_its_end():
     assert places(table, "n", None, 5, None) == [(2**63 - 3, False, 1), (2**63 + 4, False, 1), (2**63 + 5, False, 1)]
     found = places(table, "s", None, None, 1)
     assert found == [(2**63 - 1, False, 1), (2**63 + 2, True, 1), (2**64 - 1, False, 1)]
-    cents = public_grid(None, None, "0.01", table.columns["s"])
+    cents = public_span(None, None, "0.01", table.columns["s"])
     values = [(cents.value(place), behind) for place, behind, _ in places(table, "s", None, None, "0.01")]
     assert values == [(Decimal("-1.00"), False), (Decimal("2.50"), False), (cents.value(cents.size - 1), False)]
 
@@ -253,7 +252,7 @@ MAGNITUDES = {
 @pytest.mark.parametrize("name", MAGNITUDES)
 def test_magnitudes_have_two_digits_and_increase(name):
     column, least, most, size = MAGNITUDES[name]
-    grid = public_grid(None, None, None, column, "log")
+    grid = public_span(None, None, None, column, "log")
     values = [grid.value(index) for index in range(grid.size)]
     assert (values[0], values[-1], len(values)) == (least, most, size)
     assert all(a < b for a, b in pairwise(values))
@@ -273,7 +272,7 @@ def nearest(value, candidates):
 @example([105, 104, -105, 95, 9_150_000_000_000_000_000])
 def test_whole_numbers_are_rounded_to_the_nearest_magnitude(numbers):
     table = opened({"x": numbers}, types={"x": pa.int64()})
-    grid = public_grid(None, None, None, table.columns["x"], "log")
+    grid = public_span(None, None, None, table.columns["x"], "log")
     candidates = [grid.value(index) for index in range(grid.size)]
     found = places(table, "x", None, None, None, range="log")
     stood = [place for place, behind, number in found for _ in range(number)]
@@ -289,7 +288,7 @@ def test_whole_numbers_are_rounded_to_the_nearest_magnitude(numbers):
 def test_floats_are_rounded_to_the_nearest_magnitude(numbers):
     """Up to a rounding of the middle between two magnitudes."""
     table = opened({"x": numbers}, types={"x": pa.float64()})
-    grid = public_grid(None, None, None, table.columns["x"], "log")
+    grid = public_span(None, None, None, table.columns["x"], "log")
     candidates = [grid.value(index) for index in range(grid.size)]
     found = places(table, "x", None, None, None, range="log")
     stood = [place for place, _, number in found for _ in range(number)]

@@ -17,8 +17,8 @@ from dpselect.questions.methods import METHODS, Margin, NoisyCounts, OneShot, Pe
 from dpselect.questions.most import _Chooser
 from dpselect.questions.rows import Levels
 from dpselect.selection.draws import Draws
-from dpselect.tables import rules
-from dpselect.tables.rules import Texts
+from dpselect.tables import domains
+from dpselect.tables.domains import Texts
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, repeated, tallied
@@ -39,7 +39,7 @@ def engine(request):
 @pytest.fixture
 def never_listed(monkeypatch):
     """Even a small domain is not listed."""
-    monkeypatch.setattr(rules, "_COUNTED_LIKE_A_LIST", 0)
+    monkeypatch.setattr(domains, "_COUNTED_LIKE_A_LIST", 0)
 
 
 class Counted:

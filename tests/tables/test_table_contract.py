@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.schema import Kind
+from dpselect.tables.kinds import Kind
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated, standings

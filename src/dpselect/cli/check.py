@@ -10,7 +10,7 @@ from dpselect.cli.console import clean_errors, print_line
 from dpselect.cli.options import Json
 from dpselect.errors import InvalidValue
 from dpselect.tables import Check, Table, open_table
-from dpselect.tables.schema import known_column
+from dpselect.tables.kinds import known_column
 
 FAILED = 1
 _NOT_CHARGED = "a check charges nothing, and is for the data owner only: leave {option} out"

@@ -17,9 +17,9 @@ from dpselect.cli.options import MechanismName, Method, Ordered, limit, listed_l
 from dpselect.errors import InvalidValue
 from dpselect.questions.methods import is_in_order
 from dpselect.tables import Answer, Table, plot_quantiles
-from dpselect.tables.groups import group_text
-from dpselect.tables.ranges import public_grid
-from dpselect.tables.schema import known_column
+from dpselect.tables.candidates import group_text
+from dpselect.tables.kinds import known_column
+from dpselect.tables.spans import public_span
 
 _Level = Annotated[
     str, typer.Option("--level", "-q", metavar="Q", help="Share of people below it, such as 0.9 or 1/3.")
@@ -160,7 +160,7 @@ def quantiles(
     with clean_errors():
         wanted, number, table = listed_levels(levels), _people_drawn(plot, people), asked.table()
         column = known_column(table.columns, asked.column, "column")
-        size = public_grid(ends.lower, ends.upper, ends.step, column, ends.range_).size
+        size = public_span(ends.lower, ends.upper, ends.step, column, ends.range_).size
         named = {**ends.arguments(), **asked.price}
         answer = asked.ask(table, lambda own: own.quantiles(asked.column, wanted, **named))
     _print_levels(answer, wanted, asked.as_json)

@@ -25,6 +25,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.several import sizes_of
 from dpselect.questions.methods import METHODS, Method, Peel, method_for
+from dpselect.questions.options import MOST_VALUES, Option, domain, listed, option, sizes, whole
 from dpselect.questions.question import OF_TABLE, Draw, OfTable, checked_for_tables, divided
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.release import Priced
@@ -52,14 +53,57 @@ class Mode(OfTable):
     """
 
     name: ClassVar[str] = "mode"
-    candidates: int
+    candidates: Any = option(
+        asking=(
+            Option(
+                ("--candidates",),
+                "LIST|FILE",
+                "Possible answers: A,B,C, or a file with one per line. Must be public. Or give --every or --delta.",
+                listed,
+            ),
+            Option(
+                ("--every",),
+                "RULE",
+                "A rule instead of a list: int64, integer:0..999, text:8 (at most 8 bytes), text:6:0123456789 (of these"
+                " characters), decimal:9:2 (9 digits, 2 of them after the point), date, uuid, ...",
+                domain,
+            ),
+        ),
+        planning=(
+            Option(("--candidates",), "N|LIST|FILE", "Number of candidates; or A,B,C or a file of them.", listed),
+            Option(("--every",), "RULE", "A rule instead of a list, as for dpselect mode: int64, text:8, ...", domain),
+        ),
+        is_required=False,
+    )
     rule: str | None = None
+    other: Any = option(
+        asking=Option(("--other",), "TEXT", "A further candidate, for people with a value that is not listed."),
+        default=None,
+        table=True,
+        repr=False,
+    )
+    max_values: int | None = option(
+        asking=Option(
+            ("--max-values",),
+            "N",
+            "For how many of the values that are found a person counts: N of theirs, at random.",
+            whole,
+        ),
+        planning=MOST_VALUES,
+        default=None,
+        table=True,
+        repr=False,
+    )
     among: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the list or the domain
     # How it is chosen, once that is settled.
     taken: Method | None = field(default=None, repr=False, compare=False, metadata=OF_TABLE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        domain = self.candidates
+        if getattr(domain, "words", None) is not None:  # a public domain, of which a plan needs the size
+            object.__setattr__(self, "candidates", domain.size)
+            object.__setattr__(self, "rule", domain.words)
         if self.among is None and _validate.count(candidates=self.candidates) < 2:
             raise InvalidValue(f"candidates must be a whole number from 2, got {self.candidates}")
         if self.rule is not None and not isinstance(self.rule, str):
@@ -73,7 +117,7 @@ class Mode(OfTable):
     @property
     def size(self) -> int:
         """Return the number of candidates."""
-        return self.candidates
+        return int(self.candidates)
 
     @property
     def how(self) -> Method:
@@ -276,10 +320,32 @@ class TopK(Mode):
     """
 
     name: ClassVar[str] = "top_k"
-    k: int | tuple[int, int]
-    method: str = AUTO
-    max_values: int | None = None
-    ordered: bool = False
+    k: int | tuple[int, int] = option(
+        asking=Option(
+            ("-k",), "K|LO:HI", "How many candidates to return, or an interval in which to find a clear cut.", sizes
+        ),
+        planning=Option(("-k",), "K", "How many candidates to return; LO:HI for the margin.", sizes),
+    )
+    method: str = option(
+        Option(
+            ("--method",),
+            "M",
+            f"One of {', '.join(METHODS)}. auto: by K, --max-values, --ordered and the kind of budget.",
+            default=AUTO,
+        ),
+        default=AUTO,
+    )
+    max_values: int | None = option(
+        asking=Option(
+            ("--max-values",),
+            "N",
+            "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
+            whole,
+        ),
+        planning=MOST_VALUES,
+        default=None,
+    )
+    ordered: bool = option(Option(("--ordered",), "", "Print the best first. This needs more noise."), default=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,16 +17,18 @@ from dpselect._types import Number, Vector
 from dpselect.accounting.budget import AUTO, Budget, Price, PureBudget, as_budget
 from dpselect.analysis.error import epsilon_for, error_quantile, expected_error
 from dpselect.analysis.promises import ErrorsOf, Promise, promised_by
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.questions.costs import Cost, cost, currency_of, equal_cost, equal_rounds, free, share_of
-from dpselect.questions.methods import Method
-from dpselect.questions.most import Mode, TopK
+from dpselect.questions.methods import Method, Peel
+from dpselect.questions.options import named
 from dpselect.questions.plans import OnScores, Plan, PlannedMethod
-from dpselect.questions.quantiles import Quantile, Quantiles
 from dpselect.questions.question import Question, Select
+from dpselect.questions.unlisted import plan_found
+
+_FOUND = ("mode", "top_k", "values")  # what can be asked about values that nobody listed
 
 
 def plan(  # noqa: PLR0913 - the question, by keyword
@@ -119,6 +121,16 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     >>> planned.used, round(planned.accuracy["permute-and-flip"].average, 1)
     ('permute-and-flip', 42.7)
     """
+    if question in _FOUND and candidates is None and (delta is not None or question == "values"):
+        if error is not None or method not in (None, AUTO, Peel.name):
+            name = "method" if error is None else "error"
+            raise InvalidValue(f"{name} needs candidates: leave it out for values that are found")
+        people: dict[str, Any] = {"groups": groups, "max_groups": max_groups, "neighbours": neighbours}
+        paying: dict[str, Any] = {"mechanism": mechanism, "budget": budget, "questions": questions}
+        number: dict[str, Any] = {"k": k, "max_values": max_values}
+        return cast(
+            "Plan", plan_found(str(question), epsilon=epsilon, rho=rho, delta=delta, **number, **people, **paying)
+        )
     price = _price(budget is not None, epsilon=epsilon, rho=rho, error=error)
     paid = None if budget is None else as_budget(budget)
     count = _validate.count(1, _validate.MANY, questions=questions)
@@ -279,11 +291,6 @@ def _on_scores(mechanism: MechanismBase, scores: Vector, error: Fraction | None)
     return OnScores(epsilon=epsilon_for(type(mechanism), scores, expected_error=target, **mechanism.claim.arguments()))
 
 
-_KINDS: Mapping[str, type[Question]] = {kind.name: kind for kind in (Mode, TopK, Quantile, Quantiles, Select)}
-_MEDIAN = "median"
-NAMES = (Mode.name, TopK.name, _MEDIAN, Quantile.name, Quantiles.name, Select.name)
-
-
 def question_of(question: Any, given: Mapping[str, Any]) -> Question:
     """The question of this name with these fields; or the record, which has its fields already.
 
@@ -295,15 +302,14 @@ def question_of(question: Any, given: Mapping[str, Any]) -> Question:
         if stated_fields:
             raise InvalidValue(f"{next(iter(stated_fields))} belongs in the record of the question: give it there")
         return question
-    if not isinstance(question, str):
-        raise InvalidType(f"question must be a name or a record of dpselect.questions, got {type(question).__name__}")
-    if question not in NAMES:
-        raise InvalidValue(f"question must be one of {', '.join(NAMES)}, got {question[:40]!r}")
-    kind, fixed = (Quantile, {"level": Fraction(1, 2)}) if question == _MEDIAN else (_KINDS[question], {})
+    entry = named(question)
+    kind, fixed = entry.record, entry.fixed
     known = {each.name: each for each in fields(kind) if each.name not in fixed and "of_table" not in each.metadata}
     for name in stated_fields:
         if name not in known:
             raise InvalidValue(f"{name} is not a parameter of {question}, which takes {', '.join(sorted(known))}")
+    for name, text in entry.defaults.items():
+        stated_fields.setdefault(name, text)
     missing = [name for name, field in known.items() if _is_required(field) and name not in stated_fields]
     if missing:
         raise InvalidValue(f"{question} needs {' and '.join(missing)}")

@@ -154,7 +154,7 @@ class Plan:
     def subject(self) -> str:
         """Return what the numbers of the table are about."""
         return (
-            f"how far the answer can be off, {self.question.condition or 'for any data'}, in {self.question.per_person}"
+            f"how far the answer can be off, {self.question.condition or 'for any data'}, in {self.question.error_unit}"
         )
 
     @property
@@ -261,7 +261,7 @@ class Plan:
         )
         together = asked.all_within(mechanism, 0.05) / asked.unit
         method = f"bound {asked.condition or 'for any data'}"
-        return Accuracy(average, usual, asked.per_person, method, within_99=rare, all_within_95=together)
+        return Accuracy(average, usual, asked.error_unit, method, within_99=rare, all_within_95=together)
 
     @property
     def sentences(self) -> list[str]:
@@ -317,7 +317,7 @@ class Plan:
         """
         if self.question.is_free:
             return []
-        better, unit = self.better, self.question.per_person
+        better, unit = self.better, self.question.error_unit
         bounds = {name: shown(self.accuracy_of(each).average) for name, each in self.equally_dear.items()}
         others = " and ".join(f"that of {name} {bound}" for name, bound in bounds.items() if name != better)
         same = f"at the same cost, {self.costs[self.used].one.words} for a question"
@@ -376,7 +376,7 @@ class Plan:
             "error": _exact(self.error),
             "budget": None if self.budget is None else self.budget.to_dict(),
             "questions": self.questions,
-            "unit": self.question.per_person,
+            "unit": self.question.error_unit,
             "mechanisms": [self._promised(name) for name in self.promises],
             "costs": [each.to_dict() for each in self.costs.values()],
             "used": self.used,

@@ -32,6 +32,7 @@ from dpselect.mechanisms.parameters import (
     stated,
 )
 from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.questions.options import Option, listed_levels, option, whole
 from dpselect.questions.quantile_errors import (
     errors_by_level,
     people_for_level,
@@ -78,12 +79,81 @@ def read_max_rows(per_person: Any, max_rows: Any, individuals: Individuals) -> i
 class OverRange(OfTable):
     """What questions about quantiles share: the candidates, and with how many rows a person counts."""
 
-    lower: Any = None
-    upper: Any = None
-    step: Any = None
-    range: str = FULL
+    lower: Any = option(
+        asking=Option(
+            ("--lower",),
+            "A",
+            "Smallest candidate: a number, date or timestamp. Default: that of the type.",
+            is_late=True,
+        ),
+        planning=Option(
+            ("--lower",),
+            "A",
+            "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
+            is_late=True,
+        ),
+        default=None,
+    )
+    upper: Any = option(
+        asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", is_late=True),
+        planning=Option(("--upper",), "B", "Largest candidate.", is_late=True),
+        default=None,
+    )
+    step: Any = option(
+        asking=Option(
+            ("--step",),
+            "S",
+            "Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
+            " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
+            is_late=True,
+        ),
+        planning=Option(
+            ("--step",),
+            "S",
+            "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
+            is_late=True,
+        ),
+        default=None,
+    )
+    range: str = option(
+        asking=Option(
+            ("--range",),
+            "full|log",
+            "log: values rounded to two digits, for few people or an unknown scale.",
+            default=FULL,
+            is_late=True,
+        ),
+        planning=Option(
+            ("--range",), "R", "full, or log for about 5,000 candidates of two digits.", default=FULL, is_late=True
+        ),
+        default=FULL,
+    )
     candidates: int | None = None
-    max_rows: int | None = None
+    per_person: str = option(
+        asking=Option(
+            ("--per-person",),
+            "median|rows",
+            "A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
+            default=MEDIAN,
+            is_late=True,
+        ),
+        default=MEDIAN,
+        table=True,
+        repr=False,
+    )
+    max_rows: int | None = option(
+        asking=Option(
+            ("--max-rows",), "M", "With how many rows a person counts, for --per-person rows.", whole, is_late=True
+        ),
+        planning=Option(
+            ("--max-rows",),
+            "M",
+            "A person counts with at most M rows. Default: once, at their median.",
+            whole,
+            is_late=True,
+        ),
+        default=None,
+    )
     grid: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the candidates
     stands_for: str | None = field(
         default=None, repr=False, metadata=OF_TABLE
@@ -145,7 +215,7 @@ class OverRange(OfTable):
         return int(distance // step) + 1
 
     @property
-    def per_person(self) -> str:
+    def error_unit(self) -> str:
         """Return the unit of errors: a person who counts with several rows has several ranks."""
         return "people" if self.max_rows is None else "rows"
 
@@ -259,7 +329,7 @@ class Quantile(OverRange):
     """
 
     name: ClassVar[str] = "quantile"
-    level: Number
+    level: Number = option(Option(("--level", "-q"), "Q", "Share of people below it, such as 0.9 or 1/3."))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -302,7 +372,7 @@ class Quantile(OverRange):
     def meaning(self, average: str, usual: str, rare: str) -> str:
         """Return what the errors mean."""
         return (
-            f"On average, the rank of the answer is at most {average} {self.per_person} further from the {self.what}"
+            f"On average, the rank of the answer is at most {average} {self.error_unit} further from the {self.what}"
             f" than that of the best candidate. In 95 of 100 cases the difference is less than {usual}, in 99 of 100"
             f" less than {rare}."
         )
@@ -338,7 +408,12 @@ class Quantiles(OverRange):
 
     name: ClassVar[str] = "quantiles"
     is_split: ClassVar[bool] = True
-    levels: Any
+    levels: Any = option(
+        asking=Option(
+            ("--levels",), "LIST", "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels
+        ),
+        planning=Option(("--levels",), "LEVELS", "0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -440,8 +515,8 @@ class Quantiles(OverRange):
         if self.alone is not None:
             return self.alone.meaning(average, usual, rare)
         return (
-            f"On average, the rank of each answer is at most {average} {self.per_person} from its level, apart from"
-            f" rounding to whole {self.per_person}. In 95 of 100 cases it is less than {usual}, in 99 of 100 less than"
+            f"On average, the rank of each answer is at most {average} {self.error_unit} from its level, apart from"
+            f" rounding to whole {self.error_unit}. In 95 of 100 cases it is less than {usual}, in 99 of 100 less than"
             f" {rare}. These are upper bounds, summed over {many(self.depths, 'depth')}. They are about the values"
             " rounded down to candidates: if values lie between candidates, choose a smaller step."
         )

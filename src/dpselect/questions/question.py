@@ -27,6 +27,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
 from dpselect.mechanisms.thresholds import Threshold
 from dpselect.questions.methods import Method
+from dpselect.questions.options import Option, listed, option, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy, Priced
 
@@ -164,7 +165,7 @@ class Question(ABC):
         return 1
 
     @property
-    def per_person(self) -> str:
+    def error_unit(self) -> str:
         """Return the unit of errors."""
         return "people"
 
@@ -217,7 +218,7 @@ class Question(ABC):
         """Return in words what `people_needed` means."""
         where = " in each group" if self.is_grouped else ""
         return (
-            f"It needs about {people:,} {self.per_person}{where}: with fewer, more than 5 of 100 answers may lie"
+            f"It needs about {people:,} {self.error_unit}{where}: with fewer, more than 5 of 100 answers may lie"
             " outside all values of the data."
         )
 
@@ -243,7 +244,7 @@ class Question(ABC):
     def dense(self, mechanism: MechanismBase) -> str:
         """Return in words how large the error is on data without wide gaps; nothing if the bounds say enough."""
         usual = self.usual_error(mechanism)
-        return "" if usual is None else f"If values lie densely, expect about {shown(usual)} {self.per_person}."
+        return "" if usual is None else f"If values lie densely, expect about {shown(usual)} {self.error_unit}."
 
     @property
     def shares(self) -> str:
@@ -301,9 +302,32 @@ class OfTable(Question):
         noun: who is counted in a table: people, or rows.
     """
 
-    groups: int | None = None
-    max_groups: int = 1
-    neighbours: str = Neighbours.ADD_REMOVE.value
+    groups: int | None = option(
+        planning=Option(
+            ("--groups",),
+            "N|LIST|FILE",
+            "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
+            listed,
+            is_shared=True,
+        ),
+        default=None,
+    )
+    max_groups: int = option(
+        Option(
+            ("--max-groups",), "M", "In how many groups one person may be counted.", whole, default="1", is_shared=True
+        ),
+        default=1,
+    )
+    neighbours: str = option(
+        Option(
+            ("--neighbours",),
+            "N",
+            "add-remove (hides who is in the table) or replace.",
+            default="add-remove",
+            is_shared=True,
+        ),
+        default=Neighbours.ADD_REMOVE.value,
+    )
     column: Any = field(default=None, repr=False, metadata=OF_TABLE)
     noun: str = field(default="people", repr=False, metadata=OF_TABLE)
 
@@ -403,9 +427,9 @@ class OfTable(Question):
         told += filter(None, [self.dense(mechanism)])
         told += [] if needed is None else [self.need(needed)]
         if self.groups is not None:
-            few = f"{math.ceil(usual):,} {self.per_person}"
+            few = f"{math.ceil(usual):,} {self.error_unit}"
             told.append(f"In a group of fewer than {few}, the answer may be mere chance.")
-        bounds = (average, usual, self.per_person, f"bound {condition or 'for any data'}")
+        bounds = (average, usual, self.error_unit, f"bound {condition or 'for any data'}")
         return self.in_nouns(Accuracy(*bounds, " ".join(told), self.usual_error(mechanism), condition, needed))
 
     def in_nouns(self, accuracy: Accuracy) -> Accuracy:
@@ -444,10 +468,25 @@ class Select(Question):
     """
 
     name: ClassVar[str] = "select"
-    candidates: int
-    sensitivity: Number | None = None
-    monotonic: bool = False
-    score_range: Number | None = None
+    candidates: int = option(
+        planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", whole)
+    )
+    sensitivity: Number | None = option(
+        planning=Option(("--sensitivity",), "D", "How much one person can change any single score. Default: 1."),
+        default=None,
+    )
+    monotonic: bool = option(
+        planning=Option(
+            ("--monotonic",), "", "One person moves all scores in the same direction, as in counts of people."
+        ),
+        default=False,
+    )
+    score_range: Number | None = option(
+        planning=Option(
+            ("--score-range",), "R", "How much one person can change the difference of two scores; replaces both."
+        ),
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         _validate.count(2, _validate.EXACT_IN_FLOATS, candidates=self.candidates)
@@ -457,7 +496,7 @@ class Select(Question):
         )
 
     @property
-    def per_person(self) -> str:
+    def error_unit(self) -> str:
         """Return the unit of errors."""
         return "units of the scores"
 

@@ -50,10 +50,10 @@ from dpselect.questions.methods import Method
 from dpselect.selection.finding import Finding
 
 if TYPE_CHECKING:
-    from dpselect.tables.candidates import Grid, Values
+    from dpselect.tables.candidates import Groups, Values
     from dpselect.tables.domains import Domain
-    from dpselect.tables.groups import Groups
-    from dpselect.tables.schema import Column
+    from dpselect.tables.kinds import Column
+    from dpselect.tables.spans import Span
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +68,7 @@ class Places:
     individuals: Integers
 
 
-def places_of_groups(data: Places, ends: Sequence[int], grid: "Grid") -> list[Places]:
+def places_of_groups(data: Places, ends: Sequence[int], grid: "Span") -> list[Places]:
     """The positions among the candidates in each group, given those on the units of a grid, and where groups end."""
     parts = [
         Places(data.places[start:stop], data.between[start:stop], data.individuals[start:stop])
@@ -77,7 +77,7 @@ def places_of_groups(data: Places, ends: Sequence[int], grid: "Grid") -> list[Pl
     return [_rounded(part, grid) for part in parts] if grid.marks else parts
 
 
-def _rounded(data: Places, grid: "Grid") -> Places:
+def _rounded(data: Places, grid: "Span") -> Places:
     """The positions among the marks of a grid."""
     if not data.places.size:
         return data
@@ -266,7 +266,7 @@ class Engine(Protocol):
         ...
 
     def places(
-        self, column: "Column", grid: "Grid", individuals: Individuals, max_rows: int | None = None
+        self, column: "Column", grid: "Span", individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
         """Return the positions of the individuals' values on the grid: for each group, or for all.
 

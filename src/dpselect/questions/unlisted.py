@@ -47,6 +47,7 @@ from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
 from dpselect.questions.costs import times_allowed
 from dpselect.questions.methods import Peel, Share
+from dpselect.questions.options import Option, option, whole
 from dpselect.questions.plans import Texts, shown_in_notebook
 from dpselect.questions.question import Draw, OfTable, checked_for_tables, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, counted
@@ -257,7 +258,16 @@ class Values(Unlisted):
 
     name: ClassVar[str] = "values"
     coins: ClassVar[str] = "coins"
-    max_values: int = 1
+    max_values: int = option(
+        asking=Option(
+            ("--max-values",),
+            "N",
+            "For how many of the values that are found a person counts: N of theirs, at random.",
+            whole,
+        ),
+        planning=Option(("--max-values",), "M", "For how many values one person counts at most.", whole),
+        default=1,
+    )
 
     @property
     def what(self) -> str:

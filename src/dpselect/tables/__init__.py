@@ -2,8 +2,8 @@
 
 from dpselect.release import Answer
 from dpselect.tables.checks import Check, Notation, Notice, Reason
+from dpselect.tables.kinds import Column
 from dpselect.tables.plots import plot_quantiles
-from dpselect.tables.schema import Column
 from dpselect.tables.table import GroupedTable, Table, open_table
 
 __all__ = [

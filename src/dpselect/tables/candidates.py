@@ -1,7 +1,7 @@
 """Public candidates and groups: lists of values, and the grids of quantiles.
 
 They must not come from the data: listing a value that only one person has would reveal them. A candidate that
-nobody has is fine: it has score zero, and it can win. How a range becomes a grid is in `ranges`.
+nobody has is fine: it has score zero, and it can win. How a range becomes a grid is in `spans`.
 
 **A grid** has whole numbers of units between two public ends. A unit is 1 for whole numbers, 10**-digits for decimals
 and floats, a day for dates, and a microsecond for timestamps. A float candidate is the float nearest to its decimal
@@ -16,196 +16,28 @@ value is rounded to the nearest mark. If it stayed between two candidates, and m
 then all candidates would be equally far from a quantile.
 """
 
-import datetime
 import hashlib
 import math
-import struct
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import pairwise
-from numbers import Integral
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from dpselect._numbers import LARGEST_EXPONENT, float_near, has_few_digits, rational
-from dpselect._types import Lengths
-from dpselect._validate import is_unicode
+from dpselect._validate import is_unicode, warn
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.schema import Column, Kind
-
-EPOCH_DAY = datetime.date(1970, 1, 1)
-EPOCH = datetime.datetime(1970, 1, 1)  # for columns without a time zone
-EPOCH_ZONED = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-MICROSECOND = datetime.timedelta(microseconds=1)
-
-LARGEST_UNIT = 2**64 - 1
-# Below this, the index of a float can be computed in floats, and candidates are distinct floats: see `duckdb.places`.
-LARGEST_FLOAT_UNIT = 2**48
-# The rank of the largest finite float of so many bits.
-LARGEST_RANK = {32: 0x7F7FFFFF, 64: 0x7FEFFFFFFFFFFFFF}
-
-_LARGEST_SIZE = 2**64
-_MOST_DIGITS = {Kind.FLOAT: 15, Kind.DECIMAL: 18}
-_CODES = {32: ("<i", "<f"), 64: ("<q", "<d")}
-
-
-def rank_of_float(number: float, bits: int) -> int:
-    """The place of a float in the order of all floats of so many bits; zero has rank 0.
-
-    >>> rank_of_float(5e-324, 64), rank_of_float(-0.0, 64)
-    (1, 0)
-    """
-    whole, real = _CODES[bits]
-    [code] = struct.unpack(whole, struct.pack(real, number))
-    return int(code) if code >= 0 else -int(code + 2 ** (bits - 1))
-
-
-def float_of_rank(rank: int, bits: int) -> float:
-    """The float at a place. One of 32 bits is the number that people write for it: 0.1, not 0.10000000149.
-
-    >>> float_of_rank(-1, 64), float_of_rank(rank_of_float(0.1, 32), 32)
-    (-5e-324, 0.1)
-    """
-    whole, real = _CODES[bits]
-    [size] = struct.unpack(real, struct.pack(whole, abs(rank)))
-    written = float(size) if bits == 64 else float(str(np.float32(size)))
-    return -written if rank < 0 else written
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Candidate number i is first + i * step units, or mark number i. Values are clamped to [first, last] units.
-
-    Attributes:
-        kind: the kind of the candidates.
-        first: the first candidate, in units.
-        last: the end of the range, in units; it need not be a candidate.
-        step: the number of units between two candidates.
-        digits: the number of digits after the point of decimal units.
-        bits: 32 or 64 if the units are all floats of so many bits; 0 otherwise.
-        marks: the candidates in units, in ascending order from first to last, if they are not all steps.
-    """
-
-    kind: Kind
-    first: int
-    last: int
-    step: int = 1
-    digits: int = 0
-    bits: int = 0
-    marks: tuple[int, ...] = field(default=(), repr=False)
-
-    @property
-    def size(self) -> int:
-        """Return the number of candidates."""
-        return len(self.marks) or (self.last - self.first) // self.step + 1
-
-    def value(self, index: int) -> Any:
-        """Return a candidate in the type of the column."""
-        return self._value(self.marks[index] if self.marks else self.first + index * self.step)
-
-    @property
-    def upper(self) -> Any:
-        """Return the end of the range, which need not be a candidate."""
-        return self._value(self.last)
-
-    def _value(self, units: int) -> Any:
-        return float_of_rank(units, self.bits) if self.bits else _VALUES[self.kind](units, self.digits)
-
-    def located(self, places: Lengths) -> Lengths:
-        """Return the candidate of each value, given where it is among all units from `first`."""
-        if not self.marks:
-            return places
-        # The first unit of each candidate but the first one.
-        firsts: Lengths = np.array([self._middle(*pair) - self.first for pair in pairwise(self.marks)], np.uint64)
-        return np.searchsorted(firsts, places, side="right").astype(np.uint64)
-
-    def _middle(self, below: int, above: int) -> int:
-        """The unit half-way between two, or the next one."""
-        if not self.bits:
-            return (below + above + 1) // 2
-        return rank_of_float((float_of_rank(below, self.bits) + float_of_rank(above, self.bits)) / 2, self.bits)
-
-    def checked(self) -> "Grid":
-        """Return the grid, if it has candidates, and not too many or too long ones."""
-        if self.last < self.first:
-            raise InvalidValue(
-                f"lower must be <= upper, got {self.value(0)} and {self.upper}: give the public range of the column"
-            )
-        if self.size > _LARGEST_SIZE:
-            raise InvalidValue("lower, upper and step make more than 2**64 candidates: give a larger step")
-        most = LARGEST_FLOAT_UNIT if self.kind is Kind.FLOAT and not self.bits else LARGEST_UNIT
-        if max(abs(self.first), abs(self.last), self.step) > most or self.digits > _MOST_DIGITS.get(self.kind, 0):
-            raise InvalidValue("lower, upper and step have too many digits for this column: give rounder numbers")
-        return self
-
-
-_VALUES: dict[Kind, Callable[[int, int], Any]] = {
-    Kind.INTEGER: lambda units, _: units,
-    Kind.DECIMAL: lambda units, digits: Decimal(f"{units}e-{digits}"),  # from text, so no decimal context rounds it
-    Kind.FLOAT: lambda units, digits: units / 10**digits,
-    Kind.DATE: lambda units, _: EPOCH_DAY + datetime.timedelta(days=units),
-    Kind.TIMESTAMP: lambda units, _: EPOCH + units * MICROSECOND,
-    Kind.ZONED: lambda units, _: EPOCH_ZONED + units * MICROSECOND,
-}
-
-
-# In this order: a bool is an int, and a timestamp is a date.
-_KINDS_OF_TYPES: tuple[tuple[Any, Kind], ...] = (
-    ((bool, np.bool_), Kind.BOOLEAN),
-    (Integral, Kind.INTEGER),
-    (Decimal, Kind.DECIMAL),
-    ((float, np.floating), Kind.FLOAT),
-    (str, Kind.TEXT),
-    (datetime.datetime, Kind.TIMESTAMP),
-    (datetime.date, Kind.DATE),
-)
-
-
-def kind_of_value(value: Any) -> Kind | None:
-    """The kind of a Python or NumPy scalar; None for what is none of them."""
-    kind = next((kind for types, kind in _KINDS_OF_TYPES if isinstance(value, types)), None)
-    if kind is Kind.TIMESTAMP and value != value:  # noqa: PLR0124 - pandas' NaT is a datetime, and no time
-        return None
-    return Kind.ZONED if kind is Kind.TIMESTAMP and value.tzinfo is not None else kind
-
-
-def value_of_key(kind: Kind) -> Callable[[str], Any]:
-    """The function that reads a value of a kind from its key (`duckdb.lists`).
-
-    >>> value_of_key(Kind.DATE)("2024-02-29")
-    datetime.date(2024, 2, 29)
-    """
-    return _VALUES_OF_KEYS[kind]
-
-
-_VALUES_OF_KEYS: dict[Kind, Callable[[str], Any]] = {
-    Kind.TEXT: str,
-    Kind.INTEGER: int,
-    Kind.DECIMAL: Decimal,
-    Kind.FLOAT: float,
-    Kind.BOOLEAN: lambda label: label == "true",
-    Kind.DATE: datetime.date.fromisoformat,
-    Kind.TIMESTAMP: lambda label: EPOCH + int(label) * MICROSECOND,
-    Kind.ZONED: lambda label: EPOCH_ZONED + int(label) * MICROSECOND,
-}
-
-
-def digits_after_point(number: Decimal) -> int:
-    """How many digits a finite decimal has after the point, without zeros at its end.
-
-    Written with no operation of `decimal` that rounds to the precision of the thread's own context.
-    """
-    _, digits, exponent = number.as_tuple()
-    shown = "".join(map(str, digits))
-    zeros = len(shown) - len(shown.rstrip("0"))
-    return max(0, -int(exponent) - zeros) if number else 0
-
+from dpselect.tables.kinds import Column, Kind, kind_of_value
 
 _LARGEST = 10**LARGEST_EXPONENT
+
+
 _SHOWN_CHARACTERS = 60
+
+
 _WHY = "it must be public: a list taken from the data reveals who is in the data"
 
 
@@ -396,3 +228,149 @@ def _exact_float(item: Any, name: str) -> float:
             f"{name} must be floating-point numbers: {str(item)[:40]} is not one, so no row can match it"
         )
     return nearest
+
+
+_MOST_COMBINATIONS = 10**6
+_SHOWN = 60
+_NAME = "groups"
+
+Listed = Callable[[Any, Column, str], Values]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The public groups, and the largest number of groups in which a person is counted.
+
+    Attributes:
+        columns: the columns that determine the group of a row.
+        kinds: for each column, the kind of the values with which it is compared.
+        names: the groups, as answers name them: values of the only column, or tuples with a value for each column.
+        max_groups: the largest number of groups in which a person is counted.
+    """
+
+    columns: tuple[Column, ...]
+    kinds: tuple[Kind, ...]
+    names: tuple[Any, ...] = field(repr=False)
+    max_groups: int
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the groups are the values of one column, and not tuples."""
+        return not self.names or not isinstance(self.names[0], tuple)
+
+    @property
+    def members(self) -> list[Values]:
+        """Return for each column its value in every group. Values of several columns repeat."""
+        if self.is_plain:
+            return [Values(self.kinds[0], self.names)]
+        return [Values(kind, tuple(own)) for kind, own in zip(self.kinds, zip(*self.names, strict=True), strict=True)]
+
+    @property
+    def words(self) -> str:
+        """Return the names of the columns, for a sentence."""
+        *others, last = [repr(column.name) for column in self.columns]
+        return f"{', '.join(others)} and {last}" if others else last
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the public parameters, as JSON can hold them."""
+        names = [column.name for column in self.columns]
+        digest = hashlib.sha256(repr(self.names).encode()).hexdigest()
+        by = names[0] if self.is_plain else names
+        return {"group_by": by, "max_groups": self.max_groups, "groups": len(self), "groups_sha256": digest}
+
+
+def group_text(name: Any) -> str:
+    """The name of a group for a line of text.
+
+    >>> group_text("north"), group_text(("north", 2024))
+    ('north', 'north, 2024')
+    """
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def groups_of_column(groups: Any, column: Column, max_groups: int, listed: Listed) -> Groups:
+    """The values of one column as groups, checked. `listed` is that of the engine."""
+    values = listed(groups, column, _NAME)
+    if len(values) == 1:
+        warn(
+            f"groups has one value, {str(values.items[0])[:_SHOWN]!r}, so there is one answer, for the people of that"
+            " group alone: list all groups, such as 1, 2, 3, or ask without groups"
+        )
+    return Groups((column,), (values.kind,), values.items, min(max_groups, len(values)))
+
+
+def found_groups(column: Column, values: Sequence[Any], max_groups: int) -> Groups:
+    """Values of one column that were found privately, as groups. There may be none."""
+    return Groups((column,), (column.kind,), tuple(values), max(1, min(max_groups, len(values))))
+
+
+def groups_of_columns(groups: Any, columns: Sequence[Column], max_groups: int, listed: Listed) -> Groups:
+    """Combinations of the values of several columns as groups, checked: all of them, or a list of tuples."""
+    names = [column.name for column in columns]
+    if not names:
+        raise InvalidValue("group_by must name at least one column, got an empty list")
+    if len(set(names)) != len(names):
+        raise InvalidValue("group_by must name different columns: drop the one that is named twice")
+    if isinstance(groups, Mapping):
+        lists = _lists(groups, columns, listed)
+        combinations = tuple(product(*(values.items for values in lists)))
+    else:
+        lists, combinations = _tuples(groups, columns, listed)
+    kinds = tuple(values.kind for values in lists)
+    return Groups(tuple(columns), kinds, combinations, min(max_groups, len(combinations)))
+
+
+def _lists(groups: Mapping[Any, Any], columns: Sequence[Column], listed: Listed) -> list[Values]:
+    """The public list of each column."""
+    names = [column.name for column in columns]
+    for name in names:
+        if name not in groups:
+            raise InvalidValue(f"groups must have a list for each column, but there is none for {name!r}: add it")
+    for name in groups:
+        if name not in names:
+            raise InvalidValue(f"groups has a list for {str(name)[:_SHOWN]!r}, which is not in group_by: drop it")
+    lists = [listed(groups[column.name], column, _of(column)) for column in columns]
+    number = math.prod(map(len, lists))
+    if number > _MOST_COMBINATIONS:
+        raise InvalidValue(
+            f"groups has {number:,} combinations of values, more than {_MOST_COMBINATIONS:,}: shorten the lists, or"
+            " give a list of tuples"
+        )
+    return lists
+
+
+def _tuples(groups: Any, columns: Sequence[Column], listed: Listed) -> tuple[list[Values], tuple[tuple[Any, ...], ...]]:
+    """The different values of each column, and the tuples of them."""
+    rows = given_items(groups, _NAME)
+    size = len(columns)
+    alone = f": for plain groups, write group_by({columns[0].name!r})" if size == 1 else ""
+    # A list of lists could also be meant as one list for each column. The rows of an array cannot.
+    kinds = (tuple,) if isinstance(groups, (list, tuple)) else (tuple, list)
+    for row in rows:
+        if not isinstance(row, kinds):
+            raise InvalidType(
+                f"groups must be tuples with a value for each column of group_by, or a mapping from each column to its"
+                f" list, but one is {type(row).__name__}{alone}"
+            )
+        if len(row) != size:
+            raise InvalidValue(
+                f"groups must be tuples of length {size}, with a value for each column of group_by, but one has length"
+                f" {len(row)}"
+            )
+    lists, members = [], []
+    for column, own in zip(columns, zip(*rows, strict=True), strict=True):
+        aligned = aligned_values(list(map(python_scalar, own)), column, _of(column))
+        lists.append(listed(list(dict.fromkeys(aligned.items)), column, _of(column)))
+        members.append(aligned.items)
+    combinations = tuple(zip(*members, strict=True))
+    if len(set(combinations)) != len(combinations):
+        twice = next(each for each, times in Counter(combinations).items() if times > 1)
+        raise InvalidValue(f"groups must be different, but {str(twice)[:_SHOWN]} occurs twice: drop the duplicates")
+    return lists, combinations
+
+
+def _of(column: Column) -> str:
+    return f"groups of {column.name!r}"

@@ -12,10 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from dpselect.errors import InvalidValue
 from dpselect.questions.rows import Engine, Individuals
-from dpselect.tables.candidates import Grid, Values
+from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain
-from dpselect.tables.ranges import FULL, public_grid
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import FULL, Span, public_span
 
 PRIVATE = (
     "PRIVATE: exact numbers about the rows, for the data owner only. Do not publish them, and do not choose candidates"
@@ -115,7 +115,7 @@ class Reading:
     column: Column
     values: Values | None = None
     domain: Domain | None = None
-    grid: Grid | None = None
+    grid: Span | None = None
     show_values: bool = False
 
     @property
@@ -348,7 +348,7 @@ def check_column(  # noqa: PLR0913, PLR0917 - what a table and its caller say
     elif candidates is not None:
         values = engine.candidates(candidates, column)
     elif has_range:
-        grid = public_grid(lower, upper, step, column, range_)
+        grid = public_span(lower, upper, step, column, range_)
     return engine.checked(Reading(column, values, domain, grid, show_values), individuals)
 
 

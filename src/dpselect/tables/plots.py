@@ -16,7 +16,7 @@ from dpselect import _validate
 from dpselect._levels import read_levels
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.release import Answer
-from dpselect.tables.groups import group_text
+from dpselect.tables.candidates import group_text
 
 # The colours of Okabe & Ito suit all kinds of colour vision. Markers distinguish the lines in greyscale.
 _STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#56B4E9", "v"), ("#000000", "P"))

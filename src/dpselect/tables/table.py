@@ -19,19 +19,19 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.questions.methods import checked_limit
 from dpselect.questions.most import Mode, TopK
+from dpselect.questions.options import named
 from dpselect.questions.quantiles import MEDIAN, Quantile, Quantiles, read_max_rows
 from dpselect.questions.question import OfTable
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.questions.unlisted import UnlistedMode, UnlistedTopK, check_method, checked_delta
 from dpselect.questions.unlisted import Values as UnlistedValues
 from dpselect.release import Answer, Release
-from dpselect.tables.candidates import Values
+from dpselect.tables.candidates import Values, found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.checks import Check, check_column
 from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
-from dpselect.tables.groups import found_groups, groups_of_column, groups_of_columns
-from dpselect.tables.ranges import FULL, public_grid
-from dpselect.tables.schema import Column, known_column
+from dpselect.tables.kinds import Column, known_column
+from dpselect.tables.spans import FULL, public_span
 from dpselect.top_k import free_answer
 
 if TYPE_CHECKING:
@@ -135,6 +135,17 @@ class Table:
         'whole numbers'
         """
         return self._engine.columns
+
+    def ask(self, question: str, column: str, **parameters: Any) -> Answer:
+        """Ask what `dpselect.questions.options.QUESTIONS` has by this name.
+
+        Args:
+            question: the name, such as "mode".
+            column: the column that the question is about.
+            parameters: those of the question, and its price.
+        """
+        answer: Answer = getattr(self, named(question).method)(column, **parameters)
+        return answer
 
     @_explained
     def mode(  # noqa: PLR0913 - one parameter for each public choice
@@ -793,7 +804,7 @@ class Table:
         """The fields of a quantile. `ends` are lower, upper, step and range; `people` are per_person and max_rows."""
         found, (lower, upper, step, range_) = self._column(column), ends
         rows = read_max_rows(*people, self._individuals)
-        grid = public_grid(lower, upper, step, found, range_)
+        grid = public_span(lower, upper, step, found, range_)
         return {"column": found, "grid": grid, "max_rows": rows, **self._stated}
 
     def _free(self, question: OfTable, every: list[Any], request_id: str | None) -> Answer:

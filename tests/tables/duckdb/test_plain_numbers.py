@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.ranges import public_grid
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import public_span
 
 WRITTEN = Column("x", "VARCHAR", Kind.TEXT, untyped=True)
 RANGES = [
@@ -44,7 +44,7 @@ AROUND = [
 
 def placed(texts, ends):
     """Texts that both ways put in different places, and for how many the short way is enough."""
-    grid = public_grid(*ends, WRITTEN)
+    grid = public_span(*ends, WRITTEN)
     assert places._has_plain_texts(WRITTEN, grid)
     assert not places._has_no_gaps(WRITTEN, grid)
     with patch.object(places, "_has_plain_texts", return_value=False):

@@ -7,22 +7,11 @@ why it is left out. Notations are looked for among the different texts only.
 import duckdb
 
 from dpselect.questions.rows import Individuals
-from dpselect.tables.candidates import Grid, float_of_rank
 from dpselect.tables.checks import Check, Reading, Reason, check_from
-from dpselect.tables.duckdb import expressions, places, tally
+from dpselect.tables.domains import counted_item
+from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.faults import faults_of_lines
-from dpselect.tables.duckdb.forms import form_of
-from dpselect.tables.duckdb.lists import (
-    columns_of_groups,
-    columns_of_list,
-    forms_of,
-    listed,
-    listed_groups,
-    members_equal,
-)
 from dpselect.tables.duckdb.notations import (
-    CANDIDATES,
-    GROUPS,
     PEOPLE,
     ROWS,
     TEXTS,
@@ -32,7 +21,23 @@ from dpselect.tables.duckdb.notations import (
     notices_of_people,
 )
 from dpselect.tables.duckdb.source import Source, read
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.duckdb.values import (
+    CANDIDATES,
+    GROUPS,
+    TEXT_DIGITS,
+    columns_of_groups,
+    columns_of_list,
+    form_of,
+    forms_of,
+    identifier,
+    listed,
+    listed_groups,
+    members_equal,
+    present,
+    value_of,
+)
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import Span, float_of_rank
 
 
 def checked(source: Source, cursor: duckdb.DuckDBPyConnection, reading: Reading, individuals: Individuals) -> Check:
@@ -86,11 +91,11 @@ def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
     below, above = ("false", "false") if reading.grid is None else _outside(column, reading.grid)
     selected = {
         "written": _written(column),
-        "present": expressions.present(column),
+        "present": present(column),
         "item": value,
         "below": below,
         "above": above,
-        "person": "NULL" if individuals.person is None else expressions.identifier(individuals.person.name),
+        "person": "NULL" if individuals.person is None else identifier(individuals.person.name),
     }
     reasons, join = [], ""
     if individuals.person is not None:
@@ -129,18 +134,18 @@ def _value(reading: Reading) -> tuple[str, str]:
         return form_of(column, reading.values.kind).value, "candidate.place IS NOT NULL"
     if reading.domain is not None:
         return reading.domain.form(column).value, reading.domain.condition("item")
-    return (tally.item(column, None) if reading.grid is None else places.item(column, reading.grid)), "true"
+    return (counted_item(column, None) if reading.grid is None else places.item(column, reading.grid)), "true"
 
 
 def _written(column: Column) -> str:
     """The value as text. It cannot fail on any row."""
     if column.kind is Kind.TEXT:
-        return expressions.value_of(column, Kind.TEXT)
+        return value_of(column, Kind.TEXT)
     if column.kind in (Kind.TIMESTAMP, Kind.ZONED):  # without a time zone of the machine
-        moment = expressions.value_of(column, column.kind)
+        moment = value_of(column, column.kind)
         text = f"CAST(make_timestamp(epoch_us({moment})) AS VARCHAR)"
         return f"CASE WHEN isfinite({moment}) THEN {text} WHEN {moment} IS NOT NULL THEN 'infinity' END"
-    return f"TRY_CAST({expressions.identifier(column.name)} AS VARCHAR)"
+    return f"TRY_CAST({identifier(column.name)} AS VARCHAR)"
 
 
 def _stored(text: str) -> str:
@@ -148,10 +153,10 @@ def _stored(text: str) -> str:
     return f"coalesce(TRY(decode(encode({text}))), chr(65533) || hex(encode({text})))"
 
 
-def _outside(column: Column, grid: Grid) -> tuple[str, str]:
+def _outside(column: Column, grid: Span) -> tuple[str, str]:
     """Whether a value is below and above the range. Only for values that count: it may hold for NaN."""
     if grid.kind in (Kind.TIMESTAMP, Kind.ZONED):
-        moment = expressions.value_of(column, Kind.TIMESTAMP if column.kind is Kind.TEXT else grid.kind)
+        moment = value_of(column, Kind.TIMESTAMP if column.kind is Kind.TEXT else grid.kind)
         type_ = "TIMESTAMPTZ" if grid.kind is Kind.ZONED else "TIMESTAMP"
         finite = f"CASE WHEN isfinite({moment}) THEN epoch_us({moment})"
         return (
@@ -159,22 +164,22 @@ def _outside(column: Column, grid: Grid) -> tuple[str, str]:
             f"{finite} > {grid.last} ELSE {moment} = CAST('infinity' AS {type_}) END",
         )
     if grid.kind is Kind.DATE:
-        day = expressions.value_of(column, Kind.DATE)
+        day = value_of(column, Kind.DATE)
         return f"{day} < DATE '1970-01-01' + ({grid.first})", f"{day} > DATE '1970-01-01' + ({grid.last})"
     if grid.kind is Kind.FLOAT:
         return _outside_of_floats(column, grid)
-    digits = grid.digits if column.kind is not Kind.TEXT else max(expressions.TEXT_DIGITS, grid.digits)
+    digits = grid.digits if column.kind is not Kind.TEXT else max(TEXT_DIGITS, grid.digits)
     low, high = (f"CAST('{units}e-{grid.digits}' AS DECIMAL(38,{digits}))" for units in (grid.first, grid.last))
     if column.kind is Kind.TEXT:
         return _outside_of_texts(column, digits, low, high)
     if column.kind is Kind.INTEGER:
         low, high = (f"CAST('{units}' AS HUGEINT)" for units in (grid.first, grid.last))
-    x = expressions.value_of(column, grid.kind)
+    x = value_of(column, grid.kind)
     return f"{x} < {low}", f"{x} > {high}"
 
 
-def _outside_of_floats(column: Column, grid: Grid) -> tuple[str, str]:
-    x = expressions.value_of(column, Kind.FLOAT)
+def _outside_of_floats(column: Column, grid: Span) -> tuple[str, str]:
+    x = value_of(column, Kind.FLOAT)
     # A grid of all floats is compared in the column's type: 0.1 as a 32-bit float is another number than 0.1.
     type_ = column.type if grid.bits and column.kind is Kind.FLOAT else "DOUBLE"
     units = (grid.first, grid.last)
@@ -185,7 +190,7 @@ def _outside_of_floats(column: Column, grid: Grid) -> tuple[str, str]:
 
 def _outside_of_texts(column: Column, digits: int, low: str, high: str) -> tuple[str, str]:
     """As `places` reads a text that is a number: one with too many digits by its float, and a tiny one as zero."""
-    x = expressions.identifier(column.name)
+    x = identifier(column.name)
     decimal, double = f"TRY_CAST({x} AS DECIMAL(38,{digits}))", f"TRY_CAST({x} AS DOUBLE)"
     start = f"CASE WHEN {decimal} IS NOT NULL THEN {decimal}"
     return (

@@ -17,9 +17,9 @@ from typing import Any
 
 import duckdb
 
-from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.source import Source, read
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.duckdb.values import identifier, value_of
+from dpselect.tables.kinds import Column, Kind
 
 
 def of_files(paths: Iterable[Path]) -> str:
@@ -58,8 +58,8 @@ def of_sums(columns: Sequence[Column], found: Sequence[Sequence[Any]]) -> str:
 def _text(column: Column) -> str:
     """The DuckDB expression for a value as text. It cannot fail on any row, and does not depend on a time zone."""
     if column.kind not in (Kind.TIMESTAMP, Kind.ZONED):
-        return f"TRY_CAST({expressions.identifier(column.name)} AS VARCHAR)"
-    moment = expressions.value_of(column, column.kind)
+        return f"TRY_CAST({identifier(column.name)} AS VARCHAR)"
+    moment = value_of(column, column.kind)
     type_ = "TIMESTAMPTZ" if column.kind is Kind.ZONED else "TIMESTAMP"
     return (
         f"CASE WHEN isfinite({moment}) THEN CAST(epoch_us({moment}) AS VARCHAR)"

@@ -14,11 +14,11 @@ import duckdb
 
 from dpselect._validate import withheld
 from dpselect.tables.databases import Database, quoted
-from dpselect.tables.duckdb import expressions
 from dpselect.tables.duckdb.connector import unreadable
 from dpselect.tables.duckdb.names import check_names, check_same
+from dpselect.tables.duckdb.values import column_of
 from dpselect.tables.files import Watch
-from dpselect.tables.schema import Column
+from dpselect.tables.kinds import Column
 
 ConnectFile: TypeAlias = Callable[[str], duckdb.DuckDBPyConnection]
 
@@ -75,4 +75,4 @@ class DuckDBFileRows:
 
 
 def _columns_of(rows: duckdb.DuckDBPyRelation) -> list[Column]:
-    return [expressions.column(name, str(type_)) for name, type_ in zip(rows.columns, rows.types, strict=True)]
+    return [column_of(name, str(type_)) for name, type_ in zip(rows.columns, rows.types, strict=True)]

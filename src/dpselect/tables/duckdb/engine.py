@@ -16,30 +16,36 @@ import numpy as np
 from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.questions.methods import Method
-from dpselect.questions.rows import Individuals, Places, Tally, counted, places_of_groups
-from dpselect.tables.candidates import Grid, Values
+from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted, places_of_groups
+from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.finding import Finding
+from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
-from dpselect.tables.domains import Domain
-from dpselect.tables.duckdb import checks, expressions, places
+from dpselect.tables.domains import Domain, counted_form, counted_item
+from dpselect.tables.duckdb import checks, places
 from dpselect.tables.duckdb.content import of_source
-from dpselect.tables.duckdb.forms import form_of
 from dpselect.tables.duckdb.kept import Keeper
-from dpselect.tables.duckdb.lists import (
+from dpselect.tables.duckdb.names import index_of
+from dpselect.tables.duckdb.source import Source, connect, progress_shown, read, schema, source_of
+from dpselect.tables.duckdb.values import (
+    CANDIDATES,
+    GROUPS,
     Columns,
+    Form,
+    cast_list,
     columns_of_groups,
     columns_of_list,
     different_values,
+    form_of,
     forms_of,
+    identifier,
     listed,
     listed_groups,
     members_equal,
+    present,
 )
-from dpselect.tables.duckdb.names import index_of
-from dpselect.tables.duckdb.notations import CANDIDATES, GROUPS
-from dpselect.tables.duckdb.source import Source, connect, progress_shown, read, schema, source_of
-from dpselect.tables.duckdb.tally import TALLY, DuckDBTally, counted_form, item
-from dpselect.tables.groups import Groups
-from dpselect.tables.schema import Column
+from dpselect.tables.kinds import Column, value_of_key
+from dpselect.tables.spans import Span
 
 
 def counting(
@@ -56,7 +62,7 @@ def counting(
     form, item, join = form_of(column, candidates.kind), "candidate.place", "JOIN"
     value = form.value
     if has_other:
-        value = f"{expressions.present(column)} AS present, {value}"
+        value = f"{present(column)} AS present, {value}"
         item, join = _item_with_other(candidates), "LEFT JOIN"
     join += f" ({listed(CANDIDATES, form)}) AS candidate ON {form.equal('item', 'candidate.value')}"
     facts = _facts(source, value, individuals, item=item, join=join)
@@ -87,7 +93,7 @@ def _kept_values(different: str, max_values: int, named: str = "item") -> str:
 
 def _counting_of_all(source: str, column: Column, candidates: Values, individuals: Individuals) -> str:
     """Count all values, then pick the candidates: this is faster in DuckDB than joining every row."""
-    person = "" if individuals.person is None else f", {expressions.identifier(individuals.person.name)} AS person"
+    person = "" if individuals.person is None else f", {identifier(individuals.person.name)} AS person"
     form = form_of(column, candidates.kind)
     values = f"SELECT {form.value} AS item{person} FROM ({source})"
     number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
@@ -100,9 +106,9 @@ def tallying(
     source: str, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None
 ) -> str:
     """Individuals for each value that somebody has (in each group): grp, item, individuals."""
-    value = item(column, domain)
+    value = counted_item(column, domain)
     if individuals.groups is None and max_values is None:
-        person = "" if individuals.person is None else f", {expressions.identifier(individuals.person.name)} AS person"
+        person = "" if individuals.person is None else f", {identifier(individuals.person.name)} AS person"
         number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
         known = "item IS NOT NULL" if individuals.person is None else "item IS NOT NULL AND person IS NOT NULL"
         values = f"SELECT {value} AS item{person} FROM ({source})"
@@ -116,7 +122,7 @@ def tallying(
     return f"WITH {facts}{_kept(individuals)} {counted}"
 
 
-def placing(source: str, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None) -> str:
+def placing(source: str, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None) -> str:
     """Individuals for each place of the grid (in each group), in ascending order."""
     facts = _facts(source, places.item(column, grid), individuals, item="item", join="")
     small, standing = places.is_small(column, grid), "facts"
@@ -157,7 +163,7 @@ def _facts(source: str, expression: str, individuals: Individuals, *, item: str,
     selected = [f"{expression} AS item"]
     columns, conditions = [f"{item} AS item"], [f"{item} IS NOT NULL"]
     if individuals.person is not None:
-        selected.append(f"{expressions.identifier(individuals.person.name)} AS person")
+        selected.append(f"{identifier(individuals.person.name)} AS person")
         columns.append("person")
         conditions.append("person IS NOT NULL")
     if individuals.groups is not None:
@@ -257,7 +263,7 @@ class DuckDBEngine:
         return list(scores)
 
     def places(
-        self, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None
+        self, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""
         found = self._found(
@@ -341,3 +347,70 @@ class DuckDBEngine:
 
 def _number_of_groups(individuals: Individuals) -> int:
     return 1 if individuals.groups is None else len(individuals.groups)
+
+
+TALLY = "dpselect_tally"
+
+
+_WANTED, _LIST, _FOUND = "dpselect_wanted", "dpselect_tried", "dpselect_found"
+
+
+class DuckDBTally:
+    """The counts of values in a temporary table of one cursor: grp, item, individuals. Secret."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, form: Form, groups: int) -> None:
+        self._cursor, self._form, self._groups = cursor, form, groups
+
+    def levels(self) -> list[Levels]:
+        """Return the different counts of each group, ascending, and how many values have each."""
+        query = f"SELECT grp, individuals, count(*) FROM {TALLY} GROUP BY grp, individuals ORDER BY grp, individuals"
+        found = self._cursor.sql(query).fetchall()
+        levels = [Levels([], []) for _ in range(self._groups)]
+        for group, individuals, values in found:
+            levels[group].individuals.append(individuals)
+            levels[group].values.append(values)
+        return levels
+
+    def values(self, wanted: Sequence[tuple[int, int, int]]) -> list[Any]:
+        """Return the values of these groups, counts and ranks. Those of one count are ranked in ascending order."""
+        groups, counts, ranks = zip(*wanted, strict=True) if wanted else ((), (), ())
+        columns = {"grp": groups, "individuals": counts, "place": ranks, "turn": range(len(wanted))}
+        self._cursor.register(_WANTED, {name: np.array(own, dtype=np.int64) for name, own in columns.items()})
+        ranked = (
+            "SELECT grp, individuals, item,"
+            " row_number() OVER (PARTITION BY grp, individuals ORDER BY item) - 1 AS place"
+            f" FROM {TALLY} SEMI JOIN {_WANTED} USING (grp, individuals)"
+        )
+        joined = f"SELECT {self._key} FROM ({ranked}) JOIN {_WANTED} USING (grp, individuals, place) ORDER BY turn"
+        return self._read(joined)
+
+    def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
+        """Return which of these values nobody in the group has."""
+        tried = Values(self._form.kind, tuple(values))
+        self._cursor.register(_LIST, columns_of_list(tried, self._form))
+        own = f"SELECT item FROM {TALLY} WHERE grp = {group}"
+        query = (
+            f"SELECT place FROM ({cast_list(_LIST, self._form)}) AS tried"
+            f" ANTI JOIN ({own}) AS own ON {self._form.equal('own.item', 'tried.value')} ORDER BY place"
+        )
+        return [tried.items[place] for (place,) in self._cursor.sql(query).fetchall()]
+
+    def found(self, finding: Finding) -> list[list[Any]]:
+        """Flip a coin for each value of each group, and return those with heads in ascending order."""
+        counted = self._cursor.sql(f"SELECT rowid, individuals FROM {TALLY}").fetchnumpy()
+        heads = finding.found(counted["individuals"].astype(np.int64), SystemEntropy())
+        self._cursor.register(_FOUND, {"place": counted["rowid"][heads]})
+        query = f"SELECT grp, {self._key} FROM {TALLY} SEMI JOIN {_FOUND} ON {TALLY}.rowid = place ORDER BY grp, item"
+        values = [list[Any]() for _ in range(self._groups)]
+        found = self._cursor.sql(query).fetchnumpy()
+        read = value_of_key(self._form.kind)
+        for group, own in zip(found["grp"].tolist(), found["key"].tolist(), strict=True):
+            values[group].append(read(own))
+        return values
+
+    @property
+    def _key(self) -> str:
+        return f"{self._form.key('item')} AS key"
+
+    def _read(self, query: str) -> list[Any]:
+        return list(map(value_of_key(self._form.kind), self._cursor.sql(query).fetchnumpy()["key"].tolist()))

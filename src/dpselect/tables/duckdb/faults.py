@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 import duckdb
 
 from dpselect.tables.checks import Reason
-from dpselect.tables.duckdb import expressions
+from dpselect.tables.duckdb import lines
 from dpselect.tables.duckdb.source import Files, Source
 
 _BLOCK = 4_000_000
@@ -24,15 +24,15 @@ def faults_of_lines(source: Source, cursor: duckdb.DuckDBPyConnection) -> dict[R
     if not isinstance(source, Files) or source.header is None:
         return {}
     delimiter, names = source.header
-    query = f"SELECT {expressions.line_fault(delimiter, len(names))} AS fault, count(*)"
+    query = f"SELECT {lines.line_fault(delimiter, len(names))} AS fault, count(*)"
     paths = {"paths": source.parameters["paths"]}
     found = dict(
-        cursor.execute(f"{query} FROM {expressions.lines()} WHERE line IS NOT NULL GROUP BY fault", paths).fetchall()
+        cursor.execute(f"{query} FROM {lines.lines()} WHERE line IS NOT NULL GROUP BY fault", paths).fetchall()
     )
-    lines, encoding, empty = map(sum, zip(*(_lines_of_file(path) for path in source.files), strict=True))
+    total, encoding, empty = map(sum, zip(*(_lines_of_file(path) for path in source.files), strict=True))
     # What DuckDB did not return and is not UTF-8's fault is beyond its limit. A line that begins with the separator is
     # read as an empty one.
-    beyond = lines - sum(found.values()) - encoding - empty
+    beyond = total - sum(found.values()) - encoding - empty
     return {
         Reason.ENCODING: encoding,
         Reason.LONG: found.get("long", 0) + beyond,
@@ -64,12 +64,12 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
         whole = rest + block
         end = max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1
         yield whole[:end]
-        rest = whole[end:][: expressions.LONGEST_READ + 1]
+        rest = whole[end:][: lines.LONGEST_READ + 1]
     yield rest
 
 
 def _is_readable(line: bytes) -> bool:
-    return len(line) <= expressions.LONGEST_READ
+    return len(line) <= lines.LONGEST_READ
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -9,12 +9,10 @@ import duckdb
 
 from dpselect.questions.rows import Individuals
 from dpselect.tables.checks import MOST_EXAMPLES, Notation, Notice, Reading, Reason
-from dpselect.tables.duckdb.forms import form_of
-from dpselect.tables.duckdb.lists import cast_groups, listed
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.duckdb.values import CANDIDATES, GROUPS, cast_groups, form_of, listed
+from dpselect.tables.kinds import Column, Kind
 
 # The public lists, and what `checks` makes: all rows, their different texts, and people.
-CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
 ROWS, TEXTS, PEOPLE = "dpselect_checked", "dpselect_texts", "dpselect_people"
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
 _TIMES = (Kind.DATE, Kind.TIMESTAMP)

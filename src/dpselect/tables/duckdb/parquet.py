@@ -15,7 +15,7 @@ import duckdb
 
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
-from dpselect.tables.duckdb.expressions import identifier
+from dpselect.tables.duckdb.values import identifier
 from dpselect.tables.files import shown
 
 _ROW = "file_row_number"  # DuckDB's own name, which cannot be changed

@@ -14,10 +14,9 @@ files can be placed by their floats: `_is_plain` and `_is_between` find them. Th
 import numpy as np
 
 from dpselect._types import Flags, Integers, Lengths
-from dpselect.tables.candidates import LARGEST_RANK, Grid
-from dpselect.tables.duckdb.expressions import TEXT_DIGITS, from_text, identifier, value_of
-from dpselect.tables.ranges import integer_ends
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.duckdb.values import TEXT_DIGITS, from_text, identifier, value_of
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import LARGEST_RANK, Span, integer_ends
 
 _SMALL = 2**62
 _PLAIN_DIGITS = 15  # two different decimal numbers of 15 digits are different floats
@@ -25,7 +24,7 @@ _BETWEEN_DIGITS, _DECIMAL_DIGITS = 7, 28
 _INT64 = 2**63
 
 
-def item(column: Column, grid: Grid) -> str:
+def item(column: Column, grid: Span) -> str:
     """The item of a value."""
     if _has_no_gaps(column, grid):
         units, shift = _units_of_float(column, grid) if grid.bits else _units(column, grid), _shift(grid)
@@ -45,7 +44,7 @@ def item(column: Column, grid: Grid) -> str:
     return f"CASE WHEN {_is_plain(column, grid)} THEN {plain} {ways} ELSE {exact} END"
 
 
-def is_between(column: Column, grid: Grid) -> str:
+def is_between(column: Column, grid: Span) -> str:
     """Whether a value lies between two candidates, given its `item`. A grid of marks has none that is asked for."""
     return "false" if grid.marks or _has_no_gaps(column, grid) else "item % 2 <> 0"
 
@@ -57,16 +56,16 @@ def _item_of_units(units: str, first: int, step: int, integer: str) -> str:
     return f"CAST(2 * ({offset} // {step}) + CAST({offset} % {step} <> 0 AS INTEGER) AS {integer})"
 
 
-def is_small(column: Column, grid: Grid) -> bool:
+def is_small(column: Column, grid: Span) -> bool:
     """Whether 64 bits are enough for items."""
     return grid.kind is Kind.FLOAT or _has_no_gaps(column, grid) or 2 * (grid.last - grid.first) // grid.step < _SMALL
 
 
-def _integer(column: Column, grid: Grid) -> str:
+def _integer(column: Column, grid: Span) -> str:
     return "BIGINT" if is_small(column, grid) else "HUGEINT"
 
 
-def located(items: Integers, column: Column, grid: Grid) -> tuple[Lengths, Flags]:
+def located(items: Integers, column: Column, grid: Span) -> tuple[Lengths, Flags]:
     """The number of steps from `first` to each item, and whether the value lies after that. Items are small."""
     if not _has_no_gaps(column, grid):
         return (items >> 1).view(np.uint64), (items & 1).astype(np.bool_)
@@ -76,23 +75,23 @@ def located(items: Integers, column: Column, grid: Grid) -> tuple[Lengths, Flags
     return places, np.zeros(items.size, np.bool_)
 
 
-def _has_no_gaps(column: Column, grid: Grid) -> bool:
+def _has_no_gaps(column: Column, grid: Span) -> bool:
     """Whether every value that the column can hold, as it is read, is a whole number of steps."""
     return bool(grid.bits) or (grid.kind is not Kind.FLOAT and _in_units(column, grid)[2] == 1)
 
 
-def _shift(grid: Grid) -> int:
+def _shift(grid: Span) -> int:
     """What is subtracted from units that do not fit into 64 bits with a sign."""
     return 0 if grid.first >= -_INT64 and grid.last < _INT64 else grid.first + _INT64
 
 
-def _in_units(column: Column, grid: Grid) -> tuple[int, int, int]:
+def _in_units(column: Column, grid: Span) -> tuple[int, int, int]:
     """First, last and step of the grid in the units in which values of the column are compared."""
     finer = 10 ** (_digits(column, grid) - grid.digits)
     return grid.first * finer, grid.last * finer, grid.step * finer
 
 
-def _digits(column: Column, grid: Grid) -> int:
+def _digits(column: Column, grid: Span) -> int:
     """The number of digits after the decimal point in the units in which values and candidates are compared."""
     if column.kind is Kind.TEXT and grid.kind in (Kind.INTEGER, Kind.DECIMAL):
         return max(TEXT_DIGITS, grid.digits)
@@ -108,7 +107,7 @@ def _clamped(x: str, low: str, high: str) -> str:
     return f"CASE WHEN {x} IS NOT NULL THEN least(greatest({x}, {low}), {high}) END"
 
 
-def _units(column: Column, grid: Grid) -> str:
+def _units(column: Column, grid: Span) -> str:
     """The value in units, clamped before anything could overflow."""
     first, last, _ = _in_units(column, grid)
     if grid.kind is Kind.DATE:
@@ -133,7 +132,7 @@ def _units_of_integer(column: Column, first: int, last: int) -> str:
     return _clamped(x, _literal(first), _literal(last))
 
 
-def _units_of_decimal(column: Column, grid: Grid, first: int, last: int) -> str:
+def _units_of_decimal(column: Column, grid: Span, first: int, last: int) -> str:
     """A decimal, or a text that is parsed as one. A text with too many digits is clamped by its float value.
 
     DuckDB cannot parse 1e40 (too large) or 1e-999999999 (exponent too large) as decimals; the latter is a zero.
@@ -150,13 +149,13 @@ def _units_of_decimal(column: Column, grid: Grid, first: int, last: int) -> str:
     return f"coalesce({_clamped(decimal, low, high)}, {beyond}) * {10**digits}"
 
 
-def _has_plain_texts(column: Column, grid: Grid) -> bool:
+def _has_plain_texts(column: Column, grid: Span) -> bool:
     """Whether `_is_plain` can be asked: about numbers, in a range that is not too large."""
     is_number = column.kind is Kind.TEXT and grid.kind in (Kind.INTEGER, Kind.DECIMAL)
     return is_number and grid.digits <= _PLAIN_DIGITS and max(abs(grid.first), abs(grid.last)) <= 10**_PLAIN_DIGITS
 
 
-def _is_plain(column: Column, grid: Grid) -> str:
+def _is_plain(column: Column, grid: Span) -> str:
     """Whether a text has at most 15 bytes, and its float x is nearest to u / 10**digits for a whole number u.
 
     Then the text is u / 10**digits exactly, or both are beyond the same end of the range. Let v be the number that is
@@ -171,7 +170,7 @@ def _is_plain(column: Column, grid: Grid) -> str:
     return f"{_error(column, grid)} = 0 AND {_is_short(column, _PLAIN_DIGITS)}"
 
 
-def _is_between(column: Column, grid: Grid) -> str:
+def _is_between(column: Column, grid: Span) -> str:
     """Whether the float x of a text is well apart from all w = u / 10**digits with whole numbers u, and below 2**21.
 
     Let u be the nearest one, and v the number that is written. Floats below 2**22 are at most 2**-31 apart, so x, the
@@ -190,7 +189,7 @@ def _is_short(column: Column, most: int) -> str:
     return f"strlen({text}) <= {most} AND NOT contains({text}, '+')"
 
 
-def _item_between(column: Column, grid: Grid, integer: str) -> str:
+def _item_between(column: Column, grid: Span, integer: str) -> str:
     """The item of a value between two numbers of units: behind the lower one, or at an end of the range."""
     below = f"{_nearest(column, grid)} - CAST({_error(column, grid)} < 0 AS INTEGER)"
     places = f"({_clamped_float(below, grid.first - 1, grid.last)} - {_literal(grid.first - grid.step)}) // {grid.step}"
@@ -198,12 +197,12 @@ def _item_between(column: Column, grid: Grid, integer: str) -> str:
     return f"CAST(least(greatest(2 * ({places}) - 1, 0), {2 * whole + (rest > 0)}) AS {integer})"
 
 
-def _nearest(column: Column, grid: Grid) -> str:
+def _nearest(column: Column, grid: Span) -> str:
     """The whole number of units that is nearest to the float of a text, as a float."""
     return f"round({from_text(column, Kind.FLOAT)} * {_scale(grid)})"
 
 
-def _error(column: Column, grid: Grid) -> str:
+def _error(column: Column, grid: Span) -> str:
     """How far the float of a text is from that of the nearest whole number of units.
 
     Conditions begin with it: DuckDB then computes it once for all of them.
@@ -215,7 +214,7 @@ def _clamped_float(x: str, low: int, high: int) -> str:
     return f"CAST(least(greatest({x}, {low}), {high}) AS BIGINT)"
 
 
-def _scale(grid: Grid) -> str:
+def _scale(grid: Span) -> str:
     return f"CAST({10**grid.digits} AS DOUBLE)"
 
 
@@ -232,8 +231,8 @@ def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
     return f"CASE WHEN {x} * 0 = 0 THEN {finite} {infinities} END"
 
 
-def _units_of_float(column: Column, grid: Grid) -> str:
-    """The rank of a float (`candidates`), from its bits. Those of a negative one, unsigned, are its negated rank."""
+def _units_of_float(column: Column, grid: Span) -> str:
+    """The rank of a float (`spans`), from its bits. Those of a negative one, unsigned, are its negated rank."""
     x = from_text(column, Kind.FLOAT) if column.kind is Kind.TEXT else identifier(column.name)
     bits = f"CAST(CAST({x} AS BIT) AS {'INTEGER' if grid.bits == 32 else 'BIGINT'})"
     rank = f"CASE WHEN {bits} >= 0 THEN {bits} ELSE -({bits} & {2 ** (grid.bits - 1) - 1}) END"
@@ -243,7 +242,7 @@ def _units_of_float(column: Column, grid: Grid) -> str:
     return _if_a_number(x, finite=rank, low=low, high=high)
 
 
-def _item_of_float(column: Column, grid: Grid) -> str:
+def _item_of_float(column: Column, grid: Span) -> str:
     """Compare a float with the candidate nearest to it.
 
     Candidates are c_i = (first + i step) / 10**digits, one rounding of a quotient of two integers that floats hold

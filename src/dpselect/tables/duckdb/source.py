@@ -30,12 +30,13 @@ from dpselect._show import polled
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.databases import Database, System
-from dpselect.tables.duckdb import expressions, parquet
+from dpselect.tables.duckdb import lines, parquet
 from dpselect.tables.duckdb.arrow import check_arrow, has_arrow
 from dpselect.tables.duckdb.duckdb_file import DuckDBFileRows
 from dpselect.tables.duckdb.names import FrameColumns, check_same
+from dpselect.tables.duckdb.values import column_of, identifier
 from dpselect.tables.files import Format, Listing, Watch, check_once, files_of, shown
-from dpselect.tables.schema import Column
+from dpselect.tables.kinds import Column
 
 if TYPE_CHECKING:
     from dpselect.tables.duckdb.frames import ParquetColumns
@@ -242,7 +243,7 @@ class Files:
         bound = {"paths": [parquet.literal(path) for path in paths]}
         self.parameters: dict[str, Any] = bound | self._folders.parameters
         if self.header is not None:
-            self.query = expressions.rows(*self.header, self._folders.option, self._folders.join, self._folders.columns)
+            self.query = lines.rows(*self.header, self._folders.option, self._folders.join, self._folders.columns)
         if self._parquet is not None:
             scan = f"read_parquet($paths, hive_partitioning = false{self._folders.option}){self._folders.join}"
             self.query = f"SELECT {self._folders.renamed} FROM {scan}"
@@ -264,7 +265,7 @@ class Files:
         """The files, read so that a text that is not UTF-8 is missing."""
         other, folders = copy(self), self._folders
         texts = [name for name in names if name in self._texts]
-        others = {name: folders.columns.get(name, expressions.identifier(name)) for name in names if name not in texts}
+        others = {name: folders.columns.get(name, identifier(name)) for name in names if name not in texts}
         other.query = parquet.valid_texts(texts, others, folders.file, folders.join)
         return other
 
@@ -304,7 +305,7 @@ class Folders:
             texts = (f"CAST(unnest($folder{i}) AS VARCHAR) AS {name}" for i, name in enumerate(self.columns.values()))
             self.option = f", filename = '{file}'"
             self.join = f" LEFT JOIN (SELECT unnest($files) AS {file}, {', '.join(texts)}) USING ({file})"
-            renamed = (f"{name} AS {expressions.identifier(key)}" for key, name in self.columns.items())
+            renamed = (f"{name} AS {identifier(key)}" for key, name in self.columns.items())
             self.renamed = f"* EXCLUDE ({file}) RENAME ({', '.join(renamed)})"
 
 
@@ -367,7 +368,7 @@ class Relation:
         own = self._relation.columns
         # A relation may have several columns of one name. DuckDB renames them when it scans.
         distinct = len({name.lower() for name in own}) == len(own) and set(names).issubset(own)
-        columns = ", ".join(map(expressions.identifier, names)) if distinct else "*"
+        columns = ", ".join(map(identifier, names)) if distinct else "*"
         return self._relation.project(columns).__arrow_c_stream__()
 
 
@@ -449,15 +450,15 @@ def schema(source: Source, connection: duckdb.DuckDBPyConnection) -> Mapping[str
 
     # An error of the engine or of the user's relation may quote a value.
     described = withheld(describe, EngineFailure(_UNREADABLE))
-    columns = [expressions.column(name, type_, source.is_untyped(name)) for name, type_, *_ in described]
+    columns = [column_of(name, type_, source.is_untyped(name)) for name, type_, *_ in described]
     return {column.name: replace(column, needs_arrow=column.name in source.needs_arrow) for column in columns}
 
 
 def common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
     """The common header of all CSV files."""
-    first = expressions.header(paths[0])
+    first = lines.header(paths[0])
     for path in paths[1:]:
-        if expressions.header(path) != first:
+        if lines.header(path) != first:
             same = "give files with the same columns"
             raise InvalidValue(f"{shown(path)}: its header differs from that of {shown(paths[0])}: {same}")
     return first
@@ -500,7 +501,7 @@ def _parquet_facts(listing: Listing) -> _ParquetFacts:
     with closing(connect()) as connection:
         types = parquet.common_columns(listing.paths, connection)
         coarse = frozenset[str]() if has_arrow() else parquet.coarse_columns(listing.paths, types, connection)
-    columns = [expressions.column(*each) for each in types.items()]
+    columns = [column_of(*each) for each in types.items()]
     texts = frozenset(name for name, type_ in types.items() if type_ == "VARCHAR")
     readable = texts if parquet.can_number_rows(types) else frozenset[str]()
     if not has_arrow():

@@ -16,20 +16,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.release import repr_digest
-from dpselect.tables.candidates import (
-    EPOCH,
-    MICROSECOND,
-    Values,
-    check_other_text,
-    other_is_listed,
-    other_of_another_kind,
-    value_of_key,
-)
-from dpselect.tables.duckdb import expressions
-from dpselect.tables.duckdb.forms import form_of
-from dpselect.tables.duckdb.lists import keys_of, same_value
+from dpselect.tables.candidates import Values, check_other_text, other_is_listed, other_of_another_kind
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.duckdb.values import form_of, keys_of, same_value, value_of
+from dpselect.tables.kinds import EPOCH, MICROSECOND, Column, Kind, value_of_key
 from dpselect.tables.spark.queries import Keyed, called, typed
 from dpselect.tables.spark.source import described_columns
 from dpselect.tables.spark.workers import Reader
@@ -122,7 +112,7 @@ def frame_values(frame: DataFrame, column: Column) -> FrameValues:
 def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:
     """The label of every candidate, in its own type, and its key, in the type in which it is compared."""
     kind, label, other = given.kind, called(given, "label"), called(given, "key")
-    own, form, labels = expressions.value_of(other, kind), form_of(column, kind), form_of(label, kind)
+    own, form, labels = value_of(other, kind), form_of(column, kind), form_of(label, kind)
     cast = form.cast(own)
     same = form.key(cast)
     if Kind.DECIMAL in (kind, column.kind):  # a candidate with more decimal places than the column equals no value

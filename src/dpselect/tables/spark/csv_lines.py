@@ -14,9 +14,9 @@ import duckdb
 import pyarrow as pa
 
 from dpselect.errors import EngineFailure
-from dpselect.tables.duckdb import expressions
-from dpselect.tables.duckdb.expressions import identifier
+from dpselect.tables.duckdb import lines
 from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.values import identifier
 
 _BYTES = "dpselect_bytes"
 
@@ -47,7 +47,7 @@ _RANGE = 32 * 2**20
 _BLOCK = 4 * 2**20
 _LINE_END = re.compile(b"[\r\n]")
 _SEPARATOR = b"\x1f"
-_KEPT = expressions.LONGEST_READ
+_KEPT = lines.LONGEST_READ
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class LineReader:
         """Return the rows. An error does not quote them."""
         connection = connect_in_worker()
         others = {key: f"folder{i}" for i, key in enumerate(self.folders)}
-        query = expressions.rows_of("dpselect_lines", self.delimiter, self.names, self.wanted, others)
+        query = lines.rows_of("dpselect_lines", self.delimiter, self.names, self.wanted, others)
         try:
             for batch in batches:
                 for number in batch[0].to_pylist():
@@ -124,7 +124,7 @@ def lines_in(range_: Range) -> Iterator[list[bytes]]:
             if not block:  # the last line of the file has no end
                 whole, rest = [rest], b""
             started = map(_before_separator, _started(whole, position - len(rest), range_.stop))
-            yield [line for line in started if len(line) < expressions.LONGEST_LINE]
+            yield [line for line in started if len(line) < lines.LONGEST_LINE]
             if not block:
                 return
             # Of a line that is too long to count, enough is kept to recognise it.
@@ -151,7 +151,7 @@ def _started(whole: list[bytes], position: int, stop: int | None) -> Iterator[by
     while stop is not None and kept and position - len(whole[kept - 1]) - 1 >= stop:
         kept -= 1
         position -= len(whole[kept]) + 1
-    return (line for line in whole[:kept] if 0 < len(line) < expressions.LONGEST_READ)
+    return (line for line in whole[:kept] if 0 < len(line) < lines.LONGEST_READ)
 
 
 def _before_separator(line: bytes) -> bytes:

@@ -35,13 +35,13 @@ from dpselect.questions.methods import Method
 from dpselect.questions.rows import Individuals, Places, Tally, counted, places_of_groups
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import read_cells
-from dpselect.tables.candidates import Grid, Values
-from dpselect.tables.domains import Domain
+from dpselect.tables.candidates import Values
+from dpselect.tables.domains import Domain, counted_form
 from dpselect.tables.duckdb import places
-from dpselect.tables.duckdb.lists import different_values
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.tally import counted_form
-from dpselect.tables.schema import Column
+from dpselect.tables.duckdb.values import different_values
+from dpselect.tables.kinds import Column
+from dpselect.tables.spans import Span
 from dpselect.tables.spark import queries
 from dpselect.tables.spark.candidates import FrameValues, frame_values
 from dpselect.tables.spark.session import check_workers
@@ -127,7 +127,7 @@ class SparkEngine:
         return queries.scores(found, public, individuals, limit, candidates.other_label)
 
     def places(
-        self, column: Column, grid: Grid, individuals: Individuals, max_rows: int | None = None
+        self, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
         """Return where the individuals' values are on the grid: for each group, or once for all."""
 
@@ -222,7 +222,7 @@ def _in_list_order(candidates: Values) -> Any:
     return lambda label: (True, 0) if label == other else (False, candidates.value(label))
 
 
-def _located(items: pa.ChunkedArray, column: Column, grid: Grid) -> tuple[Lengths, Flags]:
+def _located(items: pa.ChunkedArray, column: Column, grid: Span) -> tuple[Lengths, Flags]:
     """The number of the candidate at or before each value, and whether the value lies after it."""
     if pa.types.is_int64(items.type):
         return places.located(items.to_numpy(), column, grid)

@@ -17,15 +17,13 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from dpselect.questions.rows import Individuals
-from dpselect.tables.candidates import Grid, Values
-from dpselect.tables.domains import Domain
-from dpselect.tables.duckdb import expressions, places
-from dpselect.tables.duckdb.forms import form_of
-from dpselect.tables.duckdb.lists import keys_of, keys_of_groups
+from dpselect.tables.candidates import Groups, Values
+from dpselect.tables.domains import Domain, counted_form, counted_item
+from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.tally import counted_form, item
-from dpselect.tables.groups import Groups
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.duckdb.values import form_of, keys_of, keys_of_groups, present
+from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.spans import Span
 from dpselect.tables.spark.source import Rows
 from dpselect.tables.spark.workers import Reader
 
@@ -54,7 +52,7 @@ class Reading:
         form = form_of(local, kind)
         own = form.key(form.value)
         if all_present:
-            own = f"CASE WHEN {expressions.present(local)} THEN coalesce({own}, '') END"
+            own = f"CASE WHEN {present(local)} THEN coalesce({own}, '') END"
         return Reading(local, own, "string", natively)
 
     @staticmethod
@@ -65,10 +63,10 @@ class Reading:
         """
         local = called(column, "item")
         natively = domain is None and column.kind in (Kind.INTEGER, Kind.BOOLEAN)
-        return Reading(local, counted_form(local, domain).key(item(local, domain)), "string", natively)
+        return Reading(local, counted_form(local, domain).key(counted_item(local, domain)), "string", natively)
 
     @staticmethod
-    def as_place(column: Column, grid: Grid) -> "Reading":
+    def as_place(column: Column, grid: Span) -> "Reading":
         """Find the position on a grid. A position of more than 64 bits is a decimal."""
         local = called(column, "item")
         small = places.is_small(local, grid)

@@ -15,10 +15,11 @@ from pyspark.sql import types as spark
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.duckdb import content, expressions
+from dpselect.tables.duckdb import content
 from dpselect.tables.duckdb import source as duckdb_source
+from dpselect.tables.duckdb.values import column_of, identifier, is_wide
 from dpselect.tables.files import Format, Listing, check_once, files_of
-from dpselect.tables.schema import Column, Kind
+from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark.csv_lines import LineReader, ranges_of
 from dpselect.tables.spark.session import session
 
@@ -106,7 +107,7 @@ class LineRows:
         self._files, self._ranges = listing.paths, tuple(ranges_of(listing.paths))
         self._header = self._delimiter, names = duckdb_source.common_header(listing.paths)
         self._names, self._folders = tuple(names), listing.folder_columns(names)
-        self.columns = {name: expressions.column(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
+        self.columns = {name: column_of(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
 
     def check(self) -> None:
         """Refuse files that became the same file, or whose header has changed."""
@@ -141,7 +142,7 @@ class LocalRows:
         """Return these columns, renamed, in types that Spark has. It has no nanoseconds: for people they are text."""
         columns = [self.columns[name] for name in names]
         if people and columns[-1].type in _NANOSECONDS:
-            columns[-1] = expressions.column(columns[-1].name, "VARCHAR")
+            columns[-1] = column_of(columns[-1].name, "VARCHAR")
         selected = ", ".join(f"{_sent(column)} AS c{i}" for i, column in enumerate(columns))
 
         def selected_rows(source: duckdb_source.Source) -> pa.Table:
@@ -241,9 +242,9 @@ def described_column(field: spark.StructField) -> Column:
     """A Spark column as DuckDB would describe it. Other types are unsupported."""
     type_ = field.dataType
     if isinstance(type_, spark.DecimalType):
-        return expressions.column(field.name, f"DECIMAL({type_.precision},{type_.scale})")
+        return column_of(field.name, f"DECIMAL({type_.precision},{type_.scale})")
     name = _NAMES.get(type(type_))
-    return _other(field.name, type_.typeName()) if name is None else expressions.column(field.name, name)
+    return _other(field.name, type_.typeName()) if name is None else column_of(field.name, name)
 
 
 def _other(name: str, type_: str) -> Column:
@@ -285,18 +286,18 @@ def _agreed(column: Column, read: Column | None) -> Column:
 
 def _sent(column: Column) -> str:
     """The DuckDB expression for the values of a column in a type that Spark has."""
-    x = expressions.identifier(column.name)
+    x = identifier(column.name)
     if column.kind is Kind.OTHER:
         raise InvalidType(f"column {column.name!r} has the type {column.type}, which cannot be sent to Spark")
     targets = {Kind.TEXT: "VARCHAR", Kind.TIMESTAMP: "TIMESTAMP", Kind.ZONED: "TIMESTAMPTZ"}
     if column.kind is Kind.INTEGER:
-        return f"TRY_CAST({x} AS {'DECIMAL(38,0)' if expressions.is_wide(column) else 'BIGINT'})"
+        return f"TRY_CAST({x} AS {'DECIMAL(38,0)' if is_wide(column) else 'BIGINT'})"
     return f"TRY_CAST({x} AS {targets[column.kind]})" if column.kind in targets else x
 
 
 def _spark_type(column: Column) -> spark.DataType:
     """The type of `_sent` in Spark."""
-    if column.kind is Kind.DECIMAL or (column.kind is Kind.INTEGER and expressions.is_wide(column)):
+    if column.kind is Kind.DECIMAL or (column.kind is Kind.INTEGER and is_wide(column)):
         return spark.DecimalType(column.precision or 38, column.digits)
     if column.kind is Kind.FLOAT:
         return spark.FloatType() if column.type == "FLOAT" else spark.DoubleType()

@@ -14,28 +14,151 @@ of "log".
 """
 
 import datetime
+import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from dpselect._numbers import NotExact, float_near, has_few_digits, number_from_text, rational
+from dpselect._types import Lengths
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.candidates import (
+from dpselect.tables.kinds import (
     EPOCH,
     EPOCH_DAY,
     EPOCH_ZONED,
-    LARGEST_FLOAT_UNIT,
-    LARGEST_RANK,
     MICROSECOND,
-    Grid,
+    Column,
+    Kind,
     digits_after_point,
-    float_of_rank,
     kind_of_value,
-    rank_of_float,
+    value_from_text,
 )
-from dpselect.tables.schema import Column, Kind, value_from_text
+
+LARGEST_UNIT = 2**64 - 1
+
+
+# Below this, the index of a float can be computed in floats, and candidates are distinct floats: see `duckdb.places`.
+LARGEST_FLOAT_UNIT = 2**48
+
+
+# The rank of the largest finite float of so many bits.
+LARGEST_RANK = {32: 0x7F7FFFFF, 64: 0x7FEFFFFFFFFFFFFF}
+
+
+_LARGEST_SIZE = 2**64
+
+
+_MOST_OF_KIND = {Kind.FLOAT: 15, Kind.DECIMAL: 18}
+
+
+_CODES = {32: ("<i", "<f"), 64: ("<q", "<d")}
+
+
+def rank_of_float(number: float, bits: int) -> int:
+    """The place of a float in the order of all floats of so many bits; zero has rank 0.
+
+    >>> rank_of_float(5e-324, 64), rank_of_float(-0.0, 64)
+    (1, 0)
+    """
+    whole, real = _CODES[bits]
+    [code] = struct.unpack(whole, struct.pack(real, number))
+    return int(code) if code >= 0 else -int(code + 2 ** (bits - 1))
+
+
+def float_of_rank(rank: int, bits: int) -> float:
+    """The float at a place. One of 32 bits is the number that people write for it: 0.1, not 0.10000000149.
+
+    >>> float_of_rank(-1, 64), float_of_rank(rank_of_float(0.1, 32), 32)
+    (-5e-324, 0.1)
+    """
+    whole, real = _CODES[bits]
+    [size] = struct.unpack(real, struct.pack(whole, abs(rank)))
+    written = float(size) if bits == 64 else float(str(np.float32(size)))
+    return -written if rank < 0 else written
+
+
+@dataclass(frozen=True)
+class Span:
+    """Candidate number i is first + i * step units, or mark number i. Values are clamped to [first, last] units.
+
+    Attributes:
+        kind: the kind of the candidates.
+        first: the first candidate, in units.
+        last: the end of the range, in units; it need not be a candidate.
+        step: the number of units between two candidates.
+        digits: the number of digits after the point of decimal units.
+        bits: 32 or 64 if the units are all floats of so many bits; 0 otherwise.
+        marks: the candidates in units, in ascending order from first to last, if they are not all steps.
+    """
+
+    kind: Kind
+    first: int
+    last: int
+    step: int = 1
+    digits: int = 0
+    bits: int = 0
+    marks: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def size(self) -> int:
+        """Return the number of candidates."""
+        return len(self.marks) or (self.last - self.first) // self.step + 1
+
+    def value(self, index: int) -> Any:
+        """Return a candidate in the type of the column."""
+        return self._value(self.marks[index] if self.marks else self.first + index * self.step)
+
+    @property
+    def upper(self) -> Any:
+        """Return the end of the range, which need not be a candidate."""
+        return self._value(self.last)
+
+    def _value(self, units: int) -> Any:
+        return float_of_rank(units, self.bits) if self.bits else _VALUES[self.kind](units, self.digits)
+
+    def located(self, places: Lengths) -> Lengths:
+        """Return the candidate of each value, given where it is among all units from `first`."""
+        if not self.marks:
+            return places
+        # The first unit of each candidate but the first one.
+        firsts: Lengths = np.array([self._middle(*pair) - self.first for pair in pairwise(self.marks)], np.uint64)
+        return np.searchsorted(firsts, places, side="right").astype(np.uint64)
+
+    def _middle(self, below: int, above: int) -> int:
+        """The unit half-way between two, or the next one."""
+        if not self.bits:
+            return (below + above + 1) // 2
+        return rank_of_float((float_of_rank(below, self.bits) + float_of_rank(above, self.bits)) / 2, self.bits)
+
+    def checked(self) -> "Span":
+        """Return the grid, if it has candidates, and not too many or too long ones."""
+        if self.last < self.first:
+            raise InvalidValue(
+                f"lower must be <= upper, got {self.value(0)} and {self.upper}: give the public range of the column"
+            )
+        if self.size > _LARGEST_SIZE:
+            raise InvalidValue("lower, upper and step make more than 2**64 candidates: give a larger step")
+        most = LARGEST_FLOAT_UNIT if self.kind is Kind.FLOAT and not self.bits else LARGEST_UNIT
+        if max(abs(self.first), abs(self.last), self.step) > most or self.digits > _MOST_OF_KIND.get(self.kind, 0):
+            raise InvalidValue("lower, upper and step have too many digits for this column: give rounder numbers")
+        return self
+
+
+_VALUES: dict[Kind, Callable[[int, int], Any]] = {
+    Kind.INTEGER: lambda units, _: units,
+    Kind.DECIMAL: lambda units, digits: Decimal(f"{units}e-{digits}"),  # from text, so no decimal context rounds it
+    Kind.FLOAT: lambda units, digits: units / 10**digits,
+    Kind.DATE: lambda units, _: EPOCH_DAY + datetime.timedelta(days=units),
+    Kind.TIMESTAMP: lambda units, _: EPOCH + units * MICROSECOND,
+    Kind.ZONED: lambda units, _: EPOCH_ZONED + units * MICROSECOND,
+}
+
 
 FULL, LOG = "full", "log"
 
@@ -62,7 +185,7 @@ def integer_ends(column: Column) -> tuple[int, int] | None:
     return _INTEGERS.get(column.type)
 
 
-def public_grid(lower: Any, upper: Any, step: Any, column: Column, range: Any = FULL) -> Grid:
+def public_span(lower: Any, upper: Any, step: Any, column: Column, range: Any = FULL) -> Span:
     """The grid of candidates for a column. Any of the ends and the step may be None."""
     _check_order(column)
     if range not in (FULL, LOG):
@@ -176,7 +299,7 @@ def _kind_of_numbers(numbers: tuple[Any, ...]) -> Kind:
 # Numbers.
 
 
-def _grid_of_numbers(ends: Mapping[str, Any], step: Any, kind: Kind, column: Column) -> Grid:
+def _grid_of_numbers(ends: Mapping[str, Any], step: Any, kind: Kind, column: Column) -> Span:
     """All steps between two ends. A missing step is the smallest number with the digits of the column."""
     given = {**ends, **({} if step is None else {"step": step})}
     decimals = {name: _decimal(value, name) for name, value in given.items()}
@@ -185,7 +308,7 @@ def _grid_of_numbers(ends: Mapping[str, Any], step: Any, kind: Kind, column: Col
         raise InvalidValue("step must be given with only one end of the range, such as 0.01")
     units = {name: int(Fraction(decimal) * 10**digits) for name, decimal in decimals.items()}
     first, last, width = _with_ends(units, lambda: _ends_of_numbers(kind, column))
-    return Grid(kind, first, last, width, digits)
+    return Span(kind, first, last, width, digits)
 
 
 def _with_ends(units: Mapping[str, int], ends: Callable[[], tuple[int, int]]) -> tuple[int, int, int]:
@@ -248,12 +371,12 @@ def _bits(column: Column) -> int:
     return 32 if column.type == "FLOAT" else 64
 
 
-def _grid_of_floats(ends: Mapping[str, Any], column: Column) -> Grid:
+def _grid_of_floats(ends: Mapping[str, Any], column: Column) -> Span:
     """All finite floats between two ends."""
     bits = _bits(column)
     ranks = {name: _rank(value, name, bits) for name, value in ends.items()}
     first, last = ranks.get("lower", -LARGEST_RANK[bits]), ranks.get("upper", LARGEST_RANK[bits])
-    return Grid(Kind.FLOAT, first, last, bits=bits)
+    return Span(Kind.FLOAT, first, last, bits=bits)
 
 
 def _rank(value: Any, name: str, bits: int) -> int:
@@ -267,13 +390,13 @@ def _rank(value: Any, name: str, bits: int) -> int:
 # Dates and timestamps.
 
 
-def _grid_of_times(ends: Mapping[str, Any], step: Any, kind: Kind) -> Grid:
+def _grid_of_times(ends: Mapping[str, Any], step: Any, kind: Kind) -> Span:
     """All steps between two moments: in days or in microseconds since 1970."""
     read = _days if kind is Kind.DATE else _microseconds
     units = {name: _since_1970(end, kind) for name, end in ends.items()}
     width = {} if step is None else {"step": read(step)}
     first, last, every = _with_ends({**units, **width}, lambda: _ends_of_times(kind))
-    return Grid(kind, first, last, every)
+    return Span(kind, first, last, every)
 
 
 def _ends_of_times(kind: Kind) -> tuple[int, int]:
@@ -314,7 +437,7 @@ def _microseconds(step: Any) -> int:
 # Magnitudes: the range "log".
 
 
-def _grid_of_magnitudes(column: Column) -> Grid:
+def _grid_of_magnitudes(column: Column) -> Span:
     """Zero and the numbers of two digits times a power of ten, as far as the type goes; floats for a column of text."""
     if column.kind in _TIMES:
         raise InvalidType(
@@ -325,11 +448,11 @@ def _grid_of_magnitudes(column: Column) -> Grid:
         bits = _bits(column)
         sizes = [rank_of_float(float(size), bits) for size in _decades(_EXPONENTS)]
         marks = (*(-size for size in reversed(sizes)), 0, *sizes)
-        return Grid(Kind.FLOAT, marks[0], marks[-1], bits=bits, marks=marks)
+        return Span(Kind.FLOAT, marks[0], marks[-1], bits=bits, marks=marks)
     least, most = _ends_of_numbers(column.kind, column)
     sizes = [int(size) for size in map(Decimal, _decades(range(20))) if size == int(size)]
     marks = (*(-size for size in reversed(sizes) if -size >= least), 0, *(size for size in sizes if size <= most))
-    return Grid(column.kind, marks[0], marks[-1], digits=column.digits, marks=marks)
+    return Span(column.kind, marks[0], marks[-1], digits=column.digits, marks=marks)
 
 
 def _decades(exponents: range) -> list[str]:

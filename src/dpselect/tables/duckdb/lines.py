@@ -16,104 +16,32 @@ tests that the line is well-formed and has as many fields as the header; only th
 
 import csv
 import gzip
-import re
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
+from dpselect.tables.duckdb.values import identifier
 from dpselect.tables.files import shown
-from dpselect.tables.schema import Column, Kind
-
-# The number of digits kept after the decimal point of a number written as text.
-TEXT_DIGITS = 9
-
-
-def identifier(name: str) -> str:
-    """A quoted identifier: nothing in the name can end the quotes."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-_WIDE_INTEGERS = ("UBIGINT", "HUGEINT")
-_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", *_WIDE_INTEGERS)
-_KINDS = {
-    "BOOLEAN": Kind.BOOLEAN,
-    **dict.fromkeys(_INTEGERS, Kind.INTEGER),
-    "FLOAT": Kind.FLOAT,
-    "DOUBLE": Kind.FLOAT,
-    "VARCHAR": Kind.TEXT,
-    "UUID": Kind.TEXT,
-    "DATE": Kind.DATE,
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
-    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"), Kind.ZONED),
-}
-
-
-def column(name: str, type_: str, untyped: bool = False) -> Column:
-    """The column that DuckDB describes; text is untyped if its source has no types."""
-    decimal = re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", type_)
-    if decimal is not None:
-        return Column(name, type_, Kind.DECIMAL, int(decimal[2]), precision=int(decimal[1]))
-    if type_.startswith("ENUM(") and type_.endswith(")"):  # but not a list of enums
-        return Column(name, "ENUM", Kind.TEXT)
-    kind = _KINDS.get(type_, Kind.OTHER)
-    return Column(name, _outer(type_) if kind is Kind.OTHER else type_, kind, untyped=untyped and type_ == "VARCHAR")
-
-
-def _outer(type_: str) -> str:
-    """A type without its parts: the members of an enum and the names of fields are data if they were inferred."""
-    if re.fullmatch(r"[A-Z0-9_ ]+(\([0-9]+,[0-9]+\))?(\[[0-9]*\])*", type_):
-        return type_
-    return "LIST" if type_.endswith("]") else type_.partition("(")[0].strip('"')
-
-
-def is_wide(column: Column) -> bool:
-    """Whether the integers of a column exceed 64 bits with a sign."""
-    return column.type in _WIDE_INTEGERS
-
-
-def value_of(column: Column, kind: Kind) -> str:
-    """The value of a row, in a text the one of this kind; NULL for what does not fit. `forms` compares values."""
-    x = identifier(column.name)
-    if column.kind is Kind.TEXT:
-        return from_text(column, kind)
-    if column.kind is Kind.INTEGER:
-        return f"TRY_CAST({x} AS HUGEINT)" if is_wide(column) else f"CAST({x} AS BIGINT)"
-    if column.kind is Kind.ZONED:
-        return f"TRY_CAST({x} AS TIMESTAMPTZ)"
-    return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
-
-
-def present(column: Column) -> str:
-    """Whether a value is not missing; NULL or false if it is.
-
-    A text that cannot be read as a number or a date is not missing. NaN is, and a timestamp that does not fit.
-    """
-    x = identifier(column.name)
-    if column.kind is Kind.FLOAT:  # without isnan, as in `places`
-        infinite = f"{x} = CAST('inf' AS DOUBLE) OR {x} = CAST('-inf' AS DOUBLE)"
-        return f"CASE WHEN {x} * 0 = 0 THEN true ELSE {infinite} END"
-    return f"{x if column.kind is Kind.TEXT else value_of(column, column.kind)} IS NOT NULL"
-
-
-def from_text(column: Column, kind: Kind) -> str:
-    x = identifier(column.name) if column.type == "VARCHAR" else f"CAST({identifier(column.name)} AS VARCHAR)"
-    if kind is Kind.TEXT:
-        return x
-    if kind is Kind.INTEGER:  # DuckDB would read 12.5 as 13
-        return rf"CASE WHEN regexp_full_match({x}, '\s*[-+]?[0-9]+\s*') THEN TRY_CAST({x} AS HUGEINT) END"
-    types = {Kind.BOOLEAN: "BOOLEAN", Kind.DECIMAL: f"DECIMAL(38,{2 * TEXT_DIGITS})", Kind.FLOAT: "DOUBLE"}
-    return f"TRY_CAST({x} AS {types.get(kind, kind.name)})"
-
 
 _DELIMITERS = ",;\t|"
+
+
 _LONGEST_HEADER = 1_000_000
+
+
 _SEPARATOR = "\x1f"
+
+
 LONGEST_LINE = 65_536
+
+
 # DuckDB skips lines longer than this. It counts preceding blank lines as part of a line, so this must be far beyond
 # the longest row: otherwise the blank lines of one person could hide the row of another.
 LONGEST_READ = 2_000_000
+
+
 # The limit of repetitions in RE2, DuckDB's regular expressions.
 _MOST_REPEATS = 1_000
 

@@ -3,8 +3,12 @@
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum
+from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from dpselect._messages import SHOWN_CHARACTERS, install_command, question_for, shown_names
 from dpselect._numbers import NotExact, NotFinite, decimal_from_text, rational_from_text
@@ -148,3 +152,67 @@ def value_from_text(text: str, kind: Kind, name: str) -> Any:
         example = f": write it as {_EXAMPLES[kind]}" if kind in _EXAMPLES else ""
         cannot = f"{name}: {text[:40]!r} cannot be read as one of the {kind.value} of the column"
         raise InvalidValue(f"{cannot}{example}") from None
+
+
+EPOCH_DAY = datetime.date(1970, 1, 1)
+
+
+EPOCH = datetime.datetime(1970, 1, 1)  # for columns without a time zone
+
+
+EPOCH_ZONED = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+# In this order: a bool is an int, and a timestamp is a date.
+_KINDS_OF_TYPES: tuple[tuple[Any, Kind], ...] = (
+    ((bool, np.bool_), Kind.BOOLEAN),
+    (Integral, Kind.INTEGER),
+    (Decimal, Kind.DECIMAL),
+    ((float, np.floating), Kind.FLOAT),
+    (str, Kind.TEXT),
+    (datetime.datetime, Kind.TIMESTAMP),
+    (datetime.date, Kind.DATE),
+)
+
+
+def kind_of_value(value: Any) -> Kind | None:
+    """The kind of a Python or NumPy scalar; None for what is none of them."""
+    kind = next((kind for types, kind in _KINDS_OF_TYPES if isinstance(value, types)), None)
+    if kind is Kind.TIMESTAMP and value != value:  # noqa: PLR0124 - pandas' NaT is a datetime, and no time
+        return None
+    return Kind.ZONED if kind is Kind.TIMESTAMP and value.tzinfo is not None else kind
+
+
+def value_of_key(kind: Kind) -> Callable[[str], Any]:
+    """The function that reads a value of a kind from its key (`duckdb.values`).
+
+    >>> value_of_key(Kind.DATE)("2024-02-29")
+    datetime.date(2024, 2, 29)
+    """
+    return _VALUES_OF_KEYS[kind]
+
+
+_VALUES_OF_KEYS: dict[Kind, Callable[[str], Any]] = {
+    Kind.TEXT: str,
+    Kind.INTEGER: int,
+    Kind.DECIMAL: Decimal,
+    Kind.FLOAT: float,
+    Kind.BOOLEAN: lambda label: label == "true",
+    Kind.DATE: datetime.date.fromisoformat,
+    Kind.TIMESTAMP: lambda label: EPOCH + int(label) * MICROSECOND,
+    Kind.ZONED: lambda label: EPOCH_ZONED + int(label) * MICROSECOND,
+}
+
+
+def digits_after_point(number: Decimal) -> int:
+    """How many digits a finite decimal has after the point, without zeros at its end.
+
+    Written with no operation of `decimal` that rounds to the precision of the thread's own context.
+    """
+    _, digits, exponent = number.as_tuple()
+    shown = "".join(map(str, digits))
+    zeros = len(shown) - len(shown.rstrip("0"))
+    return max(0, -int(exponent) - zeros) if number else 0

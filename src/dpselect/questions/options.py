@@ -1,0 +1,457 @@
+"""What users can ask by name, and how they state it as text: what command lines and forms are derived from.
+
+A field of a record carries its options (`option`): flags, help, and how text is read. `QUESTIONS` has the names, each
+with the record that it makes, the fields that it fixes, and its help. A question that is added to it, even by a test,
+can be asked and planned by its name.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from fractions import Fraction
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from dpselect import _validate
+from dpselect._levels import read_levels
+from dpselect.errors import InvalidType, InvalidValue
+
+if TYPE_CHECKING:
+    from dpselect.questions.question import Question
+
+_MOST = 10**9
+
+
+class Reader(Protocol):
+    """Reads what needs more than its text: a form knows whether a list is counted, or is in the type of a column."""
+
+    def listed(self, text: str, flag: str) -> Any:
+        """Return the public values of a list, or their number."""
+        ...
+
+    def domain(self, text: str) -> Any:
+        """Return the public domain that a rule describes."""
+        ...
+
+
+def as_it_is(text: str, name: str, reader: Reader) -> Any:  # noqa: ARG001 - for other readers
+    """The text: numbers are read exactly by the record."""
+    return text
+
+
+def whole(text: str, name: str, reader: Reader | None = None) -> int:  # noqa: ARG001 - for other readers
+    """A whole number from 1; 1e6 is accepted.
+
+    >>> whole("1e6", "k")
+    1000000
+    """
+    number = _validate.exact_positive(**{name: text})
+    if number.denominator != 1 or not 1 <= number <= _MOST:
+        raise InvalidValue(f"{name} must be a whole number from 1 to {_MOST:,}, got {text[:40]!r}")
+    return int(number)
+
+
+def sizes(text: str, name: str = "k", reader: Reader | None = None) -> int | tuple[int, int]:  # noqa: ARG001 - as above
+    """How many candidates to return: a number K, or an interval LO:HI.
+
+    >>> sizes("3"), sizes("5:20")
+    (3, (5, 20))
+    """
+    parts = [whole(part.strip(), name) for part in text.split(":")]
+    if len(parts) > 2:
+        raise InvalidValue(
+            f"{name} must be a number or an interval LO:HI, got {text[:40]!r}: give for example 3 or 5:20"
+        )
+    return parts[0] if len(parts) == 1 else (parts[0], parts[1])
+
+
+def listed_levels(text: str, name: str = "levels", reader: Reader | None = None) -> tuple[Fraction, ...]:  # noqa: ARG001 - as above
+    """The levels of a list such as 0.1,0.5,0.9, or of a name.
+
+    >>> listed_levels("0.1, 1/2") == (Fraction(1, 10), Fraction(1, 2))
+    True
+    """
+    is_name = text.strip().isalpha()
+    return read_levels(text.strip() if is_name else [level.strip() for level in text.split(",")])
+
+
+def listed(text: str, name: str, reader: Reader) -> Any:
+    """A public list, as the form reads it."""
+    return reader.listed(text, f"--{name.replace('_', '-')}")
+
+
+def domain(text: str, name: str, reader: Reader) -> Any:  # noqa: ARG001 - for other readers
+    """A public domain."""
+    return reader.domain(text)
+
+
+@dataclass(frozen=True)
+class Option:
+    """How users state a parameter of a question as text.
+
+    Attributes:
+        flags: the names on a command line; the first one is shown first.
+        metavar: what stands for its value; nothing for a flag that takes none.
+        help: what it means, in a sentence or two.
+        read: what makes the parameter of the text, its name and the form.
+        name: the parameter of `Table.ask` and `plan`.
+        default: the text if it is not given; None if it may be left out.
+        is_required: whether it must be given.
+        is_late: whether it comes after the options that all questions share.
+        is_shared: whether all questions about tables have it.
+    """
+
+    flags: tuple[str, ...]
+    metavar: str
+    help: str
+    read: Callable[[str, str, Any], Any] = as_it_is
+    name: str = ""
+    default: str | None = None
+    is_required: bool = False
+    is_late: bool = False
+    is_shared: bool = False
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it takes no value."""
+        return not self.metavar
+
+
+_ASKING, _PLANNING = "asking", "planning"
+
+
+def option(
+    *both: Option,
+    default: Any = MISSING,
+    asking: Any = (),
+    planning: Any = (),
+    is_required: bool = True,
+    table: bool = False,
+    **settings: Any,
+) -> Any:
+    """A field of a record that users can state.
+
+    Args:
+        both: its options in all forms. Several of them are ways to state the same thing.
+        default: the value if it is not stated; without one, it must be.
+        asking: its options, or the only one, where a table is asked.
+        planning: its options, or the only one, where a question is planned.
+        is_required: whether it must be stated if it has no default.
+        table: whether only a table has it: plans do not state it.
+        settings: those of a dataclass field, such as `repr`.
+
+    Returns:
+        The field.
+    """
+    forms = {_ASKING: both or _several(asking), _PLANNING: both or _several(planning)}
+    metadata = {**forms, "is_required": is_required, **({"of_table": True} if table else {})}
+    return field(default=default, metadata=metadata, **settings)
+
+
+def _several(options: Any) -> tuple[Option, ...]:
+    return options if isinstance(options, tuple) else (options,)
+
+
+MOST_VALUES = Option(("--max-values",), "M", "For how many candidates one person counts at most. Default: any.", whole)
+# What a price adds to the fields of a question.
+MECHANISM = Option(
+    ("--mechanism",), "M", "permute-and-flip or exponential. auto: by the kind of budget.", default="auto"
+)
+DELTA = {
+    _ASKING: Option(
+        ("--delta",),
+        "D",
+        "Find the values in the data. D is the probability with which a value that only one person has may come"
+        " out, such as 1e-9: much less than one over the number of people.",
+    ),
+    _PLANNING: Option(("--delta",), "D", "Values are found in the data; prints how many people a value needs."),
+}
+_PRICED = {"delta": DELTA, "mechanism": {_ASKING: MECHANISM, _PLANNING: MECHANISM}}
+
+
+@dataclass(frozen=True)
+class Named:
+    """What users can ask by name.
+
+    Attributes:
+        name: the name of the command.
+        kind: the record, or its name in `dpselect.questions`.
+        help: what `dpselect NAME --help` says before the options; nothing if it cannot be asked of a table.
+        examples: commands that ask it.
+        plan_help: what `dpselect plan NAME --help` says.
+        plan_examples: commands that plan it.
+        method: the name of the question in `plan` and of the method of `Table`; that of the command if omitted.
+        fixed: the fields that the name fixes.
+        defaults: texts of options that need not be given.
+        order: the parameters in the order of the forms; by default the fields of the record, and the mechanism.
+        helps: help of options that the name has in other words, in plans.
+    """
+
+    name: str
+    kind: "str | type[Question]"
+    help: str = ""
+    examples: tuple[str, ...] = ()
+    plan_help: str = ""
+    plan_examples: tuple[str, ...] = ()
+    method: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    helps: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "method", self.method or self.name)
+
+    @property
+    def record(self) -> "type[Question]":
+        """The record that it makes, imported when it is first used."""
+        if not isinstance(self.kind, str):
+            return self.kind
+        return cast("type[Question]", getattr(importlib.import_module("dpselect.questions"), self.kind))
+
+    @property
+    def asking(self) -> list[Option]:
+        """The options where a table is asked."""
+        return self._options(_ASKING)
+
+    @property
+    def planning(self) -> list[Option]:
+        """The options where it is planned."""
+        return [replace(each, help=self.helps.get(each.name, each.help)) for each in self._options(_PLANNING)]
+
+    def _options(self, form: str) -> list[Option]:
+        found = []
+        for name, stated in self._stated(form).items():
+            required = stated.required and name not in self.defaults
+            for each in stated.options:
+                default = self.defaults.get(name, each.default)
+                found.append(replace(each, name=name, default=default, is_required=required))
+        return found
+
+    def _stated(self, form: str) -> "dict[str, _Stated]":
+        """The options of each parameter, in the order of the forms."""
+        known = {name: _Stated((options[form],)) for name, options in _PRICED.items()}
+        own = {
+            each.name: _Stated(each.metadata[form], each.metadata["is_required"] and each.default is MISSING)
+            for each in fields(self.record)
+            if each.metadata.get(form) and each.name not in self.fixed
+        }
+        shared = [name for name, stated in own.items() if stated.options[0].is_shared]
+        order = (*(self.order or (*(name for name in own if name not in shared), "mechanism")), *shared)
+        return {name: {**known, **own}[name] for name in order if name in known or name in own}
+
+
+@dataclass(frozen=True)
+class _Stated:
+    options: tuple[Option, ...]
+    required: bool = False
+
+
+_CANDIDATES = ("candidates", "other", "delta", "max_values", "mechanism")
+_RANGE = ("lower", "upper", "step", "range", "per_person", "max_rows", "mechanism")
+_LEVEL_NEAR = "Level of the quantile, near {end}. More people than the error should be beyond it."
+
+_ALL = [
+    Named(
+        "mode",
+        "Mode",
+        cleandoc("""
+            Return the candidate that most people have, privately.
+
+            Candidates must be public: a list taken from the data would leak.
+            A candidate that nobody has can win. Values that are not listed do not count, unless --other names a candidate
+            for them. Without a list, give a rule with --every, or --delta to find the values in the data.
+        """),  # noqa: E501 - the lines of the help
+        (
+            "dpselect mode visits.csv --column diagnosis --candidates I10,E11,J45 --person patient --epsilon 0.5",
+            "dpselect mode visits.csv --column diagnosis --every text:3 --person patient --epsilon 0.5",
+            "dpselect mode visits.csv --column diagnosis --delta 1e-9 --person patient --epsilon 0.5",
+        ),
+        cleandoc("""
+            Plan `dpselect mode`: how many fewer people the chosen value can have than the most common one.
+
+            Give one of --epsilon, --rho and --error, or only --budget.
+            With --every, the candidates follow a rule. With --delta, they are found in the data: the plan says how many people
+            must have a value, and --max-values limits for how many values a person counts.
+        """),  # noqa: E501 - the lines of the help
+        (
+            "dpselect plan mode --candidates 30 --epsilon 0.1",
+            "dpselect plan mode --every int64 --epsilon 0.1",
+            "dpselect plan mode --delta 1e-9 --max-values 1 --epsilon 0.1",
+            "dpselect plan mode --candidates I10,E11,J45 --error 100 --budget 1",
+            "dpselect plan mode --candidates 30 --groups 12 --max-groups 2 --budget 1,1e-6 --questions 10",
+        ),
+        order=_CANDIDATES,
+    ),
+    Named(
+        "top",
+        "TopK",
+        cleandoc("""
+            Return the K candidates that most people have, privately.
+
+            They are printed as --candidates lists them, which says nothing about their counts. With --ordered or --delta, the
+            best is first. Epsilon is the total for the whole answer. If K is the number of candidates, nothing is counted or
+            charged. With an interval LO:HI, the number of candidates is chosen too, by the margin to those that are left out.
+            A person counts for all candidates that they have. With --max-values 1, a person with several counts for one of
+            them, at random: there is less noise, but it is another question, and its top K may differ.
+        """),  # noqa: E501 - the lines of the help
+        (
+            "dpselect top visits.csv -k 3 --column diagnosis --candidates codes.txt --person patient --epsilon 1",
+            "dpselect top sales.csv -k 20 --column item --candidates items.txt --person buyer --max-values 5"
+            " --epsilon 1",
+            "dpselect top sales.csv -k 10:30 --column item --candidates items.txt --person buyer --epsilon 1",
+            "dpselect top sales.csv -k 10 --column item --delta 1e-9 --person buyer --max-values 5 --epsilon 1",
+        ),
+        cleandoc("""
+            Plan `dpselect top`: how many fewer people the K chosen values can have than the K most common ones.
+
+            The price is for the whole answer. The plan says which method auto takes, and compares the methods at this price.
+            If your table has no person column, give --max-values 1: a row has one value.
+            With --every, the candidates follow a rule. With --delta, they are found in the data, and the plan says how many
+            people must have a value.
+        """),  # noqa: E501 - the lines of the help
+        (
+            "dpselect plan top -k 3 --candidates 30 --epsilon 1",
+            "dpselect plan top -k 10 --delta 1e-9 --max-values 1 --epsilon 1",
+            "dpselect plan top -k 10 --candidates codes.txt --max-values 1 --epsilon 0.1",
+            "dpselect plan top -k 10 --candidates codes.txt --budget zcdp:0.5 --questions 20",
+        ),
+        method="top_k",
+        order=("k", "candidates", "other", "delta", "method", "max_values", "ordered", "mechanism"),
+    ),
+    Named(
+        "values",
+        "Values",
+        cleandoc("""
+            Return the values that enough people have, privately. They are public then.
+
+            Use them as candidates or groups of later questions. dpselect plan values says how many people a value needs.
+        """),  # noqa: E501 - the lines of the help
+        ("dpselect values visits.csv --column diagnosis --person patient --epsilon 1 --delta 1e-9",),
+        cleandoc("""
+            Plan `dpselect values`: how many people must have a value so that it is found.
+
+            Groups that are found in the data are planned in the same way: --max-values is their --max-groups.
+        """),
+        (
+            "dpselect plan values --epsilon 1 --delta 1e-9",
+            "dpselect plan values --rho 0.05 --delta 1e-9 --max-values 3 --budget zcdp:0.5,1e-8",
+        ),
+        defaults={"max_values": "1"},
+        order=("delta", "max_values"),
+    ),
+    Named(
+        "median",
+        "Quantile",
+        cleandoc("""
+            Return a value with about half of the people below it, privately.
+
+            The candidates are lower, lower + step, ..., upper. Values outside this range count as its nearest end.
+            A person with several rows counts once, at the median of their values, unless --per-person is rows.
+        """),
+        (
+            "dpselect median visits.csv --column cost --lower 0 --upper 1000000 --person patient --epsilon 0.5",
+            "dpselect median visits.csv --column cost --step 1 --person patient --epsilon 0.5",
+        ),
+        "Plan `dpselect median`: how many people the answer can be away from the median.",
+        (
+            "dpselect plan median --lower 0 --upper 50000 --epsilon 0.1",
+            "dpselect plan median --lower 2020-01-01 --upper 2025-12-31 --budget zcdp:0.5 --questions 20",
+        ),
+        fixed={"level": Fraction(1, 2)},
+        order=_RANGE,
+    ),
+    Named(
+        "quantile",
+        "Quantile",
+        cleandoc("""
+            Return a value with about a share Q of the people below it, privately.
+
+            A person with several rows counts once, at the median of their values. So this is a quantile of people, not of rows:
+            with --per-person rows --max-rows 10, up to ten rows of each person count instead.
+        """),  # noqa: E501 - the lines of the help
+        (
+            "dpselect quantile visits.csv --level 0.9 --column cost --lower 0 --upper 50000 --person patient"
+            " --epsilon 1",
+        ),
+        "Plan `dpselect quantile`: how many people the answer can be away from the quantile.",
+        (
+            "dpselect plan quantile --level 0.9 --lower 0 --upper 50000 --epsilon 0.1",
+            "dpselect plan quantile --level 0.9 --lower 0 --upper 50000 --error 20 --budget zcdp:0.5",
+        ),
+        order=("level", *_RANGE),
+    ),
+    Named(
+        "quantiles",
+        "Quantiles",
+        cleandoc("""
+            Return a value for each of several shares of the people, privately, in one question.
+
+            Epsilon is the total for the whole answer. Larger shares never get smaller values. Each line has a share and its
+            value, in the order of --levels. --plot draws them as a distribution function, with --people also their accuracy.
+        """),  # noqa: E501 - the lines of the help
+        (
+            "dpselect quantiles visits.csv --levels deciles --column cost --step 1 --person patient --epsilon 1",
+            "dpselect quantiles visits.parquet --levels 0.1,0.5,0.9 --column cost --person patient --epsilon 1",
+        ),
+        "Plan `dpselect quantiles`: how many people each answer can be away from its level.",
+        (
+            "dpselect plan quantiles --levels deciles --lower 0 --upper 50000 --epsilon 1",
+            "dpselect plan quantiles --levels 0.1,0.5,0.9 --range log --budget zcdp:0.5 --questions 20",
+        ),
+        order=("levels", *_RANGE),
+    ),
+    *(
+        Named(
+            name,
+            "Quantile",
+            cleandoc(f"""
+                Return a value with only few people {where} it, privately, in place of the {name}.
+
+                The {most} value is that of one person, and no private answer is always near it. So this is the quantile of
+                --level, whose error is a few people. Without --lower and --upper, it needs many people.
+            """),  # noqa: E501 - the lines of the help
+            (f"dpselect {name} visits.csv --column cost --lower 0 --upper 50000 --person patient --epsilon 1",),
+            f"Plan `dpselect {name}`: how many people the answer can be away from the quantile that stands for the"
+            f" {name}.",
+            (f"dpselect plan {name} --lower 0 --upper 50000 --epsilon 0.1",),
+            defaults={"level": level},
+            fixed={"stands_for": name},
+            order=("level", *_RANGE),
+            helps={"level": _LEVEL_NEAR.format(end=end)},
+        )
+        for name, where, most, level, end in (
+            ("minimum", "below", "smallest", "0.01", 0),
+            ("maximum", "above", "largest", "0.99", 1),
+        )
+    ),
+    Named(
+        "select",
+        "Select",
+        plan_help=cleandoc("""
+            Plan `dpselect select`: how far the chosen candidate can score below the best one.
+
+            Results computed from private scores are private too, so give --scores public or synthetic ones.
+        """),
+        plan_examples=(
+            "dpselect plan select --candidates 1000 --epsilon 0.5",
+            "dpselect plan select --candidates 1000 --error 20 --monotonic --questions 20",
+            "dpselect plan select --candidates 1000 --monotonic --budget 1,1e-6 --questions 20",
+            "dpselect plan select --candidates 1000 --epsilon 0.1 --questions 50 --delta 1e-6",
+            "dpselect plan select --scores public.csv --epsilon 0.5",
+        ),
+        order=("candidates", "mechanism", "sensitivity", "monotonic", "score_range"),
+    ),
+]
+QUESTIONS: dict[str, Named] = {each.name: each for each in _ALL}
+
+
+def named(name: Any) -> Named:
+    """What is asked by this name, of a command or of a method."""
+    if not isinstance(name, str):
+        raise InvalidType(f"question must be a name or a record of dpselect.questions, got {type(name).__name__}")
+    found = next((each for each in QUESTIONS.values() if name in (each.method, each.name)), None)
+    if found is None:
+        known = ", ".join(each.method for each in QUESTIONS.values())
+        raise InvalidValue(f"question must be one of {known}, got {name[:40]!r}")
+    return found
