@@ -27,7 +27,15 @@ from dpselect.mechanisms.several import sizes_of
 from dpselect.questions.methods import METHODS, Method, Peel, method_for
 from dpselect.questions.options import MOST_VALUES, Option, domain, listed, option, sizes, whole
 from dpselect.questions.question import OF_TABLE, Draw, OfTable, checked_for_tables, divided
-from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
+from dpselect.questions.rows import Engine, Individuals, Levels, Subject, Tally, counted
+from dpselect.questions.unlisted import (
+    UnlistedMode,
+    UnlistedTopK,
+    check_listed,
+    check_method,
+    check_no_other,
+    checked_delta,
+)
 from dpselect.release import Priced
 from dpselect.selection.draws import Draws
 
@@ -110,9 +118,24 @@ class Mode(OfTable):
             raise InvalidType(f"rule must be text, got {type(self.rule).__name__}")
 
     @classmethod
-    def of(cls, column: Any, among: Any, **stated: Any) -> Self:
-        """Return the question about a column of a table, whose candidates are a list or a domain."""
-        return cls(column=column, among=among, candidates=among.size, rule=among.words, **stated)
+    def asked(
+        cls, subject: Subject, *, candidates: Any = None, other: Any = None, max_values: Any = None, **choices: Any
+    ) -> OfTable:
+        """The question about a column of a table. Without candidates, it is about values that nobody listed."""
+        if candidates is None:
+            check_no_other(other)
+            return UnlistedMode(max_values=subject.individuals.limit(max_values), **subject.fields)
+        check_listed(delta=subject.price.delta, max_values=max_values)
+        return cls(**choices, **cls._among(subject, candidates, other))
+
+    @staticmethod
+    def _among(subject: Subject, candidates: Any, other: Any) -> dict[str, Any]:
+        among = subject.among(candidates, other)
+        return {"among": among, "candidates": among.size, "rule": among.words, **subject.fields}
+
+    @property
+    def all_candidates(self) -> list[Any]:
+        return list(self.among.listed)
 
     @property
     def size(self) -> int:
@@ -353,6 +376,19 @@ class TopK(Mode):
             self._method(Price(1), None)  # checks all fields
             least, most = sizes_of(self.k, self.candidates)
             object.__setattr__(self, "k", most if isinstance(self.k, int) else (least, most))
+
+    @classmethod
+    def asked(
+        cls, subject: Subject, *, candidates: Any = None, other: Any = None, max_values: Any = None, **choices: Any
+    ) -> OfTable:
+        limit = subject.individuals.limit(max_values)
+        if candidates is None:
+            checked_delta(subject.price)
+            check_no_other(other)
+            check_method(choices.get("method", AUTO))
+            return UnlistedTopK(k=choices["k"], max_values=limit, **subject.fields)
+        check_listed(delta=subject.price.delta)
+        return cls(max_values=limit, **choices, **cls._among(subject, candidates, other))
 
     def settled(self, price: Price, budget: Budget | None) -> Self:
         """Return the question with the method that answers at such a price."""

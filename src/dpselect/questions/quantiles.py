@@ -41,7 +41,7 @@ from dpselect.questions.quantile_errors import (
     usual_error_of_levels,
 )
 from dpselect.questions.question import OF_TABLE, Draw, OfTable, many, plain
-from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
+from dpselect.questions.rows import Engine, Individuals, Places, Subject, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
 from dpselect.selection.draws import Draws
 
@@ -180,6 +180,22 @@ class OverRange(OfTable):
             _validate.count(2, _MOST_IN_RANGE, candidates=self.candidates)
         if self.size > _MOST_IN_RANGE:
             raise InvalidValue("lower, upper and step make more than 2**64 candidates: give a larger step")
+
+    @classmethod
+    def asked(  # noqa: PLR0913 - what users state
+        cls,
+        subject: Subject,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        step: Any = None,
+        range: Any = FULL,
+        per_person: Any = MEDIAN,
+        max_rows: Any = None,
+        **stated: Any,
+    ) -> OfTable:
+        rows = read_max_rows(per_person, max_rows, subject.individuals)
+        return cls(grid=subject.span(lower, upper, step, range), max_rows=rows, **stated, **subject.fields)
 
     @property
     def claim(self) -> Claim:

@@ -28,7 +28,7 @@ from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighb
 from dpselect.mechanisms.thresholds import Threshold
 from dpselect.questions.methods import Method
 from dpselect.questions.options import Option, listed, option, whole
-from dpselect.questions.rows import Engine, Individuals
+from dpselect.questions.rows import Engine, Individuals, Subject
 from dpselect.release import Accuracy, Priced
 
 WHAT = "a planned question"
@@ -393,6 +393,16 @@ class OfTable(Question):
         return f" in each of {many(self.groups, 'group')}{each}"
 
     # What a table asks for.
+
+    @classmethod
+    def asked(cls, subject: Subject, **stated: Any) -> "OfTable":
+        """The question about a column of a table, as users state it."""
+        return cls(**stated, **subject.fields)
+
+    @property
+    def all_candidates(self) -> list[Any]:
+        """All candidates: the answer if it is free."""
+        return []
 
     @abstractmethod
     def entry(self) -> dict[str, Any]:

@@ -46,11 +46,11 @@ from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
 from dpselect.questions.costs import times_allowed
-from dpselect.questions.methods import Peel, Share
+from dpselect.questions.methods import Peel, Share, checked_limit
 from dpselect.questions.options import Option, option, whole
 from dpselect.questions.plans import Texts, shown_in_notebook
 from dpselect.questions.question import Draw, OfTable, checked_for_tables, divided, many_in_words
-from dpselect.questions.rows import Engine, Individuals, counted
+from dpselect.questions.rows import Engine, Individuals, Subject, counted
 from dpselect.release import Accuracy
 from dpselect.selection.enclosure import log_bracket
 from dpselect.selection.finding import Finding
@@ -269,6 +269,17 @@ class Values(Unlisted):
         default=1,
     )
 
+    @classmethod
+    def asked(cls, subject: Subject, *, max_values: Any = 1, **stated: Any) -> OfTable:
+        limit = checked_limit(max_values)
+        if limit is None:
+            raise InvalidValue("max_values must be given: for how many values a person counts")
+        if limit > 1 and subject.individuals.person is None:
+            raise InvalidValue("max_values must be 1 without a person column: a row has one value")
+        if subject.price.delta is None:
+            raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
+        return cls(max_values=limit, **stated, **subject.fields)
+
     @property
     def what(self) -> str:
         """Return what is found, in words."""
@@ -342,6 +353,19 @@ def checked_delta(price: Price) -> Fraction:
         )
     delta: Fraction = price.delta
     return delta
+
+
+def check_listed(**of_unlisted: Any) -> None:
+    """Refuse what only values that nobody listed need."""
+    for name, value in of_unlisted.items():
+        if value is not None:
+            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
+
+
+def check_no_other(other: Any) -> None:
+    """Refuse a candidate for values that are not listed, if there is no list."""
+    if other is not None:
+        raise InvalidValue("other is for values that are not on a list: give candidates as a list, or leave other out")
 
 
 def check_method(method: str) -> None:
