@@ -209,6 +209,14 @@ class Named:
             return self.kind
         return cast("type[Question]", getattr(importlib.import_module("dpselect.questions"), self.kind))
 
+    def of_table(self, parameters: Mapping[str, Any], **price: Any) -> dict[str, Any]:
+        """Return what is stated of a table, with what the name fixes. The question must have what the price needs."""
+        known = {each.name for each in self.asking}
+        for name in (*parameters, *(name for name, value in price.items() if value is not None)):
+            if name not in known:
+                raise InvalidType(f"{name} is not a parameter of {self.method}, which takes {', '.join(sorted(known))}")
+        return {**self.defaults, **parameters, **self.fixed}
+
     @property
     def asking(self) -> list[Option]:
         """The options where a table is asked."""
