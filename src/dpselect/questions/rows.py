@@ -31,7 +31,6 @@ Between two values of the data, all candidates of a quantile have the same score
 at most 2 d + 1 runs of equal scores, and `quantile_score_runs` returns those instead of the scores.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -51,7 +50,6 @@ from dpselect.questions.methods import Method, checked_limit
 from dpselect.selection.finding import Finding
 
 if TYPE_CHECKING:
-    from dpselect.accounting.budget import Price
     from dpselect.tables.candidates import Groups, Values
     from dpselect.tables.domains import Domain
     from dpselect.tables.kinds import Column
@@ -144,13 +142,8 @@ class Individuals:
         """Return the word for those who are counted."""
         return "rows" if self.person is None else "people"
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there is no group, so that there is nobody to ask about."""
-        return self.groups is not None and not len(self.groups)
-
     def limit(self, max_values: Any) -> int | None:
-        """Return for how many values an individual counts, checked: a row has one."""
+        """Return for how many values one individual counts: a row has one."""
         limit = checked_limit(max_values)
         return 1 if self.person is None else limit
 
@@ -196,29 +189,6 @@ class Individuals:
         """Return the public parameters, as JSON can hold them."""
         named = {"person": None if self.person is None else self.person.name}
         return named if self.groups is None else {**named, **self.groups.parameters()}
-
-
-@dataclass(frozen=True)
-class Subject(ABC):
-    """The column of a table that a question is about, and at what price: it reads what users state about it."""
-
-    column: "Column"
-    price: "Price"
-    individuals: Individuals
-    neighbours: Neighbours
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The fields that all records about a table have."""
-        return {"column": self.column, **self.individuals.stated(self.neighbours)}
-
-    @abstractmethod
-    def among(self, candidates: Any, other: Any) -> "Values | Domain":
-        """The public candidates, checked: a domain, or a list with the candidate for all others."""
-
-    @abstractmethod
-    def span(self, lower: Any, upper: Any, step: Any, range: Any) -> "Span":
-        """The public range, checked."""
 
 
 def counted(count: Callable[[], _Counted]) -> _Counted:

@@ -49,8 +49,8 @@ from dpselect.questions.costs import times_allowed
 from dpselect.questions.methods import Peel, Share, checked_limit
 from dpselect.questions.options import Option, option, whole
 from dpselect.questions.plans import Texts, shown_in_notebook
-from dpselect.questions.question import Draw, OfTable, checked_for_tables, divided, many_in_words
-from dpselect.questions.rows import Engine, Individuals, Subject, counted
+from dpselect.questions.question import Asked, Draw, OfTable, checked_for_tables, divided, many_in_words
+from dpselect.questions.rows import Engine, Individuals, counted
 from dpselect.release import Accuracy
 from dpselect.selection.enclosure import log_bracket
 from dpselect.selection.finding import Finding
@@ -74,6 +74,11 @@ class Unlisted(OfTable):
 
     coins: ClassVar[str] = "selections"  # what one person can influence several of
     max_values: int | None = None
+
+    @classmethod
+    def about(cls, table: Asked, column: Any, price: Price, *, max_values: Any = None, **stated: Any) -> OfTable:
+        """Return the question about a column of a table. A row has one value."""
+        return super().about(table, column, price, max_values=table.individuals.limit(max_values), **stated)
 
     @property
     def size(self) -> int:
@@ -143,6 +148,14 @@ class UnlistedTopK(Unlisted):
 
     name: ClassVar[str] = "top_k"
     k: Any
+
+    @classmethod
+    def about(
+        cls, table: Asked, column: Any, price: Price, *, method: str = AUTO, ordered: Any = True, **stated: Any
+    ) -> OfTable:
+        del ordered  # the answer always is
+        check_method(method)
+        return super().about(table, column, price, **stated)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -270,15 +283,16 @@ class Values(Unlisted):
     )
 
     @classmethod
-    def asked(cls, subject: Subject, *, max_values: Any = 1, **stated: Any) -> OfTable:
+    def about(cls, table: Asked, column: Any, price: Price, *, max_values: Any = 1, **stated: Any) -> OfTable:
+        """Return the question about a column of a table."""
         limit = checked_limit(max_values)
         if limit is None:
             raise InvalidValue("max_values must be given: for how many values a person counts")
-        if limit > 1 and subject.individuals.person is None:
+        if limit > 1 and table.individuals.person is None:
             raise InvalidValue("max_values must be 1 without a person column: a row has one value")
-        if subject.price.delta is None:
+        if price.delta is None:
             raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
-        return cls(max_values=limit, **stated, **subject.fields)
+        return super().about(table, column, price, max_values=limit, **stated)
 
     @property
     def what(self) -> str:
@@ -353,19 +367,6 @@ def checked_delta(price: Price) -> Fraction:
         )
     delta: Fraction = price.delta
     return delta
-
-
-def check_listed(**of_unlisted: Any) -> None:
-    """Refuse what only values that nobody listed need."""
-    for name, value in of_unlisted.items():
-        if value is not None:
-            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
-
-
-def check_no_other(other: Any) -> None:
-    """Refuse a candidate for values that are not listed, if there is no list."""
-    if other is not None:
-        raise InvalidValue("other is for values that are not on a list: give candidates as a list, or leave other out")
 
 
 def check_method(method: str) -> None:

@@ -17,13 +17,12 @@ from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
-from dpselect.questions.most import Mode, TopK
+from dpselect.questions.most import Mode, TopK, check_unlisted
 from dpselect.questions.options import named
 from dpselect.questions.quantiles import Quantile, Quantiles
-from dpselect.questions.question import Draw, OfTable
-from dpselect.questions.rows import Engine, Individuals, Subject
+from dpselect.questions.question import Draw, OfTable, Question
+from dpselect.questions.rows import Engine, Individuals
 from dpselect.questions.unlisted import Values as UnlistedValues
-from dpselect.questions.unlisted import check_no_other
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.checks import Check, check_column
@@ -70,27 +69,23 @@ _AnyTable = TypeVar("_AnyTable", bound="Table")
 
 
 @dataclass(frozen=True)
-class _Subject(Subject):
+class _Asked:
+    """What a question learns of the table that it is asked of, before anything is counted (`questions.Asked`)."""
+
     engine: Engine
+    individuals: Individuals
+    stated: dict[str, Any]
 
-    def among(self, candidates: Any, other: Any) -> Values | Domain:
+    def among(self, column: Column, candidates: Any, other: Any) -> Values | Domain:
         if isinstance(candidates, Domain):
-            check_no_other(other)
-            candidates.check(self.column)
+            check_unlisted(other)
+            candidates.check(column)
             return candidates
-        listed = self.engine.candidates(candidates, self.column)
-        return listed.with_other(other, self.column, self.engine.listed)
+        listed = self.engine.candidates(candidates, column)
+        return listed.with_other(other, column, self.engine.listed)
 
-    def span(self, lower: Any, upper: Any, step: Any, range: Any) -> Span:
-        return public_span(lower, upper, step, self.column, range)
-
-
-def _named(question: str, stated: Mapping[str, Any]) -> tuple[type[OfTable], dict[str, Any]]:
-    """The record of a question that has a name, and what it fixes or takes unless it is stated."""
-    known = named(question)
-    if not issubclass(known.record, OfTable):
-        raise InvalidValue(f"question {known.name} is about scores of your own, not about a table")
-    return known.record, {**known.fixed, **stated}
+    def span(self, column: Column, lower: Any, upper: Any, step: Any, range: str) -> Span:
+        return public_span(lower, upper, step, column, range)
 
 
 class Table:
@@ -195,8 +190,8 @@ class Table:
         >>> table.ask("median", "cost", lower=0, upper=1000, epsilon=1).value
         40
         """
-        kind, stated = _named(question, stated)
-        return self._ask(kind, column, Price(epsilon, rho, mechanism, delta), request_id, **stated)
+        entry, price = named(question), Price(epsilon, rho, mechanism, delta)
+        return self._ask(entry.record, column, price, request_id, **entry.of_table(stated, delta=delta))
 
     def draw(  # noqa: PLR0913 - as for `ask`
         self,
@@ -232,11 +227,10 @@ class Table:
         >>> table.draw("median", "cost", lower=0, upper=1000, epsilon=1).mechanism
         PermuteAndFlip(epsilon=1, sensitivity=1, monotonic=False)
         """
-        kind, stated = _named(question, stated)
-        table = self
+        entry, price, table = named(question), Price(epsilon, rho, mechanism, delta), self
         if groups_of is not None:
             table = self._grouped(found_groups(self._column(groups_of), [None] * max_groups, max_groups))
-        return table._checked(kind, column, Price(epsilon, rho, mechanism, delta), stated)
+        return table._checked(entry.record, column, price, entry.of_table(stated, delta=delta))
 
     @_explained
     def mode(  # noqa: PLR0913 - one parameter for each public choice
@@ -706,27 +700,32 @@ class Table:
         return known_column(self._engine.columns, name, "column", self._engine.no_columns)
 
     @property
+    def _is_empty(self) -> bool:
+        """Whether no group was found, so there is nothing to ask."""
+        return self._individuals.groups is not None and not len(self._individuals.groups)
+
+    @property
     def _budget(self) -> Budget | None:
         return None if self._ledger is None else self._ledger.budget
 
-    def _record(self, kind: type[OfTable], column: str, price: Price, stated: Mapping[str, Any]) -> OfTable:
+    def _record(self, kind: type[Question], column: str, price: Price, stated: Mapping[str, Any]) -> OfTable:
         """The question as a record, checked against the public schema, with the method that this price takes."""
-        subject = _Subject(self._column(column), price, self._individuals, self._neighbours, self._engine)
-        return kind.asked(subject, **stated).settled(price, self._budget)
+        asked = _Asked(self._engine, self._individuals, self._individuals.stated(self._neighbours))
+        return kind.about(asked, self._column(column), price, **stated).settled(price, self._budget)
 
-    def _checked(self, kind: type[OfTable], column: str, price: Price, stated: Mapping[str, Any]) -> Draw:
+    def _checked(self, kind: type[Question], column: str, price: Price, stated: Mapping[str, Any]) -> Draw:
         question = self._record(kind, column, price, stated)
         draw = question.draw(price, self._budget)
         if self._budget is not None and not question.is_free:
             self._budget.check(draw.charge(price.rho))
         return draw
 
-    def _ask(self, kind: type[OfTable], column: str, price: Price, request_id: str | None, **stated: Any) -> Answer:
+    def _ask(self, kind: type[Question], column: str, price: Price, request_id: str | None, **stated: Any) -> Answer:
         """Answer a question: the one way from what is asked to a release."""
         question, engine, individuals = self._record(kind, column, price, stated), self._engine, self._individuals
         estimate = question.estimate(individuals)
-        if question.is_free or individuals.is_empty:  # no row is read
-            every = individuals.for_each_group(question.all_candidates)
+        if question.is_free or self._is_empty:  # no row is read
+            every = individuals.for_each_group(question.free_value if question.is_free else [])
             return replace(free_answer(every, self._ledger, request_id), estimate=estimate)
         engine.check_source()
         draw = question.draw(price, self._budget)
@@ -813,7 +812,7 @@ class _Checking(GroupedTable):
 
     def _ask(  # the base's
         self,
-        kind: type[OfTable],
+        kind: type[Question],
         column: str,
         price: Price,
         request_id: str | None,  # noqa: ARG002
