@@ -16,9 +16,9 @@ from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 from dpselect import _validate
-from dpselect._numbers import LONGEST
+from dpselect._numbers import LONGEST, first_true
 from dpselect.accounting.budget import AUTO, Budget, Price
-from dpselect.analysis.promises import ErrorsOf, smallest
+from dpselect.analysis.promises import ErrorsOf
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
@@ -186,7 +186,7 @@ class Mode(OfTable):
         if self.rule is None:
             return None
         worst, log_n = mechanism.worst, math.log(self.size)
-        exponent = smallest(lambda x: worst.loss_probability(x, log_n) <= 0.05)
+        exponent = first_true(lambda x: worst.loss_probability(x, log_n) <= 0.05, 1.0)
         return math.ceil(exponent / float(mechanism.rate))
 
     def need(self, people: int) -> str:
