@@ -25,7 +25,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.several import sizes_of
 from dpselect.questions.methods import METHODS, Method, Peel, method_for
-from dpselect.questions.options import MOST_VALUES, Option, domain, listed, option, sizes, whole
+from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
 from dpselect.questions.question import OF_TABLE, Draw, OfTable, checked_for_tables, divided
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.release import Priced
@@ -324,7 +324,13 @@ class TopK(Mode):
         asking=Option(
             ("-k",), "K|LO:HI", "How many candidates to return, or an interval in which to find a clear cut.", sizes
         ),
-        planning=Option(("-k",), "K", "How many candidates to return; LO:HI for the margin.", sizes),
+        planning=Option(
+            ("-k",),
+            "K",
+            "How many candidates to return; LO:HI for the margin.",
+            sizes,
+            page=Field("How many, k", example="3"),
+        ),
     )
     method: str = option(
         Option(
@@ -342,10 +348,13 @@ class TopK(Mode):
             "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
             whole,
         ),
-        planning=MOST_VALUES,
+        planning=replace(MOST_VALUES, page=Field("Values per person", example="1")),
         default=None,
     )
-    ordered: bool = option(Option(("--ordered",), "", "Print the best first. This needs more noise."), default=False)
+    ordered: bool = option(
+        Option(("--ordered",), "", "Print the best first. This needs more noise.", page=Field("In order, best first")),
+        default=False,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
