@@ -17,6 +17,7 @@ from dpselect import _validate
 from dpselect._levels import NAMED, levels_name, levels_text, percent, read_levels
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect._types import Number
+from dpselect.accounting.budget import Price
 from dpselect.analysis.promises import ErrorsOf, Promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
@@ -40,7 +41,7 @@ from dpselect.questions.quantile_errors import (
     promise_for_levels,
     usual_error_of_levels,
 )
-from dpselect.questions.question import OF_TABLE, Draw, OfTable, many, plain
+from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
 from dpselect.selection.draws import Draws
@@ -166,6 +167,26 @@ class OverRange(OfTable):
     stands_for: str | None = field(
         default=None, repr=False, metadata=OF_TABLE
     )  # the minimum or the maximum, of which it is an estimate
+
+    @classmethod
+    def about(  # noqa: PLR0913 - the range, by keyword
+        cls,
+        table: Asked,
+        column: Any,
+        price: Price,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        step: Any = None,
+        range: str = FULL,
+        per_person: str = MEDIAN,
+        max_rows: Any = None,
+        **stated: Any,
+    ) -> OfTable:
+        """Return the question about a column of a table."""
+        rows = read_max_rows(per_person, max_rows, table.individuals)
+        grid = table.span(column, lower, upper, step, range)
+        return super().about(table, column, price, grid=grid, max_rows=rows, **stated)
 
     def __post_init__(self) -> None:
         super().__post_init__()

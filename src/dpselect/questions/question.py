@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from dpselect import _validate
 from dpselect._numbers import exact_text, shown
@@ -68,6 +68,11 @@ class Question(ABC):
 
     name: ClassVar[str]
     is_split: ClassVar[bool] = False  # whether an answer needs several selections, one after another
+
+    @classmethod
+    def about(cls, table: "Asked", column: Any, price: Price, **stated: Any) -> "OfTable":  # noqa: ARG003 - for tables
+        """Return the question about a column of a table, from the parameters that its options state."""
+        raise InvalidValue(f"{cls.name} is not about a table: plan it instead")
 
     @property
     @abstractmethod
@@ -290,6 +295,28 @@ def checked_for_tables(mechanism: Parameters) -> MechanismBase:
     return mechanism
 
 
+class Asked(Protocol):
+    """What a question learns of the table that it is asked of, before anything is counted."""
+
+    @property
+    def individuals(self) -> Individuals:
+        """Return who is counted."""
+        ...
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """Return of whom it is asked, as fields of a question."""
+        ...
+
+    def among(self, column: Any, candidates: Any, other: Any) -> Any:
+        """Return public candidates, checked: a domain, or a list with the candidate for all others."""
+        ...
+
+    def span(self, column: Any, lower: Any, upper: Any, step: Any, range: str) -> Any:
+        """Return the candidates between two public ends."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class OfTable(Question):
     """What all questions about a table share.
@@ -351,6 +378,16 @@ class OfTable(Question):
             groups = _validate.count(1, _validate.EXACT_IN_FLOATS, groups=self.groups)
             object.__setattr__(self, "groups", groups)
             object.__setattr__(self, "max_groups", min(most, groups))
+
+    @classmethod
+    def about(cls, table: Asked, column: Any, price: Price, **stated: Any) -> "OfTable":  # noqa: ARG003 - for others
+        """Return the question about a column of a table, from the parameters that its options state."""
+        return cls(column=column, **stated, **table.stated)
+
+    @property
+    def free_value(self) -> list[Any]:
+        """Return the answer, if it follows from public numbers alone."""
+        return []
 
     @property
     def is_added(self) -> bool:
