@@ -8,7 +8,6 @@ import duckdb
 
 from dpselect.questions.rows import Individuals
 from dpselect.tables.checks import Check, Reading, Reason, check_from
-from dpselect.tables.domains import counted_item
 from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.faults import faults_of_lines
 from dpselect.tables.duckdb.notations import (
@@ -24,9 +23,9 @@ from dpselect.tables.duckdb.source import Source, read
 from dpselect.tables.duckdb.values import (
     CANDIDATES,
     GROUPS,
-    TEXT_DIGITS,
     columns_of_groups,
     columns_of_list,
+    counted_item,
     form_of,
     forms_of,
     identifier,
@@ -36,7 +35,7 @@ from dpselect.tables.duckdb.values import (
     present,
     value_of,
 )
-from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.kinds import TEXT_DIGITS, Column, Kind
 from dpselect.tables.spans import Span, float_of_rank
 
 
