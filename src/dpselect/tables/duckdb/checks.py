@@ -8,6 +8,7 @@ import duckdb
 
 from dpselect.questions.rows import Individuals
 from dpselect.tables.checks import Check, Reading, Reason, check_from
+from dpselect.tables.domains import counted_item
 from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.faults import faults_of_lines
 from dpselect.tables.duckdb.notations import (
@@ -25,7 +26,6 @@ from dpselect.tables.duckdb.values import (
     GROUPS,
     columns_of_groups,
     columns_of_list,
-    counted_item,
     form_of,
     forms_of,
     identifier,

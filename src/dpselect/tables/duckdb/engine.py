@@ -21,7 +21,7 @@ from dpselect.selection.bits import SystemEntropy
 from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
-from dpselect.tables.domains import Domain
+from dpselect.tables.domains import Domain, counted_form, counted_item
 from dpselect.tables.duckdb import checks, places
 from dpselect.tables.duckdb.content import of_source
 from dpselect.tables.duckdb.kept import Keeper
@@ -35,8 +35,6 @@ from dpselect.tables.duckdb.values import (
     cast_list,
     columns_of_groups,
     columns_of_list,
-    counted_form,
-    counted_item,
     different_values,
     form_of,
     forms_of,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from dpselect.tables.domains import Domain
     from dpselect.tables.spans import Span
 
 CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
@@ -201,33 +200,6 @@ def _between(expression: str, span: "Span", type_: str) -> str:
     written = (f"{end:f}" if isinstance(end, Decimal) else str(end) for end in span.ends)  # 1E-7 is no literal
     lower, upper = (f"CAST('{end}' AS {type_})" for end in written)
     return f"({expression} BETWEEN {lower} AND {upper})"
-
-
-# What Python's types hold. The values beyond, and infinite ones, are left out.
-_HELD = {
-    Kind.FLOAT: "isfinite({x})",
-    Kind.DATE: "{x} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
-    **dict.fromkeys(
-        (Kind.TIMESTAMP, Kind.ZONED),
-        # Finite, too: as above.
-        "isfinite({x}) AND {x} >= CAST('0001-01-01 00:00:00' AS {type})"
-        " AND {x} < CAST('10000-01-01 00:00:00' AS {type})",
-    ),
-}
-
-
-def counted_form(column: Column, domain: "Domain | None") -> Form:
-    """The form of the values that are counted: those of a rule, or all of the column's own type."""
-    return form_of(column, column.kind) if domain is None else domain.form(column)
-
-
-def counted_item(column: Column, domain: "Domain | None") -> str:
-    """The value of a row that is counted; NULL if the row does not count."""
-    form = counted_form(column, domain)
-    # NULL for a text that is not valid UTF-8: no table of DuckDB can hold it, and no answer.
-    value = f"TRY(decode(encode({form.value})))" if form.kind is Kind.TEXT else form.value
-    held = _HELD.get(form.kind, "").format(x=value, type=form.type) if domain is None else domain.condition(value)
-    return f"CASE WHEN {held} THEN {value} END" if held else value
 
 
 # Public lists and groups.

@@ -36,10 +36,10 @@ from dpselect.questions.rows import Individuals, Places, Tally, counted, places_
 from dpselect.streaming.summary import Summary
 from dpselect.streaming.summary_arrow import read_cells
 from dpselect.tables.candidates import Values
-from dpselect.tables.domains import Domain
+from dpselect.tables.domains import Domain, counted_form
 from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.values import counted_form, different_values
+from dpselect.tables.duckdb.values import different_values
 from dpselect.tables.kinds import Column
 from dpselect.tables.spans import Span
 from dpselect.tables.spark import queries
