@@ -16,16 +16,16 @@ from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 from dpselect import _validate
-from dpselect._numbers import LONGEST
+from dpselect._numbers import LONGEST, first_true
 from dpselect.accounting.budget import AUTO, Budget, Price
-from dpselect.analysis.promises import ErrorsOf, smallest
+from dpselect.analysis.promises import ErrorsOf
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.several import sizes_of
 from dpselect.questions.methods import METHODS, Method, Peel, method_for
-from dpselect.questions.options import MOST_VALUES, Option, domain, listed, option, sizes, whole
+from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
 from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable, checked_for_tables, divided
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.questions.unlisted import UnlistedMode, UnlistedTopK, checked_delta
@@ -211,7 +211,7 @@ class Mode(OfTable):
         if self.rule is None:
             return None
         worst, log_n = mechanism.worst, math.log(self.size)
-        exponent = smallest(lambda x: worst.loss_probability(x, log_n) <= 0.05)
+        exponent = first_true(lambda x: worst.loss_probability(x, log_n) <= 0.05, 1.0)
         return math.ceil(exponent / float(mechanism.rate))
 
     def need(self, people: int) -> str:
@@ -362,7 +362,13 @@ class TopK(Mode):
         asking=Option(
             ("-k",), "K|LO:HI", "How many candidates to return, or an interval in which to find a clear cut.", sizes
         ),
-        planning=Option(("-k",), "K", "How many candidates to return; LO:HI for the margin.", sizes),
+        planning=Option(
+            ("-k",),
+            "K",
+            "How many candidates to return; LO:HI for the margin.",
+            sizes,
+            page=Field("How many, k", example="3"),
+        ),
     )
     method: str = option(
         Option(
@@ -380,10 +386,13 @@ class TopK(Mode):
             "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
             whole,
         ),
-        planning=MOST_VALUES,
+        planning=replace(MOST_VALUES, page=Field("Values per person", example="1")),
         default=None,
     )
-    ordered: bool = option(Option(("--ordered",), "", "Print the best first. This needs more noise."), default=False)
+    ordered: bool = option(
+        Option(("--ordered",), "", "Print the best first. This needs more noise.", page=Field("In order, best first")),
+        default=False,
+    )
 
     @classmethod
     def about(  # noqa: PLR0913 - the candidates, by keyword

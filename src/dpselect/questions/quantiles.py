@@ -33,7 +33,7 @@ from dpselect.mechanisms.parameters import (
     stated,
 )
 from dpselect.mechanisms.several import SelectsSeveral
-from dpselect.questions.options import Option, listed_levels, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, listed_levels, option, whole
 from dpselect.questions.quantile_errors import (
     errors_by_level,
     people_for_level,
@@ -92,12 +92,13 @@ class OverRange(OfTable):
             "A",
             "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
             is_late=True,
+            page=Field("From", example="0"),
         ),
         default=None,
     )
     upper: Any = option(
         asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", is_late=True),
-        planning=Option(("--upper",), "B", "Largest candidate.", is_late=True),
+        planning=Option(("--upper",), "B", "Largest candidate.", is_late=True, page=Field("to", example="100")),
         default=None,
     )
     step: Any = option(
@@ -113,6 +114,7 @@ class OverRange(OfTable):
             "S",
             "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
             is_late=True,
+            page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
         ),
         default=None,
     )
@@ -125,7 +127,12 @@ class OverRange(OfTable):
             is_late=True,
         ),
         planning=Option(
-            ("--range",), "R", "full, or log for about 5,000 candidates of two digits.", default=FULL, is_late=True
+            ("--range",),
+            "R",
+            "full, or log for about 5,000 candidates of two digits.",
+            default=FULL,
+            is_late=True,
+            page=HIDDEN,
         ),
         default=FULL,
     )
@@ -152,6 +159,7 @@ class OverRange(OfTable):
             "A person counts with at most M rows. Default: once, at their median.",
             whole,
             is_late=True,
+            page=HIDDEN,
         ),
         default=None,
     )
@@ -433,7 +441,13 @@ class Quantiles(OverRange):
         asking=Option(
             ("--levels",), "LIST", "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels
         ),
-        planning=Option(("--levels",), "LEVELS", "0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels),
+        planning=Option(
+            ("--levels",),
+            "LEVELS",
+            "0.1,0.5,0.9, or quartiles, deciles or percentiles.",
+            listed_levels,
+            page=Field("Levels", "0.5 is the median. Several: 0.1, 0.5, 0.9, or quartiles or deciles.", "0.5"),
+        ),
     )
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
 from dpselect.mechanisms.thresholds import Threshold
 from dpselect.questions.methods import Method
-from dpselect.questions.options import Option, listed, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, listed, option, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy, Priced
 
@@ -336,12 +336,19 @@ class OfTable(Question):
             "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
             listed,
             is_shared=True,
+            page=Field("Groups"),
         ),
         default=None,
     )
     max_groups: int = option(
         Option(
-            ("--max-groups",), "M", "In how many groups one person may be counted.", whole, default="1", is_shared=True
+            ("--max-groups",),
+            "M",
+            "In how many groups one person may be counted.",
+            whole,
+            default="1",
+            is_shared=True,
+            page=Field("Groups per person", "With groups, the data shown are those of one group."),
         ),
         default=1,
     )
@@ -352,6 +359,9 @@ class OfTable(Question):
             "add-remove (hides who is in the table) or replace.",
             default="add-remove",
             is_shared=True,
+            page=Field(
+                "Protects", choices={"add-remove": "who is in the table", "replace": "what a person's rows say"}
+            ),
         ),
         default=Neighbours.ADD_REMOVE.value,
     )
@@ -509,18 +519,37 @@ class Select(Question):
         planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", whole)
     )
     sensitivity: Number | None = option(
-        planning=Option(("--sensitivity",), "D", "How much one person can change any single score. Default: 1."),
+        planning=Option(
+            ("--sensitivity",),
+            "D",
+            "How much one person can change any single score. Default: 1.",
+            page=Field(
+                "Sensitivity \N{GREEK CAPITAL LETTER DELTA}",
+                "\N{GREEK CAPITAL LETTER DELTA} is how much one person can change any single score.",
+                "1",
+            ),
+        ),
         default=None,
     )
     monotonic: bool = option(
         planning=Option(
-            ("--monotonic",), "", "One person moves all scores in the same direction, as in counts of people."
+            ("--monotonic",),
+            "",
+            "One person moves all scores in the same direction, as in counts of people.",
+            page=Field(
+                "Monotonic: one person moves all scores in the same direction, as with counts of people, but not with"
+                " a median",
+                example="true",
+            ),
         ),
         default=False,
     )
     score_range: Number | None = option(
         planning=Option(
-            ("--score-range",), "R", "How much one person can change the difference of two scores; replaces both."
+            ("--score-range",),
+            "R",
+            "How much one person can change the difference of two scores; replaces both.",
+            page=HIDDEN,
         ),
         default=None,
     )
