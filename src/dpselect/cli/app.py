@@ -3,13 +3,13 @@
 import io
 import sys
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dpselect._version import __version__
 from dpselect.cli.commands import Late, LateCommands, imported, questions
-
+from dpselect.questions.options import ASKING
 
 _CHECK = "Print what a question would read and leave out, and why. PRIVATE: for the data owner only."
 _OTHERS = (
@@ -20,7 +20,8 @@ _OTHERS = (
     (
         "paper",
         "study",
-        "Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the top k.",
+        "Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the top"
+        " k.",
     ),
     ("audit", "audit", "Try to show that a mechanism is less private than it claims."),
     ("demo", "demo", "Answer private questions about a synthetic hospital table."),
@@ -33,12 +34,18 @@ _OTHERS = (
 )
 
 
+def _check() -> Any:
+    from dpselect.cli.questions import checking  # noqa: PLC0415 - imported when it is used
+
+    return checking()
+
+
 class _Commands(LateCommands):
     """The commands in the order in which help shows them."""
 
     def late(self) -> Mapping[str, Late]:
         others = {name: imported(module, name, summary) for module, name, summary in _OTHERS}
-        return {"check": imported("questions", "check", _CHECK), **questions("asking"), **others}
+        return {"check": Late(_CHECK, _check), **questions(ASKING), **others}
 
 
 # A pretty traceback would print local variables, which include scores.

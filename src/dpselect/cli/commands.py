@@ -31,8 +31,8 @@ def imported(module: str, name: str, summary: str) -> Late:
 
 def questions(form: str) -> dict[str, Late]:
     """The commands that ask or plan each question."""
-    texts = {name: entry.help[form] for name, entry in QUESTIONS.items() if form in entry.help}
-    return {name: Late(text.partition("\n\n")[0], partial(_about, form, name)) for name, text in texts.items()}
+    texts = {name: entry.paragraphs(form) for name, entry in QUESTIONS.items()}
+    return {name: Late(text[0], partial(_about, form, name)) for name, text in texts.items() if text}
 
 
 def _about(form: str, name: str) -> Any:
@@ -44,7 +44,7 @@ def _imported(module: str, name: str) -> Any:
 
 
 class LateCommands(TyperGroup):
-    """Commands that are made when they are used. For a question that other libraries have, it says what there is here."""
+    """Commands that are made when they are used. Of questions that other libraries have, it says what to do here."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

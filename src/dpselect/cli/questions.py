@@ -1,17 +1,17 @@
 """Questions on the command line: `dpselect NAME` asks a table, `dpselect plan NAME` plans, `dpselect check` checks.
 
-All of them are views of `questions.options.QUESTIONS`: what users state of a question are the options of its record, and
-the record reads their text. Only what is no part of a question is written here: which table, which groups, and who pays.
+All of them are views of `questions.options.QUESTIONS`: what users state of a question are the options of its record,
+which read their text. Only what is no part of a question is written here: which table, which groups, and who pays.
 Lists of candidates and groups, and the ends of a range, are public values from the command line.
 """
 
 import csv
 import inspect
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,7 @@ import typer
 
 from dpselect import _validate
 from dpselect._numbers import is_number, shown
-from dpselect.cli.commands import Commands, command_of
+from dpselect.cli.commands import Late, LateCommands, questions
 from dpselect.cli.console import (
     busy,
     clean_errors,
@@ -33,11 +33,11 @@ from dpselect.cli.console import (
 )
 from dpselect.cli.options import check_ledger_options
 from dpselect.errors import InvalidValue
-from dpselect.questions.options import QUESTIONS, Named, Option, combined, listed
+from dpselect.questions.options import ASKING, PLANNING, QUESTIONS, Named, Option, listed
 from dpselect.score_files import PRIVACY, read_public_scores, shown_path
 
 if TYPE_CHECKING:
-    from dpselect.questions.plans import Plan, Shown
+    from dpselect.questions.plans import Shown
     from dpselect.release import Answer
     from dpselect.tables import Table
     from dpselect.tables.domains import Domain
@@ -69,8 +69,8 @@ _GROUP_BY = Option(
 _GROUPS = Option(
     ("--groups",),
     "LIST|FILE",
-    "The groups of --group-by, once for each of them. Must be public. found:E,D finds them in the data, at epsilon E and"
-    " delta D.",
+    "The groups of --group-by, once for each of them. Must be public. found:E,D finds them in the data, at epsilon E"
+    " and delta D.",
     is_repeated=True,
 )
 _LEDGER = (
@@ -79,17 +79,13 @@ _LEDGER = (
     Option(("--dataset",), "NAME", "A public name of the data, which a new ledger is bound to."),
     Option(("--request-id",), "ID", "Store the answer; the same id on the same data repeats it and costs nothing."),
 )
-_ENGINE = Option(
-    ("--engine",), "duckdb|spark", "Where to count: on this machine or in Spark.", default="duckdb"
-)
+_ENGINE = Option(("--engine",), "duckdb|spark", "Where to count: on this machine or in Spark.", default="duckdb")
 _PLOT = (
     Option(("--plot",), "FILE", "Also draw the private distribution function: FILE.png, .svg or .pdf."),
     Option(("--people",), "N", "For --plot, the public number of people; draws the accuracy of each level."),
 )
 _PLANNED_PRICE = (Option(("--epsilon",), "E", "Epsilon of each question; prints its error.", name="epsilon"), _RHO)
-_ERROR = Option(
-    ("--error",), "X", "Acceptable average error in people; prints the price it needs.", name="error"
-)
+_ERROR = Option(("--error",), "X", "Acceptable average error in people; prints the price it needs.", name="error")
 _MANY = (
     Option(
         ("--budget",),
@@ -103,11 +99,13 @@ _SCORES = (
     Option(("--column",), "C", "Name of the score column; the file needs a header."),
     Option(("--label",), "L", "Name of the label column; needs --column."),
 )
+_CHECKED_GROUPS = replace(_GROUPS, help="The public groups of --group-by, once for each of them.")
 _SHOW_VALUES = Option(("--show-values",), "", "Also print up to five values of the data for each problem.")
-_COSTLY = tuple(Option((flag,), "X", "") for flag in ("--ledger", "--budget", "--epsilon"))  # hidden, and refused
+_COSTLY = tuple(Option((flag,), "X", "") for flag in ("--ledger", "--budget", "--epsilon"))
+_REFUSED = (*_COSTLY, replace(_ENGINE, help=""))  # hidden, so that a check can say why
 
 
-def _command(run: Callable[[Given], None], options: Sequence[Option], text: str, examples: Sequence[str]) -> Any:
+def _command(run: Callable[[Given], None], options: Sequence[Option], text: Sequence[str]) -> Any:
     """A command with these options, as typer declares them of a function."""
 
     def command(**given: Any) -> None:
@@ -117,14 +115,14 @@ def _command(run: Callable[[Given], None], options: Sequence[Option], text: str,
     parameters = [_parameter(option) for option in options]
     vars(command)["__signature__"] = inspect.Signature(parameters)
     command.__annotations__ = {each.name: each.annotation for each in parameters}
-    command.__doc__ = "\n\n".join([text, *(f"Example: {example}" for example in examples)])
+    command.__doc__ = "\n\n".join(text)
     return command
 
 
 def _parameter(option: Option) -> inspect.Parameter:
     text: Any = str if option.is_required or option.default is not None else str | None
     kind: Any = list[str] | None if option.is_repeated else bool if option.is_flag else text
-    shown_as = {"metavar": option.metavar, "help": option.help}
+    shown_as: dict[str, Any] = {"metavar": option.metavar, "help": option.help}
     declared = (
         typer.Option(*option.flags, hidden=not option.help, **shown_as)
         if option.flags[0].startswith("-")
@@ -140,7 +138,7 @@ def _stated(options: Sequence[Option], given: Given, reader: Any) -> dict[str, A
     """The parameters of a question, which their options read from text."""
     stated: dict[str, Any] = {}
     by: dict[str, Option] = {}
-    for option in options:
+    for option in sorted(options, key=lambda option: option.read is listed):  # lists need the table: they come last
         text = given[option.key]
         if text in (None, False, []):
             continue
@@ -159,10 +157,14 @@ def _stated(options: Sequence[Option], given: Given, reader: Any) -> dict[str, A
 
 @dataclass(frozen=True)
 class _OfColumn:
-    """Reads what is stated of a column of a table: lists have its type."""
+    """Reads what is stated of a column of a table: lists have its type. The table is opened when it is needed."""
 
-    table: "Table"
     given: Given
+    opened: "Callable[[Given], Table]"
+
+    @cached_property
+    def table(self) -> "Table":
+        return self.opened(self.given)
 
     def listed(self, text: str, flag: str) -> list[Any]:
         return public_list(text, _column(self.table, self.given["column"], "column"), flag, self.given["FILE"])
@@ -280,7 +282,9 @@ def rule(text: str) -> "Domain":
     parts = rest.split(between, 1) if colon else []
     given: dict[str, Any] = {name: part for name, part in zip(names, parts, strict=False) if part}
     whole = {
-        name: _validate.count_in_text(0, _validate.MANY, **{name: part}) for name, part in given.items() if name in _WHOLE
+        name: _validate.count_in_text(0, _validate.MANY, **{name: part})
+        for name, part in given.items()
+        if name in _WHOLE
     }
     return every(kind, **{**given, **whole})
 
@@ -297,16 +301,16 @@ def asking(entry: Named) -> Any:
     return _command(
         lambda given: _ask(entry, own, given),
         [_FILE, _COLUMN, *own, *plot, *_PRICE, *table],
-        entry.help,
-        entry.examples,
+        entry.paragraphs(ASKING),
     )
 
 
 def _ask(entry: Named, own: Sequence[Option], given: Given) -> None:
     kind, column = entry.record, given["column"]
     people = _people_drawn(given["plot"], given["people"]) if kind.has_plot else None
-    table = _opened(given)
-    stated = _stated(own, given, _OfColumn(table, given))
+    reader = _OfColumn(given, _opened)
+    stated = _stated(own, given, reader)
+    table = reader.table
     price = {"epsilon": given["epsilon"], "rho": given["rho"]}
     grouped = _in_groups(
         table, given, lambda by, most: table.draw(entry.name, column, groups_of=by, max_groups=most, **price, **stated)
@@ -348,11 +352,11 @@ def _in_groups(table: "Table", given: Given, check: Callable[[str, int], Any]) -
         given,
         "if there is no list, find the groups of a column with --groups found:0.5,1e-9",
         "--groups found: is for one column: find the values of each with dpselect values",
-        max_groups=most,
+        most,
     )
 
 
-def _listed_groups(table: "Table", given: Given, without: str, not_found: str, **limit: int) -> "Table":
+def _listed_groups(table: "Table", given: Given, without: str, not_found: str, most: int = 1) -> "Table":
     """The table in the groups that are listed, if there are any."""
     named, texts = given["group_by"] or [], given["groups"] or []
     if len(named) != len(texts):
@@ -370,8 +374,8 @@ def _listed_groups(table: "Table", given: Given, without: str, not_found: str, *
         for name, text in zip(named, texts, strict=True)
     }
     if len(named) > 1:
-        return table.group_by(named, groups=groups, **limit)
-    return table.group_by(named[0], groups=groups[named[0]], **limit) if named else table
+        return table.group_by(named, groups=groups, max_groups=most)
+    return table.group_by(named[0], groups=groups[named[0]], max_groups=most) if named else table
 
 
 def _price_of_groups(text: str) -> dict[str, str]:
@@ -381,12 +385,12 @@ def _price_of_groups(text: str) -> dict[str, str]:
     return {"epsilon": epsilon.strip(), "delta": delta.strip()}
 
 
-def _found_groups(
-    table: "Table", column: str, most: int, price: Mapping[str, str], request_id: str | None
-) -> "Table":
+def _found_groups(table: "Table", column: str, most: int, price: Mapping[str, str], request_id: str | None) -> "Table":
     """The table in groups of one column that are found in the data."""
     request = None if request_id is None else f"{request_id} (groups)"
-    grouped = table.group_by(column, epsilon=price["epsilon"], delta=price["delta"], max_groups=most, request_id=request)
+    grouped = table.group_by(
+        column, epsilon=price["epsilon"], delta=price["delta"], max_groups=most, request_id=request
+    )
     found = grouped.found
     paid = "" if found is None else "; ".join(filter(None, (str(found.guarantee), found.entry)))
     # The answer itself goes to standard output.
@@ -421,9 +425,9 @@ def _lines(value: Any, labels: Sequence[str] | None) -> Iterator[str]:
 
     for group, own in value.items():
         name = group_text(group)
-        yield from (f"{name}  {line}" for line in _labelled(own, labels)) if labels else [
-            f"{name}: {', '.join(_texts(own))}"
-        ]
+        yield from (
+            (f"{name}  {line}" for line in _labelled(own, labels)) if labels else [f"{name}: {', '.join(_texts(own))}"]
+        )
 
 
 def _labelled(value: Any, labels: Sequence[str]) -> list[str]:
@@ -487,26 +491,28 @@ def _checked_options() -> list[Option]:
     return list(found.values())
 
 
+_CHECK = """
+Print what a question would read and leave out, and why. PRIVATE: for the data owner only.
+
+Run it before the first question. It counts malformed lines, missing and unreadable values, values that are not listed
+or outside the range, and suspicious notations such as decimal commas, and says how to fix them. The numbers are exact,
+so do not publish them, and do not choose candidates or a range by them. Nothing is charged, and nothing is released.
+
+Exit code 0: every row counts as it is. Exit code 1: rows are left out or moved, or something is suspicious.
+
+Example: dpselect check visits.csv --column cost --lower 0 --upper 100000 --person patient
+
+Example: dpselect check visits.csv --column diagnosis --candidates I10,E11,J45 --person patient
+"""
+
+
 def checking() -> Any:
     """The command that says what a question would read."""
     own = _checked_options()
     return _command(
         lambda given: _check(own, given),
-        [_FILE, _COLUMN, *own, _PERSON, _GROUP_BY, _GROUPS, _SHOW_VALUES, _ENGINE, *_COSTLY, _JSON],
-        inspect.cleandoc("""
-            Print what a question would read and leave out, and why. PRIVATE: for the data owner only.
-
-            Run it before the first question. It counts malformed lines, missing and unreadable values, values that are not
-            listed or outside the range, and suspicious notations such as decimal commas, and says how to fix them.
-            The numbers are exact, so do not publish them, and do not choose candidates or a range by them.
-            Nothing is charged, and nothing is released.
-
-            Exit code 0: every row counts as it is. Exit code 1: rows are left out or moved, or something is suspicious.
-        """),  # noqa: E501 - the lines of the help
-        (
-            "dpselect check visits.csv --column cost --lower 0 --upper 100000 --person patient",
-            "dpselect check visits.csv --column diagnosis --candidates I10,E11,J45 --person patient",
-        ),
+        [_FILE, _COLUMN, *own, _PERSON, _GROUP_BY, _CHECKED_GROUPS, _SHOW_VALUES, *_REFUSED, _JSON],
+        [" ".join(each.split()) for each in _CHECK.strip().split("\n\n")],
     )
 
 
@@ -515,15 +521,13 @@ def _check(own: Sequence[Option], given: Given) -> None:
 
     for option in _COSTLY:
         if given[option.key] is not None:
-            raise InvalidValue(
-                f"a check charges nothing, and is for the data owner only: leave {option.flags[0]} out"
-            )
+            raise InvalidValue(f"a check charges nothing, and is for the data owner only: leave {option.flags[0]} out")
     if given["engine"] != _ENGINE.default:  # before Spark is started
         raise InvalidValue("a check runs on this machine only: leave --engine out")
-    table = open_table(given["FILE"], person=given["person"])
-    stated = _stated(own, given, _OfColumn(table, given))
+    reader = _OfColumn(given, lambda given: open_table(given["FILE"], person=given["person"]))
+    stated = _stated(own, given, reader)
     costs = "--groups found: costs epsilon, and a check is free: give a list of groups"
-    grouped = _listed_groups(table, given, "a check finds no groups", costs)
+    grouped = _listed_groups(reader.table, given, "a check finds no groups", costs)
     found = grouped.check(given["column"], **stated, show_values=given["show_values"])
     if given["json"]:
         typer.echo(json.dumps(found.to_dict()))
@@ -550,8 +554,7 @@ def planning(entry: Named) -> Any:
     return _command(
         lambda given: _plan(entry, [*own, *shared], given),
         [*own, *price, *_MANY, *scores, *shared, _JSON],
-        entry.plan_help,
-        entry.plan_examples,
+        entry.paragraphs(PLANNING),
     )
 
 
@@ -645,9 +648,7 @@ def _print_on_scores(planned: Any, file: str, size: int) -> None:
     if planned.error is None:
         print_line(f"Exact errors {source} (other data give other numbers):", "bold")
         heads = ["\nmechanism", "\naverage", "95 of 100\nwithin"]
-        rows = [
-            [name, shown(found.expected_error), shown(found.error_95)] for name, found in planned.on_scores.items()
-        ]
+        rows = [[name, shown(found.expected_error), shown(found.error_95)] for name, found in planned.on_scores.items()]
     else:
         wanted = f"an average of {shown(float(planned.error), digits=6)}"
         print_line(f"The epsilon for {wanted} {source} (other data may need more):", "bold")
@@ -658,3 +659,29 @@ def _print_on_scores(planned: Any, file: str, size: int) -> None:
         ]
     _print_figures(heads, rows)
     print_paragraph("Scores:", f"{PRIVACY}: give --scores public or synthetic scores only.")
+
+
+class _Plans(LateCommands):
+    """The questions that can be planned."""
+
+    def late(self) -> Mapping[str, Late]:
+        return questions(PLANNING)
+
+
+plan = typer.Typer(cls=_Plans, no_args_is_help=True)
+
+
+@plan.callback()
+def before_any_data() -> None:
+    """Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.
+
+    Name a question about a table: mode, top, values, median, quantile, quantiles, minimum or maximum.
+    For scores of your own, name select.
+    The guarantees need only public numbers and hold for any data.
+
+    Example: dpselect plan mode --candidates 30 --epsilon 0.1
+
+    Example: dpselect plan median --lower 0 --upper 50000 --budget zcdp:0.5 --questions 20
+
+    Example: dpselect plan select --candidates 1000 --epsilon 0.5
+    """

@@ -61,6 +61,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     score_range: Number | None = None,
     delta: Number | None = None,
     scores: Any = None,
+    **stated: Any,
 ) -> Plan:
     """Plan what accuracy to expect from a price, or what price an accuracy needs, before any data are seen.
 
@@ -102,6 +103,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         delta: if given, also compare the total cost as (epsilon, delta), by the best accounting for epsilons that are
             fixed in advance. Needs dp-accounting.
         scores: public or synthetic scores, one for each candidate of "select".
+        stated: fields of questions that are defined elsewhere.
 
     Returns:
         The accuracy and the cost of each mechanism by name, and which one is better.
@@ -163,6 +165,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         "sensitivity": sensitivity,
         "monotonic": None if monotonic is False else monotonic,
         "score_range": score_range,
+        **stated,
     }
     asked = question_of(Select.name if question is None else question, given)
     if doubt is not None and asked.is_split:

@@ -270,6 +270,7 @@ class Values(Unlisted):
     """
 
     name: ClassVar[str] = "values"
+    priced: ClassVar[tuple[str, ...]] = ("delta",)
     coins: ClassVar[str] = "coins"
     max_values: int = option(
         asking=Option(
