@@ -42,7 +42,7 @@ PUBLIC = {
     ("cli/questions.py", "_items"): "a public list",
     ("cli/questions.py", "_file_lines"): "a public list",
     ("cli/ledger.py", "_read_receipt"): "a receipt",
-    ("explore/server.py", "bound_socket"): "a port",
+    ("explore/app.py", "bound_socket"): "a port",
 }
 
 
