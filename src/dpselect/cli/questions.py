@@ -50,7 +50,7 @@ _FAILED = 1  # the exit code of a check that found something
 
 # What is stated of a table, of its groups and of who pays, for every question.
 
-_FILE = Option(("FILE",), "FILE", "CSV or Parquet file, a folder or pattern of them, or a database.", is_required=True)
+_FILE = Option(("file",), "FILE", "CSV or Parquet file, a folder or pattern of them, or a database.", is_required=True)
 _COLUMN = Option(("--column",), "C", "The column that the question is about.", is_required=True)
 _PERSON = Option(("--person",), "P", "Column that identifies the person. Default: each row is a person.")
 _RHO = Option(("--rho",), "R", "Privacy loss in zCDP, exactly as written. Give this or --epsilon.")
@@ -167,7 +167,7 @@ class _OfColumn:
         return self.opened(self.given)
 
     def listed(self, text: str, flag: str) -> list[Any]:
-        return public_list(text, _column(self.table, self.given["column"], "column"), flag, self.given["FILE"])
+        return public_list(text, _column(self.table, self.given["column"], "column"), flag, self.given["file"])
 
     def domain(self, text: str) -> "Domain":
         return rule(text)
@@ -318,7 +318,7 @@ def _ask(entry: Named, own: Sequence[Option], given: Given) -> None:
     answer = grouped.ask(entry.name, column, **price, request_id=given["request_id"], **stated)
     _print_answer(answer, kind.beside(stated), given)
     if kind.is_of_numbers and table.columns[column].untyped:  # always true of a file without types: it tells no row
-        seen = f"dpselect check {given['FILE']} --column {column}"
+        seen = f"dpselect check {given['file']} --column {column}"
         print_hint(f"Text that is not a number or date, such as 2,5 or 31.12.2026, is left out. To see it: {seen}")
     if kind.has_plot and given["plot"] is not None:
         _draw(answer, stated, table, people, given)
@@ -333,7 +333,7 @@ def _opened(given: Given) -> "Table":
     who = {name: given[name] for name in ("person", "neighbours", "table", "query", "engine")}
     # Finding groups is a question of its own, so there are two.
     keep = True if any(text.startswith(_FOUND) for text in given["groups"] or []) else None
-    return open_table(given["FILE"], **who, **paid, keep=keep)
+    return open_table(given["file"], **who, **paid, keep=keep)
 
 
 _FOUND = "found:"
@@ -370,7 +370,7 @@ def _listed_groups(table: "Table", given: Given, without: str, not_found: str, m
     if any(text.startswith(_FOUND) for text in texts):
         raise InvalidValue(not_found)
     groups = {
-        name: public_list(text, _column(table, name, "--group-by"), "--groups", given["FILE"])
+        name: public_list(text, _column(table, name, "--group-by"), "--groups", given["file"])
         for name, text in zip(named, texts, strict=True)
     }
     if len(named) > 1:
@@ -524,7 +524,7 @@ def _check(own: Sequence[Option], given: Given) -> None:
             raise InvalidValue(f"a check charges nothing, and is for the data owner only: leave {option.flags[0]} out")
     if given["engine"] != _ENGINE.default:  # before Spark is started
         raise InvalidValue("a check runs on this machine only: leave --engine out")
-    reader = _OfColumn(given, lambda given: open_table(given["FILE"], person=given["person"]))
+    reader = _OfColumn(given, lambda given: open_table(given["file"], person=given["person"]))
     stated = _stated(own, given, reader)
     costs = "--groups found: costs epsilon, and a check is free: give a list of groups"
     grouped = _listed_groups(reader.table, given, "a check finds no groups", costs)

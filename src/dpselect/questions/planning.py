@@ -309,6 +309,8 @@ def question_of(question: Any, given: Mapping[str, Any]) -> Question:
     kind, fixed = entry.record, entry.fixed
     known = {each.name: each for each in fields(kind) if each.name not in fixed and "of_table" not in each.metadata}
     for name in stated_fields:
+        if name not in known and name in {each.name for each in entry.planning}:
+            raise InvalidValue(f"{name} is for values that nobody listed: give delta instead of candidates")
         if name not in known:
             raise InvalidValue(f"{name} is not a parameter of {question}, which takes {', '.join(sorted(known))}")
     for name, text in entry.defaults.items():
