@@ -195,8 +195,6 @@ _TABLE_ENDINGS = (".csv", ".gz", ".parquet", ".zst")
 
 def public_list(text: str, column: "Column", flag: str, table: str) -> list[Any]:
     """The values of a list such as A,B,C, or of a file with one value per line, in the type of the column."""
-    from dpselect.tables.kinds import value_from_text  # noqa: PLC0415 - plans need no tables
-
     path = Path(text)
     if _is_file(path) and _is_within(path, table):
         raise InvalidValue(f"{flag} is a file of the table itself: give a public list, because errors may quote it")
@@ -210,7 +208,7 @@ def public_list(text: str, column: "Column", flag: str, table: str) -> list[Any]
         )
     if not texts:
         raise InvalidValue(f"{flag} must name at least one value: give A,B,C or a file with one value per line")
-    return [value_from_text(item, column.kind, flag) for item in texts]
+    return [column.kind.from_text(item, flag) for item in texts]
 
 
 def _items(text: str, flag: str) -> list[str]:
