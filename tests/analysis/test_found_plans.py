@@ -15,7 +15,7 @@ from dpselect.accounting.budget import Price, as_budget
 from dpselect.analysis import plan, plan_found
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.questions import UnlistedTopK, Values
-from dpselect.questions.bounds import log_sets
+from dpselect.questions.methods import log_sets
 
 BOTH = ("add-remove", "replace")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect.questions.costs import largest
+from dpselect.questions.plan import largest
 
 POSITIVE = st.fractions(Fraction(1, 10**9), 10**9)
 

@@ -12,7 +12,7 @@ from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expecte
 from dpselect.analysis.promises import among, epsilon_for_average, promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.questions.costs import EqualCost, equal_cost
+from dpselect.questions.plan import EqualCost, equal_cost
 from tests.cli.plans import MECHANISMS, guaranteed
 
 

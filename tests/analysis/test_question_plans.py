@@ -22,7 +22,7 @@ from dpselect.analysis.promises import promise, rarely_exceeded
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
 from dpselect.questions import Mode, Quantile, Select, TopK
-from dpselect.questions.costs import WHAT, times_allowed
+from dpselect.questions.plan import WHAT, times_allowed
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spans import public_span
 from tests import reference

@@ -42,8 +42,7 @@ from dpselect.errors import InvalidValue
 from dpselect.score_files import read_public_scores
 
 if TYPE_CHECKING:
-    from dpselect.questions.plans import Plan, Shown
-    from dpselect.questions.unlisted import FoundPlan
+    from dpselect.questions.plan import FoundPlan, Plan
 
 
 _Candidates = Annotated[str | None, typer.Option(metavar="N", help="Number of candidates. Default: that of --scores.")]
@@ -251,7 +250,7 @@ def mode(  # noqa: PLR0913 - typer makes an option of each argument
         chosen, kept = _chosen(candidates, every, delta), limit(max_values)
         if chosen is not None and kept is not None:
             raise InvalidValue("--max-values is for values that nobody listed: give --delta, or leave it out")
-        planned: Shown
+        planned: Plan
         if chosen is None:
             planned = _found(asked, drawn, question="mode", delta=delta, max_values=kept)
         else:
@@ -291,7 +290,7 @@ def top(  # noqa: PLR0913 - typer makes an option of each argument
     with clean_errors():
         number = {"k": sizes(k), "max_values": limit(max_values)}
         chosen = _chosen(candidates, every, delta)
-        planned: Shown
+        planned: Plan
         if chosen is None:
             _check_found(method=None if method in ("auto", "peel") else method)
             planned = _found(asked, drawn, question="top_k", delta=delta, **number)

@@ -11,12 +11,11 @@ from dpselect.cli.console import figure_table, print_line, print_paragraph, prin
 from dpselect.score_files import PRIVACY, shown_path
 
 if TYPE_CHECKING:
-    from dpselect.questions.costs import EqualRounds
-    from dpselect.questions.plans import Plan, Shown
+    from dpselect.questions.plan import EqualRounds, Plan
 
 
 def print_plan(
-    planned: "Shown", as_json: bool, print_more: Callable[[], None] | None = None, file: str | None = None
+    planned: "Plan", as_json: bool, print_more: Callable[[], None] | None = None, file: str | None = None
 ) -> None:
     """Print a plan as a table with its meaning, and more if there is more; or as JSON."""
     if as_json:
@@ -35,7 +34,7 @@ def print_plan(
     print_paragraph("Privacy:", "a plan uses public numbers only and reveals nothing about your data.")
 
 
-def print_json(planned: "Shown", file: str | None) -> None:
+def print_json(planned: "Plan", file: str | None) -> None:
     """Print one JSON object: the question with exact numbers, and the results as unrounded floats."""
     content = planned.to_dict()
     if content.get("proxy") is not None:

@@ -45,7 +45,7 @@ from dpselect.accounting.budget import rho_within
 from dpselect.accounting.totals import approximate
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip, ReportNoisyMax
 from dpselect.mechanisms.privacy import epsilon_of_rho
-from dpselect.questions.costs import largest
+from dpselect.questions.plan import largest
 
 DELTA = 1e-6
 _PRECISION = 1e-3
