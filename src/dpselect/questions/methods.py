@@ -225,7 +225,6 @@ def log_sets_between(candidates: int, least: int, most: int) -> float:
     return bound if candidates > 2**1000 else min(bound, candidates * math.log(2))
 
 
-
 def _union(factor: Fraction, log_chance: float) -> float:
     """The chance times the factor, if that is a probability. The factor may be beyond all floats."""
     if factor <= 0:
@@ -527,9 +526,7 @@ class Margin(Method):
         return UnitErrors(share * cut.average, attained, cut.tail)
 
     def shortfall(self, task: Task) -> float | None:
-        found: float | None = _laws().expected_shortfall_of_margins(
-            task.scores, task.size, task.rate, waits=task.waits
-        )
+        found: float | None = _laws().expected_shortfall_of_margins(task.scores, task.size, task.rate, waits=task.waits)
         return found
 
     def simulated(self, task: Task, runs: int, generator: np.random.Generator) -> Positions:

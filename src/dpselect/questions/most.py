@@ -6,9 +6,9 @@ nobody has is the answer, drawn again and again until it is one. So the answer h
 would have if all values of the domain were listed, at the same pure epsilon. An answer "none of them" would reveal that
 nobody has the value.
 
-**Values that nobody listed.** The most common ones are chosen above a threshold (`mechanisms.thresholds`). All that are common enough are found by
-coins (`selection.finding`). Both are (epsilon, delta)-differentially private, and what they return is public. "Nothing
-was common enough" is an answer like any other, at the same cost.
+**Values that nobody listed.** The most common ones are chosen above a threshold (`mechanisms.thresholds`). All that are
+common enough are found by coins (`selection.finding`). Both are (epsilon, delta)-differentially private, and what they
+return is public. "Nothing was common enough" is an answer like any other, at the same cost.
 
 **Shares.** A top-k of found values is k selections one after another, each with 1/k of epsilon and of delta; so are
 groups. The coins of m values of a person have a share of 1/m each. A person who is replaced changes the counts of up to
@@ -228,8 +228,8 @@ class Mode(OfTable):
         return f"{number} candidates" if self.rule is None else f"{self.rule}, {number} candidates"
 
     def people_needed(self, mechanism: MechanismBase) -> int | None:
-        # With x people it loses to n - 1 values that nobody has with the probability of the mechanism's worst case. Other
-        # values that people have only take from that of the n - 1.
+        # With x people it loses to n - 1 values that nobody has with the probability of the mechanism's worst case.
+        # Other values that people have only take from that of the n - 1.
         if self.rule is None:
             return None
         worst, log_n = mechanism.worst, math.log(self.size)

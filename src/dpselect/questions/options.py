@@ -10,14 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol
 
 from dpselect import _validate
 from dpselect._levels import read_levels
 from dpselect.errors import InvalidType, InvalidValue
-
-if TYPE_CHECKING:
-    from dpselect.questions.question import Question
 
 _MOST = 10**9
 
@@ -188,7 +185,7 @@ class Named:
     """
 
     name: str
-    kind: "str | type[Question]"
+    kind: str | type[Any]
     help: str = ""
     examples: tuple[str, ...] = ()
     plan_help: str = ""
@@ -203,11 +200,20 @@ class Named:
         object.__setattr__(self, "method", self.method or self.name)
 
     @property
-    def record(self) -> "type[Question]":
+    def record(self) -> type[Any]:
         """The record that it makes, imported when it is first used."""
         if not isinstance(self.kind, str):
             return self.kind
-        return cast("type[Question]", getattr(importlib.import_module("dpselect.questions"), self.kind))
+        found: type[Any] = getattr(importlib.import_module("dpselect.questions"), self.kind)
+        return found
+
+    def of_table(self, parameters: Mapping[str, Any], **price: Any) -> dict[str, Any]:
+        """Return what is stated of a table, with what the name fixes. The question must have what the price needs."""
+        known = {each.name for each in self.asking}
+        for name in (*parameters, *(name for name, value in price.items() if value is not None)):
+            if name not in known:
+                raise InvalidType(f"{name} is not a parameter of {self.method}, which takes {', '.join(sorted(known))}")
+        return {**self.defaults, **parameters, **self.fixed}
 
     @property
     def asking(self) -> list[Option]:

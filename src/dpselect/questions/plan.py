@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from dpselect import _show, _validate
 from dpselect._numbers import exact_text, shortest_text, shown
@@ -754,7 +754,7 @@ class FoundPlan(Plan):
         given = {name: asked[name] for name in ("k", "max_values", "groups") if asked[name] is not None}
         price = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
         stated = [f"{name}={value}" for name, value in given.items()]
-        stated += [f"{name}={shortest_text(number)}" for name, number in price.items() if number is not None]
+        stated += [f"{name}={shortest_text(Fraction(number))}" for name, number in price.items() if number is not None]
         return f"FoundPlan({self.question.name!r}, {', '.join(stated)})"
 
     @property
@@ -799,7 +799,9 @@ class FoundPlan(Plan):
                 f" out has. With max_values=1, {self.limited.usual:,} people are enough for 95 of 100 cases."
             )
         shares = divided(self.draws, asked.coins)
-        return [*filter(None, [*asked.found_if(self.people), asked.counted_people, limit, shares, *self._about_costs()])]
+        return [
+            *filter(None, [*asked.found_if(self.people), asked.counted_people, limit, shares, *self._about_costs()])
+        ]
 
     def _about_costs(self) -> list[str]:
         currency = "epsilon" if self.rho is None else "rho"
@@ -1023,7 +1025,7 @@ def _compared(planned: Plan, price: Mapping[str, Fraction], mechanism: str, vect
     found = {}
     if vector is not None:
         found = {name: _on_scores(each.mechanism, vector, planned.error) for name, each in drawn.items()}
-    equal_rounds_of = partial(equal_rounds, count=count * asked.draws, delta=planned.delta)
+    equal_rounds_of = partial(equal_rounds, count=count * asked.draws, delta=float(planned.delta or 0))
     return replace(
         planned,
         drawn=drawn,

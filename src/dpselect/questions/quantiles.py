@@ -317,7 +317,11 @@ class OverRange(OfTable):
             return f"among {number} of two digits (range log)"
         ends = [f"from {plain(self.lower)}"] if self.lower is not None else []
         ends += [f"to {plain(self.upper)}"] if self.upper is not None else []
-        ends += [f"in steps of {self.step if isinstance(self.step, datetime.timedelta) else plain(self.step)}"] if self.step is not None else []
+        ends += (
+            [f"in steps of {self.step if isinstance(self.step, datetime.timedelta) else plain(self.step)}"]
+            if self.step is not None
+            else []
+        )
         at_most = "" if self.lower is not None and self.upper is not None else "at most "
         shown = "2**64 candidates" if self.size == _MOST_IN_RANGE else number
         return f"{' '.join(ends) or 'over the whole range of the column'} ({at_most}{shown})"

@@ -333,7 +333,9 @@ def question_of(question: Any, given: Mapping[str, Any]) -> Question:
     for name in chosen:
         if name not in known:
             meant = question_for(name, known, {})
-            raise InvalidValue(f"{name} is not a parameter of {question}, which takes {', '.join(sorted(known))}{meant}")
+            raise InvalidValue(
+                f"{name} is not a parameter of {question}, which takes {', '.join(sorted(known))}{meant}"
+            )
     for name, text in entry.defaults.items():
         chosen.setdefault(name, text)
     missing = [name for name, each in known.items() if each.default is MISSING and name not in chosen]

@@ -5,7 +5,7 @@ A question is checked against the public schema, becomes a frozen record (`quest
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
@@ -17,21 +17,19 @@ from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
-from dpselect.questions.methods import checked_limit
-from dpselect.questions.most import Mode, TopK
+from dpselect.questions.most import Mode, TopK, check_unlisted
+from dpselect.questions.most import Values as UnlistedValues
 from dpselect.questions.options import named
-from dpselect.questions.quantiles import MEDIAN, Quantile, Quantiles, read_max_rows
-from dpselect.questions.question import OfTable
+from dpselect.questions.quantiles import MEDIAN, Quantile, Quantiles
+from dpselect.questions.question import OfTable, Question
 from dpselect.questions.rows import Engine, Individuals
-from dpselect.questions.unlisted import UnlistedMode, UnlistedTopK, check_method, checked_delta
-from dpselect.questions.unlisted import Values as UnlistedValues
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Values, found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.checks import Check, check_column
 from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
 from dpselect.tables.kinds import Column, known_column
-from dpselect.tables.spans import FULL, public_span
+from dpselect.tables.spans import FULL, Span, public_span
 from dpselect.top_k import free_answer
 
 if TYPE_CHECKING:
@@ -136,16 +134,32 @@ class Table:
         """
         return self._engine.columns
 
-    def ask(self, question: str, column: str, **parameters: Any) -> Answer:
+    def ask(  # noqa: PLR0913 - the price, by keyword
+        self,
+        question: str,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        mechanism: str = AUTO,
+        request_id: str | None = None,
+        **parameters: Any,
+    ) -> Answer:
         """Ask what `dpselect.questions.options.QUESTIONS` has by this name.
 
         Args:
             question: the name, such as "mode".
             column: the column that the question is about.
-            parameters: those of the question, and its price.
+            epsilon: the privacy loss of the answer, as for `mode`.
+            rho: the privacy loss in zCDP; give either epsilon or rho.
+            delta: for values that are found in the data, as for `mode`.
+            mechanism: as for `mode`.
+            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+            parameters: those of the question.
         """
-        answer: Answer = getattr(self, named(question).method)(column, **parameters)
-        return answer
+        entry, price = named(question), Price(epsilon, rho, mechanism, delta)
+        return self._about(entry.record, column, price, request_id, **entry.of_table(parameters, delta=delta))
 
     @_explained
     def mode(  # noqa: PLR0913 - one parameter for each public choice
@@ -210,13 +224,9 @@ class Table:
         >>> table.mode("diagnosis", candidates=["E11", "J45"], other="not listed", epsilon=1).value
         'not listed'
         """
-        price, found = Price(epsilon, rho, mechanism, delta), self._column(column)
-        if candidates is None:
-            _check_unlisted(other)
-            unlisted = UnlistedMode(column=found, max_values=self._limit(max_values), **self._stated)
-            return self._ask(unlisted, price, request_id)
-        _check_listed(delta, max_values)
-        return self._ask(Mode.of(found, self._among(found, candidates, other), **self._stated), price, request_id)
+        price = Price(epsilon, rho, mechanism, delta)
+        stated = {"candidates": candidates, "other": other, "max_values": max_values}
+        return self._about(Mode, column, price, request_id, **stated)
 
     @_explained
     def top_k(  # noqa: PLR0913 - one parameter for each public choice
@@ -281,19 +291,9 @@ class Table:
         >>> table.top_k("colour", 2, candidates=["blue", "green", "red"], epsilon=1, ordered=True).value
         ['red', 'blue']
         """
-        price, found, limit = Price(epsilon, rho, mechanism, delta), self._column(column), self._limit(max_values)
-        if candidates is None:
-            checked_delta(price)
-            _check_unlisted(other)
-            check_method(method)
-            return self._ask(UnlistedTopK(column=found, k=k, max_values=limit, **self._stated), price, request_id)
-        _check_listed(delta)
-        choices: dict[str, Any] = {"k": k, "method": method, "max_values": limit, "ordered": ordered}
-        question = TopK.of(found, self._among(found, candidates, other), **choices, **self._stated)
-        settled = question.settled(price, None if self._ledger is None else self._ledger.budget)
-        if settled.is_free:
-            return self._free(settled, settled.among.listed, request_id)
-        return self._ask(settled, price, request_id)
+        price = Price(epsilon, rho, mechanism, delta)
+        stated = {"candidates": candidates, "other": other, "max_values": max_values}
+        return self._about(TopK, column, price, request_id, k=k, method=method, ordered=ordered, **stated)
 
     @_explained
     def values(  # noqa: PLR0913 - one parameter for each public choice
@@ -336,15 +336,7 @@ class Table:
         >>> table.values("city", epsilon=1, delta=1e-9).value
         ['Kiel', 'Ulm']
         """
-        price, found = Price(epsilon, rho, delta=delta), self._column(column)
-        limit = checked_limit(max_values)
-        if limit is None:
-            raise InvalidValue("max_values must be given: for how many values a person counts")
-        if limit > 1 and self._individuals.person is None:
-            raise InvalidValue("max_values must be 1 without a person column: a row has one value")
-        if delta is None:
-            raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
-        return self._ask(UnlistedValues(column=found, max_values=limit, **self._stated), price, request_id)
+        return self._about(UnlistedValues, column, Price(epsilon, rho, delta=delta), request_id, max_values=max_values)
 
     @_explained
     def median(  # noqa: PLR0913 - one parameter for each public choice
@@ -405,8 +397,8 @@ class Table:
         'median over rows'
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantile(level=Fraction(1, 2), **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        price = Price(epsilon, rho, mechanism)
+        return self._about(Quantile, column, price, request_id, level=Fraction(1, 2), **_over(*ends, *people))
 
     @_explained
     def quantile(  # noqa: PLR0913 - one parameter for each public choice
@@ -467,8 +459,8 @@ class Table:
         900
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantile(level=level, **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        price = Price(epsilon, rho, mechanism)
+        return self._about(Quantile, column, price, request_id, level=level, **_over(*ends, *people))
 
     @_explained
     def quantiles(  # noqa: PLR0913 - one parameter for each public choice
@@ -532,8 +524,8 @@ class Table:
         [20, 40, 90]
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantiles(levels=levels, **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        price = Price(epsilon, rho, mechanism)
+        return self._about(Quantiles, column, price, request_id, levels=levels, **_over(*ends, *people))
 
     @_explained
     def minimum(  # noqa: PLR0913 - one parameter for each public choice
@@ -599,8 +591,8 @@ class Table:
         (20, '1 % quantile over rows (in place of the minimum)')
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantile(level=level, stands_for="minimum", **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        price, stated = Price(epsilon, rho, mechanism), {"level": level, "stands_for": "minimum"}
+        return self._about(Quantile, column, price, request_id, **stated, **_over(*ends, *people))
 
     @_explained
     def maximum(  # noqa: PLR0913 - one parameter for each public choice
@@ -666,8 +658,8 @@ class Table:
         (90, '99 % quantile over rows (in place of the maximum)')
         """
         ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantile(level=level, stands_for="maximum", **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        price, stated = Price(epsilon, rho, mechanism), {"level": level, "stands_for": "maximum"}
+        return self._about(Quantile, column, price, request_id, **stated, **_over(*ends, *people))
 
     @_explained
     def group_by(  # noqa: PLR0913 - one parameter for each public choice
@@ -795,48 +787,29 @@ class Table:
         ends = (lower, upper, step, range)
         return check_column(self._engine, self._individuals, self._column(column), candidates, ends, show_values)
 
-    @property
-    def _stated(self) -> dict[str, Any]:
-        """Of whom it is asked, as fields of a question."""
-        return self._individuals.stated(self._neighbours)
-
-    def _over(self, column: str, ends: tuple[Any, ...], people: tuple[Any, Any]) -> dict[str, Any]:
-        """The fields of a quantile. `ends` are lower, upper, step and range; `people` are per_person and max_rows."""
-        found, (lower, upper, step, range_) = self._column(column), ends
-        rows = read_max_rows(*people, self._individuals)
-        grid = public_span(lower, upper, step, found, range_)
-        return {"column": found, "grid": grid, "max_rows": rows, **self._stated}
-
     def _free(self, question: OfTable, every: list[Any], request_id: str | None) -> Answer:
         """The answer that all candidates are chosen, which reads no row."""
         answer = free_answer(self._individuals.for_each_group(every), self._ledger, request_id)
         return replace(answer, estimate=question.estimate(self._individuals))
 
-    def _among(self, column: Column, candidates: Any, other: Any) -> Values | Domain:
-        """The public candidates, checked: a domain, or a list with the candidate for all others."""
-        if isinstance(candidates, Domain):
-            _check_unlisted(other)
-            candidates.check(column)
-            return candidates
-        listed = self._engine.candidates(candidates, column)
-        return listed.with_other(other, column, self._engine.listed)
-
-    def _limit(self, max_values: int | None) -> int | None:
-        """For how many values one individual counts: a row has one."""
-        limit = checked_limit(max_values)
-        return 1 if self._individuals.person is None else limit
-
     def _column(self, name: str) -> Column:
         return known_column(self._engine.columns, name, "column", self._engine.no_columns)
 
+    def _about(self, kind: type[Question], column: str, price: Price, request_id: str | None, **stated: Any) -> Answer:
+        """Answer the question of this kind that is stated about a column."""
+        asked = _Asked(self._engine, self._individuals, self._individuals.stated(self._neighbours))
+        return self._ask(kind.about(asked, self._column(column), price, **stated), price, request_id)
+
     def _ask(self, question: OfTable, price: Price, request_id: str | None) -> Answer:
         """Answer a checked question: the one way from a question to a release."""
-        if self._individuals.groups is not None and not len(self._individuals.groups):
-            return self._free(question, [], request_id)  # no group was found, so there is nothing to ask
         engine, individuals, ledger = self._engine, self._individuals, self._ledger
-        engine.check_source()
         budget = None if ledger is None else ledger.budget
         settled = question.settled(price, budget)
+        if individuals.groups is not None and not len(individuals.groups):
+            return self._free(settled, [], request_id)  # no group was found, so there is nothing to ask
+        if settled.is_free:
+            return self._free(settled, settled.free_value, request_id)
+        engine.check_source()
         draw, estimate = settled.draw(price, budget), settled.estimate(individuals)
         # Without a ledger, nobody reads the entry, and the digest of a long list takes time.
         entry = {} if ledger is None else {**settled.entry(), **individuals.parameters()}
@@ -848,6 +821,36 @@ class Table:
             request_id=request_id,
             content=lambda: engine.content([settled.column, *individuals.columns]),
         )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a question learns of the table that it is asked of, before anything is counted."""
+
+    engine: Engine
+    individuals: Individuals
+    stated: dict[str, Any]
+
+    def among(self, column: Column, candidates: Any, other: Any) -> Values | Domain:
+        """Return the public candidates, checked: a domain, or a list with the candidate for all others."""
+        if isinstance(candidates, Domain):
+            check_unlisted(other)
+            candidates.check(column)
+            return candidates
+        listed = self.engine.candidates(candidates, column)
+        return listed.with_other(other, column, self.engine.listed)
+
+    def span(self, column: Column, lower: Any, upper: Any, step: Any, range: str) -> Span:
+        """Return the candidates between two public ends."""
+        return public_span(lower, upper, step, column, range)
+
+
+def _over(  # noqa: PLR0913, PLR0917 - the range
+    lower: Any, upper: Any, step: Any, range: Any, per_person: Any, max_rows: Any
+) -> dict[str, Any]:
+    """What is stated of a quantile, beside its level."""
+    ends = {"lower": lower, "upper": upper, "step": step, "range": range}
+    return {**ends, "per_person": per_person, "max_rows": max_rows}
 
 
 class GroupedTable(Table):
@@ -915,7 +918,10 @@ class _Checking(GroupedTable):
 
     def _ask(self, question: OfTable, price: Price, request_id: str | None) -> Answer:  # noqa: ARG002 - the base's
         budget = None if self._ledger is None else self._ledger.budget
-        draw = question.draw(price, budget)
+        settled = question.settled(price, budget)
+        if settled.is_free:
+            return self._free(settled, settled.free_value, None)
+        draw = settled.draw(price, budget)
         release = Release(question.name, draw.part, draw.count, price.rho, delta=draw.delta)
         if budget is not None:
             budget.check(release.charge)
@@ -936,19 +942,6 @@ def _made(
     table = kind.__new__(kind)
     table._engine, table._individuals, table._neighbours, table._ledger = engine, individuals, neighbours, ledger
     return table
-
-
-def _check_listed(delta: Any, max_values: Any = None) -> None:
-    """Refuse what only values that nobody listed need."""
-    for name, value in {"delta": delta, "max_values": max_values}.items():
-        if value is not None:
-            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
-
-
-def _check_unlisted(other: Any) -> None:
-    """Refuse a candidate for values that are not listed, if there is no list."""
-    if other is not None:
-        raise InvalidValue("other is for values that are not on a list: give candidates as a list, or leave other out")
 
 
 def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bool = False) -> None:
