@@ -298,11 +298,11 @@ _JSON = {
 
 def _schema_of(kind: Any) -> dict[str, Any]:
     """The JSON Schema of the values of a field, given its type."""
-    if kind in _JSON:
-        return {"type": _JSON[kind]}
     parts = get_args(kind)
     if get_origin(kind) is Annotated:
         return {**_schema_of(parts[0]), **parts[1]}
+    if kind in _JSON:
+        return {"type": _JSON[kind]}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _schema_of(parts[0]), "minItems": len(parts), "maxItems": len(parts)}
     different: list[dict[str, Any]] = []
@@ -336,9 +336,9 @@ def question_of(question: Any, given: Mapping[str, Any]) -> Question:
             raise InvalidValue(
                 f"{name} is not a parameter of {question}, which takes {', '.join(sorted(known))}{meant}"
             )
-    for name, text in entry.defaults.items():
-        chosen.setdefault(name, text)
-    missing = [name for name, each in known.items() if each.default is MISSING and name not in chosen]
+    needed = [name for name, each in known.items() if each.default is MISSING and name not in chosen]
+    chosen |= {name: entry.defaults[name] for name in needed if name in entry.defaults}
+    missing = [name for name in needed if name not in chosen]
     if missing:
         raise InvalidValue(f"{question} needs {' and '.join(missing)}")
     asked: Question = kind(**chosen, **entry.fixed)
