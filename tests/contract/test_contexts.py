@@ -42,7 +42,7 @@ PUBLIC = {
     ("cli/asking.py", "_items"): "a public list",
     ("cli/asking.py", "_file_lines"): "a public list",
     ("cli/ledger.py", "_read_receipt"): "a receipt",
-    ("explore/server.py", "bound_socket"): "a port",
+    ("explore/app.py", "bound_socket"): "a port",
 }
 
 

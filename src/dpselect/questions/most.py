@@ -45,10 +45,10 @@ from itertools import accumulate
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from dpselect import _validate
-from dpselect._numbers import LONGEST, shown
+from dpselect._numbers import LONGEST, first_true, shown
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION
-from dpselect.analysis.promises import ErrorsOf, smallest
+from dpselect.analysis.promises import ErrorsOf
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
@@ -57,7 +57,7 @@ from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.several import sizes_of
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
 from dpselect.questions.methods import METHODS, Draw, Method, Peel, Share, checked_limit, method_for
-from dpselect.questions.options import MOST_VALUES, Option, domain, listed, option, sizes, whole
+from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
 from dpselect.questions.question import FOUND, OF_TABLE, Asked, OfTable, checked_for_tables, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.release import Accuracy
@@ -233,7 +233,7 @@ class Mode(OfTable):
         if self.rule is None:
             return None
         worst, log_n = mechanism.worst, math.log(self.size)
-        exponent = smallest(lambda x: worst.loss_probability(x, log_n) <= _RARELY)
+        exponent = first_true(lambda x: worst.loss_probability(x, log_n) <= _RARELY, 1.0)
         return math.ceil(exponent / float(mechanism.rate))
 
     def need(self, people: int) -> str:
@@ -378,7 +378,13 @@ class TopK(Mode):
         asking=Option(
             ("-k",), "K|LO:HI", "How many candidates to return, or an interval in which to find a clear cut.", sizes
         ),
-        planning=Option(("-k",), "K", "How many candidates to return; LO:HI for the margin.", sizes),
+        planning=Option(
+            ("-k",),
+            "K",
+            "How many candidates to return; LO:HI for the margin.",
+            sizes,
+            page=Field("How many, k", example="3"),
+        ),
     )
     method: Annotated[str, {"enum": [AUTO, *METHODS]}] = option(
         Option(
@@ -396,10 +402,13 @@ class TopK(Mode):
             "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
             whole,
         ),
-        planning=MOST_VALUES,
+        planning=replace(MOST_VALUES, page=Field("Values per person", example="1")),
         default=None,
     )
-    ordered: bool = option(Option(("--ordered",), "", "Print the best first. This needs more noise."), default=False)
+    ordered: bool = option(
+        Option(("--ordered",), "", "Print the best first. This needs more noise.", page=Field("In order, best first")),
+        default=False,
+    )
 
     @classmethod
     def about(  # noqa: PLR0913 - the candidates, by keyword

@@ -18,14 +18,14 @@ from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 from dpselect import _show, _validate
-from dpselect._numbers import exact_text, shortest_text, shown
+from dpselect._numbers import exact_text, first_true, last_true, shortest_text, shown
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
 from dpselect.accounting.budget import AUTO, Amount, Budget, ConcentratedBudget, Price, PureBudget, as_budget
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
 from dpselect.analysis.error import epsilon_for, error_quantile, expected_error
-from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_exceeded, smallest
+from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_exceeded
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
@@ -152,24 +152,6 @@ _ROUNDINGS = Fraction(1, 10**12)
 _PRECISION = 1e-5
 
 
-def largest(holds: Callable[[Fraction], bool], start: Fraction, within: float) -> Fraction:
-    """Find the largest epsilon with a property that larger ones lose, `within` a relative error and never above it.
-
-    >>> float(largest(lambda epsilon: epsilon * epsilon <= 2, Fraction(1), within=1e-3))
-    1.4140625
-    """
-    low = start
-    while not holds(low):
-        low /= 2
-    high = 2 * low
-    while holds(high):
-        low, high = high, 2 * high
-    while high > low * (1 + Fraction(within)):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
-
-
 @dataclass(frozen=True)
 class EqualCost:
     """The two mechanisms at epsilons with the same zCDP rho: equal costs for any number of selections."""
@@ -194,7 +176,7 @@ def equal_cost(exponential: MechanismBase, errors_of: ErrorsOf) -> EqualCost:
     (0.266, 'exponential')
     """
     rho = exponential.guarantee.zcdp
-    beyond = smallest(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho)
+    beyond = first_true(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho, 1.0)
     affordable = Fraction(beyond) * (1 - _ROUNDINGS)
     other = PermuteAndFlip(affordable, **exponential.claim.arguments())
     return EqualCost(rho, promised_by(exponential, errors_of), promised_by(other, errors_of))
@@ -264,7 +246,7 @@ def affordable_epsilon(
     def fits(epsilon: Fraction) -> bool:
         return approximate({(mechanism, epsilon): count}, delta).epsilon <= budget
 
-    return largest(fits, first, _PRECISION)
+    return last_true(fits, first, within=_PRECISION)
 
 
 # Plans.

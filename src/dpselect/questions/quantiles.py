@@ -63,7 +63,7 @@ from dpselect.mechanisms.parameters import (
 )
 from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import Option, listed_levels, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, listed_levels, option, whole
 from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import SUB_PLACES, split_quantiles
@@ -117,12 +117,13 @@ class OverRange(OfTable):
             "A",
             "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
             is_late=True,
+            page=Field("From", example="0"),
         ),
         default=None,
     )
     upper: EndOfRange = option(
         asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", is_late=True),
-        planning=Option(("--upper",), "B", "Largest candidate.", is_late=True),
+        planning=Option(("--upper",), "B", "Largest candidate.", is_late=True, page=Field("to", example="100")),
         default=None,
     )
     step: Exact = option(
@@ -138,6 +139,7 @@ class OverRange(OfTable):
             "S",
             "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
             is_late=True,
+            page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
         ),
         default=None,
     )
@@ -150,7 +152,12 @@ class OverRange(OfTable):
             is_late=True,
         ),
         planning=Option(
-            ("--range",), "R", "full, or log for about 5,000 candidates of two digits.", default=FULL, is_late=True
+            ("--range",),
+            "R",
+            "full, or log for about 5,000 candidates of two digits.",
+            default=FULL,
+            is_late=True,
+            page=HIDDEN,
         ),
         default=FULL,
     )
@@ -177,6 +184,7 @@ class OverRange(OfTable):
             "A person counts with at most M rows. Default: once, at their median.",
             whole,
             is_late=True,
+            page=HIDDEN,
         ),
         default=None,
     )
@@ -530,7 +538,13 @@ class Quantiles(OverRange):
         asking=Option(
             ("--levels",), "LIST", "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels
         ),
-        planning=Option(("--levels",), "LEVELS", "0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels),
+        planning=Option(
+            ("--levels",),
+            "LEVELS",
+            "0.1,0.5,0.9, or quartiles, deciles or percentiles.",
+            listed_levels,
+            page=Field("Levels", "0.5 is the median. Several: 0.1, 0.5, 0.9, or quartiles or deciles.", "0.5"),
+        ),
     )
 
     def __post_init__(self) -> None:

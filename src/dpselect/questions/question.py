@@ -9,11 +9,12 @@ is how far the rank of the candidate is off: with n people, at most a n / b + u/
 a n / b - u/b are at or below it. So errors of scores are divided by b.
 """
 
+import dataclasses
 import datetime
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from types import NoneType
@@ -30,7 +31,7 @@ from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import Option, listed, named, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, listed, named, option, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy
 
@@ -215,7 +216,7 @@ class Question(ABC):
     # As JSON.
 
     @classmethod
-    def stated_fields(cls) -> "dict[str, Field[Any]]":
+    def stated_fields(cls) -> "dict[str, dataclasses.Field[Any]]":
         """Return the fields that can be stated from public numbers alone, by name."""
         return {each.name: each for each in fields(cls) if "of_table" not in each.metadata}
 
@@ -278,7 +279,7 @@ class Question(ABC):
         }
 
 
-def _told(stated: "Field[Any]") -> dict[str, Any]:
+def _told(stated: "dataclasses.Field[Any]") -> dict[str, Any]:
     """The default of a field, and what its option says about it."""
     default = {} if stated.default is MISSING else {"default": plain(stated.default)}
     options: tuple[Option, ...] = stated.metadata.get("planning") or stated.metadata.get("asking") or ()
@@ -421,12 +422,19 @@ class OfTable(Question):
             "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
             listed,
             is_shared=True,
+            page=Field("Groups"),
         ),
         default=None,
     )
     max_groups: int = option(
         Option(
-            ("--max-groups",), "M", "In how many groups one person may be counted.", whole, default="1", is_shared=True
+            ("--max-groups",),
+            "M",
+            "In how many groups one person may be counted.",
+            whole,
+            default="1",
+            is_shared=True,
+            page=Field("Groups per person", "With groups, the data shown are those of one group."),
         ),
         default=1,
     )
@@ -437,6 +445,9 @@ class OfTable(Question):
             "add-remove (hides who is in the table) or replace.",
             default="add-remove",
             is_shared=True,
+            page=Field(
+                "Protects", choices={"add-remove": "who is in the table", "replace": "what a person's rows say"}
+            ),
         ),
         default=Neighbours.ADD_REMOVE.value,
     )
@@ -578,18 +589,37 @@ class Select(Question):
         planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", whole)
     )
     sensitivity: Number | None = option(
-        planning=Option(("--sensitivity",), "D", "How much one person can change any single score. Default: 1."),
+        planning=Option(
+            ("--sensitivity",),
+            "D",
+            "How much one person can change any single score. Default: 1.",
+            page=Field(
+                "Sensitivity \N{GREEK CAPITAL LETTER DELTA}",
+                "\N{GREEK CAPITAL LETTER DELTA} is how much one person can change any single score.",
+                "1",
+            ),
+        ),
         default=None,
     )
     monotonic: bool = option(
         planning=Option(
-            ("--monotonic",), "", "One person moves all scores in the same direction, as in counts of people."
+            ("--monotonic",),
+            "",
+            "One person moves all scores in the same direction, as in counts of people.",
+            page=Field(
+                "Monotonic: one person moves all scores in the same direction, as with counts of people, but not with"
+                " a median",
+                example="true",
+            ),
         ),
         default=False,
     )
     score_range: Number | None = option(
         planning=Option(
-            ("--score-range",), "R", "How much one person can change the difference of two scores; replaces both."
+            ("--score-range",),
+            "R",
+            "How much one person can change the difference of two scores; replaces both.",
+            page=HIDDEN,
         ),
         default=None,
     )
