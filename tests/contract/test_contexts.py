@@ -35,7 +35,7 @@ OF_THE_SYSTEM = {"OSError", "FileNotFoundError", "IsADirectoryError", "ImportErr
 PUBLIC = {
     ("mechanisms/parameters.py", "neighbours_of"): "the name of a relation",
     ("_scores.py", "_guarded"): "passes a MemoryError on, which holds a size",
-    ("tables/kinds.py", "value_from_text"): "a candidate of the command line",
+    ("tables/kinds.py", "from_text"): "a candidate of the command line",
     ("tables/spark/session.py", "session"): "before there is a table",
     ("tables/spark/session.py", "check_workers"): "a job without data",
     ("release.py", "from_json"): "a receipt",

@@ -21,7 +21,7 @@ from dpselect import _show, _validate
 from dpselect._numbers import exact_text, first_true, last_true, shortest_text, shown
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
-from dpselect.accounting.budget import AUTO, Amount, Budget, ConcentratedBudget, Price, PureBudget, as_budget
+from dpselect.accounting.budget import AUTO, Amount, Budget, Price, as_budget, pure, zcdp
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
 from dpselect.analysis.error import epsilon_for, error_quantile, expected_error
@@ -82,12 +82,12 @@ def currency_of(budget: Budget | None, rho: Fraction | None) -> Budget:
     """The budget; without one, any budget of the currency of the price."""
     if budget is not None:
         return budget
-    return PureBudget(Fraction(1)) if rho is None else ConcentratedBudget(Fraction(1), Fraction(0))
+    return pure(1) if rho is None else zcdp(1)
 
 
 def free(currency: Budget) -> Cost:
     """What an answer costs that follows from public numbers alone."""
-    nothing = currency.shown(Amount(Fraction(0)))
+    nothing = currency.of(Amount())
     return Cost(None, nothing, nothing, None, None)
 
 
@@ -97,7 +97,7 @@ def cost(charge: Charge, questions: int, budget: Budget | None, currency: Budget
     # A charge that is refused is never recorded, and a cap would hide what it costs.
     amount = currency.amount(charge if refusal else currency.recorded(charge))
     total = amount._replace(value=amount.value * questions)
-    return Cost(charge, currency.shown(amount), currency.shown(total), allowed, refusal)
+    return Cost(charge, currency.of(amount), currency.of(total), allowed, refusal)
 
 
 def paid_for(budget: Budget | None, charge: Charge) -> tuple[int | None, str | None]:
@@ -114,7 +114,7 @@ def paid_for(budget: Budget | None, charge: Charge) -> tuple[int | None, str | N
 def times_allowed(budget: Budget, charge: Charge) -> int:
     """How many equal charges a new ledger with this budget records before it refuses one.
 
-    >>> times_allowed(PureBudget(Fraction(1)), Charge(WHAT, "0.3"))
+    >>> times_allowed(pure(1), Charge(WHAT, "0.3"))
     3
     """
     limit, exact = budget.limit.value, budget.amount(charge).value
@@ -133,14 +133,13 @@ def share_of(budget: Budget, question: Question, questions: int) -> dict[str, Fr
     A cap on the epsilon of a single draw may leave a part of the budget unspent.
 
     >>> from dpselect.questions.most import Mode
-    >>> share_of(PureBudget(Fraction(1)), Mode(candidates=30), 4)
+    >>> share_of(pure(1), Mode(candidates=30), 4)
     {'epsilon': Fraction(1, 4)}
     """
     currency = "epsilon" if budget.rho is None else "rho"
-    cap = getattr(budget, "cap", None)
     share = budget.limit.value / questions
-    if cap is not None:
-        share = min(share, cap * question.draws)
+    if budget.cap is not None:
+        share = min(share, budget.cap * question.draws)
     price = {currency: _validate.moderate(**{currency: share})}
     charge = Charge(WHAT, share) if currency == "epsilon" else Charge(WHAT, rho=share)
     if times_allowed(budget, charge) < questions:  # its cost is not on the grid
@@ -1069,10 +1068,9 @@ def _from_pure_budget(asked: Question, budget: Budget, count: int) -> Promise | 
     """Pure epsilon implies (epsilon, delta), and for a few questions it may leave more for each of them."""
     if budget.epsilon is None or budget.rho is None or asked.is_free:
         return None
-    pure = PureBudget(budget.epsilon)
-    unit = Price(1)
-    other = asked.settled(unit, pure)
-    price = Price(**share_of(pure, other, count), mechanism=other.used(unit, pure))
+    unit, without_delta = Price(1), pure(budget.epsilon)
+    other = asked.settled(unit, without_delta)
+    price = Price(**share_of(without_delta, other, count), mechanism=other.used(unit, without_delta))
     return other.promise(other.draw(price).mechanism)
 
 
