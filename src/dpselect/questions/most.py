@@ -37,7 +37,7 @@ value loses with probability at most q <= 1/2 if
 import math
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -56,7 +56,7 @@ from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.several import sizes_of
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
-from dpselect.questions.methods import METHODS, Draw, Method, Peel, Share, checked_limit, method_for
+from dpselect.questions.methods import METHODS, Draw, Method, Peel, Share, checked_limit, is_in_order, method_for
 from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
 from dpselect.questions.question import FOUND, OF_TABLE, Asked, OfTable, checked_for_tables, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
@@ -90,13 +90,15 @@ class Mode(OfTable):
     """
 
     name: ClassVar[str] = "mode"
+    priced: ClassVar[tuple[str, ...]] = ("delta", "mechanism")
     candidates: Annotated[Any, {"type": "integer", "minimum": 2}] = option(
         asking=(
             Option(
                 ("--candidates",),
                 "LIST|FILE",
-                "Possible answers: A,B,C, or a file with one per line. Must be public. Or give --every or --delta.",
+                "Possible answers: A,B,C, or a file with one per line. Must be public.",
                 listed,
+                way="a list",
             ),
             Option(
                 ("--every",),
@@ -104,11 +106,24 @@ class Mode(OfTable):
                 "A rule instead of a list: int64, integer:0..999, text:8 (at most 8 bytes), text:6:0123456789 (of these"
                 " characters), decimal:9:2 (9 digits, 2 of them after the point), date, uuid, ...",
                 domain,
+                way="a rule",
             ),
         ),
         planning=(
-            Option(("--candidates",), "N|LIST|FILE", "Number of candidates; or A,B,C or a file of them.", listed),
-            Option(("--every",), "RULE", "A rule instead of a list, as for dpselect mode: int64, text:8, ...", domain),
+            Option(
+                ("--candidates",),
+                "N|LIST|FILE",
+                "Number of candidates; or A,B,C or a file of them.",
+                listed,
+                way="a list",
+            ),
+            Option(
+                ("--every",),
+                "RULE",
+                "A rule instead of a list, as for dpselect mode: int64, text:8, ...",
+                domain,
+                way="a rule",
+            ),
         ),
         is_required=False,
     )
@@ -497,6 +512,12 @@ class TopK(Mode):
             return found
         return {**found, self.taken.name: self.draw(price, budget)}
 
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
+        """Return whether the candidates are in order. Those that are found in the data are."""
+        method, ordered = stated.get("method", AUTO), stated.get("ordered", False)
+        return {"ordered": "candidates" not in stated or is_in_order(method, ordered)}
+
     @property
     def title(self) -> str:
         number = f"{self.k:,}" if isinstance(self.k, int) else f"{self.k[0]:,} to {self.k[1]:,}"
@@ -736,6 +757,7 @@ class Values(Unlisted):
     """
 
     name: ClassVar[str] = "values"
+    priced: ClassVar[tuple[str, ...]] = ("delta",)
     coins: ClassVar[str] = "coins"
     max_values: int = option(
         asking=Option(

@@ -35,7 +35,7 @@ import datetime
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -63,7 +63,7 @@ from dpselect.mechanisms.parameters import (
 )
 from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import HIDDEN, Field, Option, listed_levels, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, end, listed_levels, option, whole
 from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import SUB_PLACES, split_quantiles
@@ -105,25 +105,25 @@ def read_max_rows(per_person: Any, max_rows: Any, individuals: Individuals) -> i
 class OverRange(OfTable):
     """What one quantile and several share: the candidates, and with how many rows a person counts."""
 
+    is_of_numbers: ClassVar[bool] = True
     lower: EndOfRange = option(
         asking=Option(
             ("--lower",),
             "A",
             "Smallest candidate: a number, date or timestamp. Default: that of the type.",
-            is_late=True,
+            end,
         ),
         planning=Option(
             ("--lower",),
             "A",
             "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
-            is_late=True,
             page=Field("From", example="0"),
         ),
         default=None,
     )
     upper: EndOfRange = option(
-        asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", is_late=True),
-        planning=Option(("--upper",), "B", "Largest candidate.", is_late=True, page=Field("to", example="100")),
+        asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", end),
+        planning=Option(("--upper",), "B", "Largest candidate.", page=Field("to", example="100")),
         default=None,
     )
     step: Exact = option(
@@ -132,13 +132,12 @@ class OverRange(OfTable):
             "S",
             "Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
             " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
-            is_late=True,
+            end,
         ),
         planning=Option(
             ("--step",),
             "S",
             "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
-            is_late=True,
             page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
         ),
         default=None,
@@ -149,14 +148,12 @@ class OverRange(OfTable):
             "full|log",
             "log: values rounded to two digits, for few people or an unknown scale.",
             default=FULL,
-            is_late=True,
         ),
         planning=Option(
             ("--range",),
             "R",
             "full, or log for about 5,000 candidates of two digits.",
             default=FULL,
-            is_late=True,
             page=HIDDEN,
         ),
         default=FULL,
@@ -168,22 +165,18 @@ class OverRange(OfTable):
             "median|rows",
             "A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
             default=MEDIAN,
-            is_late=True,
         ),
         default=MEDIAN,
         table=True,
         repr=False,
     )
     max_rows: int | None = option(
-        asking=Option(
-            ("--max-rows",), "M", "With how many rows a person counts, for --per-person rows.", whole, is_late=True
-        ),
+        asking=Option(("--max-rows",), "M", "With how many rows a person counts, for --per-person rows.", whole),
         planning=Option(
             ("--max-rows",),
             "M",
             "A person counts with at most M rows. Default: once, at their median.",
             whole,
-            is_late=True,
             page=HIDDEN,
         ),
         default=None,
@@ -533,6 +526,7 @@ class Quantiles(OverRange):
     """
 
     name: ClassVar[str] = "quantiles"
+    has_plot: ClassVar[bool] = True
     is_split: ClassVar[bool] = True
     levels: Annotated[Any, _LEVELS] = option(
         asking=Option(
@@ -550,6 +544,11 @@ class Quantiles(OverRange):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "levels", read_levels(self.levels))
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the level of each value."""
+        return {"levels": [exact_text(level) for level in stated["levels"]]}
 
     @property
     def asked(self) -> tuple[Fraction, ...]:

@@ -31,7 +31,7 @@ from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import HIDDEN, Field, Option, listed, named, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, combined, listed, named, option, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy
 
@@ -46,6 +46,11 @@ class Question(ABC):
     """What is asked. All fields are public."""
 
     name: ClassVar[str]
+    # What a form adds to the options of the fields, and to what it prints.
+    priced: ClassVar[tuple[str, ...]] = ("mechanism",)  # beside epsilon or rho
+    has_scores: ClassVar[bool] = False  # it may be planned on public scores
+    has_plot: ClassVar[bool] = False  # an answer is a distribution function
+    is_of_numbers: ClassVar[bool] = False  # of numbers, dates and timestamps, so it leaves out other text
     is_split: ClassVar[bool] = False  # whether an answer needs several selections, one after another
     has_range: ClassVar[bool] = False  # whether the candidates are a range, which can be made longer or finer
     found: ClassVar["type[Question] | None"] = None  # the record of the same question about values that nobody listed
@@ -59,6 +64,11 @@ class Question(ABC):
     @abstractmethod
     def size(self) -> int:
         """The number of candidates."""
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003 - for answers of several values
+        """Return what is printed beside the values of an answer: the levels of each, or whether they are in order."""
+        return {}
 
     # Who draws, how often, and what is charged.
 
@@ -332,6 +342,8 @@ def question_of(question: Any, given: Mapping[str, Any]) -> Question:
         del chosen["candidates"]
     known = {name: each for name, each in kind.stated_fields().items() if name not in entry.fixed}
     for name in chosen:
+        if name not in known and name in {each.name for each in entry.planning}:
+            raise InvalidValue(f"{name} is for values that nobody listed: give delta instead of candidates")
         if name not in known:
             meant = question_for(name, known, {})
             raise InvalidValue(
@@ -420,8 +432,9 @@ class OfTable(Question):
             ("--groups",),
             "N|LIST|FILE",
             "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
-            listed,
+            combined,
             is_shared=True,
+            is_repeated=True,
             page=Field("Groups"),
         ),
         default=None,
@@ -585,8 +598,11 @@ class Select(Question):
     """
 
     name: ClassVar[str] = "select"
+    priced: ClassVar[tuple[str, ...]] = ("mechanism", "delta")
+    has_scores: ClassVar[bool] = True
     candidates: int = option(
-        planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", whole)
+        planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", listed),
+        is_required=False,
     )
     sensitivity: Number | None = option(
         planning=Option(
