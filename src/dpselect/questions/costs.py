@@ -9,16 +9,16 @@ error and at the same total. The totals are those of the best known accounting, 
 advance. What a ledger allows is in `planning`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dpselect import _validate
-from dpselect.accounting.budget import Amount, Budget, ConcentratedBudget, PureBudget
+from dpselect._numbers import first_true, last_true
+from dpselect.accounting.budget import Amount, Budget, pure, zcdp
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
-from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, smallest
+from dpselect.analysis.promises import ErrorsOf, Promise, promised_by
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
@@ -69,12 +69,12 @@ def currency_of(budget: Budget | None, rho: Fraction | None) -> Budget:
     """The budget; without one, any budget of the currency of the price."""
     if budget is not None:
         return budget
-    return PureBudget(Fraction(1)) if rho is None else ConcentratedBudget(Fraction(1), Fraction(0))
+    return pure(1) if rho is None else zcdp(1)
 
 
 def free(currency: Budget) -> Cost:
     """What an answer costs that follows from public numbers alone."""
-    nothing = currency.shown(Amount(Fraction(0)))
+    nothing = currency.of(Amount())
     return Cost(None, nothing, nothing, None, None)
 
 
@@ -93,13 +93,13 @@ def cost(charge: Charge, questions: int, budget: Budget | None, currency: Budget
 def _amounts(charge: Charge, questions: int, currency: Budget) -> tuple[Budget, Budget]:
     """What one charge and this many of them cost."""
     amount = currency.amount(charge)
-    return currency.shown(amount), currency.shown(amount._replace(value=amount.value * questions))
+    return currency.of(amount), currency.of(amount._replace(value=amount.value * questions))
 
 
 def times_allowed(budget: Budget, charge: Charge) -> int:
     """How many equal charges a new ledger with this budget records before it refuses one.
 
-    >>> times_allowed(PureBudget(Fraction(1)), Charge(WHAT, "0.3"))
+    >>> times_allowed(pure(1), Charge(WHAT, "0.3"))
     3
     """
     limit, exact = budget.limit.value, budget.amount(charge).value
@@ -121,14 +121,13 @@ def share_of(budget: Budget, question: Question, questions: int) -> dict[str, Fr
     A cap on the epsilon of a single draw may leave a part of the budget unspent.
 
     >>> from dpselect.questions.most import Mode
-    >>> share_of(PureBudget(Fraction(1)), Mode(candidates=30), 4)
+    >>> share_of(pure(1), Mode(candidates=30), 4)
     {'epsilon': Fraction(1, 4)}
     """
     currency = "epsilon" if budget.rho is None else "rho"
-    cap = getattr(budget, "cap", None)
     share = budget.limit.value / questions
-    if cap is not None:
-        share = min(share, cap * question.draws)
+    if budget.cap is not None:
+        share = min(share, budget.cap * question.draws)
     price = {currency: _validate.moderate(**{currency: share})}
     charge = Charge(WHAT, share) if currency == "epsilon" else Charge(WHAT, rho=share)
     if times_allowed(budget, charge) < questions:  # its cost is not on the grid
@@ -138,24 +137,6 @@ def share_of(budget: Budget, question: Question, questions: int) -> dict[str, Fr
 
 _ROUNDINGS = Fraction(1, 10**12)
 _PRECISION = 1e-5
-
-
-def largest(holds: Callable[[Fraction], bool], start: Fraction, within: float) -> Fraction:
-    """Find the largest epsilon with a property that larger ones lose, `within` a relative error and never above it.
-
-    >>> float(largest(lambda epsilon: epsilon * epsilon <= 2, Fraction(1), within=1e-3))
-    1.4140625
-    """
-    low = start
-    while not holds(low):
-        low /= 2
-    high = 2 * low
-    while holds(high):
-        low, high = high, 2 * high
-    while high > low * (1 + Fraction(within)):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
 
 
 @dataclass(frozen=True)
@@ -182,7 +163,7 @@ def equal_cost(exponential: MechanismBase, errors_of: ErrorsOf) -> EqualCost:
     (0.266, 'exponential')
     """
     rho = exponential.guarantee.zcdp
-    beyond = smallest(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho)
+    beyond = first_true(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho, 1.0)
     affordable = Fraction(beyond) * (1 - _ROUNDINGS)
     other = PermuteAndFlip(affordable, **exponential.claim.arguments())
     return EqualCost(rho, promised_by(exponential, errors_of), promised_by(other, errors_of))
@@ -252,4 +233,4 @@ def affordable_epsilon(
     def fits(epsilon: Fraction) -> bool:
         return approximate({(mechanism, epsilon): count}, delta).epsilon <= budget
 
-    return largest(fits, first, _PRECISION)
+    return last_true(fits, first, within=_PRECISION)
