@@ -87,7 +87,7 @@ class SubPlaces:
     @property
     def _all(self) -> Subs:
         if self._sorted is None:
-            words: Subs = self._draws.source.words(self.count, _BITS)
+            words: Subs = self._draws.words(self.count, _BITS)
             known = words >> np.uint32(self._depth) if self._depth < _BITS else np.zeros(self.count, np.uint32)
             self._sorted = np.sort(known | np.uint32(self.first))
         return self._sorted
@@ -166,7 +166,7 @@ class People:
         for own in np.split(missing, np.flatnonzero(np.diff(missing) != 1) + 1) if missing.size else []:
             start, stop = int(begins[own[0]]), int(self.ends[own[-1]])
             keys = np.repeat(np.arange(own.size, dtype=np.uint64) << np.uint64(_BITS), self.numbers[own])
-            keys |= self._draws.source.words(stop - start, _BITS)
+            keys |= self._draws.words(stop - start, _BITS)
             keys.sort()
             self._subs[start:stop] = keys.astype(np.uint32)  # the lower half
             self._drawn[own] = True
