@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect._numbers import exact_text
-from dpselect.accounting.beliefs import largest_belief
+from dpselect.accounting.budget import largest_belief
 from dpselect.analysis import error_quantile, error_tail, expected_error, plan, top_k_error
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.explore.answers import CURRENCIES, asked_of, offered, spending_of
@@ -367,7 +367,7 @@ def test_beliefs_are_those_of_the_whole_budget():
         ({"question": "select", "sensitivity": "1e60"}, InvalidValue, "sensitivity must be between"),
         ({"question": "select", "monotonic": "yes"}, InvalidType, "monotonic"),
         ({"question": "top_k", "k": "30"}, InvalidValue, "k must be a whole number from 1 to 29"),
-        ({"question": "top_k", "k": ""}, InvalidValue, "top_k needs k"),
+        ({"question": "top_k", "k": ""}, InvalidValue, "k must be a number"),
         ({"question": "top_k", "max_values": "0"}, InvalidValue, "max_values must be > 0"),
         ({"question": "top_k", "ordered": "yes"}, InvalidType, "ordered"),
         (

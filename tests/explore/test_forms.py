@@ -53,7 +53,7 @@ def test_it_is_offered_with_its_fields():
         "label": "Skipped",
         "hint": "How many of the first are left out.",
         "value": "1",
-        "default": "1",
+        "empty": "1",
         "box": False,
         "choices": {},
         "shared": False,

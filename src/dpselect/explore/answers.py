@@ -319,7 +319,7 @@ class Asked:
     @cached_property
     def draws(self) -> Mapping[str, Draw]:
         """What draws by each choice that can answer, at its share of the budget."""
-        share = share_of(self.spending.budget, self.settled, self.spending.questions)
+        share: dict[str, Any] = share_of(self.spending.budget, self.settled, self.spending.questions)
         if self.settled.method_name is not None:
             return self._by_method(self.settled.applicable(Price(**share), self.spending.budget))
         return {name: self.settled.draw(Price(**share, mechanism=name)) for name in self.settled.mechanisms}
@@ -747,7 +747,7 @@ def form_of(one: Named) -> dict[str, Any]:
                 "label": field.label or _words(each.name),
                 "hint": field.hint,
                 "value": _first(each),
-                "default": each.default or "",
+                "empty": field.empty or "",
                 "box": each.is_flag,
                 "choices": field.choices,
                 "shared": each.is_shared,
@@ -770,8 +770,12 @@ def _options(one: Named) -> list[tuple[Option, Field]]:
     """The options that a form of the page states, and how it shows them."""
     of_table = {each.name for each in fields(one.record) if "of_table" in each.metadata}
     found = [each for each in one.planning if each.name not in {*_SUPPLIED, *of_table}]
-    shown = [(each, each.page or Field(hint=each.help)) for each in found]
+    shown = [(each, each.page or Field(hint=each.help, empty=_empty(each))) for each in found]
     return [(each, field) for each, field in shown if field.is_shown]
+
+
+def _empty(each: Option) -> str | None:
+    return None if each.is_required else each.default or "none"
 
 
 def _first(each: Option) -> str:
@@ -783,10 +787,10 @@ def _first(each: Option) -> str:
 def _stated(one: Named, given: Fields) -> dict[str, Any]:
     """The fields of a record that a request states."""
     found: dict[str, Any] = {}
-    for each, _ in _options(one):
+    for each, field in _options(one):
         if each.is_flag:
             found[each.name] = _validate.boolean(**{each.name: given.get(each.name, False)})
-        elif stated := text(given, each.name, _first(each)):
+        elif (stated := text(given, each.name, _first(each))) or field.empty is None:
             found[each.name] = each.read(stated, each.name, _Page())
     return found
 

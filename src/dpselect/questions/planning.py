@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from dpselect import _validate
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
-from dpselect.accounting.budget import AUTO, Budget, Price, PureBudget, as_budget
+from dpselect.accounting.budget import AUTO, Budget, Price, as_budget, pure
 from dpselect.analysis.error import epsilon_for, error_quantile, expected_error
 from dpselect.analysis.promises import ErrorsOf, Promise, promised_by
 from dpselect.errors import InvalidValue
@@ -276,10 +276,9 @@ def _from_pure_budget(asked: Question, budget: Budget, count: int) -> Promise | 
     """Pure epsilon implies (epsilon, delta), and for a few questions it may leave more for each of them."""
     if budget.epsilon is None or budget.rho is None or asked.is_free:
         return None
-    pure = PureBudget(budget.epsilon)
-    unit = Price(1)
-    other = asked.settled(unit, pure)
-    return other.promise(other.drawn(other.used(unit, pure), **share_of(pure, other, count)))
+    unit, without_delta = Price(1), pure(budget.epsilon)
+    other = asked.settled(unit, without_delta)
+    return other.promise(other.drawn(other.used(unit, without_delta), **share_of(without_delta, other, count)))
 
 
 def _on_scores(mechanism: MechanismBase, scores: Vector, error: Fraction | None) -> OnScores:

@@ -336,7 +336,7 @@ class OfTable(Question):
             "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
             listed,
             is_shared=True,
-            page=Field("Groups"),
+            page=Field("Groups", empty="none"),
         ),
         default=None,
     )

@@ -177,11 +177,11 @@ function showQuestion() {
 }
 
 // A field of a question, and its hint.
-function fieldOf({ name, label, hint, value, default: omitted, box, choices }) {
+function fieldOf({ name, label, hint, value, empty, box, choices }) {
   const known = state.written[name] ?? (box ? value !== "" : value), about = hint ? { "aria-describedby": `${name}-hint` } : {};
   const offered = Object.entries(choices).map(([one, words]) => element("option", { value: one, ...(one === known ? { selected: "" } : {}) }, words));
   const input = offered.length ? element("select", { id: name, name, ...about }, ...offered)
-    : element("input", { id: name, name, autocomplete: "off", ...about, ...(box ? { type: "checkbox", ...(known ? { checked: "" } : {}) } : { value: known, placeholder: omitted || "none" }) });
+    : element("input", { id: name, name, autocomplete: "off", ...about, ...(box ? { type: "checkbox", ...(known ? { checked: "" } : {}) } : { value: known, placeholder: empty }) });
   const part = box ? element("label", { class: "choice" }, input, ` ${label}`)
     : element("div", { class: `field${offered.length ? " wide" : ""}` }, element("label", { for: name }, label), input);
   return hint ? [part, element("p", { class: "hint", id: `${name}-hint` }, hint)] : [part];
