@@ -36,9 +36,7 @@ class Halfway(Quantile):
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     monkeypatch.setitem(QUESTIONS, "runners", Named("runners", Runners))
-    monkeypatch.setitem(
-        QUESTIONS, "halfway", Named("halfway", Halfway, title="Half of it", order=("level", "lower", "upper", "step"))
-    )
+    monkeypatch.setitem(QUESTIONS, "halfway", Named("halfway", Halfway, title="Half of it"))
 
 
 def test_it_is_offered_with_its_fields():

@@ -31,13 +31,12 @@ from dpselect.analysis.top_k import shortfalls
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.scores import MOST_CANDIDATES, SOME, Known, People, ScoreSet, made_up, scores_code, scores_file
 from dpselect.mechanisms import MECHANISMS, MechanismBase
-from dpselect.questions.costs import share_of
+from dpselect.questions.methods import Draw
 from dpselect.questions.most import Mode, TopK
 from dpselect.questions.options import QUESTIONS, Field, Named, Option, named, whole
-from dpselect.questions.planning import plan, question_of
-from dpselect.questions.plans import Plan
+from dpselect.questions.plan import Plan, plan, share_of
 from dpselect.questions.quantiles import Quantile, Quantiles
-from dpselect.questions.question import Draw, OfTable, Question, Select, plain
+from dpselect.questions.question import OfTable, Question, Select, plain, question_of
 from dpselect.questions.rows import Individuals
 from dpselect.questions.top_k_error import TopKError, error_of, seeded, simulated_answers
 
@@ -791,7 +790,8 @@ def _stated(one: Named, given: Fields) -> dict[str, Any]:
         if each.is_flag:
             found[each.name] = _validate.boolean(**{each.name: given.get(each.name, False)})
         elif (stated := text(given, each.name, _first(each))) or field.empty is None:
-            found[each.name] = each.read(stated, each.name, _Page())
+            reading: Any = [stated] if each.is_repeated else stated
+            found[each.name] = each.read(reading, each.name, _Page())
     return found
 
 
@@ -813,7 +813,6 @@ def asked_of(given: Fields, scores: ScoreSet | None = None) -> Asked:
         stated["method"] = chosen
     if is_over_range(one):
         question = question_of(one.method, stated)
-        question = getattr(question, "alone", None) or question
         data = _people(question, given)
     else:
         if scores is None:
@@ -824,7 +823,10 @@ def asked_of(given: Fields, scores: ScoreSet | None = None) -> Asked:
             unit = text(given, "unit", scores.unit)[:40] or "points"
     if "method" not in stated and chosen not in (AUTO, *question.mechanisms):
         raise InvalidValue(f"choice must be one of {', '.join([AUTO, *question.mechanisms])}")
-    return VIEWS.get(type(question), Asked)(question, spending, chosen, data, unit)
+    view = VIEWS.get(type(question), Asked)
+    if view is SeveralLevels and question.rounds == 1:
+        view = OneLevel
+    return view(question, spending, chosen, data, unit)
 
 
 def _people(question: Any, given: Fields) -> People:
@@ -838,6 +840,6 @@ def _people(question: Any, given: Fields) -> People:
     middle = _validate.exact(middle=text(given, "middle", "") or exact_text((lower + upper) / 2))
     if not -_MOST <= (middle - lower) / step <= _MOST or not Fraction(1, _MOST) <= spread / step <= _MOST:
         raise InvalidValue("middle and spread must be of the size of the range: give numbers near it")
-    most = _MOST_SPLIT if question.is_split else _MOST_PEOPLE
+    most = _MOST_SPLIT if question.rounds > 1 else _MOST_PEOPLE
     total = _validate.count_in_text(1, most, people=text(given, "people", "2000"))
     return made_up((lower, step), question.size, total, middle, spread)

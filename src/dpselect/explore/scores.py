@@ -249,7 +249,7 @@ class People:
 
     def scored(self, question: Any) -> ScoreSet:
         """The values with their scores for the level of a question."""
-        return self.results.get(question.exact_level, lambda: self._scored(question.exact_level))
+        return self.results.get(question.only, lambda: self._scored(question.only))
 
     def _scored(self, level: Fraction) -> ScoreSet:
         runs, lengths = quantile_score_runs(self._places, self.size, level)
