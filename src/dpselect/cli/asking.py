@@ -28,9 +28,9 @@ from dpselect.cli.options import (
 )
 from dpselect.errors import InvalidValue
 from dpselect.tables import Answer, Table, open_table
-from dpselect.tables.databases import file_of
 from dpselect.tables.domains import Domain
 from dpselect.tables.domains import every as domain_of
+from dpselect.tables.files import file_of
 from dpselect.tables.kinds import Column, known_column, value_from_text
 from dpselect.tables.table import checking
 

@@ -28,8 +28,8 @@ from dpselect.questions.unlisted import Values as UnlistedValues
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Values, found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.checks import Check, check_column
-from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
+from dpselect.tables.files import resolved
 from dpselect.tables.kinds import Column, known_column
 from dpselect.tables.spans import FULL, public_span
 from dpselect.top_k import free_answer

@@ -20,7 +20,7 @@ from dpselect.tables.duckdb.notations import (
     notices_of_groups,
     notices_of_people,
 )
-from dpselect.tables.duckdb.source import Source, read
+from dpselect.tables.duckdb.source import Query, Source, read
 from dpselect.tables.duckdb.values import (
     CANDIDATES,
     GROUPS,
@@ -48,12 +48,11 @@ def checked(source: Source, cursor: duckdb.DuckDBPyConnection, reading: Reading,
     if individuals.groups is not None:
         cursor.register(GROUPS, columns_of_groups(individuals.groups))
 
-    def classify(found: Source) -> None:
-        found.attach(cursor)
-        statement = f"CREATE OR REPLACE TEMP TABLE {ROWS} AS {_classified(found.query, reading, individuals)}"
-        cursor.execute(statement, found.parameters)
+    def classify(rows: Query) -> None:
+        statement = f"CREATE OR REPLACE TEMP TABLE {ROWS} AS {_classified(rows.text, reading, individuals)}"
+        cursor.execute(statement, rows.parameters)
 
-    read(source, individuals.names(reading.column), classify)
+    read(source, cursor, individuals.names(reading.column), classify)
     cursor.execute(
         f"CREATE OR REPLACE TEMP TABLE {TEXTS} AS SELECT reason, written, count(*) AS number"
         f" FROM {ROWS} WHERE written IS NOT NULL GROUP BY ALL"

@@ -13,7 +13,7 @@ import duckdb
 
 from dpselect.tables.checks import Reason
 from dpselect.tables.duckdb import lines
-from dpselect.tables.duckdb.source import Files, Source
+from dpselect.tables.duckdb.source import CSVFiles, Source
 
 _BLOCK = 4_000_000
 _SEPARATOR = b"\x1f"
@@ -21,13 +21,14 @@ _SEPARATOR = b"\x1f"
 
 def faults_of_lines(source: Source, cursor: duckdb.DuckDBPyConnection) -> dict[Reason, int]:
     """How many lines of CSV files are malformed, for each reason."""
-    if not isinstance(source, Files) or source.header is None:
+    if not isinstance(source, CSVFiles):
         return {}
     delimiter, names = source.header
     query = f"SELECT {lines.line_fault(delimiter, len(names))} AS fault, count(*)"
-    paths = {"paths": source.parameters["paths"]}
     found = dict(
-        cursor.execute(f"{query} FROM {lines.lines()} WHERE line IS NOT NULL GROUP BY fault", paths).fetchall()
+        cursor.execute(
+            f"{query} FROM {lines.lines()} WHERE line IS NOT NULL GROUP BY fault", lines.bound(source.files)
+        ).fetchall()
     )
     total, encoding, empty = map(sum, zip(*(_lines_of_file(path) for path in source.files), strict=True))
     # What DuckDB did not return and is not UTF-8's fault is beyond its limit. A line that begins with the separator is
