@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 
 from dpselect.errors import InvalidType
 from dpselect.tables.duckdb.source import Frame, check_names
@@ -182,7 +183,7 @@ class ArrowFrame(Frame):
     def scanned(self, names: Sequence[str] | None) -> Any:
         """Return the frame itself, or a stream of these columns where one must be converted."""
         if any(_fails(self._schema.field(name).type) for name in names or () if name in self.names):
-            return _stream([self._frame], list(names or ()), {}, _microseconds)
+            return _stream([self._frame], list(names or ()), {})
         return self._frame
 
 
@@ -191,10 +192,22 @@ def parquet_stream(
 ) -> pa.RecordBatchReader:
     """These columns of Parquet files as Arrow reads them, and columns of text that have one value in each file.
 
-    Timestamps of 96 bits do not fit nanoseconds, and a text that is not UTF-8 is missing.
+    Timestamps of 96 bits do not fit nanoseconds.
     """
     format_ = pads.ParquetFileFormat(coerce_int96_timestamp_unit="us")
-    return _stream([pads.dataset(path, format=format_) for path in paths], names, folders, _of_parquet)
+    return _stream([pads.dataset(path, format=format_) for path in paths], names, folders)
+
+
+def are_read_alike(paths: Sequence[Path], names: Sequence[str]) -> bool:
+    """Whether DuckDB and Arrow read the same values of these columns of Parquet files."""
+    try:
+        types = [pq.read_schema(path).field(name).type for path in paths for name in names]
+    except (pa.ArrowException, OSError, KeyError):
+        return False
+    # 96-bit timestamps are nanoseconds for Arrow.
+    kinds = ("boolean", "integer", "float32", "float64", "string", "large_string", "decimal128", "date32")
+    plain = [any(getattr(pa.types, f"is_{kind}")(_unpacked(type_)) for kind in kinds) for type_ in types]
+    return all(plain[i] or (pa.types.is_timestamp(type_) and type_.unit != "ns") for i, type_ in enumerate(types))
 
 
 def _stream(
@@ -209,7 +222,7 @@ def _stream(
     def batches() -> Iterator[pa.RecordBatch]:
         for number, part in enumerate(parts):
             for batch in _batches(part, names):
-                columns = [convert(batch.column(name)).cast(type_) for name, type_ in own.items()]
+                columns = [_microseconds(batch.column(name)).cast(type_) for name, type_ in own.items()]
                 columns += [pa.repeat(pa.scalar(each[number], pa.string()), len(batch)) for each in constant.values()]
                 yield pa.record_batch(columns, schema=schema)
 
@@ -266,24 +279,6 @@ def _microseconds(array: Array) -> Array:
 
 def _without_failures(array: Array) -> Array:
     return _microseconds(array) if _fails(array.type) else array
-
-
-def _of_parquet(array: Array) -> Array:
-    """Values of a Parquet file, without texts that are not UTF-8."""
-    if not pa.types.is_string(array.type):
-        return _microseconds(array)
-    try:
-        array.validate(full=True)
-    except pa.ArrowInvalid:
-        return pa.array(map(_decoded, array.cast(pa.binary()).to_pylist()), pa.string())
-    return array
-
-
-def _decoded(written: bytes | None) -> str | None:
-    try:
-        return None if written is None else written.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def texts(values: Sequence[Any] | np.ndarray[Any, Any]) -> pa.ChunkedArray:

@@ -2,11 +2,12 @@
 
 No value of a row makes a source fail. DuckDB fails on a text in Parquet that is not UTF-8, unless it replaces each
 wrong byte with a question mark, or leaves it out. Neither result can be used alone: two people whose names differ only
-in wrong bytes would become one, and each would move what counts of the other. But the two are equal exactly if the text
-is valid: the first is as long as the text, and the second is shorter if anything is left out. So if a strict scan
-fails, the files are read in both ways, the rows are joined, and a text that is not valid is missing. All else is read
-as in the strict scan, so a row with such a text changes nothing about other rows. DuckDB also fails on timestamps in
-milliseconds that do not fit into microseconds: a question about such a column, whatever its rows, is read by Arrow.
+in wrong bytes would become one, and each would move what counts of the other. So if a strict scan fails, Arrow reads
+the files. Without Arrow, or if it would read another column differently, which would let a row with such a text change
+what is read of others, DuckDB reads them in both ways, and the rows are joined. The two results are equal exactly if
+the text is valid: the first is as long as the text, and the second is shorter if anything is left out. A text that is
+not valid is then missing. DuckDB also fails on timestamps in milliseconds that do not fit into microseconds: Arrow
+reads all questions about such a column, whatever its rows are.
 
 Rows of CSV files can be kept in memory, so that several questions about one table read its files once. They are read by
 the query of the files themselves into a private table of DuckDB, and count only while the files are the same: size,
@@ -338,10 +339,8 @@ class ParquetFiles(_Files):
         self.needs_arrow = frozenset[str]() if has_arrow() else self._by_arrow
         renamed = ", ".join(f"{name} AS {identifier(key)}" for key, name in self._folders.items())
         selected = f"* EXCLUDE ({self._file}) RENAME ({renamed})" if renamed else "*"
-        self._strict = self._query(f"SELECT {selected} FROM {self._scan(self._option)}{self._join}")
-
-    def _query(self, text: str) -> Query:
-        return Query(text, self._parameters)
+        text = f"SELECT {selected} FROM {self._scan(self._option)}{self._join}"
+        self._strict = Query(text, self._parameters)
 
     @staticmethod
     def _scan(options: str) -> str:
@@ -356,7 +355,15 @@ class ParquetFiles(_Files):
             return self._rows_by_arrow(cursor, names)
         if names is None or self._texts.isdisjoint(names):
             return nullcontext(self._strict)
-        return nullcontext(self._query(self._with_valid_texts(names)))
+        return self._rows_by_arrow(cursor, names) if self._is_read_alike(names) else nullcontext(self._twice(names))
+
+    def _is_read_alike(self, names: Sequence[str]) -> bool:
+        """Whether Arrow is there, and reads the same values of these columns as DuckDB does."""
+        if not has_arrow():
+            return False
+        from dpselect.tables.duckdb.frames import are_read_alike  # noqa: PLC0415 - needs PyArrow, an extra
+
+        return are_read_alike(self.files, [name for name in names if name in self._types])
 
     def _rows_by_arrow(self, cursor: Cursor, names: Sequence[str]) -> AbstractContextManager[Query]:
         from dpselect.tables.duckdb.frames import parquet_stream  # noqa: PLC0415 - needs PyArrow, an extra
@@ -369,7 +376,7 @@ class ParquetFiles(_Files):
         selected = f"* REPLACE ({replaced})" if replaced else "*"
         return registered(cursor, parquet_stream(self.files, own, folders), f"SELECT {selected} FROM {ROWS}")
 
-    def _with_valid_texts(self, names: Sequence[str]) -> str:
+    def _twice(self, names: Sequence[str]) -> Query:
         """A query for these columns in which a text that is not UTF-8 is missing: see the top of the file."""
         texts = {name: f"{self._file}_text{i}" for i, name in enumerate(names) if name in self._texts}
         again = "".join(f", {identifier(name)} AS {other}" for name, other in texts.items())
@@ -381,7 +388,8 @@ class ParquetFiles(_Files):
             for how in ("replace", "ignore")
         )
         second = f"(SELECT {self._file}, {_NUMBER}{again} FROM {shortened})"
-        return f"SELECT {selected} FROM {replaced}{self._join} JOIN {second} USING ({self._file}, {_NUMBER})"
+        text = f"SELECT {selected} FROM {replaced}{self._join} JOIN {second} USING ({self._file}, {_NUMBER})"
+        return Query(text, self._parameters)
 
 
 def _parquet_schema(paths: Sequence[Path]) -> tuple[list[tuple[str, str]], frozenset[str]]:
