@@ -41,8 +41,8 @@ def _once(what: str, call: Call, bar: Bar, *columns: str) -> Case:
 
 def _report() -> None:
     """The report with data, as a user makes it for the first time."""
-    from dpselect.research.paper.optimality import ratio_curve  # noqa: PLC0415 - needs matplotlib
-    from dpselect.research.paper.reproduce import reproduce  # noqa: PLC0415
+    from dpselect.research.figures import ratio_curve  # noqa: PLC0415 - needs matplotlib
+    from dpselect.research.reproduce import reproduce  # noqa: PLC0415
 
     ratio_curve.cache_clear()
     with tempfile.TemporaryDirectory() as folder:

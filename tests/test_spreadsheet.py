@@ -87,4 +87,4 @@ def test_no_other_code_writes_csv() -> None:
                 owner = ast.unparse(node.value)
                 if owner == "csv" or node.attr == "write_csv" or owner in ("frame", "df"):
                     writers.add(path.relative_to(folder).as_posix())
-    assert writers == {"_show.py", "cli/demo.py", "explore/score_set.py"}
+    assert writers == {"_show.py", "cli/demo.py", "explore/scores.py"}

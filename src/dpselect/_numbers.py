@@ -16,6 +16,7 @@ the safe side (`rounded_up_text`, `rounded_down_text`, `shown`).
 
 import math
 import re
+from collections.abc import Callable
 from decimal import (
     MAX_EMAX,
     MIN_EMIN,
@@ -29,7 +30,7 @@ from decimal import (
 )
 from fractions import Fraction
 from numbers import Integral, Rational
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -265,3 +266,50 @@ def shown(number: float | None, rounding: str = UP, digits: int = 4) -> str:
 def finite(number: float) -> float | None:
     """The number for JSON: None for NaN and infinities."""
     return number if math.isfinite(number) else None
+
+
+_Real = TypeVar("_Real", int, float, Fraction)
+
+
+def first_true(holds: Callable[[_Real], bool], low: _Real, high: _Real | None = None, *, within: float = 0) -> _Real:
+    """The smallest number with a property that all larger ones have: exact for whole numbers, else on the safe side.
+
+    Args:
+        holds: whether a number has the property.
+        low: a number without it, or if `high` is omitted a positive one to start from, by doubling and halving.
+        high: a number with it.
+        within: the relative error for fractions; floats are searched until none is left between.
+
+    >>> first_true(lambda n: n * n >= 50, 0, 50), first_true(lambda x: x * x >= 2, 1.0)
+    (8, 1.4142135623730951)
+    """
+    found: _Real = _turn(holds, low, high, within)[1]
+    return found
+
+
+def last_true(holds: Callable[[_Real], bool], low: _Real, high: _Real | None = None, *, within: float = 0) -> _Real:
+    """The largest number with a property that all smaller ones have. See `first_true`.
+
+    >>> float(last_true(lambda x: x * x <= 2, Fraction(1), within=1e-3))
+    1.4140625
+    """
+    found: _Real = _turn(lambda number: not holds(number), low, high, within)[0]
+    return found
+
+
+def _turn(holds: Callable[[Any], bool], low: Any, high: Any, within: float) -> tuple[Any, Any]:
+    """The last number without the property and the first one with it."""
+    if high is None:
+        high = low
+        if holds(high):
+            while holds(low := high / 2):
+                high = low
+        else:
+            while not holds(high := 2 * low):
+                low = high
+    while high > low * (1 + Fraction(within)):
+        middle = (low + high) // 2 if isinstance(low, int) else low + (high - low) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high

@@ -19,17 +19,25 @@ def exact(vector):
     return [Fraction(*score.as_integer_ratio()) for score in vector.tolist()]
 
 
-@given(st.one_of(st.floats(1e-6, 1e4), st.fractions(Fraction(1, 1000), 100)), POSITIVE, st.booleans())
-def test_all_are_neighbours(epsilon, sensitivity, monotonic):
-    limit = Fraction(sensitivity)
-    pairs = hard_pairs(epsilon, sensitivity, monotonic, longest=10)
-    assert len({pair.name for pair in pairs}) == len(pairs) >= 12
+EPSILONS = st.one_of(st.floats(1e-6, 1e4), st.fractions(Fraction(1, 1000), 100))
+
+
+@given(EPSILONS, POSITIVE, st.sampled_from(["any", "monotonic", "range"]))
+def test_all_are_neighbours(epsilon, number, claim):
+    """With a score range, all scores may also move far and alike."""
+    limit = Fraction(number)
+    claimed = {"score_range": number} if claim == "range" else {"sensitivity": number, "monotonic": claim != "any"}
+    pairs = hard_pairs(epsilon, **claimed, longest=10)
+    assert len({pair.name for pair in pairs}) == len(pairs) >= 12 + (claim == "range")
     for pair in pairs:
         moves = [b - a for a, b in zip(exact(pair.scores), exact(pair.neighbour), strict=True)]
-        assert max(map(abs, moves)) <= limit
-        assert not monotonic or min(moves) >= 0 or max(moves) <= 0
+        assert moves == pair.moves()
+        assert max(moves) - min(moves) <= limit if claim == "range" else max(map(abs, moves)) <= limit
+        assert claim != "monotonic" or min(moves) >= 0 or max(moves) <= 0
     ties = exact(pairs[0].neighbour)
-    assert abs(ties[0] - ties[1]) >= (1 if monotonic else 2) * limit * (1 - Fraction(1, 2**20)), "nearly all of it"
+    assert abs(ties[0] - ties[1]) >= (2 if claim == "any" else 1) * limit * (1 - Fraction(1, 2**20)), "nearly all of it"
+    far = [min(pair.moves()) for pair in pairs if pair.name == "all move far and alike"]
+    assert [least > 1000 * limit for least in far] == [True] * (claim == "range")
 
 
 @pytest.mark.parametrize("monotonic", [False, True])
@@ -38,14 +46,10 @@ def test_exponentials_leave_the_floats_between_the_neighbours(epsilon, monotonic
     rate = epsilon / (1 if monotonic else 2)
     pairs = {pair.name: pair for pair in hard_pairs(epsilon, 1, monotonic)}
     with np.errstate(over="ignore", under="ignore"):
-        low = [np.exp(rate * part.max()) for part in vars_of(pairs["exponentials that underflow"])]
-        high = [np.exp(rate * part.max()) for part in vars_of(pairs["exponentials that overflow"])]
+        low = [np.exp(rate * part.max()) for part in pairs["exponentials that underflow"].both]
+        high = [np.exp(rate * part.max()) for part in pairs["exponentials that overflow"].both]
     assert low[0] > 0 == low[1]
     assert high[0] < np.inf == high[1]
-
-
-def vars_of(pair):
-    return pair.scores, pair.neighbour
 
 
 def test_integers_collide_in_floats():
@@ -59,16 +63,14 @@ def test_integers_collide_in_floats():
         assert (wraps.neighbour.max() - wraps.neighbour).min() == 0
 
 
-@pytest.mark.parametrize("sensitivity", ["1e-400", "1e305", 10**400])
-def test_sensitivities_at_the_ends_of_the_floats_are_refused(sensitivity):
-    with pytest.raises(errors.InvalidValue, match="give pairs"):
-        hard_pairs(1, sensitivity)
+REFUSED = [({"sensitivity": number}, "give pairs") for number in ("1e-400", "1e305", 10**400)]
+REFUSED += [({"longest": number}, "longest must be") for number in (0, 1, -1, 2.5)]
 
 
-@pytest.mark.parametrize("longest", [0, 1, -1, 2.5])
-def test_longest_must_hold_a_winner_and_a_loser(longest):
-    with pytest.raises(errors.DPSelectError, match="longest must be"):
-        hard_pairs(1, longest=longest)
+@pytest.mark.parametrize(("given", "words"), REFUSED, ids=[str(given) for given, _ in REFUSED])
+def test_the_ends_of_the_floats_and_short_vectors_are_refused(given, words):
+    with pytest.raises(errors.DPSelectError, match=words):
+        hard_pairs(1, **given)
 
 
 def test_no_score_in_the_repr():

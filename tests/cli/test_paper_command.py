@@ -8,7 +8,7 @@ import pytest
 
 from dpselect._messages import install_command
 from dpselect.research.datasets import VARIABLE, file_name
-from dpselect.research.paper.reproduce import FIGURES
+from dpselect.research.figures import FIGURES
 from tests.cli.conftest import ALL_COMMANDS, Result, Run
 from tests.cli.test_compare import read_terminal
 from tests.dpbench import FOLDER, needs_data
@@ -32,7 +32,7 @@ def is_refused(result: Result, message: str, code: int = 2) -> bool:
 @needs_data
 def test_the_report_with_data(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With two figures only: tests/research/paper/test_reproduce.py makes all."""
-    monkeypatch.setattr("dpselect.research.paper.reproduce.FIGURES", FIGURES[6:8])
+    monkeypatch.setattr("dpselect.research.reproduce.FIGURES", FIGURES[6:8])
     result = run("paper", "--out", tmp_path / "report", "--data", FOLDER, *POINTS, "--json")
     assert (result.code, result.err) == (0, "")
     content = json.loads(result.out)

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpselect.research import procedures, studies
 from dpselect.research.datasets import VARIABLE
-from dpselect.research.studies import procedures, top_k
-from dpselect.research.studies import study as study_room
-from dpselect.research.studies.procedures import Currency
-from dpselect.research.studies.winners import winners
+from dpselect.research.procedures import Currency
+from dpselect.research.studies import winners
 from tests.cli.conftest import Run
 
 
@@ -23,7 +22,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("offline")
 def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(procedures, "BUDGETS", (0.5, 1.0))
-    monkeypatch.setattr(study_room, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
+    monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
     options = ("study", "--out", tmp_path / "out", "--runs", "3")
     result = run(*options)
     assert (result.code, result.err) == (0, "")
@@ -31,7 +30,7 @@ def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypa
     assert "Missing: the cases that need data" in result.out
     first = (tmp_path / "out" / "study.csv").read_text()
     assert (tmp_path / "out" / "stepwise-features.png").is_file()
-    monkeypatch.setattr(study_room, "write_figure", lambda *_: None)  # drawn once is enough
+    monkeypatch.setattr(studies, "write_figure", lambda *_: None)  # drawn once is enough
     content = json.loads(run(*options, "--json").out)
     assert [one["currency"] for one in content["summaries"]] == ["pure epsilon", "(epsilon, delta)", "zCDP"]
     assert content["why_missing"].startswith("downloading the data needs pooch")
@@ -58,16 +57,16 @@ def test_bad_options_are_refused(run: Run, tmp_path: Path, options: tuple[str, .
 
 def test_the_methods_for_the_top_k_are_printed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
-    monkeypatch.setattr(study_room, "histograms", lambda _: made_up)
-    monkeypatch.setattr(study_room, "cases", lambda *_: [])
-    monkeypatch.setattr(study_room, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
-    monkeypatch.setattr(top_k, "KS", (2, 5))
+    monkeypatch.setattr(studies, "histograms", lambda _: made_up)
+    monkeypatch.setattr(studies, "cases", lambda *_: [])
+    monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
+    monkeypatch.setattr(studies, "KS", (2, 5))
     result = run("study", "--out", tmp_path / "out", "--runs", "5")
     assert (result.code, result.err) == (0, "")
     assert "one value a person" in result.out
     assert "peel, zCDP" in result.out
     assert f"All numbers: {tmp_path / 'out' / 'top_k.csv'}" in result.out
-    monkeypatch.setattr(study_room, "write_figure", lambda *_: None)
+    monkeypatch.setattr(studies, "write_figure", lambda *_: None)
     content = json.loads(run("study", "--out", tmp_path / "out", "--runs", "5", "--json").out)
     assert len(content["top_k"]) == 2 * 2 * (5 + 3)
     assert {"people", "data_set", "epsilon", "k", "method", "error", "low", "high", "exact"} == set(content["top_k"][0])

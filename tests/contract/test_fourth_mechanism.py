@@ -19,7 +19,7 @@ from dpselect.ledger import Charge
 from dpselect.mechanisms import MECHANISMS
 from dpselect.questions.costs import affordable_epsilon
 from dpselect.research.plotting import of_bar, of_mechanism
-from dpselect.research.studies.procedures import Chooser
+from dpselect.research.procedures import Chooser
 from tests import reference
 from tests.gumbel import GumbelNoisyMax
 from tests.statistical.goodness import assert_fits, assert_rejected

@@ -8,7 +8,7 @@ import pytest
 
 import dpselect
 from dpselect.analysis import worst_case_error
-from dpselect.research.paper.comparison import ratio
+from dpselect.research.figures import ratio
 from tests.examples.test_audits import EXAMPLES, example
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpselect.research.datasets import SUMS, VARIABLE
-from dpselect.research.paper.experiment import Experiments, Material
+from dpselect.research.experiment import Experiments, Material
 
 
 @pytest.fixture(scope="session")

@@ -72,7 +72,7 @@ def test_a_kernel_that_was_not_compiled_is_told(install, tmp_path, monkeypatch, 
     (tmp_path / "_kernel.c").touch()
     if file:
         (tmp_path / file).touch()
-    monkeypatch.setitem(install, "SAMPLING", tmp_path)
+    monkeypatch.setitem(install, "SELECTION", tmp_path)
     monkeypatch.setenv("DPSELECT_KERNEL", word)
     install["main"](["plot"])
     assert ("the kernel was not compiled. Only speed is lost." in capsys.readouterr().err) == is_told

@@ -16,13 +16,11 @@ from functools import cache, partial
 import numpy as np
 
 from dpselect import _validate
-from dpselect._numbers import float_near, rounded_up_text
+from dpselect._numbers import first_true, float_near, rounded_up_text
 from dpselect._types import Number
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase, checked_mechanism
 from dpselect.mechanisms.worst import WorstErrors
-
-_BISECTIONS = 60
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class UnitErrors:
 
     def rarely_exceeded(self, probability: float) -> float:
         """Return an error that is reached with at most this probability."""
-        return 0.0 if self.tail(0.0) <= probability else smallest(lambda x: self.tail(x) <= probability)
+        return 0.0 if self.tail(0.0) <= probability else first_true(lambda x: self.tail(x) <= probability, 1.0)
 
 
 ErrorsOf = Callable[[type[MechanismBase]], UnitErrors]  # of a mechanism, at rate one
@@ -120,20 +118,6 @@ def epsilon_for_average(average: float, error: Number) -> Fraction:
     if not average:
         raise InvalidValue("every epsilon meets the target: there is no choice, so the error is zero")
     return Fraction(rounded_up_text(Fraction(average) / _validate.exact_positive(error=error), digits=4))
-
-
-def smallest(holds: Callable[[float], bool]) -> float:
-    """The smallest positive number from which the property holds, up to rounding, on the side where it holds."""
-    high = 1.0
-    while not holds(high):
-        high *= 2
-    while holds(high / 2):
-        high /= 2
-    low = high / 2
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 _GRID = 40

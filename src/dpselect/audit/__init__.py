@@ -6,7 +6,7 @@ An audit can prove that a promised epsilon is wrong. It can never prove that it 
 
 1. `neighbours`: check that each pair of inputs is one that one person can turn into the other. `hard_pairs` supplies
    pairs of score vectors on which implementations are known to fail.
-2. `black_box`: run the callable many times on both inputs of a pair, and count the outcomes. This file holds `audit`
+2. `audits`: run the callable many times on both inputs of a pair, and count the outcomes. This file holds `audit`
    itself, which leads through all stages.
 3. `outputs`: turn an output, or an exception, into a hashable outcome that can be counted.
 4. `views`: from the first quarter of the runs, learn coarser views of outputs that rarely repeat, such as bins of
@@ -15,12 +15,11 @@ An audit can prove that a promised epsilon is wrong. It can never prove that it 
    compute a lower confidence bound on epsilon from that event alone.
 6. `findings`: report the bounds and the verdict.
 
-`audit_pmf` (in `white_box`) compares exact probabilities instead of samples, where a mechanism can compute them.
+`audit_pmf` compares exact probabilities instead of samples, where a mechanism can compute them.
 """
 
-from dpselect.audit.black_box import audit
+from dpselect.audit.audits import audit, audit_pmf
 from dpselect.audit.findings import Audit, Finding, PmfAudit
 from dpselect.audit.neighbours import Pair, hard_pairs
-from dpselect.audit.white_box import audit_pmf
 
 __all__ = ["Audit", "Finding", "Pair", "PmfAudit", "audit", "audit_pmf", "hard_pairs"]

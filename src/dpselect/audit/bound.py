@@ -8,7 +8,6 @@ test it, so it is chosen on other samples.
 
 import math
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,27 +15,20 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from dpselect._types import Floats
-from dpselect.audit.views import WHOLE, View
-
-Outcome = Hashable  # the output or the exception of a run: see `outputs`
-Counts = Counter[Outcome]
+from dpselect._types import Floats, Positions
+from dpselect.audit.views import WHOLE, Counts, View, labelled
 
 
 @dataclass(frozen=True)
 class Event:
-    """A set of outcomes, and the input on which it seems too likely.
+    """The outcomes that have one of these labels in a view, and whether they seem too likely on the neighbour."""
 
-    The set consists of all outcomes that have one of the given labels in a view. The view `WHOLE` labels each outcome
-    with itself.
-    """
-
-    outcomes: frozenset[Outcome]
-    is_reversed: bool  # more likely on the neighbour
+    labels: frozenset[Hashable]
+    is_reversed: bool
     view: View = WHOLE
 
     def __str__(self) -> str:
-        return self.view.describe(self.outcomes)
+        return self.view.words(self.labels)
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,32 +40,25 @@ class Samples:
     trials: int
 
     def through(self, view: View) -> "Samples":
-        """Return how often each label of a view occurred."""
+        """How often each label of a view occurred."""
         if view is WHOLE:
             return self
-        return Samples(_labels(self.here, view), _labels(self.there, view), self.trials)
+        here, there = (labelled(side.items(), view.label) for side in (self.here, self.there))
+        return Samples(here, there, self.trials)
 
-    def counts(self, outcomes: Sequence[Outcome]) -> tuple[Floats, Floats]:
-        """Return how often each of these outcomes occurred on the input and on its neighbour."""
+    def counts(self, outcomes: Sequence[Hashable]) -> tuple[Floats, Floats]:
         here, there = (np.array([part[outcome] for outcome in outcomes], float) for part in (self.here, self.there))
         return here, there
 
     def hits(self, event: Event) -> tuple[int, int]:
-        """Return how often the event occurred: first on the input where it seems too likely, then on the other."""
-        seen = self.through(event.view).counts(list(event.outcomes))
+        """How often the event occurred: first on the input where it seems too likely, then on the other."""
+        seen = self.through(event.view).counts(list(event.labels))
         here, there = (int(counts.sum()) for counts in seen)
         return (there, here) if event.is_reversed else (here, there)
 
     def bound(self, event: Event, doubt: float) -> float:
-        """Return the lower bound on epsilon that the event implies; -inf if it never occurred."""
+        """The lower bound on epsilon that the event implies; -inf if it never occurred."""
         return float(epsilon_bound(*self.hits(event), self.trials, doubt))
-
-
-def _labels(counts: Counts, view: View) -> Counts:
-    labels: Counts = Counter()
-    for outcome, often in counts.items():
-        labels[view(outcome)] += often
-    return labels
 
 
 def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> Floats:
@@ -102,11 +87,8 @@ def noticeable_epsilon(epsilon: float, trials: int, doubt: float) -> float:
     inf
     """
     hits = trials // 2
-
-    def hides(neighbour_hits: int) -> bool:
-        return bool(epsilon_bound(hits, neighbour_hits, trials, doubt) <= epsilon)
-
-    showing = bisect_left(range(hits + 1), True, key=hides)
+    counts = range(hits + 1)
+    showing = bisect_left(counts, True, key=lambda others: bool(epsilon_bound(hits, others, trials, doubt) <= epsilon))
     return math.log(hits / (showing - 1)) if showing > 1 else math.inf
 
 
@@ -114,7 +96,7 @@ def chosen_event(
     ranking: Samples,
     choosing: Samples,
     doubt: float,
-    suspects: Iterable[frozenset[Outcome]] = (),
+    suspects: Iterable[frozenset[Hashable]] = (),
     views: Iterable[View] = (WHOLE,),
 ) -> Event:
     """The event with the largest bound on `choosing`, among the suspects and the events that `ranking` suggests.
@@ -125,41 +107,32 @@ def chosen_event(
     """
     events: list[tuple[float, Event]] = []
     for view in views:
-        seen = choosing.through(view)
-        events += _best_half_lines(seen, doubt, view)
-        events += _best_of_ranked(ranking.through(view), seen, doubt, view)
-    events += [(choosing.bound(event, doubt), event) for event in _both_ways(suspects)]
+        ranked, seen = ranking.through(view), choosing.through(view)
+        for is_reversed in (False, True):
+            for labels, ends in _orders(ranked, seen, view, is_reversed):
+                likely, unlikely = map(np.cumsum, seen.counts(labels)[:: -1 if is_reversed else 1])
+                bounds = epsilon_bound(likely[ends], unlikely[ends], seen.trials, doubt)
+                best = int(np.argmax(bounds))
+                events.append((float(bounds[best]), Event(frozenset(labels[: ends[best] + 1]), is_reversed, view)))
+    named = [Event(suspect, is_reversed) for suspect in suspects for is_reversed in (False, True)]
+    events += [(choosing.bound(event, doubt), event) for event in named]
     return max(events, key=lambda found: found[0])[1]
 
 
-def _both_ways(suspects: Iterable[frozenset[Outcome]]) -> Iterator[Event]:
-    return (Event(suspect, is_reversed) for suspect in suspects for is_reversed in (False, True))
+def _orders(
+    ranking: Samples, choosing: Samples, view: View, is_reversed: bool
+) -> Iterator[tuple[list[Hashable], Positions]]:
+    """Orders of the labels of a view, and the ends of the beginnings that may be events.
 
-
-def _best_of_ranked(ranking: Samples, choosing: Samples, doubt: float, view: View) -> Iterator[tuple[float, Event]]:
-    """In each direction, the best event that consists of the labels with the largest ratios."""
+    Bins from below and from above make half-lines. The other order is that of the ratios, where labels of equal ratio
+    stay together.
+    """
+    bins: list[Hashable] = list(range(view.bins))
+    if bins:
+        yield from ((order, np.arange(view.bins)) for order in (bins, bins[::-1]))
     labels = list({*ranking.here, *ranking.there, *choosing.here, *choosing.there})
-    ranked, chosen = ranking.counts(labels), choosing.counts(labels)
-    for way in (1, -1):
-        ratios = way * (np.log(ranked[0] + 0.5) - np.log(ranked[1] + 0.5))
-        order = np.argsort(-ratios, kind="stable")
-        ends = np.append(np.flatnonzero(np.diff(ratios[order])), len(labels) - 1)  # labels of equal ratio stay together
-        more, less = (np.cumsum(counts[order])[ends] for counts in chosen[::way])
-        bound, end = _best(more, less, choosing.trials, doubt)
-        yield bound, Event(frozenset(labels[i] for i in order[: ends[end] + 1].tolist()), way < 0, view)
-
-
-def _best_half_lines(choosing: Samples, doubt: float, view: View) -> Iterator[tuple[float, Event]]:
-    """In each direction, the best event of the form "at most x" or "at least x"."""
-    counts = choosing.counts(range(view.bins))
-    for way in (1, -1) if view.bins else ():
-        for step in (1, -1):
-            more, less = (np.cumsum(side[::step]) for side in counts[::way])
-            bound, end = _best(more, less, choosing.trials, doubt)
-            yield bound, Event(frozenset(range(view.bins)[::step][: end + 1]), way < 0, view)
-
-
-def _best(hits: Floats, neighbour_hits: Floats, trials: int, doubt: float) -> tuple[float, int]:
-    bounds = epsilon_bound(hits, neighbour_hits, trials, doubt)
-    best = int(np.argmax(bounds))
-    return float(bounds[best]), best
+    here, there = (np.log(counts + 0.5) for counts in ranking.counts(labels))
+    ratios = there - here if is_reversed else here - there
+    order = np.argsort(-ratios, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(ratios[order])), len(labels) - 1)
+    yield [labels[i] for i in order.tolist()], ends

@@ -1,6 +1,8 @@
 """The results of an audit, as plain records. The verdict is "violates" or "no violation found", never "is private"."""
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -24,10 +26,6 @@ def rounded_down(bound: float) -> str:
     if math.isinf(bound):
         return "inf"
     return f"{Context(prec=4, rounding=ROUND_FLOOR).create_decimal(Decimal(bound)).normalize():f}"
-
-
-def _text(epsilon: Fraction) -> str:
-    return shortest_text(epsilon).strip("'")
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,30 +62,69 @@ class Finding:
     failures: int
     description: str = ""
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers of hits on both inputs, of trials and of failures, by name."""
+        return {name: getattr(self, name) for name in ("hits", "neighbour_hits", "trials", "failures")}
+
     def __repr__(self) -> str:
         return f"Finding({self.pair!r}, epsilon >= {rounded_down(self.lower_bound)}, {self.trials:,} trials)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding as a dictionary for JSON.
-
-        Returns:
-            The fields by name. Outputs that JSON cannot hold are written as text.
-        """
+        """Return the fields by name, for JSON. Outputs that JSON cannot hold are written as text."""
         return {
             "pair": self.pair,
             "lower_bound": self.lower_bound,
             "event": [json_of(output) for output in self.event],
             "description": self.description,
             "more_likely_on": "neighbour" if self.is_reversed else "scores",
-            "hits": self.hits,
-            "neighbour_hits": self.neighbour_hits,
-            "trials": self.trials,
-            "failures": self.failures,
+            **self.counts,
         }
 
 
+class _Verdict(ABC):
+    """What both kinds of audits say about the promised epsilon."""
+
+    epsilon: Fraction
+    claim: Claim | None
+
+    @property
+    @abstractmethod
+    def _evidence(self) -> tuple[float, float, str, str]:
+        """The largest lower bound, by how much errors may have raised it, where it was found, and what was tried."""
+
+    @property
+    def violates(self) -> bool:
+        """Whether the promise is broken. False only means that this audit found no violation."""
+        bound, slack, _, _ = self._evidence
+        return bound > float_above(self.epsilon) + slack
+
+    @property
+    def verdict(self) -> str:
+        """The verdict as a sentence."""
+        bound, _, where, tried = self._evidence
+        if not self.violates:
+            return f"no violation found {tried}"
+        return f"violates epsilon = {self._promised}: it is at least {rounded_down(bound)} on {where}"
+
+    @property
+    def _promised(self) -> str:
+        return shortest_text(self.epsilon).strip("'")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.verdict})"
+
+    def _page(self, heads: Sequence[str], rows: Iterable[Sequence[Any]], remark: str) -> str:
+        title = f"Audit of epsilon = {self._promised}: {self.verdict}"
+        return _show.page(_show.table(heads, rows, caption=title, is_numeric=True), remark and _show.paragraph(remark))
+
+    def _facts(self) -> dict[str, Any]:
+        claimed = self.claim.to_dict() if self.claim else {}
+        return {"verdict": self.verdict, "violates": self.violates, "epsilon": str(self.epsilon), **claimed}
+
+
 @dataclass(frozen=True, repr=False)
-class Audit:
+class Audit(_Verdict):
     """The result of `audit`. With probability at least 1 - `false_alarm`, all of its lower bounds hold.
 
     Attributes:
@@ -113,64 +150,40 @@ class Audit:
 
     @property
     def worst(self) -> Finding:
-        """Return the finding with the largest lower bound."""
+        """The finding with the largest lower bound."""
         return max(self.findings, key=lambda finding: finding.lower_bound)
 
     @property
     def lower_bound(self) -> float:
-        """Return a lower bound on the true epsilon: the largest one of all findings."""
+        """A lower bound on the true epsilon: the largest one of all findings."""
         return self.worst.lower_bound
 
     @property
-    def violates(self) -> bool:
-        """Return whether the promise is broken. False only means that this audit found no violation."""
-        return self.lower_bound > float_above(self.epsilon)
-
-    @property
     def noticeable(self) -> float:
-        """Return the true epsilon that this many runs would flag about half of the time; larger ones mostly show."""
+        """The true epsilon that this many runs would flag about half of the time; larger ones mostly show."""
         trials = min(finding.trials for finding in self.findings)
         return noticeable_epsilon(float_above(self.epsilon), trials, self.false_alarm / len(self.findings))
 
     @property
-    def verdict(self) -> str:
-        """Return the verdict as a sentence."""
-        if not self.violates:
-            return f"no violation found in {self.runs:,} runs"
-        bound = rounded_down(self.lower_bound)
-        return f"violates epsilon = {_text(self.epsilon)}: it is at least {bound} on the pair {self.worst.pair!r}"
-
-    def __repr__(self) -> str:
-        return f"Audit({self.verdict})"
+    def _evidence(self) -> tuple[float, float, str, str]:
+        return self.lower_bound, 0.0, f"the pair {self.worst.pair!r}", f"in {self.runs:,} runs"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, and a row for each pair of neighbours."""
         heads = ["pair of neighbours", "epsilon at least", "event on one", "on the other", "runs on each", "failures"]
         rows = (
-            [
-                finding.pair,
-                rounded_down(finding.lower_bound),
-                *(f"{n:,}" for n in (finding.hits, finding.neighbour_hits, finding.trials, finding.failures)),
-            ]
-            for finding in self.findings
+            [found.pair, rounded_down(found.lower_bound), *(f"{count:,}" for count in found.counts.values())]
+            for found in self.findings
         )
-        told = [f"The event: {_show.cell_text(self.worst.description)}."] if self.violates else [_NO_PROOF]
-        title = f"Audit of epsilon = {_text(self.epsilon)}: {self.verdict}"
-        return _show.page(_show.table(heads, rows, caption=title, is_numeric=True), *map(_show.paragraph, told))
+        remark = f"The event: {_show.cell_text(self.worst.description)}." if self.violates else _NO_PROOF
+        return self._page(heads, rows, remark)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as a dictionary for JSON.
-
-        Returns:
-            The fields and properties by name, and the findings as dictionaries. `noticeable` is None if it is infinite.
-        """
+        """Return the fields and properties by name, for JSON. `noticeable` is None if it is infinite."""
         return {
-            "verdict": self.verdict,
-            "violates": self.violates,
-            "epsilon": str(self.epsilon),
-            **({} if self.claim is None else self.claim.to_dict()),
+            **self._facts(),
             "lower_bound": self.lower_bound,
-            "noticeable": None if math.isinf(self.noticeable) else self.noticeable,
+            "noticeable": finite(self.noticeable),
             "false_alarm": self.false_alarm,
             "runs": self.runs,
             "findings": [finding.to_dict() for finding in self.findings],
@@ -178,7 +191,7 @@ class Audit:
 
 
 @dataclass(frozen=True, repr=False)
-class PmfAudit:
+class PmfAudit(_Verdict):
     """The result of `audit_pmf`: for each score vector, the largest log-ratio of probabilities between neighbours.
 
     Attributes:
@@ -201,48 +214,27 @@ class PmfAudit:
 
     @property
     def worst(self) -> tuple[str, float]:
-        """Return the name of the worst score vector, and its log-ratio."""
+        """The name of the worst score vector, and its log-ratio."""
         return max(self.log_ratios, key=lambda named: named[1])
 
     @property
     def log_ratio(self) -> float:
-        """Return the largest log-ratio."""
+        """The largest log-ratio."""
         return self.worst[1]
 
     @property
-    def violates(self) -> bool:
-        """Return whether the promise is broken. False only means that it is kept on these score vectors."""
-        return self.log_ratio > float_above(self.epsilon) + self.slack
-
-    @property
-    def verdict(self) -> str:
-        """Return the verdict as a sentence."""
-        if not self.violates:
-            return f"no violation found on {len(self.log_ratios)} score vectors"
-        name, ratio = self.worst
-        return f"violates epsilon = {_text(self.epsilon)}: it is at least {rounded_down(ratio)} on {name!r}"
-
-    def __repr__(self) -> str:
-        return f"PmfAudit({self.verdict})"
+    def _evidence(self) -> tuple[float, float, str, str]:
+        return self.log_ratio, self.slack, repr(self.worst[0]), f"on {len(self.log_ratios)} score vectors"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, and a row for each score vector."""
         rows = ([name, "inf" if math.isinf(ratio) else shown(ratio)] for name, ratio in self.log_ratios)
-        title = f"Audit of epsilon = {_text(self.epsilon)}: {self.verdict}"
-        told = [] if self.violates else [_show.paragraph(_NO_PROOF)]
-        return _show.page(_show.table(["scores", "log-ratio"], rows, caption=title, is_numeric=True), *told)
+        return self._page(["scores", "log-ratio"], rows, "" if self.violates else _NO_PROOF)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as a dictionary for JSON.
-
-        Returns:
-            The fields and properties by name. An infinite log-ratio becomes None.
-        """
+        """Return the fields and properties by name, for JSON. An infinite log-ratio becomes None."""
         return {
-            "verdict": self.verdict,
-            "violates": self.violates,
-            "epsilon": str(self.epsilon),
-            **self.claim.to_dict(),
+            **self._facts(),
             "log_ratio": finite(self.log_ratio),
             "slack": self.slack,
             "log_ratios": {name: finite(ratio) for name, ratio in self.log_ratios},

@@ -45,25 +45,20 @@ class Pair:
 
     @property
     def both(self) -> tuple[Any, Any]:
-        """Return the two vectors."""
+        """The two vectors."""
         return self.scores, self.neighbour
 
     def risers(self) -> list[frozenset[Hashable]]:
-        """Return sets of candidates that rise more than all others. For regular mechanisms they reveal the most.
+        """Return the sets of candidates that rise by one of the largest moves or more.
 
-        Returns:
-            One set for each of the largest different moves, except the last.
+        For regular mechanisms they reveal the most. The set of all candidates is left out.
         """
         moves = self.moves()
         levels = sorted(set(moves), reverse=True)[:_MOST_LEVELS]
         return [frozenset(i for i, move in enumerate(moves) if move >= level) for level in levels[:-1]]
 
     def moves(self) -> list[Fraction]:
-        """Return by how much each score rises from `scores` to `neighbour`.
-
-        Returns:
-            One exact number for each candidate.
-        """
+        """Return by how much each score rises from `scores` to `neighbour`, exactly."""
         return [b - a for a, b in zip(exact_scores(self.scores), exact_scores(self.neighbour), strict=True)]
 
 
@@ -78,8 +73,7 @@ class InputPair:
         return f"InputPair({self.name!r})"
 
     def risers(self) -> list[frozenset[Hashable]]:
-        """Return no sets: how the inputs differ is not known."""
-        return []
+        return []  # how the inputs differ is not known
 
 
 def checked_inputs(inputs: Any) -> list[InputPair]:

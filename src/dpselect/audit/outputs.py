@@ -1,7 +1,9 @@
-"""Outcomes: the output of a run as a hashable value that can be counted, split into parts and printed.
+"""Outcomes: the output of a run as a hashable value that can be counted, split into features and printed.
 
 Two outputs that an observer can distinguish are different outcomes, even if Python calls them equal: 1, 1.0 and True
 are three outcomes, and 0.0 and -0.0 are two. All NaNs of one type are the same outcome. Lists and arrays become tuples.
+
+The features of an outcome are its single values, each with the path that leads to it: positions, names of fields, keys.
 """
 
 import json
@@ -17,10 +19,12 @@ import numpy as np
 
 from dpselect.errors import InvalidType
 
-Path = tuple[Hashable, ...]  # leads from the whole output to one part: positions, names of fields and keys
+Path = tuple[Hashable, ...]
+Pairs = tuple[tuple[Hashable, Hashable], ...]
 
 _LONGEST_TEXT = 60
 _REMEDY = "return a number, a string, or a tuple, list, set or dict of these"
+_UNTYPED = {int, str, bytes, type(None)}  # equal values of these types look the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +60,26 @@ class Fields:
     """A dict or a dataclass, as its names and values in order."""
 
     kind: type
-    items: tuple[tuple[Hashable, Hashable], ...]
+    items: Pairs
 
 
+_PRESENT = Typed(bool, True)  # the value of an item of a set
+
+
+@singledispatch
 def outcome_of(output: Any) -> Hashable:
     """The output in a hashable form. Two outputs have equal forms if and only if an observer sees no difference.
 
     >>> outcome_of([1, np.int64(2)]), outcome_of(math.nan) == outcome_of(-math.nan), outcome_of(1) == outcome_of(True)
     ((1, 2), True, False)
     """
-    return _canonical(output)
-
-
-@singledispatch
-def _canonical(output: Any) -> Hashable:
-    if is_dataclass(output) and not isinstance(output, type) and _compares_by_fields(output):
-        return Fields(
-            type(output), tuple((part.name, _canonical(getattr(output, part.name))) for part in _compared(output))
-        )
+    if is_dataclass(output) and not isinstance(output, type) and type(output).__dataclass_params__.eq:  # type: ignore[attr-defined]
+        return _fields(output, ((part.name, getattr(output, part.name)) for part in fields(output) if part.compare))
     return _leaf(output)
 
 
-def _compares_by_fields(output: Any) -> bool:
-    return bool(type(output).__dataclass_params__.eq)
-
-
-def _compared(output: Any) -> Iterator[Any]:
-    return (part for part in fields(output) if part.compare)
+def _fields(output: Any, items: Iterable[tuple[Any, Any]]) -> Fields:
+    return Fields(type(output), tuple((outcome_of(name), outcome_of(value)) for name, value in items))
 
 
 def _leaf(output: Any) -> Hashable:
@@ -103,105 +100,67 @@ def _is_nan(output: Any) -> bool:
         return False
 
 
-@_canonical.register(int)
-@_canonical.register(str)
-@_canonical.register(bytes)
-@_canonical.register(type(None))
-def _plain_leaf(output: Any) -> Hashable:
-    return output if type(output) in _UNTYPED else _leaf(output)
-
-
-_UNTYPED = {int, str, bytes, type(None)}  # equal values of these types look the same
-
-
-@_canonical.register
 def _float(output: float) -> Hashable:
-    if output == 0 and math.copysign(1, output) < 0:
-        return Typed(type(output), output, "negative zero")
-    return _leaf(output)
+    is_negative_zero = output == 0 and math.copysign(1, output) < 0
+    return Typed(type(output), output, "negative zero") if is_negative_zero else _leaf(output)
 
 
-@_canonical.register(np.generic)
-@_canonical.register(np.str_)
-@_canonical.register(np.bytes_)
 def _scalar(output: Any) -> Hashable:
-    plain = output.item()
-    return _leaf(output) if isinstance(plain, np.generic) else _canonical(plain)  # a long double has no Python type
+    value = output.item()
+    return _leaf(output) if isinstance(value, np.generic) else outcome_of(value)  # a long double has no Python type
 
 
-@_canonical.register
-def _array(output: np.ndarray) -> Hashable:
-    return _canonical(output.tolist())
+_FORMS: dict[Any, Callable[[Any], Hashable]] = {
+    **dict.fromkeys(_UNTYPED, lambda output: output if type(output) in _UNTYPED else _leaf(output)),
+    float: _float,
+    **dict.fromkeys((np.generic, np.str_, np.bytes_), _scalar),
+    np.ndarray: lambda output: outcome_of(output.tolist()),
+    Sequence: lambda output: tuple(map(outcome_of, output)),
+    range: _leaf,
+    Set: lambda output: frozenset(map(outcome_of, output)),
+    Mapping: lambda output: _fields(output, output.items()),
+}
+for _kind, _form in _FORMS.items():
+    outcome_of.register(_kind, _form)
+
+_PARTS: dict[type, Callable[[Any], Iterable[tuple[Hashable, Hashable]]]] = {
+    tuple: enumerate,
+    frozenset: lambda outcome: ((item, _PRESENT) for item in outcome),
+    Fields: lambda outcome: outcome.items,
+}
 
 
-@_canonical.register
-def _sequence(output: Sequence) -> Hashable:  # type: ignore[type-arg]
-    return tuple(map(_canonical, output))
-
-
-@_canonical.register
-def _set(output: Set) -> Hashable:  # type: ignore[type-arg]
-    return frozenset(map(_canonical, output))
-
-
-@_canonical.register
-def _mapping(output: Mapping) -> Hashable:  # type: ignore[type-arg]
-    return Fields(type(output), tuple((_canonical(key), _canonical(value)) for key, value in output.items()))
-
-
-@_canonical.register(range)
-def _range(output: range) -> Hashable:
-    return _leaf(output)
-
-
-@singledispatch
-def parts(outcome: Any) -> tuple[tuple[Hashable, Hashable], ...]:  # noqa: ARG001 - a single value has no parts
+def parts(outcome: Hashable) -> Pairs:
     """The parts of a tuple, set, dict or dataclass as (position or name, part); empty for a single value."""
-    return ()
+    return tuple(_PARTS[type(outcome)](outcome)) if type(outcome) in _PARTS else ()
 
 
-@parts.register
-def _parts_of_tuple(outcome: tuple) -> Any:  # type: ignore[type-arg]
-    return tuple(enumerate(outcome))
-
-
-@parts.register
-def _parts_of_fields(outcome: Fields) -> Any:
-    return outcome.items
-
-
-@parts.register
-def _parts_of_set(outcome: frozenset) -> Any:  # type: ignore[type-arg]
-    return tuple((item, _PRESENT) for item in outcome)
-
-
-_PRESENT = Typed(bool, True)
-
-
-def part_of(outcome: Hashable, step: Hashable, default: Hashable) -> Hashable:
-    """The part with this position or name, or the default."""
-    if isinstance(outcome, tuple):
-        return outcome[step] if isinstance(step, int) and step < len(outcome) else default
-    return dict(parts(outcome)).get(step, default)
-
-
-def leaves(outcome: Hashable, path: Path = ()) -> Iterator[tuple[Path, Hashable]]:
+def features(outcome: Hashable, path: Path = ()) -> Iterator[tuple[Path, Hashable]]:
     """All single values of an outcome, as (path, value)."""
     inner = parts(outcome)
     if not inner:
         yield path, outcome
     for step, part in inner:
-        yield from leaves(part, (*path, step))
+        yield from features(part, (*path, step))
 
 
-def rebuilt(outcome: Hashable, change: Callable[[Path, Hashable], Hashable], path: Path = ()) -> Hashable:
-    """The outcome with each single value replaced by `change(path, value)`."""
+def changed(outcome: Hashable, change: Callable[[Path, Hashable], Hashable], path: Path = ()) -> Hashable:
+    """The outcome with each single value, and each set, replaced by `change(path, value)`."""
     if isinstance(outcome, tuple) and outcome:
-        return tuple(rebuilt(part, change, (*path, step)) for step, part in enumerate(outcome))
+        return tuple(changed(part, change, (*path, step)) for step, part in enumerate(outcome))
     if isinstance(outcome, Fields) and outcome.items:
-        items = tuple((name, rebuilt(part, change, (*path, name))) for name, part in outcome.items)
-        return Fields(outcome.kind, items)
+        return Fields(outcome.kind, tuple((name, changed(part, change, (*path, name))) for name, part in outcome.items))
     return change(path, outcome)
+
+
+def feature(outcome: Hashable, path: Path, default: Hashable) -> Hashable:
+    """The part of an outcome to which a path leads, or the default."""
+    for step in path:
+        if isinstance(outcome, tuple):
+            outcome = outcome[step] if isinstance(step, int) and step < len(outcome) else default
+        else:
+            outcome = dict(parts(outcome)).get(step, default)
+    return outcome
 
 
 def number_of(leaf: Hashable) -> float | None:
@@ -222,37 +181,6 @@ def is_new_object(outcome: Hashable) -> bool:
     return isinstance(outcome, Typed) and getattr(outcome.kind, "__eq__", None) is object.__eq__
 
 
-@singledispatch
-def plain(outcome: Any) -> Any:
-    """The output roughly as f returned it: lists become tuples, a dataclass a dict, and an exception its name."""
-    return outcome
-
-
-@plain.register
-def _plain_name(outcome: Raised) -> str:
-    return outcome.name
-
-
-@plain.register
-def _plain_value(outcome: Typed) -> Any:
-    return math.nan if outcome.mark == "nan" else outcome.value
-
-
-@plain.register
-def _plain_fields(outcome: Fields) -> Any:
-    return _gathered(dict, ((plain(name), plain(part)) for name, part in outcome.items))
-
-
-@plain.register
-def _plain_tuple(outcome: tuple) -> Any:  # type: ignore[type-arg]
-    return tuple(map(plain, outcome))
-
-
-@plain.register
-def _plain_set(outcome: frozenset) -> Any:  # type: ignore[type-arg]
-    return _gathered(frozenset, map(plain, outcome))
-
-
 def _gathered(kind: Callable[[Any], Any], items: Iterable[Any]) -> Any:
     """A dict or a set of the items, or a tuple if an item has become unhashable, for example a dict."""
     kept = tuple(items)
@@ -260,6 +188,20 @@ def _gathered(kind: Callable[[Any], Any], items: Iterable[Any]) -> Any:
         return kind(kept)
     except TypeError:
         return kept
+
+
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    Raised: lambda outcome: outcome.name,
+    Typed: lambda outcome: math.nan if outcome.mark == "nan" else outcome.value,
+    Fields: lambda outcome: _gathered(dict, ((plain(name), plain(part)) for name, part in outcome.items)),
+    tuple: lambda outcome: tuple(map(plain, outcome)),
+    frozenset: lambda outcome: _gathered(frozenset, map(plain, outcome)),
+}
+
+
+def plain(outcome: Hashable) -> Any:
+    """The output roughly as f returned it: lists become tuples, a dataclass a dict, and an exception its name."""
+    return _PLAIN[type(outcome)](outcome) if type(outcome) in _PLAIN else outcome
 
 
 def text_of(outcome: Hashable) -> str:

@@ -31,7 +31,7 @@ from dpselect.tables import Answer, Table, open_table
 from dpselect.tables.domains import Domain
 from dpselect.tables.domains import every as domain_of
 from dpselect.tables.files import file_of
-from dpselect.tables.kinds import Column, known_column, value_from_text
+from dpselect.tables.kinds import Column, known_column
 from dpselect.tables.table import checking
 
 MOST = 10**9
@@ -54,7 +54,7 @@ def public_list(text: str, column: Column, option: str, table: str) -> list[Any]
         )
     if not texts:
         raise InvalidValue(f"{option} must name at least one value: give A,B,C or a file with one value per line")
-    return [value_from_text(item, column.kind, option) for item in texts]
+    return [column.kind.from_text(item, option) for item in texts]
 
 
 def _items(text: str, option: str) -> list[str]:

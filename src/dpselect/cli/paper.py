@@ -11,7 +11,7 @@ from dpselect.cli.console import clean_errors, figure_table, print_line, print_p
 from dpselect.cli.options import Benchmark, Folder, Json, whole
 
 if TYPE_CHECKING:
-    from dpselect.research.paper.reproduce import Report
+    from dpselect.research.reproduce import Report
 
 
 def print_text(report: "Report") -> None:
@@ -68,13 +68,13 @@ def paper(*, out: Folder, data: Benchmark = None, points: _Points = "250", as_js
 
 def _write_report(out: str, data: str | None, points: int) -> "Report":
     """Write the report."""
-    from dpselect.research.paper.reproduce import reproduce  # noqa: PLC0415 - the other commands start without SciPy
+    from dpselect.research.reproduce import reproduce  # noqa: PLC0415 - the other commands start without SciPy
 
     return reproduce(out, data, points=points)
 
 
 if TYPE_CHECKING:
-    from dpselect.research.studies.study import Study
+    from dpselect.research.studies import Study
 
 _Runs = Annotated[str, typer.Option(metavar="R", help="Number of runs of each mechanism on each case.")]
 _Seed = Annotated[str, typer.Option(metavar="S", help="Seed of the simulation. The same seed gives the same numbers.")]
@@ -103,7 +103,7 @@ def study(
 
 def _run_study(out: str, data: str | None, runs: int, seed: int) -> "Study":
     """Run the study."""
-    from dpselect.research.studies.study import study as run  # noqa: PLC0415 - the other commands start without SciPy
+    from dpselect.research.studies import study as run  # noqa: PLC0415 - the other commands start without SciPy
 
     return run(out, data, runs=runs, seed=seed)
 
@@ -128,7 +128,7 @@ def _print_text(made: "Study") -> None:
 
 
 def _print_top_k(made: "Study") -> None:
-    from dpselect.research.studies.top_k import top_k_summaries  # noqa: PLC0415 - the other commands start without SciPy
+    from dpselect.research.studies import top_k_summaries  # noqa: PLC0415 - the other commands start without SciPy
 
     print_paragraph("The methods for the top k:", "errors in people per item; below 0.001 they count as equal.")
     table = figure_table("", "method", "cases", "smallest\nerror", "median\nerror")

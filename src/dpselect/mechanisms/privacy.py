@@ -38,7 +38,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from dpselect import _validate
-from dpselect._numbers import float_above, float_below, float_near, rounded_up_text, shortest_text
+from dpselect._numbers import float_above, float_below, float_near, last_true, rounded_up_text, shortest_text
 from dpselect._types import Floats
 from dpselect.errors import InvalidValue
 
@@ -360,17 +360,11 @@ def epsilon_of_rho(loss: PrivacyLoss, rho: Fraction) -> Fraction:
 
     if rho <= 0:
         raise InvalidValue("rho must be positive")
-    low = min(math.sqrt(float_near(rho)), 1e300)  # where epsilon is small, rho is about its square
-    while low and not fits(low):
-        low /= 2
-    if not low:
+    # Where epsilon is small, rho is about its square.
+    found = last_true(fits, max(min(math.sqrt(float_near(rho)), 1e300), math.ulp(0)))
+    if not found:
         raise InvalidValue("rho is too small: no float is such an epsilon")
-    high = 2 * low
-    while fits(high):
-        low, high = high, 2 * high
-    while low < (middle := low + (high - low) / 2) < high:
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return Fraction(low)
+    return Fraction(found)
 
 
 # Below the first and above the last, K(w) is replaced by a bound that is nearly equal or always holds; below the

@@ -9,16 +9,16 @@ error and at the same total. The totals are those of the best known accounting, 
 advance. What a ledger allows is in `planning`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dpselect import _validate
+from dpselect._numbers import first_true, last_true
 from dpselect.accounting.budget import Amount, Budget, ConcentratedBudget, PureBudget
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
-from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, smallest
+from dpselect.analysis.promises import ErrorsOf, Promise, promised_by
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
@@ -140,24 +140,6 @@ _ROUNDINGS = Fraction(1, 10**12)
 _PRECISION = 1e-5
 
 
-def largest(holds: Callable[[Fraction], bool], start: Fraction, within: float) -> Fraction:
-    """Find the largest epsilon with a property that larger ones lose, `within` a relative error and never above it.
-
-    >>> float(largest(lambda epsilon: epsilon * epsilon <= 2, Fraction(1), within=1e-3))
-    1.4140625
-    """
-    low = start
-    while not holds(low):
-        low /= 2
-    high = 2 * low
-    while holds(high):
-        low, high = high, 2 * high
-    while high > low * (1 + Fraction(within)):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
-
-
 @dataclass(frozen=True)
 class EqualCost:
     """The two mechanisms at epsilons with the same zCDP rho: equal costs for any number of selections."""
@@ -182,7 +164,7 @@ def equal_cost(exponential: MechanismBase, errors_of: ErrorsOf) -> EqualCost:
     (0.266, 'exponential')
     """
     rho = exponential.guarantee.zcdp
-    beyond = smallest(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho)
+    beyond = first_true(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho, 1.0)
     affordable = Fraction(beyond) * (1 - _ROUNDINGS)
     other = PermuteAndFlip(affordable, **exponential.claim.arguments())
     return EqualCost(rho, promised_by(exponential, errors_of), promised_by(other, errors_of))
@@ -252,4 +234,4 @@ def affordable_epsilon(
     def fits(epsilon: Fraction) -> bool:
         return approximate({(mechanism, epsilon): count}, delta).epsilon <= budget
 
-    return largest(fits, first, _PRECISION)
+    return last_true(fits, first, within=_PRECISION)

@@ -16,18 +16,19 @@ from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 from dpselect import _validate
-from dpselect._numbers import LONGEST
+from dpselect._numbers import LONGEST, first_true
 from dpselect.accounting.budget import AUTO, Budget, Price
-from dpselect.analysis.promises import ErrorsOf, smallest
+from dpselect.analysis.promises import ErrorsOf
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.several import sizes_of
 from dpselect.questions.methods import METHODS, Method, Peel, method_for
-from dpselect.questions.options import MOST_VALUES, Option, domain, listed, option, sizes, whole
-from dpselect.questions.question import OF_TABLE, Draw, OfTable, checked_for_tables, divided
+from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
+from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable, checked_for_tables, divided
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
+from dpselect.questions.unlisted import UnlistedMode, UnlistedTopK, checked_delta
 from dpselect.release import Priced
 from dpselect.selection.draws import Draws
 
@@ -110,9 +111,28 @@ class Mode(OfTable):
             raise InvalidType(f"rule must be text, got {type(self.rule).__name__}")
 
     @classmethod
-    def of(cls, column: Any, among: Any, **stated: Any) -> Self:
+    def about(  # noqa: PLR0913 - the candidates, by keyword
+        cls,
+        table: Asked,
+        column: Any,
+        price: Price,
+        *,
+        candidates: Any = None,
+        other: Any = None,
+        max_values: Any = None,
+        **stated: Any,
+    ) -> OfTable:
+        """Return the question about a column of a table; about unlisted values if there are no candidates."""
+        if candidates is None:
+            check_unlisted(other)
+            return UnlistedMode.about(table, column, price, max_values=max_values, **stated)
+        check_listed(delta=price.delta, max_values=max_values)
+        return cls.of(table, column, table.among(column, candidates, other), **stated)
+
+    @classmethod
+    def of(cls, table: Asked, column: Any, among: Any, **stated: Any) -> Self:
         """Return the question about a column of a table, whose candidates are a list or a domain."""
-        return cls(column=column, among=among, candidates=among.size, rule=among.words, **stated)
+        return cls(column=column, among=among, candidates=among.size, rule=among.words, **stated, **table.stated)
 
     @property
     def size(self) -> int:
@@ -138,6 +158,11 @@ class Mode(OfTable):
     def is_free(self) -> bool:
         """Return whether all candidates are chosen."""
         return self.how.is_free
+
+    @property
+    def free_value(self) -> list[Any]:
+        """Return all candidates."""
+        return list(self.among.listed)
 
     @property
     def draws(self) -> int:
@@ -186,7 +211,7 @@ class Mode(OfTable):
         if self.rule is None:
             return None
         worst, log_n = mechanism.worst, math.log(self.size)
-        exponent = smallest(lambda x: worst.loss_probability(x, log_n) <= 0.05)
+        exponent = first_true(lambda x: worst.loss_probability(x, log_n) <= 0.05, 1.0)
         return math.ceil(exponent / float(mechanism.rate))
 
     def need(self, people: int) -> str:
@@ -247,6 +272,19 @@ class Mode(OfTable):
                 return [chooser.of_group(group, own, tally) for group, own in enumerate(tally.levels())]
 
         return counted(choose)
+
+
+def check_listed(**given: Any) -> None:
+    """Refuse what only values that nobody listed need."""
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
+
+
+def check_unlisted(other: Any) -> None:
+    """Refuse a candidate for values that are not listed, if there is no list."""
+    if other is not None:
+        raise InvalidValue("other is for values that are not on a list: give candidates as a list, or leave other out")
 
 
 _FIRST_TRIES, _MOST_TRIES = 64, 2**16
@@ -324,7 +362,13 @@ class TopK(Mode):
         asking=Option(
             ("-k",), "K|LO:HI", "How many candidates to return, or an interval in which to find a clear cut.", sizes
         ),
-        planning=Option(("-k",), "K", "How many candidates to return; LO:HI for the margin.", sizes),
+        planning=Option(
+            ("-k",),
+            "K",
+            "How many candidates to return; LO:HI for the margin.",
+            sizes,
+            page=Field("How many, k", example="3"),
+        ),
     )
     method: str = option(
         Option(
@@ -342,10 +386,34 @@ class TopK(Mode):
             "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
             whole,
         ),
-        planning=MOST_VALUES,
+        planning=replace(MOST_VALUES, page=Field("Values per person", example="1")),
         default=None,
     )
-    ordered: bool = option(Option(("--ordered",), "", "Print the best first. This needs more noise."), default=False)
+    ordered: bool = option(
+        Option(("--ordered",), "", "Print the best first. This needs more noise.", page=Field("In order, best first")),
+        default=False,
+    )
+
+    @classmethod
+    def about(  # noqa: PLR0913 - the candidates, by keyword
+        cls,
+        table: Asked,
+        column: Any,
+        price: Price,
+        *,
+        candidates: Any = None,
+        other: Any = None,
+        max_values: Any = None,
+        **stated: Any,
+    ) -> OfTable:
+        """Return the question about a column of a table; about unlisted values if there are no candidates."""
+        limit = table.individuals.limit(max_values)
+        if candidates is None:
+            checked_delta(price)
+            check_unlisted(other)
+            return UnlistedTopK.about(table, column, price, max_values=limit, **stated)
+        check_listed(delta=price.delta)
+        return cls.of(table, column, table.among(column, candidates, other), max_values=limit, **stated)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,14 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol
 
 from dpselect import _validate
 from dpselect._levels import read_levels
 from dpselect.errors import InvalidType, InvalidValue
-
-if TYPE_CHECKING:
-    from dpselect.questions.question import Question
 
 _MOST = 10**9
 
@@ -86,6 +83,28 @@ def domain(text: str, name: str, reader: Reader) -> Any:  # noqa: ARG001 - for o
 
 
 @dataclass(frozen=True)
+class Field:
+    """How a page shows an option.
+
+    Attributes:
+        label: its label; by its name if omitted.
+        hint: what is said below it; nothing if omitted.
+        example: what is filled in first; the default of the option if omitted.
+        choices: what is offered to choose from: values, with words.
+        is_shown: whether a page offers it at all.
+    """
+
+    label: str = ""
+    hint: str = ""
+    example: str | None = None
+    choices: Mapping[str, str] = field(default_factory=dict)
+    is_shown: bool = True
+
+
+HIDDEN = Field(is_shown=False)
+
+
+@dataclass(frozen=True)
 class Option:
     """How users state a parameter of a question as text.
 
@@ -99,6 +118,7 @@ class Option:
         is_required: whether it must be given.
         is_late: whether it comes after the options that all questions share.
         is_shared: whether all questions about tables have it.
+        page: how a page shows it; by its name, and with its help, if omitted.
     """
 
     flags: tuple[str, ...]
@@ -110,6 +130,7 @@ class Option:
     is_required: bool = False
     is_late: bool = False
     is_shared: bool = False
+    page: Field | None = None
 
     @property
     def is_flag(self) -> bool:
@@ -185,10 +206,11 @@ class Named:
         defaults: texts of options that need not be given.
         order: the parameters in the order of the forms; by default the fields of the record, and the mechanism.
         helps: help of options that the name has in other words, in plans.
+        title: what a page calls it; by its name if omitted, and None if no page offers it.
     """
 
     name: str
-    kind: "str | type[Question]"
+    kind: str | type[Any]
     help: str = ""
     examples: tuple[str, ...] = ()
     plan_help: str = ""
@@ -198,16 +220,26 @@ class Named:
     defaults: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     helps: Mapping[str, str] = field(default_factory=dict)
+    title: str | None = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", self.method or self.name)
 
     @property
-    def record(self) -> "type[Question]":
+    def record(self) -> type[Any]:
         """The record that it makes, imported when it is first used."""
         if not isinstance(self.kind, str):
             return self.kind
-        return cast("type[Question]", getattr(importlib.import_module("dpselect.questions"), self.kind))
+        found: type[Any] = getattr(importlib.import_module("dpselect.questions"), self.kind)
+        return found
+
+    def of_table(self, parameters: Mapping[str, Any], **price: Any) -> dict[str, Any]:
+        """Return what is stated of a table, with what the name fixes. The question must have what the price needs."""
+        known = {each.name for each in self.asking}
+        for name in (*parameters, *(name for name, value in price.items() if value is not None)):
+            if name not in known:
+                raise InvalidType(f"{name} is not a parameter of {self.method}, which takes {', '.join(sorted(known))}")
+        return {**self.defaults, **parameters, **self.fixed}
 
     @property
     def asking(self) -> list[Option]:
@@ -282,6 +314,7 @@ _ALL = [
             "dpselect plan mode --candidates 30 --groups 12 --max-groups 2 --budget 1,1e-6 --questions 10",
         ),
         order=_CANDIDATES,
+        title="Most common value",
     ),
     Named(
         "top",
@@ -318,6 +351,7 @@ _ALL = [
         ),
         method="top_k",
         order=("k", "candidates", "other", "delta", "method", "max_values", "ordered", "mechanism"),
+        title="Top k",
     ),
     Named(
         "values",
@@ -339,6 +373,7 @@ _ALL = [
         ),
         defaults={"max_values": "1"},
         order=("delta", "max_values"),
+        title=None,
     ),
     Named(
         "median",
@@ -360,6 +395,7 @@ _ALL = [
         ),
         fixed={"level": Fraction(1, 2)},
         order=_RANGE,
+        title=None,
     ),
     Named(
         "quantile",
@@ -380,6 +416,7 @@ _ALL = [
             "dpselect plan quantile --level 0.9 --lower 0 --upper 50000 --error 20 --budget zcdp:0.5",
         ),
         order=("level", *_RANGE),
+        title=None,
     ),
     Named(
         "quantiles",
@@ -400,6 +437,7 @@ _ALL = [
             "dpselect plan quantiles --levels 0.1,0.5,0.9 --range log --budget zcdp:0.5 --questions 20",
         ),
         order=("levels", *_RANGE),
+        title="Median and quantiles",
     ),
     *(
         Named(
@@ -419,6 +457,7 @@ _ALL = [
             fixed={"stands_for": name},
             order=("level", *_RANGE),
             helps={"level": _LEVEL_NEAR.format(end=end)},
+            title=None,
         )
         for name, where, most, level, end in (
             ("minimum", "below", "smallest", "0.01", 0),
@@ -441,6 +480,7 @@ _ALL = [
             "dpselect plan select --scores public.csv --epsilon 0.5",
         ),
         order=("candidates", "mechanism", "sensitivity", "monotonic", "score_range"),
+        title="Your own scores",
     ),
 ]
 QUESTIONS: dict[str, Named] = {each.name: each for each in _ALL}

@@ -313,7 +313,8 @@ def question_of(question: Any, given: Mapping[str, Any]) -> Question:
     missing = [name for name, field in known.items() if _is_required(field) and name not in stated_fields]
     if missing:
         raise InvalidValue(f"{question} needs {' and '.join(missing)}")
-    return kind(**stated_fields, **fixed)
+    asked: Question = kind(**stated_fields, **fixed)
+    return asked
 
 
 def _is_required(field: Any) -> bool:

@@ -17,6 +17,7 @@ from dpselect import _validate
 from dpselect._levels import NAMED, levels_name, levels_text, percent, read_levels
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect._types import Number
+from dpselect.accounting.budget import Price
 from dpselect.analysis.promises import ErrorsOf, Promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
@@ -32,7 +33,7 @@ from dpselect.mechanisms.parameters import (
     stated,
 )
 from dpselect.mechanisms.several import SelectsSeveral
-from dpselect.questions.options import Option, listed_levels, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, listed_levels, option, whole
 from dpselect.questions.quantile_errors import (
     errors_by_level,
     people_for_level,
@@ -40,7 +41,7 @@ from dpselect.questions.quantile_errors import (
     promise_for_levels,
     usual_error_of_levels,
 )
-from dpselect.questions.question import OF_TABLE, Draw, OfTable, many, plain
+from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
 from dpselect.selection.draws import Draws
@@ -91,12 +92,13 @@ class OverRange(OfTable):
             "A",
             "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
             is_late=True,
+            page=Field("From", example="0"),
         ),
         default=None,
     )
     upper: Any = option(
         asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", is_late=True),
-        planning=Option(("--upper",), "B", "Largest candidate.", is_late=True),
+        planning=Option(("--upper",), "B", "Largest candidate.", is_late=True, page=Field("to", example="100")),
         default=None,
     )
     step: Any = option(
@@ -112,6 +114,7 @@ class OverRange(OfTable):
             "S",
             "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
             is_late=True,
+            page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
         ),
         default=None,
     )
@@ -124,7 +127,12 @@ class OverRange(OfTable):
             is_late=True,
         ),
         planning=Option(
-            ("--range",), "R", "full, or log for about 5,000 candidates of two digits.", default=FULL, is_late=True
+            ("--range",),
+            "R",
+            "full, or log for about 5,000 candidates of two digits.",
+            default=FULL,
+            is_late=True,
+            page=HIDDEN,
         ),
         default=FULL,
     )
@@ -151,6 +159,7 @@ class OverRange(OfTable):
             "A person counts with at most M rows. Default: once, at their median.",
             whole,
             is_late=True,
+            page=HIDDEN,
         ),
         default=None,
     )
@@ -158,6 +167,26 @@ class OverRange(OfTable):
     stands_for: str | None = field(
         default=None, repr=False, metadata=OF_TABLE
     )  # the minimum or the maximum, of which it is an estimate
+
+    @classmethod
+    def about(  # noqa: PLR0913 - the range, by keyword
+        cls,
+        table: Asked,
+        column: Any,
+        price: Price,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        step: Any = None,
+        range: str = FULL,
+        per_person: str = MEDIAN,
+        max_rows: Any = None,
+        **stated: Any,
+    ) -> OfTable:
+        """Return the question about a column of a table."""
+        rows = read_max_rows(per_person, max_rows, table.individuals)
+        grid = table.span(column, lower, upper, step, range)
+        return super().about(table, column, price, grid=grid, max_rows=rows, **stated)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -412,7 +441,13 @@ class Quantiles(OverRange):
         asking=Option(
             ("--levels",), "LIST", "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels
         ),
-        planning=Option(("--levels",), "LEVELS", "0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels),
+        planning=Option(
+            ("--levels",),
+            "LEVELS",
+            "0.1,0.5,0.9, or quartiles, deciles or percentiles.",
+            listed_levels,
+            page=Field("Levels", "0.5 is the median. Several: 0.1, 0.5, 0.9, or quartiles or deciles.", "0.5"),
+        ),
     )
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from dpselect import _validate
 from dpselect._numbers import exact_text, shown
@@ -27,7 +27,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
 from dpselect.mechanisms.thresholds import Threshold
 from dpselect.questions.methods import Method
-from dpselect.questions.options import Option, listed, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, listed, option, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy, Priced
 
@@ -68,6 +68,11 @@ class Question(ABC):
 
     name: ClassVar[str]
     is_split: ClassVar[bool] = False  # whether an answer needs several selections, one after another
+
+    @classmethod
+    def about(cls, table: "Asked", column: Any, price: Price, **stated: Any) -> "OfTable":  # noqa: ARG003 - for tables
+        """Return the question about a column of a table, from the parameters that its options state."""
+        raise InvalidValue(f"{cls.name} is not about a table: plan it instead")
 
     @property
     @abstractmethod
@@ -290,6 +295,28 @@ def checked_for_tables(mechanism: Parameters) -> MechanismBase:
     return mechanism
 
 
+class Asked(Protocol):
+    """What a question learns of the table that it is asked of, before anything is counted."""
+
+    @property
+    def individuals(self) -> Individuals:
+        """Return who is counted."""
+        ...
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """Return of whom it is asked, as fields of a question."""
+        ...
+
+    def among(self, column: Any, candidates: Any, other: Any) -> Any:
+        """Return public candidates, checked: a domain, or a list with the candidate for all others."""
+        ...
+
+    def span(self, column: Any, lower: Any, upper: Any, step: Any, range: str) -> Any:
+        """Return the candidates between two public ends."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class OfTable(Question):
     """What all questions about a table share.
@@ -309,12 +336,19 @@ class OfTable(Question):
             "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
             listed,
             is_shared=True,
+            page=Field("Groups"),
         ),
         default=None,
     )
     max_groups: int = option(
         Option(
-            ("--max-groups",), "M", "In how many groups one person may be counted.", whole, default="1", is_shared=True
+            ("--max-groups",),
+            "M",
+            "In how many groups one person may be counted.",
+            whole,
+            default="1",
+            is_shared=True,
+            page=Field("Groups per person", "With groups, the data shown are those of one group."),
         ),
         default=1,
     )
@@ -325,6 +359,9 @@ class OfTable(Question):
             "add-remove (hides who is in the table) or replace.",
             default="add-remove",
             is_shared=True,
+            page=Field(
+                "Protects", choices={"add-remove": "who is in the table", "replace": "what a person's rows say"}
+            ),
         ),
         default=Neighbours.ADD_REMOVE.value,
     )
@@ -341,6 +378,16 @@ class OfTable(Question):
             groups = _validate.count(1, _validate.EXACT_IN_FLOATS, groups=self.groups)
             object.__setattr__(self, "groups", groups)
             object.__setattr__(self, "max_groups", min(most, groups))
+
+    @classmethod
+    def about(cls, table: Asked, column: Any, price: Price, **stated: Any) -> "OfTable":  # noqa: ARG003 - for others
+        """Return the question about a column of a table, from the parameters that its options state."""
+        return cls(column=column, **stated, **table.stated)
+
+    @property
+    def free_value(self) -> list[Any]:
+        """Return the answer, if it follows from public numbers alone."""
+        return []
 
     @property
     def is_added(self) -> bool:
@@ -472,18 +519,37 @@ class Select(Question):
         planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", whole)
     )
     sensitivity: Number | None = option(
-        planning=Option(("--sensitivity",), "D", "How much one person can change any single score. Default: 1."),
+        planning=Option(
+            ("--sensitivity",),
+            "D",
+            "How much one person can change any single score. Default: 1.",
+            page=Field(
+                "Sensitivity \N{GREEK CAPITAL LETTER DELTA}",
+                "\N{GREEK CAPITAL LETTER DELTA} is how much one person can change any single score.",
+                "1",
+            ),
+        ),
         default=None,
     )
     monotonic: bool = option(
         planning=Option(
-            ("--monotonic",), "", "One person moves all scores in the same direction, as in counts of people."
+            ("--monotonic",),
+            "",
+            "One person moves all scores in the same direction, as in counts of people.",
+            page=Field(
+                "Monotonic: one person moves all scores in the same direction, as with counts of people, but not with"
+                " a median",
+                example="true",
+            ),
         ),
         default=False,
     )
     score_range: Number | None = option(
         planning=Option(
-            ("--score-range",), "R", "How much one person can change the difference of two scores; replaces both."
+            ("--score-range",),
+            "R",
+            "How much one person can change the difference of two scores; replaces both.",
+            page=HIDDEN,
         ),
         default=None,
     )

@@ -46,7 +46,7 @@ from dpselect._validate import withheld
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Neighbours
-from dpselect.questions.methods import Method
+from dpselect.questions.methods import Method, checked_limit
 from dpselect.selection.finding import Finding
 
 if TYPE_CHECKING:
@@ -141,6 +141,11 @@ class Individuals:
     def noun(self) -> str:
         """Return the word for those who are counted."""
         return "rows" if self.person is None else "people"
+
+    def limit(self, max_values: Any) -> int | None:
+        """Return for how many values one individual counts: a row has one."""
+        limit = checked_limit(max_values)
+        return 1 if self.person is None else limit
 
     @property
     def in_each_group(self) -> str:

@@ -46,10 +46,10 @@ from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
 from dpselect.questions.costs import times_allowed
-from dpselect.questions.methods import Peel, Share
+from dpselect.questions.methods import Peel, Share, checked_limit
 from dpselect.questions.options import Option, option, whole
 from dpselect.questions.plans import Texts, shown_in_notebook
-from dpselect.questions.question import Draw, OfTable, checked_for_tables, divided, many_in_words
+from dpselect.questions.question import Asked, Draw, OfTable, checked_for_tables, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, counted
 from dpselect.release import Accuracy
 from dpselect.selection.enclosure import log_bracket
@@ -74,6 +74,11 @@ class Unlisted(OfTable):
 
     coins: ClassVar[str] = "selections"  # what one person can influence several of
     max_values: int | None = None
+
+    @classmethod
+    def about(cls, table: Asked, column: Any, price: Price, *, max_values: Any = None, **stated: Any) -> OfTable:
+        """Return the question about a column of a table. A row has one value."""
+        return super().about(table, column, price, max_values=table.individuals.limit(max_values), **stated)
 
     @property
     def size(self) -> int:
@@ -143,6 +148,14 @@ class UnlistedTopK(Unlisted):
 
     name: ClassVar[str] = "top_k"
     k: Any
+
+    @classmethod
+    def about(
+        cls, table: Asked, column: Any, price: Price, *, method: str = AUTO, ordered: Any = True, **stated: Any
+    ) -> OfTable:
+        del ordered  # the answer always is
+        check_method(method)
+        return super().about(table, column, price, **stated)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -268,6 +281,18 @@ class Values(Unlisted):
         planning=Option(("--max-values",), "M", "For how many values one person counts at most.", whole),
         default=1,
     )
+
+    @classmethod
+    def about(cls, table: Asked, column: Any, price: Price, *, max_values: Any = 1, **stated: Any) -> OfTable:
+        """Return the question about a column of a table."""
+        limit = checked_limit(max_values)
+        if limit is None:
+            raise InvalidValue("max_values must be given: for how many values a person counts")
+        if limit > 1 and table.individuals.person is None:
+            raise InvalidValue("max_values must be 1 without a person column: a row has one value")
+        if price.delta is None:
+            raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
+        return super().about(table, column, price, max_values=limit, **stated)
 
     @property
     def what(self) -> str:

@@ -85,6 +85,28 @@ def of_bar(title: str) -> dict[str, Any]:
     return {"color": COLOURS[number], "hatch": HATCHES[number], "edgecolor": "white", "label": title}
 
 
+def draw_lines(  # noqa: PLR0913, PLR0917 - a table, three of its columns, and their look
+    axes: Any,
+    table: "NumberTable",
+    label: str,
+    x: str,
+    y: str,
+    style: Callable[[int, Any], dict[str, Any]] = lambda _, title: of_mechanism(title),
+    start: tuple[float, ...] = (),
+) -> None:
+    """Draw one line for each label, by default a mechanism, which may start at the origin."""
+    for number, (value, xs, ys) in enumerate(table.series(label, x, y)):
+        axes.plot([*start, *xs], [*start, *ys], **{"label": value, **style(number, value)})
+
+
+def draw_means(axes: Any, points: list[tuple[float, float, float, float]], **style: Any) -> None:
+    """Draw means on logarithmic axes: where, the mean, and by how much its interval goes below and above it."""
+    xs, means, below, above = ([point[i] for point in points] for i in range(4))
+    shown = [min(width, 0.9 * mean) for width, mean in zip(below, means, strict=True)]
+    axes.errorbar(xs, means, [shown, above], capsize=2, **style)
+    axes.set(xscale="log", yscale="log")
+
+
 def image(figure: Any, ending: str) -> bytes:
     """A figure as PNG, PDF or SVG."""
     stream = io.BytesIO()

@@ -37,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect import _validate
+from dpselect._numbers import first_true
 from dpselect._types import Counts, Flags, Floats, Number
 from dpselect.errors import InvalidValue
 from dpselect.selection.bits import BitSource
@@ -146,11 +147,7 @@ class Finding:
         wanted = _validate.exact_positive(probability=probability)
         if wanted > 1:
             raise InvalidValue("probability must be at most 1: give for example 0.95")
-        low, high = 0, self.surely  # pi(low) < wanted <= pi(high)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._reaches(middle, wanted) else (middle, high)
-        return high
+        return first_true(lambda people: self._reaches(people, wanted), 0, self.surely)
 
     def _reaches(self, individuals: int, wanted: Fraction) -> bool:
         if wanted == 1:

@@ -5,7 +5,7 @@ A question is checked against the public schema, becomes a frozen record (`quest
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
@@ -17,21 +17,19 @@ from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
-from dpselect.questions.methods import checked_limit
-from dpselect.questions.most import Mode, TopK
+from dpselect.questions.most import Mode, TopK, check_unlisted
 from dpselect.questions.options import named
-from dpselect.questions.quantiles import MEDIAN, Quantile, Quantiles, read_max_rows
-from dpselect.questions.question import OfTable
+from dpselect.questions.quantiles import Quantile, Quantiles
+from dpselect.questions.question import Draw, OfTable, Question
 from dpselect.questions.rows import Engine, Individuals
-from dpselect.questions.unlisted import UnlistedMode, UnlistedTopK, check_method, checked_delta
 from dpselect.questions.unlisted import Values as UnlistedValues
 from dpselect.release import Answer, Release
-from dpselect.tables.candidates import Values, found_groups, groups_of_column, groups_of_columns
+from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.checks import Check, check_column
 from dpselect.tables.domains import Domain
 from dpselect.tables.files import resolved
 from dpselect.tables.kinds import Column, known_column
-from dpselect.tables.spans import FULL, public_span
+from dpselect.tables.spans import Span, public_span
 from dpselect.top_k import free_answer
 
 if TYPE_CHECKING:
@@ -70,6 +68,26 @@ def _explained(function: Callable[_P, _R]) -> Callable[_P, _R]:
 _AnyTable = TypeVar("_AnyTable", bound="Table")
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What a question learns of the table that it is asked of, before anything is counted (`questions.Asked`)."""
+
+    engine: Engine
+    individuals: Individuals
+    stated: dict[str, Any]
+
+    def among(self, column: Column, candidates: Any, other: Any) -> Values | Domain:
+        if isinstance(candidates, Domain):
+            check_unlisted(other)
+            candidates.check(column)
+            return candidates
+        listed = self.engine.candidates(candidates, column)
+        return listed.with_other(other, column, self.engine.listed)
+
+    def span(self, column: Column, lower: Any, upper: Any, step: Any, range: str) -> Span:
+        return public_span(lower, upper, step, column, range)
+
+
 class Table:
     """A table of private rows. Every answer about it is differentially private for one person.
 
@@ -81,6 +99,14 @@ class Table:
 
     With a ledger, a question may have a `request_id`: its answer is stored in the ledger, and asking again with the
     same id returns it and charges nothing, as long as the data that the question reads are the same.
+
+    Raises:
+        InvalidValue, InvalidType: an argument is wrong; nothing was charged.
+        BudgetExceeded: the ledger's budget is too small; nothing was counted.
+        RequestConflict: the request id was used for another question, or on other data.
+        RequestUnanswered: the request was charged before, but its answer was not stored.
+        LedgerError: the ledger cannot be used; nothing was counted.
+        EngineFailure: the rows could not be counted; the charge stays.
 
     >>> import pyarrow
     >>> import dpselect
@@ -136,16 +162,75 @@ class Table:
         """
         return self._engine.columns
 
-    def ask(self, question: str, column: str, **parameters: Any) -> Answer:
-        """Ask what `dpselect.questions.options.QUESTIONS` has by this name.
+    def ask(  # noqa: PLR0913 - the price, and what the question needs
+        self,
+        question: str,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        mechanism: str = AUTO,
+        request_id: str | None = None,
+        **stated: Any,
+    ) -> Answer:
+        """Ask a question by the name that `dpselect.questions.options.QUESTIONS` gives it.
 
         Args:
             question: the name, such as "mode".
             column: the column that the question is about.
-            parameters: those of the question, and its price.
+            stated: what else the question needs. For other parameters, see `Table.mode`.
+
+        Returns:
+            The answer of the method of that name.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"cost": [40] * 500}))
+        >>> table.ask("median", "cost", lower=0, upper=1000, epsilon=1).value
+        40
         """
-        answer: Answer = getattr(self, named(question).method)(column, **parameters)
-        return answer
+        entry, price = named(question), Price(epsilon, rho, mechanism, delta)
+        return self._ask(entry.record, column, price, request_id, **entry.of_table(stated, delta=delta))
+
+    def draw(  # noqa: PLR0913 - as for `ask`
+        self,
+        question: str,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        mechanism: str = AUTO,
+        groups_of: str | None = None,
+        max_groups: int = 1,
+        **stated: Any,
+    ) -> Draw:
+        """Return what would draw the answer of `ask`, after the same checks. It charges nothing and reads no row.
+
+        For other parameters, see `Table.ask`.
+
+        Args:
+            groups_of: a column whose groups are not found yet.
+            max_groups: in how many of them a person may count.
+
+        Returns:
+            The mechanism, and what would be charged.
+
+        Raises:
+            InvalidValue, InvalidType: the question would be refused.
+            BudgetExceeded: the ledger's budget is too small.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> table = dpselect.open_table(pyarrow.table({"cost": [40] * 500}))
+        >>> table.draw("median", "cost", lower=0, upper=1000, epsilon=1).mechanism
+        PermuteAndFlip(epsilon=1, sensitivity=1, monotonic=False)
+        """
+        entry, price, table = named(question), Price(epsilon, rho, mechanism, delta), self
+        if groups_of is not None:
+            table = self._grouped(found_groups(self._column(groups_of), [None] * max_groups, max_groups))
+        return table._checked(entry.record, column, price, entry.of_table(stated, delta=delta))
 
     @_explained
     def mode(  # noqa: PLR0913 - one parameter for each public choice
@@ -161,7 +246,7 @@ class Table:
         mechanism: str = AUTO,
         request_id: str | None = None,
     ) -> Answer:
-        """Return the candidate that most people have.
+        """Return the candidate that most people have. For other parameters, see `Table.quantile`.
 
         Args:
             column: the column that the question is about.
@@ -173,28 +258,15 @@ class Table:
                 missing. It is public, text or of the type of the column, and returned as it is. A person counts for it
                 once, and also for the listed candidates that they have. A text in a CSV file that is not a number is
                 not missing, so among candidates that are numbers it counts as other.
-            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
-            rho: the privacy loss in zCDP; give either epsilon or rho.
-            delta: without candidates, the probability with which a value that only one person has may come out. Use
-                much less than one over the number of people.
+            delta: without candidates, the largest probability of releasing a value that only one person has. Use much
+                less than one over the number of people.
             max_values: without candidates, for how many values a person counts: that many are chosen at random. If
                 omitted, a person counts for all of them, which needs more people. Without a person column, a row has
                 one value.
-            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
-                (epsilon, delta)), "permute-and-flip" or "exponential".
-            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
             The answer; its value is a candidate. A person counts once for each candidate that they have. Without
             candidates, the value is None if nothing was common enough.
-
-        Raises:
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
-            BudgetExceeded: the ledger's budget is too small; nothing was counted.
-            RequestConflict: the request id was used for another question, or on other data.
-            RequestUnanswered: the request was charged before, but its answer was not stored.
-            LedgerError: the ledger cannot be used; nothing was counted.
-            EngineFailure: the rows could not be counted; the charge stays.
 
         >>> import pyarrow
         >>> import dpselect
@@ -204,19 +276,12 @@ class Table:
         'I10'
         >>> table.mode("diagnosis", candidates=dpselect.every("text", max_bytes=3), epsilon=1).value
         'I10'
-        >>> cities = dpselect.open_table(pyarrow.table({"city": ["Ulm"] * 99 + ["Bonn"]}))
-        >>> cities.mode("city", epsilon=1, delta=1e-9).value
-        'Ulm'
         >>> table.mode("diagnosis", candidates=["E11", "J45"], other="not listed", epsilon=1).value
         'not listed'
         """
-        price, found = Price(epsilon, rho, mechanism, delta), self._column(column)
-        if candidates is None:
-            _check_unlisted(other)
-            unlisted = UnlistedMode(column=found, max_values=self._limit(max_values), **self._stated)
-            return self._ask(unlisted, price, request_id)
-        _check_listed(delta, max_values)
-        return self._ask(Mode.of(found, self._among(found, candidates, other), **self._stated), price, request_id)
+        price = Price(epsilon, rho, mechanism, delta)
+        among = {"candidates": candidates, "other": other}
+        return self._ask(Mode, column, price, request_id, **among, max_values=max_values)
 
     @_explained
     def top_k(  # noqa: PLR0913 - one parameter for each public choice
@@ -235,7 +300,7 @@ class Table:
         mechanism: str = AUTO,
         request_id: str | None = None,
     ) -> Answer:
-        """Return the k candidates that most people have.
+        """Return the k candidates that most people have. For other parameters, see `Table.mode`.
 
         Args:
             column: the column that the question is about.
@@ -245,9 +310,6 @@ class Table:
                 in the data one after another, which needs a delta.
             other: a further candidate for values that are not listed, as for `mode`. It comes last, and counts towards
                 k and `max_values` like any other.
-            epsilon: the privacy loss of the whole answer: a number, or a string such as "0.1", which is taken exactly.
-            rho: the privacy loss in zCDP; give either epsilon or rho.
-            delta: without candidates, the probability with which a value that only one person has may come out.
             method: "auto", or "set" (needs max_values), "margin", "one-shot", "peel" or "noisy-counts" (needs
                 max_values). docs/top-k.md says which one is taken, and what to expect from each.
             max_values: for how many candidates a person counts. Whether somebody has more is private, so for a person
@@ -255,23 +317,12 @@ class Table:
                 person column, a row has one value.
             ordered: whether to return the candidates in order, best first, which costs accuracy. The methods
                 "one-shot", "peel" and "noisy-counts" always do so if they are asked for by name.
-            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
-                (epsilon, delta)), "permute-and-flip" or "exponential".
-            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
             The answer; its value is a list of k candidates. If they are not in order, they are listed as in
             `candidates`: never by count. If k is the number of candidates, all of them, without reading a row or
             charging anything. Without candidates, at most k values in order, best first: fewer if no others were
             common enough.
-
-        Raises:
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
-            BudgetExceeded: the ledger's budget is too small; nothing was counted.
-            RequestConflict: the request id was used for another question, or on other data.
-            RequestUnanswered: the request was charged before, but its answer was not stored.
-            LedgerError: the ledger cannot be used; nothing was counted.
-            EngineFailure: the rows could not be counted; the charge stays.
 
         >>> import pyarrow
         >>> import dpselect
@@ -281,19 +332,9 @@ class Table:
         >>> table.top_k("colour", 2, candidates=["blue", "green", "red"], epsilon=1, ordered=True).value
         ['red', 'blue']
         """
-        price, found, limit = Price(epsilon, rho, mechanism, delta), self._column(column), self._limit(max_values)
-        if candidates is None:
-            checked_delta(price)
-            _check_unlisted(other)
-            check_method(method)
-            return self._ask(UnlistedTopK(column=found, k=k, max_values=limit, **self._stated), price, request_id)
-        _check_listed(delta)
-        choices: dict[str, Any] = {"k": k, "method": method, "max_values": limit, "ordered": ordered}
-        question = TopK.of(found, self._among(found, candidates, other), **choices, **self._stated)
-        settled = question.settled(price, None if self._ledger is None else self._ledger.budget)
-        if settled.is_free:
-            return self._free(settled, settled.among.listed, request_id)
-        return self._ask(settled, price, request_id)
+        price = Price(epsilon, rho, mechanism, delta)
+        choices: dict[str, Any] = {"k": k, "candidates": candidates, "other": other, "max_values": max_values}
+        return self._ask(TopK, column, price, request_id, **choices, method=method, ordered=ordered)
 
     @_explained
     def values(  # noqa: PLR0913 - one parameter for each public choice
@@ -308,43 +349,24 @@ class Table:
     ) -> Answer:
         """Return the values that enough people have. They are public then, and can be candidates or groups.
 
+        For other parameters, see `Table.mode`.
+
         Args:
             column: the column that the question is about.
-            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
-            rho: the privacy loss in zCDP; give either epsilon or rho.
-            delta: the probability with which a value that only one person has may come out. Use much less than one over
-                the number of people.
             max_values: for how many values a person counts. Whether somebody has more is private, so for a person with
                 more of them, this many are chosen at random.
-            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
             The answer; its value is a list in ascending order. It may be empty. A value that n people have is in it
             with the largest probability that epsilon and delta allow; `dpselect plan values` says which.
 
-        Raises:
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
-            BudgetExceeded: the ledger's budget is too small; nothing was counted.
-            RequestConflict: the request id was used for another question, or on other data.
-            RequestUnanswered: the request was charged before, but its answer was not stored.
-            LedgerError: the ledger cannot be used; nothing was counted.
-            EngineFailure: the rows could not be counted; the charge stays.
-
         >>> import pyarrow
         >>> import dpselect
-        >>> table = dpselect.open_table(pyarrow.table({"city": ["Ulm"] * 99 + ["Kiel"] * 88 + ["Bonn"]}))
+        >>> table = dpselect.open_table(pyarrow.table({"city": ["Paris"] * 99 + ["Oslo"] * 88 + ["Rome"]}))
         >>> table.values("city", epsilon=1, delta=1e-9).value
-        ['Kiel', 'Ulm']
+        ['Oslo', 'Paris']
         """
-        price, found = Price(epsilon, rho, delta=delta), self._column(column)
-        limit = checked_limit(max_values)
-        if limit is None:
-            raise InvalidValue("max_values must be given: for how many values a person counts")
-        if limit > 1 and self._individuals.person is None:
-            raise InvalidValue("max_values must be 1 without a person column: a row has one value")
-        if delta is None:
-            raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
-        return self._ask(UnlistedValues(column=found, max_values=limit, **self._stated), price, request_id)
+        return self._ask(UnlistedValues, column, Price(epsilon, rho, delta=delta), request_id, max_values=max_values)
 
     @_explained
     def median(  # noqa: PLR0913 - one parameter for each public choice
@@ -354,47 +376,22 @@ class Table:
         lower: Any = None,
         upper: Any = None,
         step: Any = None,
-        range: str = FULL,
-        per_person: str = MEDIAN,
+        range: str = "full",
+        per_person: str = "median",
         max_rows: int | None = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         mechanism: str = AUTO,
         request_id: str | None = None,
     ) -> Answer:
-        """Return a value with about half of the people below it.
+        """Return a value with about half of the people below it. For other parameters, see `Table.quantile`.
 
         Args:
             column: the column that the question is about: numbers, dates or timestamps.
-            lower: the smallest candidate, public: a number, date or timestamp, also as text. Smaller values of the data
-                count as `lower`. If omitted, it is the smallest value of the column's type.
-            upper: the largest candidate, public. Larger values of the data count as `upper`. If omitted, it is the
-                largest value of the column's type.
-            step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
-                1 with both ends, and otherwise as fine as the column's type.
-            range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
-                all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
-            per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
-                most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
-            max_rows: with how many rows a person counts, for per_person="rows".
-            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
-            rho: the privacy loss in zCDP; give either epsilon or rho.
-            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
-                (epsilon, delta)), "permute-and-flip" or "exponential".
-            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
-            The answer; its value is a candidate, in the type of the column. `estimate` says over whom. A person with
-            several rows counts once, at the median of their values (of two middle values, at one of both, chosen at
-            random), unless per_person is "rows". Without a person column, each row counts.
-
-        Raises:
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
-            BudgetExceeded: the ledger's budget is too small; nothing was counted.
-            RequestConflict: the request id was used for another question, or on other data.
-            RequestUnanswered: the request was charged before, but its answer was not stored.
-            LedgerError: the ledger cannot be used; nothing was counted.
-            EngineFailure: the rows could not be counted; the charge stays.
+            The answer, as that of `quantile`. A person with several rows counts at the median of their values: of two
+            middle ones, at one of both, chosen at random.
 
         >>> import pyarrow
         >>> import dpselect
@@ -404,9 +401,9 @@ class Table:
         >>> table.median("cost", epsilon=1).estimate
         'median over rows'
         """
-        ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantile(level=Fraction(1, 2), **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        ends = {"lower": lower, "upper": upper, "step": step, "range": range}
+        counted: dict[str, Any] = {"per_person": per_person, "max_rows": max_rows, "level": Fraction(1, 2)}
+        return self._ask(Quantile, column, Price(epsilon, rho, mechanism), request_id, **ends, **counted)
 
     @_explained
     def quantile(  # noqa: PLR0913 - one parameter for each public choice
@@ -417,8 +414,8 @@ class Table:
         lower: Any = None,
         upper: Any = None,
         step: Any = None,
-        range: str = FULL,
-        per_person: str = MEDIAN,
+        range: str = "full",
+        per_person: str = "median",
         max_rows: int | None = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
@@ -440,8 +437,8 @@ class Table:
                 all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
             per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
                 most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
-            max_rows: with how many rows a person counts, for per_person="rows".
-            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
+            max_rows: the maximum number of rows counted per person; needs per_person="rows".
+            epsilon: the privacy loss of the whole answer: a number, or a string such as "0.1", which is taken exactly.
             rho: the privacy loss in zCDP; give either epsilon or rho.
             mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
                 (epsilon, delta)), "permute-and-flip" or "exponential".
@@ -452,23 +449,15 @@ class Table:
             several rows counts once, at the median of their values, unless per_person is "rows". So with a person
             column, the 90 % quantile is one of people and their usual values, not one of all rows.
 
-        Raises:
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
-            BudgetExceeded: the ledger's budget is too small; nothing was counted.
-            RequestConflict: the request id was used for another question, or on other data.
-            RequestUnanswered: the request was charged before, but its answer was not stored.
-            LedgerError: the ledger cannot be used; nothing was counted.
-            EngineFailure: the rows could not be counted; the charge stays.
-
         >>> import pyarrow
         >>> import dpselect
         >>> table = dpselect.open_table(pyarrow.table({"cost": [40] * 500 + [900] * 2500}))
         >>> table.quantile("cost", 0.9, lower=0, upper=1000, epsilon=1).value
         900
         """
-        ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantile(level=level, **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        ends = {"lower": lower, "upper": upper, "step": step, "range": range}
+        counted: dict[str, Any] = {"per_person": per_person, "max_rows": max_rows, "level": level}
+        return self._ask(Quantile, column, Price(epsilon, rho, mechanism), request_id, **ends, **counted)
 
     @_explained
     def quantiles(  # noqa: PLR0913 - one parameter for each public choice
@@ -479,8 +468,8 @@ class Table:
         lower: Any = None,
         upper: Any = None,
         step: Any = None,
-        range: str = FULL,
-        per_person: str = MEDIAN,
+        range: str = "full",
+        per_person: str = "median",
         max_rows: int | None = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
@@ -489,41 +478,18 @@ class Table:
     ) -> Answer:
         """Return a value for each level, with about that share of the people below it.
 
+        With several levels, a value between two candidates counts as the lower one, so the step should be as fine as
+        the values: 0.01 for prices in cents. For the other parameters, see `Table.quantile`.
+
         Args:
             column: the column that the question is about: numbers, dates or timestamps.
             levels: the shares, between 0 and 1, or "quartiles", "deciles" or "percentiles". At most 999, all different,
                 and multiples of 1/n for one n of at most a million.
-            lower: the smallest candidate, public: a number, date or timestamp, also as text. Smaller values of the data
-                count as `lower`. If omitted, it is the smallest value of the column's type.
-            upper: the largest candidate, public. Larger values of the data count as `upper`. If omitted, it is the
-                largest value of the column's type.
-            step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
-                1 with both ends, and otherwise as fine as the column's type.
-                With several levels, a value between two candidates counts as the lower one, so the step should be as
-                fine as the values: 0.01 for prices in cents.
-            range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
-                all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
-            per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
-                most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
-            max_rows: with how many rows a person counts, for per_person="rows".
-            epsilon: the privacy loss of the whole answer: a number, or a string such as "0.1", which is taken exactly.
-            rho: the privacy loss in zCDP; give either epsilon or rho.
-            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
-                (epsilon, delta)), "permute-and-flip" or "exponential".
-            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
             The answer; its value is a list with a candidate for each level, in the order of `levels`. Larger levels
             never get smaller values. m levels are found in ceil(log2(m + 1)) steps, which share epsilon equally: nine
             deciles in four. The rows are read once. `estimate` says over whom, as for `quantile`.
-
-        Raises:
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
-            BudgetExceeded: the ledger's budget is too small; nothing was counted.
-            RequestConflict: the request id was used for another question, or on other data.
-            RequestUnanswered: the request was charged before, but its answer was not stored.
-            LedgerError: the ledger cannot be used; nothing was counted.
-            EngineFailure: the rows could not be counted; the charge stays.
 
         >>> import pyarrow
         >>> import dpselect
@@ -531,9 +497,9 @@ class Table:
         >>> table.quantiles("cost", [0.1, 0.5, 0.9], lower=0, upper=1000, epsilon=2).value
         [20, 40, 90]
         """
-        ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantiles(levels=levels, **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        ends = {"lower": lower, "upper": upper, "step": step, "range": range}
+        counted: dict[str, Any] = {"per_person": per_person, "max_rows": max_rows, "levels": levels}
+        return self._ask(Quantiles, column, Price(epsilon, rho, mechanism), request_id, **ends, **counted)
 
     @_explained
     def minimum(  # noqa: PLR0913 - one parameter for each public choice
@@ -544,8 +510,8 @@ class Table:
         lower: Any = None,
         upper: Any = None,
         step: Any = None,
-        range: str = FULL,
-        per_person: str = MEDIAN,
+        range: str = "full",
+        per_person: str = "median",
         max_rows: int | None = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
@@ -556,40 +522,17 @@ class Table:
 
         A true minimum is the value of one person. An answer that is near it for all data would reveal that person, so
         no private answer has an error that can be bounded. A quantile can be answered with an error of a few people.
-        So this answers the quantile of a level near 0, and `estimate` says which.
+        So this answers the quantile of a level near 0, and `estimate` says which. For other parameters, see
+        `Table.quantile`.
 
         Args:
             column: the column that the question is about: numbers, dates or timestamps.
             level: the level of the quantile, between 0 and 1. The error is about 2 ln(n) / epsilon people
                 for n candidates, so more people than that should be below the answer.
-            lower: the smallest candidate, public: a number, date or timestamp, also as text. Smaller values of the data
-                count as `lower`. If omitted, it is the smallest value of the column's type.
-            upper: the largest candidate, public. Larger values of the data count as `upper`. If omitted, it is the
-                largest value of the column's type.
-            step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
-                1 with both ends, and otherwise as fine as the column's type.
-            range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
-                all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
-            per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
-                most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
-            max_rows: with how many rows a person counts, for per_person="rows".
-            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
-            rho: the privacy loss in zCDP; give either epsilon or rho.
-            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
-                (epsilon, delta)), "permute-and-flip" or "exponential".
-            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
 
         Returns:
             The answer; its value is a candidate, in the type of the column. `estimate` says which quantile it is, and
             over whom, as for `quantile`.
-
-        Raises:
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
-            BudgetExceeded: the ledger's budget is too small; nothing was counted.
-            RequestConflict: the request id was used for another question, or on other data.
-            RequestUnanswered: the request was charged before, but its answer was not stored.
-            LedgerError: the ledger cannot be used; nothing was counted.
-            EngineFailure: the rows could not be counted; the charge stays.
 
         >>> import pyarrow
         >>> import dpselect
@@ -598,9 +541,10 @@ class Table:
         >>> answer.value, answer.estimate
         (20, '1 % quantile over rows (in place of the minimum)')
         """
-        ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantile(level=level, stands_for="minimum", **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        ends = {"lower": lower, "upper": upper, "step": step, "range": range}
+        counted: dict[str, Any] = {"per_person": per_person, "max_rows": max_rows, "level": level}
+        price = Price(epsilon, rho, mechanism)
+        return self._ask(Quantile, column, price, request_id, **ends, **counted, stands_for="minimum")
 
     @_explained
     def maximum(  # noqa: PLR0913 - one parameter for each public choice
@@ -611,52 +555,22 @@ class Table:
         lower: Any = None,
         upper: Any = None,
         step: Any = None,
-        range: str = FULL,
-        per_person: str = MEDIAN,
+        range: str = "full",
+        per_person: str = "median",
         max_rows: int | None = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         mechanism: str = AUTO,
         request_id: str | None = None,
     ) -> Answer:
-        """Return a value with only few people above it, in place of the maximum.
-
-        A true maximum is the value of one person. An answer that is near it for all data would reveal that person, so
-        no private answer has an error that can be bounded. A quantile can be answered with an error of a few people.
-        So this answers the quantile of a level near 1, and `estimate` says which.
+        """Return a value with only few people above it, in place of the maximum: see `Table.minimum`.
 
         Args:
             column: the column that the question is about: numbers, dates or timestamps.
-            level: the level of the quantile, between 0 and 1. The error is about 2 ln(n) / epsilon people
-                for n candidates, so more people than that should be above the answer.
-            lower: the smallest candidate, public: a number, date or timestamp, also as text. Smaller values of the data
-                count as `lower`. If omitted, it is the smallest value of the column's type.
-            upper: the largest candidate, public. Larger values of the data count as `upper`. If omitted, it is the
-                largest value of the column's type.
-            step: the step between candidates: days for dates, seconds or a timedelta for timestamps. If omitted, it is
-                1 with both ends, and otherwise as fine as the column's type.
-            range: "full", or "log" for few people. Then values are rounded to two digits, and the candidates are 0 and
-                all numbers of two digits times a power of ten, of either sign; for floats from 1e-9 to 1e18.
-            per_person: "median": a person counts once, at the median of their own rows. "rows": a person counts with at
-                most `max_rows` rows, chosen at random. They estimate different things, and the answer says which.
-            max_rows: with how many rows a person counts, for per_person="rows".
-            epsilon: the privacy loss of the answer: a number, or a string such as "0.1", which is taken exactly.
-            rho: the privacy loss in zCDP; give either epsilon or rho.
-            mechanism: "auto" (permute-and-flip, or the exponential mechanism for a ledger whose budget is in zCDP or
-                (epsilon, delta)), "permute-and-flip" or "exponential".
-            request_id: stores the answer in the ledger, so that a retry gets it and costs nothing.
+            level: the level of the quantile, near 1.
 
         Returns:
-            The answer; its value is a candidate, in the type of the column. `estimate` says which quantile it is, and
-            over whom, as for `quantile`.
-
-        Raises:
-            InvalidValue, InvalidType: an argument is wrong; nothing was charged.
-            BudgetExceeded: the ledger's budget is too small; nothing was counted.
-            RequestConflict: the request id was used for another question, or on other data.
-            RequestUnanswered: the request was charged before, but its answer was not stored.
-            LedgerError: the ledger cannot be used; nothing was counted.
-            EngineFailure: the rows could not be counted; the charge stays.
+            The answer, as that of `minimum`.
 
         >>> import pyarrow
         >>> import dpselect
@@ -665,9 +579,10 @@ class Table:
         >>> answer.value, answer.estimate
         (90, '99 % quantile over rows (in place of the maximum)')
         """
-        ends, people = (lower, upper, step, range), (per_person, max_rows)
-        question = Quantile(level=level, stands_for="maximum", **self._over(column, ends, people))
-        return self._ask(question, Price(epsilon, rho, mechanism), request_id)
+        ends = {"lower": lower, "upper": upper, "step": step, "range": range}
+        counted: dict[str, Any] = {"per_person": per_person, "max_rows": max_rows, "level": level}
+        price = Price(epsilon, rho, mechanism)
+        return self._ask(Quantile, column, price, request_id, **ends, **counted, stands_for="maximum")
 
     @_explained
     def group_by(  # noqa: PLR0913 - one parameter for each public choice
@@ -703,19 +618,11 @@ class Table:
             A table with the same questions, whose answers are dicts from group to value. For a list of columns, even
             of one column, groups are tuples.
 
-        Raises:
-            InvalidValue, InvalidType: an argument is invalid; nothing was charged.
-            BudgetExceeded, RequestConflict, RequestUnanswered, LedgerError, EngineFailure: as for `values`, if groups
-                are found.
-
         >>> import pyarrow
         >>> import dpselect
         >>> rows = pyarrow.table({"ward": ["a"] * 500 + ["b"] * 500, "cost": [10] * 500 + [90] * 500})
         >>> wards = dpselect.open_table(rows).group_by("ward", groups=["a", "b"])
         >>> wards.median("cost", lower=0, upper=99, epsilon=1).value
-        {'a': 10, 'b': 90}
-        >>> found = dpselect.open_table(rows).group_by("ward", epsilon=1, delta=1e-9)
-        >>> found.median("cost", lower=0, upper=99, epsilon=1).value
         {'a': 10, 'b': 90}
         >>> rows = pyarrow.table({"ward": ["a"] * 500, "sex": ["f", "m"] * 250, "cost": [10, 90] * 250})
         >>> both = dpselect.open_table(rows).group_by(["ward", "sex"], groups={"ward": ["a"], "sex": ["f", "m"]})
@@ -728,22 +635,16 @@ class Table:
         if most > 1 and self._individuals.person is None:
             raise InvalidValue("max_groups must be 1 without a person column: a row is in one group only")
         finding: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "request_id": request_id}
-        answer, listed = None, self._engine.listed
         if isinstance(column, str) or not isinstance(column, Sequence):
             found = self._column(column)
             if groups is None and delta is not None:
                 answer = self.values(column, max_values=most, **finding)
-                public = found_groups(found, answer.value, most)
-            else:
-                _check_listed_groups(groups, finding)
-                public = groups_of_column(groups, found, most, listed)
-        else:
-            _check_listed_groups(groups, finding, several=True)
-            public = groups_of_columns(groups, [self._column(name) for name in column], most, listed)
-        individuals = replace(self._individuals, groups=public)
-        table = _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
-        table._found = answer
-        return table
+                return self._grouped(found_groups(found, answer.value, most), answer)
+            _check_listed_groups(groups, finding)
+            return self._grouped(groups_of_column(groups, found, most, self._engine.listed))
+        _check_listed_groups(groups, finding, several=True)
+        columns = [self._column(name) for name in column]
+        return self._grouped(groups_of_columns(groups, columns, most, self._engine.listed))
 
     @_explained
     def check(  # noqa: PLR0913 - one parameter for each public choice
@@ -754,7 +655,7 @@ class Table:
         lower: Any = None,
         upper: Any = None,
         step: Any = None,
-        range: str = FULL,
+        range: str = "full",
         show_values: bool = False,
     ) -> Check:
         """Return what a question about a column would read and leave out, exactly. It is private: for the data owner.
@@ -795,59 +696,55 @@ class Table:
         ends = (lower, upper, step, range)
         return check_column(self._engine, self._individuals, self._column(column), candidates, ends, show_values)
 
-    @property
-    def _stated(self) -> dict[str, Any]:
-        """Of whom it is asked, as fields of a question."""
-        return self._individuals.stated(self._neighbours)
-
-    def _over(self, column: str, ends: tuple[Any, ...], people: tuple[Any, Any]) -> dict[str, Any]:
-        """The fields of a quantile. `ends` are lower, upper, step and range; `people` are per_person and max_rows."""
-        found, (lower, upper, step, range_) = self._column(column), ends
-        rows = read_max_rows(*people, self._individuals)
-        grid = public_span(lower, upper, step, found, range_)
-        return {"column": found, "grid": grid, "max_rows": rows, **self._stated}
-
-    def _free(self, question: OfTable, every: list[Any], request_id: str | None) -> Answer:
-        """The answer that all candidates are chosen, which reads no row."""
-        answer = free_answer(self._individuals.for_each_group(every), self._ledger, request_id)
-        return replace(answer, estimate=question.estimate(self._individuals))
-
-    def _among(self, column: Column, candidates: Any, other: Any) -> Values | Domain:
-        """The public candidates, checked: a domain, or a list with the candidate for all others."""
-        if isinstance(candidates, Domain):
-            _check_unlisted(other)
-            candidates.check(column)
-            return candidates
-        listed = self._engine.candidates(candidates, column)
-        return listed.with_other(other, column, self._engine.listed)
-
-    def _limit(self, max_values: int | None) -> int | None:
-        """For how many values one individual counts: a row has one."""
-        limit = checked_limit(max_values)
-        return 1 if self._individuals.person is None else limit
-
     def _column(self, name: str) -> Column:
         return known_column(self._engine.columns, name, "column", self._engine.no_columns)
 
-    def _ask(self, question: OfTable, price: Price, request_id: str | None) -> Answer:
-        """Answer a checked question: the one way from a question to a release."""
-        if self._individuals.groups is not None and not len(self._individuals.groups):
-            return self._free(question, [], request_id)  # no group was found, so there is nothing to ask
-        engine, individuals, ledger = self._engine, self._individuals, self._ledger
+    @property
+    def _is_empty(self) -> bool:
+        """Whether no group was found, so there is nothing to ask."""
+        return self._individuals.groups is not None and not len(self._individuals.groups)
+
+    @property
+    def _budget(self) -> Budget | None:
+        return None if self._ledger is None else self._ledger.budget
+
+    def _record(self, kind: type[Question], column: str, price: Price, stated: Mapping[str, Any]) -> OfTable:
+        """The question as a record, checked against the public schema, with the method that this price takes."""
+        asked = _Asked(self._engine, self._individuals, self._individuals.stated(self._neighbours))
+        return kind.about(asked, self._column(column), price, **stated).settled(price, self._budget)
+
+    def _checked(self, kind: type[Question], column: str, price: Price, stated: Mapping[str, Any]) -> Draw:
+        question = self._record(kind, column, price, stated)
+        draw = question.draw(price, self._budget)
+        if self._budget is not None and not question.is_free:
+            self._budget.check(draw.charge(price.rho))
+        return draw
+
+    def _ask(self, kind: type[Question], column: str, price: Price, request_id: str | None, **stated: Any) -> Answer:
+        """Answer a question: the one way from what is asked to a release."""
+        question, engine, individuals = self._record(kind, column, price, stated), self._engine, self._individuals
+        estimate = question.estimate(individuals)
+        if question.is_free or self._is_empty:  # no row is read
+            every = individuals.for_each_group(question.free_value if question.is_free else [])
+            return replace(free_answer(every, self._ledger, request_id), estimate=estimate)
         engine.check_source()
-        budget = None if ledger is None else ledger.budget
-        settled = question.settled(price, budget)
-        draw, estimate = settled.draw(price, budget), settled.estimate(individuals)
+        draw = question.draw(price, self._budget)
         # Without a ledger, nobody reads the entry, and the digest of a long list takes time.
-        entry = {} if ledger is None else {**settled.entry(), **individuals.parameters()}
-        asked = {**entry, "neighbours": settled.neighbours, "estimate": estimate} if entry else {}
-        measured = partial(settled.accuracy, draw)
+        entry = {} if self._ledger is None else {**question.entry(), **individuals.parameters()}
+        asked = {**entry, "neighbours": question.neighbours, "estimate": estimate} if entry else {}
+        measured = partial(question.accuracy, draw)
         return Release(asked, draw.part, draw.count, price.rho, estimate, draw.delta, measured).draw(
-            lambda: settled.answer(engine, individuals, draw),
-            ledger=ledger,
+            lambda: question.answer(engine, individuals, draw),
+            ledger=self._ledger,
             request_id=request_id,
-            content=lambda: engine.content([settled.column, *individuals.columns]),
+            content=lambda: engine.content([question.column, *individuals.columns]),
         )
+
+    def _grouped(self, groups: Groups, found: Answer | None = None) -> "GroupedTable":
+        individuals = replace(self._individuals, groups=groups)
+        table = _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
+        table._found = found
+        return table
 
 
 class GroupedTable(Table):
@@ -913,12 +810,15 @@ class GroupedTable(Table):
 class _Checking(GroupedTable):
     """Checks questions and what they cost, and answers nothing."""
 
-    def _ask(self, question: OfTable, price: Price, request_id: str | None) -> Answer:  # noqa: ARG002 - the base's
-        budget = None if self._ledger is None else self._ledger.budget
-        draw = question.draw(price, budget)
-        release = Release(question.name, draw.part, draw.count, price.rho, delta=draw.delta)
-        if budget is not None:
-            budget.check(release.charge)
+    def _ask(  # the base's
+        self,
+        kind: type[Question],
+        column: str,
+        price: Price,
+        request_id: str | None,  # noqa: ARG002
+        **stated: Any,
+    ) -> Answer:
+        self._checked(kind, column, price, stated)
         return free_answer(None, None, None)
 
 
@@ -936,19 +836,6 @@ def _made(
     table = kind.__new__(kind)
     table._engine, table._individuals, table._neighbours, table._ledger = engine, individuals, neighbours, ledger
     return table
-
-
-def _check_listed(delta: Any, max_values: Any = None) -> None:
-    """Refuse what only values that nobody listed need."""
-    for name, value in {"delta": delta, "max_values": max_values}.items():
-        if value is not None:
-            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
-
-
-def _check_unlisted(other: Any) -> None:
-    """Refuse a candidate for values that are not listed, if there is no list."""
-    if other is not None:
-        raise InvalidValue("other is for values that are not on a list: give candidates as a list, or leave other out")
 
 
 def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bool = False) -> None:

@@ -24,7 +24,6 @@ from dpselect.tables.duckdb.source import Query, Source, read
 from dpselect.tables.duckdb.values import (
     CANDIDATES,
     GROUPS,
-    TEXT_DIGITS,
     columns_of_groups,
     columns_of_list,
     form_of,
@@ -36,7 +35,7 @@ from dpselect.tables.duckdb.values import (
     present,
     value_of,
 )
-from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.kinds import TEXT_DIGITS, Column, Kind
 from dpselect.tables.spans import Span, float_of_rank
 
 

@@ -43,7 +43,7 @@ from dpselect.tables.duckdb.values import (
     members_equal,
     present,
 )
-from dpselect.tables.kinds import Column, value_of_key
+from dpselect.tables.kinds import Column
 from dpselect.tables.spans import Span
 
 
@@ -402,9 +402,8 @@ class DuckDBTally:
         query = f"SELECT grp, {self._key} FROM {TALLY} SEMI JOIN {_FOUND} ON {TALLY}.rowid = place ORDER BY grp, item"
         values = [list[Any]() for _ in range(self._groups)]
         found = self._cursor.sql(query).fetchnumpy()
-        read = value_of_key(self._form.kind)
         for group, own in zip(found["grp"].tolist(), found["key"].tolist(), strict=True):
-            values[group].append(read(own))
+            values[group].append(self._form.kind.from_key(own))
         return values
 
     @property
@@ -412,4 +411,4 @@ class DuckDBTally:
         return f"{self._form.key('item')} AS key"
 
     def _read(self, query: str) -> list[Any]:
-        return list(map(value_of_key(self._form.kind), self._cursor.sql(query).fetchnumpy()["key"].tolist()))
+        return list(map(self._form.kind.from_key, self._cursor.sql(query).fetchnumpy()["key"].tolist()))

@@ -3,18 +3,29 @@
 import csv
 import math
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip
+from dpselect import ExponentialMechanism, PermuteAndFlip, approximate
+from dpselect.analysis.promises import promise
 from dpselect.errors import InvalidValue
+from dpselect.research import plotting, procedures, studies
 from dpselect.research.datasets import VARIABLE, histograms
-from dpselect.research.studies import procedures
-from dpselect.research.studies import top_k as top_k_room
-from dpselect.research.studies.procedures import Currency, cases
-from dpselect.research.studies.study import NO_DIFFERENCE, Mean, StudyComparison, better, mean_of, study, summaries
-from dpselect.research.studies.winners import winners
+from dpselect.research.procedures import Currency, cases
+from dpselect.research.studies import (
+    CANDIDATES,
+    NO_DIFFERENCE,
+    Mean,
+    StudyComparison,
+    better,
+    draw_winners,
+    mean_of,
+    study,
+    summaries,
+    winners,
+)
 from tests.dpbench import FOLDER, needs_data
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -54,20 +65,14 @@ def test_summaries():
     assert (found.cases, found.permute_and_flip, found.exponential, found.ratio) == (4, 2, 1, 1.0)
 
 
-def test_without_data_there_is_one_task():
-    listed = cases({}, np.random.default_rng(1))
-    assert {case.task.study for case in listed} == {"stepwise features"}
-    assert len(listed) == 15
-
-
 def test_the_study(tmp_path, monkeypatch):
     """On a made-up histogram."""
     made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
-    monkeypatch.setattr("dpselect.research.studies.study.histograms", lambda _: made_up)
+    monkeypatch.setattr(studies, "histograms", lambda _: made_up)
     monkeypatch.setattr(procedures, "BUDGETS", (0.1, 1.0))
     monkeypatch.setattr(procedures, "TOPS", (3,))
-    monkeypatch.setattr(top_k_room, "KS", (2, 5, 64))
-    monkeypatch.setattr("dpselect.research.studies.study.winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
+    monkeypatch.setattr(studies, "KS", (2, 5, 64))
+    monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
     seen = []
 
     def watch(items, what):
@@ -102,16 +107,46 @@ def test_the_tasks_on_the_real_data():
     assert 0 < soft < 0.05 * people
 
 
-def test_bad_input(tmp_path):
+def test_bad_input(tmp_path, monkeypatch):
     with pytest.raises(InvalidValue, match="runs must be >= 2"):
         study(tmp_path, runs=1)
     with pytest.raises(InvalidValue, match="is not a folder"):
         study(tmp_path, tmp_path / "nowhere", runs=2)
-
-
-def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidValue, match=r"out: the folder .* cannot be created"):
         study(tmp_path / "file" / "below", runs=2)
+
+
+def test_at_equal_pure_epsilon_permute_and_flip_wins_by_the_same_factor():
+    ratios = [row[-1] for row in winners([0.1, 1.0], [1, 10, 100], [Currency.PURE]).rows]
+    assert min(ratios) > 1
+    assert max(ratios) == pytest.approx(min(ratios))
+
+
+def test_under_zcdp_the_exponential_mechanism_wins_for_any_number():
+    table = winners([0.1, 1.0], [1, 10, 100], [Currency.ZCDP])
+    assert all(row[-1] < 0.7 for row in table.rows)
+
+
+def test_the_errors_are_those_of_the_budget_of_a_ledger():
+    [(_, _, count, *errors, ratio)] = winners([1.0], [10], [Currency.ZCDP]).rows
+    rho = approximate("1", Fraction(1e-6), share=0).rho / count
+    for kind, error in zip((PermuteAndFlip, ExponentialMechanism), errors, strict=True):
+        assert promise(kind(_largest(kind, rho), monotonic=True), CANDIDATES).average == pytest.approx(error, rel=1e-6)
+    assert ratio == pytest.approx(errors[1] / errors[0])
+
+
+def _largest(kind, rho):
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if kind(middle or 1e-9).guarantee.zcdp <= rho else (low, middle)
+    return low
+
+
+def test_the_figure_has_a_panel_for_each_currency():
+    table = winners([1.0], [1, 5], [Currency.PURE, Currency.ZCDP])
+    with plotting.settings():
+        assert len(draw_winners(table).axes) == 2

@@ -8,7 +8,8 @@ import pytest
 
 from dpselect.errors import InvalidValue, MissingExtra, WrongData
 from dpselect.research.datasets import PAGE, file_name
-from dpselect.research.paper.reproduce import FIGURES, Report, reproduce
+from dpselect.research.figures import FIGURES
+from dpselect.research.reproduce import Report, reproduce
 from tests.dpbench import FOLDER, needs_data
 
 POINTS = 3
@@ -62,7 +63,7 @@ def check_page(report: Report) -> Page:
 @pytest.mark.usefixtures("offline")
 def test_without_data_the_rest_is_made_and_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With three figures only: tests/cli/test_paper_command.py makes all that need no data."""
-    monkeypatch.setattr("dpselect.research.paper.reproduce.FIGURES", FIGURES[5:8])
+    monkeypatch.setattr("dpselect.research.reproduce.FIGURES", FIGURES[5:8])
     report = reproduce(tmp_path / "new" / "folder", points=POINTS)
     check_files(report)
     page = check_page(report)
@@ -78,7 +79,7 @@ def test_without_data_the_rest_is_made_and_the_report_says_so(tmp_path: Path, mo
 @pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_two_runs_give_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpselect.research.paper.reproduce.FIGURES", FIGURES[:2])
+    monkeypatch.setattr("dpselect.research.reproduce.FIGURES", FIGURES[:2])
     first, second = (reproduce(tmp_path / name, points=POINTS) for name in ("first", "second"))
     assert len(list(first.folder.iterdir())) == 8
     for path in first.folder.iterdir():
@@ -102,7 +103,7 @@ def test_with_data_everything_is_made(tmp_path: Path) -> None:
     assert "What is missing" not in page.text
     assert report.count(None) == 0
     assert "5.4 is 2.7 people" in page.text
-    assert stages == [("Linear programs", 7), ("Figures", 13), ("Claims", 3)]
+    assert stages == [("Linear programs", 7), ("Figures", 13), ("Claims", 32)]
     with (tmp_path / "claims.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["verdict"] for row in rows] == [claim.verdict for claim in report.claims]
@@ -119,20 +120,14 @@ def test_without_matplotlib_the_error_says_what_to_install(tmp_path: Path, monke
     assert not (tmp_path / "out").exists()
 
 
-def test_wrong_data_are_refused_before_anything_is_made(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("offline")
+def test_bad_input_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     (tmp_path / file_name("HEPTH")).write_bytes(b"wrong")
+    (tmp_path / "file").write_text("")
     with pytest.raises(WrongData):
         reproduce(tmp_path / "out", tmp_path)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.usefixtures("offline")
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidValue, match="points must be >= 2"):
+        reproduce(tmp_path / "out", points=1)
     with pytest.raises(InvalidValue, match=r"out: the folder .*file' cannot be created"):
         reproduce(tmp_path / "file")
-
-
-def test_too_few_points(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValue, match="points must be >= 2"):
-        reproduce(tmp_path, points=1)
+    assert not (tmp_path / "out").exists()

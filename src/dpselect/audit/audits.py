@@ -2,10 +2,13 @@
 
 Half of the runs choose, for each pair of neighbours, the event that differs most between the two. The other half tests
 that event and no other. So there is one test per pair, and the error probabilities of the tests add up (Bonferroni).
+
+`audit_pmf` compares the probabilities of a mechanism that computes them. There nothing is random; only floats add an
+error.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 from typing import Any
@@ -13,41 +16,56 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
+from dpselect._scores import exact_scores
 from dpselect._show import progress
 from dpselect._types import Number
 from dpselect._validate import withheld
-from dpselect.audit.bound import Counts, Samples, chosen_event
-from dpselect.audit.findings import Audit, Finding
+from dpselect.analysis.privacy import HasProbabilities, check_privacy, search_neighbours
+from dpselect.audit.bound import Samples, chosen_event
+from dpselect.audit.findings import Audit, Finding, PmfAudit
 from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_pairs, hard_pairs
 from dpselect.audit.outputs import Raised, in_order, is_new_object, outcome_of, plain
-from dpselect.audit.views import WHOLE, learned_views
+from dpselect.audit.views import WHOLE, Counts, learned_views
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.mechanisms.parameters import Claim, claim_of, stated
 
 Sampler = Callable[[Any, int], Counts]  # (input, runs) -> how often each outcome occurred
+Watch = Callable[[float], None]
 
+DEFAULT_RUNS = 10_000
+DEFAULT_FALSE_ALARM = 1e-6
+_LEAST_RUNS = 100
+# Our probabilities have a relative error of at most 1e-12, which moves a log-ratio by at most 2e-12. Probabilities from
+# elsewhere may be less accurate.
+DEFAULT_SLACK = 1e-9
+_MOST_TO_SEARCH = 3
+_MOST_CANDIDATES = 64
 _CELLS = 2**19
 _CHUNK = 100
 
 
-def sampler_of(f: Any) -> Sampler:
-    """The function that runs `f`: in batches if `f` has a method `select_rows`, otherwise call by call."""
-    if callable(getattr(f, "select_rows", None)):
-        return lambda given, runs: _run_in_rows(f.select_rows, given, runs)
-    if callable(f):
-        return lambda given, runs: _run_one_by_one(f, given, runs)
-    raise InvalidType(f"f must be a callable f(scores) or a mechanism, got {type(f).__name__}")
+def _sampler(f: Any, total: int, watch: Watch) -> Sampler:
+    """The function that runs `f`, in batches if it has a method `select_rows`, and reports its progress."""
+    rows, done = getattr(f, "select_rows", None), 0
+    if not callable(rows) and not callable(f):
+        raise InvalidType(f"f must be a callable f(scores) or a mechanism, got {type(f).__name__}")
+
+    def sample(given: Any, runs: int) -> Counts:
+        nonlocal done
+        counts: Counts = Counter()
+        cells = given.size if isinstance(given, np.ndarray) else len(given) if hasattr(given, "__len__") else 1
+        chunk = max(1, _CELLS // max(1, cells)) if callable(rows) else _CHUNK
+        for start in range(0, runs, chunk):
+            part = min(chunk, runs - start)
+            counts.update(_run_in_rows(rows, given, part) if callable(rows) else _run_one_by_one(f, given, part))
+            done += part
+            watch(done / total)
+        return counts
+
+    return sample
 
 
-def chunk_size(f: Any, given: Any) -> int:
-    """The number of runs between two updates of the progress bar."""
-    if not hasattr(f, "select_rows"):
-        return _CHUNK
-    cells = given.size if isinstance(given, np.ndarray) else len(given) if hasattr(given, "__len__") else 1
-    return max(1, _CELLS // max(1, cells))
-
-
-def own_copy(given: Any) -> Any:
+def _own_copy(given: Any) -> Any:
     """A shallow copy for one run. An object that cannot be copied, such as an open connection, is passed as it is."""
     try:
         return copy(given)
@@ -60,7 +78,7 @@ def _run_one_by_one(f: Callable[[Any], Any], given: Any, runs: int) -> Counts:
     counts: Counts = Counter()
     for _ in range(runs):
         try:
-            output = f(own_copy(given))
+            output = f(_own_copy(given))
         except Exception as error:
             counts[Raised(type(error).__name__)] += 1
         else:
@@ -95,13 +113,6 @@ def _counted(found: Any) -> Counts:
     wrong = InvalidType(f"select_rows must return an array or a list, got {type(found).__name__}")
     outputs = withheld(lambda: list(found.tolist() if isinstance(found, np.ndarray) else found), wrong, TypeError)
     return Counter(map(outcome_of, outputs))
-
-
-Watch = Callable[[float], None]
-
-DEFAULT_RUNS = 10_000
-DEFAULT_FALSE_ALARM = 1e-6
-_LEAST_RUNS = 100
 
 
 def audit(  # noqa: PLR0913 - what is claimed, and how hard to try
@@ -171,7 +182,7 @@ def audit(  # noqa: PLR0913 - what is claimed, and how hard to try
     total = 2 * each * len(checked)
     too_deep = InvalidValue("the output of f is nested too deeply: return fewer levels")
     with progress("Auditing") as shown:
-        sampler = _watched(f, total, shown if watch is None else watch)
+        sampler = _sampler(f, total, shown if watch is None else watch)
         findings = withheld(
             lambda: tuple(_test_pair(pair, sampler, each, doubt / len(checked)) for pair in checked),
             too_deep,
@@ -211,7 +222,7 @@ def _neighbours(
 def _try_once(f: Any, pair: Pair | InputPair) -> str:
     """The name of the exception that f raises. Its message is left out: it may quote the scores."""
     try:
-        f(own_copy(pair.both[0]))
+        f(_own_copy(pair.both[0]))
     except Exception as error:
         return type(error).__name__
     return "different errors"
@@ -220,14 +231,16 @@ def _try_once(f: Any, pair: Pair | InputPair) -> str:
 def _test_pair(pair: Pair | InputPair, sampler: Sampler, runs: int, doubt: float) -> Finding:
     """Choose an event on one half of the runs and test it on the other half."""
     here, there = pair.both
-    parts = (runs // 4, runs // 2 - runs // 4, runs - runs // 2)
-    ranking, choosing, testing = (Samples(sampler(here, n), sampler(there, n), n) for n in parts)
+    sizes = (runs // 4, runs // 2 - runs // 4, runs - runs // 2)
+    parts = [Samples(sampler(here, n), sampler(there, n), n) for n in sizes]
+    ranking, choosing, testing = parts
     _check_comparable(ranking.here)
     views = learned_views(ranking.here, ranking.there)
     event = chosen_event(ranking, choosing, doubt, pair.risers(), views)
     bound = max(0.0, testing.bound(event, doubt))
-    outputs = tuple(map(plain, in_order(event.outcomes))) if event.view is WHOLE else ()
-    failures = sum(_failures(part.here) + _failures(part.there) for part in (ranking, choosing, testing))
+    outputs = tuple(map(plain, in_order(event.labels))) if event.view is WHOLE else ()
+    outcomes = [found for part in parts for side in (part.here, part.there) for found in side.items()]
+    failures = sum(often for outcome, often in outcomes if isinstance(outcome, Raised))
     return Finding(
         pair.name, bound, outputs, event.is_reversed, *testing.hits(event), testing.trials, failures, str(event)
     )
@@ -240,33 +253,63 @@ def _check_comparable(counts: Counts) -> None:
         raise InvalidType(f"f returns a new {kind} in each run, which equals no other: return its value instead")
 
 
-def _failures(counts: Counts) -> int:
-    return sum(often for outcome, often in counts.items() if isinstance(outcome, Raised))
-
-
-def _watched(f: Any, total: int, watch: Watch) -> Sampler:
-    """A sampler that works in chunks and reports its progress after each."""
-    sampler, done = sampler_of(f), 0
-
-    def sample(given: Any, runs: int) -> Counts:
-        nonlocal done
-        counts: Counts = Counter()
-        for part in _chunks(runs, chunk_size(f, given)):
-            counts.update(sampler(given, part))
-            done += part
-            watch(done / total)
-        return counts
-
-    return sample
-
-
-def _chunks(runs: int, size: int) -> Iterator[int]:
-    while runs > 0:
-        yield min(size, runs)
-        runs -= size
-
-
 def _runs(runs: Any) -> int:
     if _validate.count(runs=runs) < _LEAST_RUNS:
         raise InvalidValue(f"runs must be >= {_LEAST_RUNS}, got {runs}: fewer runs cannot show anything")
     return int(runs)
+
+
+def audit_pmf(
+    mechanism: HasProbabilities,
+    epsilon: Number | None = None,
+    *,
+    scores: Mapping[str, Any] | None = None,
+    slack: float = DEFAULT_SLACK,
+) -> PmfAudit:
+    """Compare the probabilities that a mechanism's `pmf` gives on neighbouring score vectors.
+
+    For up to three candidates, a grid over the whole box of neighbours is searched, including its ends and its middle.
+    This does not assume that the mechanism is regular. For more candidates, only the neighbours that are worst for a
+    regular mechanism are compared (see `analysis.check_privacy`).
+
+    Args:
+        mechanism: an object with a method `pmf(scores)`, and with `sensitivity` and `monotonic`, or `score_range`.
+        epsilon: the promised epsilon; `mechanism.epsilon` if omitted.
+        scores: a dictionary from names to score vectors; the short vectors of `hard_pairs` if omitted.
+        slack: how far errors of the probabilities may move a log-ratio.
+
+    Returns:
+        The largest log-ratio of each score vector, and the verdict.
+
+    Raises:
+        InvalidType: the mechanism has no `pmf`, or `scores` is not a dictionary.
+        InvalidValue: epsilon is not positive, or a score vector has more than 64 candidates.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> audit_pmf(PermuteAndFlip(epsilon=1), scores={"two": [3, 0], "ties": [0, 0, 0]})
+    PmfAudit(no violation found on 2 score vectors)
+    >>> audit_pmf(PermuteAndFlip(epsilon="1.01"), epsilon=1, scores={"two": [3, 0], "ties": [0, 0, 0]})
+    PmfAudit(violates epsilon = 1: it is at least 1.01 on 'two')
+    """
+    promised = _promised(mechanism, epsilon)
+    claim = claim_of(mechanism)
+    if scores is None:
+        pairs = hard_pairs(promised, **claim.arguments(), longest=16)
+        scores = {pair.name: pair.scores for pair in pairs}
+    if not isinstance(scores, Mapping) or not scores:
+        raise InvalidType("scores must be a dictionary from names to score vectors, with at least one entry")
+    ratios = tuple((str(name), _worst(mechanism, vector)) for name, vector in scores.items())
+    return PmfAudit(promised, claim, slack, ratios)
+
+
+def _promised(mechanism: HasProbabilities, epsilon: Number | None) -> Fraction:
+    if not callable(getattr(mechanism, "pmf", None)):
+        raise InvalidType("mechanism must have a method pmf(scores): use audit for a callable without one")
+    return _validate.exact_positive(epsilon=getattr(mechanism, "epsilon", None) if epsilon is None else epsilon)
+
+
+def _worst(mechanism: HasProbabilities, scores: Any) -> float:
+    exact = exact_scores(scores)
+    if len(exact) > _MOST_CANDIDATES:
+        raise InvalidValue(f"scores must have at most {_MOST_CANDIDATES} candidates, got {len(exact)}: give fewer")
+    return (search_neighbours if len(exact) <= _MOST_TO_SEARCH else check_privacy)(mechanism, exact)

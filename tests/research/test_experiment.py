@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.analysis import expected_error
 from dpselect.research.datasets import histograms
-from dpselect.research.paper.experiment import Experiment, Experiments, median_scores, mode_scores
+from dpselect.research.experiment import Experiment, Experiments, median_scores, mode_scores
 from dpselect.research.plotting import EXPONENTIAL, FLIP
 from tests.dpbench import FOLDER, needs_data
 
@@ -69,11 +69,6 @@ def test_figures_of_an_experiment_agree_with_each_other() -> None:
     assert experiment.ratio(epsilon) == pytest.approx(experiment.error(EXPONENTIAL, epsilon) / 2)
     assert experiment.error(EXPONENTIAL, epsilon * experiment.budget(epsilon)) == pytest.approx(2)
     assert experiment.people == 0.5
-
-
-def test_without_data_there_are_no_experiments() -> None:
-    assert not Experiments()
-    assert list(Experiments().of("mode")) == []
 
 
 @needs_data

@@ -1,22 +1,34 @@
-"""The larger mechanisms, each against a plain run of it written out for one run."""
+"""The larger mechanisms, each against a plain run of it, and what a budget buys: nearly all of it, and never more."""
+
+import math
+from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.research.studies.procedures import (
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpselect.accounting.budget import rho_within
+from dpselect.accounting.totals import approximate
+from dpselect.mechanisms import MECHANISMS
+from dpselect.research.procedures import (
     CHOSEN,
+    COMPARED,
+    DELTA,
     Chooser,
+    Currency,
     FeatureRows,
     Intervals,
     Plan,
     mwem_errors,
     peeling_errors,
+    plan,
     random_intervals,
     right_predictions,
     stepwise_errors,
     synthetic_rows,
 )
+from tests.statistical.goodness import assert_fits, assert_rejected
 
 NEARLY_EXACT = Chooser(PermuteAndFlip, 1e9)
 UNIFORM = Chooser(ExponentialMechanism, 1e-12)
@@ -116,3 +128,73 @@ def test_stepwise():
         cells = 2 * cells + rows.features[:, feature]
         chosen.add(feature)
     assert chosen == set(range(CHOSEN))  # the label is made of the first features
+
+
+SCORES = np.array([0.0, 1.0, 1.5, -2.0, 1.5])
+DRAWS = 500_000
+
+
+@pytest.mark.parametrize("kind", MECHANISMS.values())
+def test_rows_have_the_distribution_of_the_mechanism(kind):
+    rate = 0.7
+    chosen = Chooser(kind, rate).choose(np.tile(SCORES, (DRAWS, 1)), np.random.default_rng(5))
+    counts = np.bincount(chosen, minlength=SCORES.size)
+    truth = kind(2 * rate).pmf(SCORES)
+    assert_fits(counts, truth)
+    for other in set(MECHANISMS.values()) - {kind}:
+        assert_rejected(counts, other(2 * rate).pmf(SCORES), truth=truth)
+
+
+@pytest.mark.parametrize("kind", MECHANISMS.values())
+def test_what_is_masked_is_never_chosen(kind):
+    scores = np.array([[-np.inf, 0.0, -np.inf, 1.0]] * 200)
+    assert set(Chooser(kind, 1.0).choose(scores, np.random.default_rng(1)).tolist()) == {1, 3}
+
+
+@pytest.mark.parametrize("budget", [0.1, 1.0])
+def test_pure_budgets_add_up(budget):
+    for kind in COMPARED:
+        assert plan(Currency.PURE, kind, budget, 10, measured=False).epsilon == pytest.approx(budget / 10)
+        bought = plan(Currency.PURE, kind, budget, 10, measured=True)
+        laplace = math.sqrt(2) / bought.deviation
+        assert 10 * (bought.epsilon + laplace) == pytest.approx(budget)
+
+
+@pytest.mark.parametrize("budget", [0.1, 1.0])
+@pytest.mark.parametrize("measured", [False, True])
+def test_approximate_budgets_are_spent_and_not_exceeded(budget, measured):
+    deviations = set()
+    for kind in COMPARED:
+        bought = plan(Currency.APPROXIMATE, kind, budget, 20, measured)
+        deviations.add(bought.deviation)
+
+        def total(epsilon, bought=bought, kind=kind):
+            releases = Counter({(kind.name, Fraction(epsilon)): 20})
+            if measured:
+                releases[ReportNoisyMax.name, Fraction(math.sqrt(2) / bought.deviation)] += 20
+            return approximate(releases, DELTA).epsilon
+
+        assert total(bought.epsilon) <= budget * (1 + 1e-9)
+        assert total(bought.epsilon * 1.01) > budget or measured
+        assert total(bought.epsilon * 1.05) > budget
+    assert len(deviations) == 1  # only the selections differ
+
+
+@pytest.mark.parametrize("budget", [0.1, 1.0])
+def test_rho_is_spent_and_implies_the_budget(budget):
+    rho = float(rho_within(Fraction(budget), Fraction(DELTA)))
+    orders = 1 + np.geomspace(0.01, 10**4, 20_000)
+    exponents = (orders - 1) * (orders * rho - budget) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
+    assert math.exp(exponents.min()) == pytest.approx(DELTA, rel=1e-4)  # Canonne, Kamath & Steinke 2020
+    for kind in COMPARED:
+        each = kind(plan(Currency.ZCDP, kind, budget, 10, measured=False).epsilon).guarantee.zcdp
+        assert 0.99 * rho < 10 * each <= rho * (1 + 1e-9)
+        bought = plan(Currency.ZCDP, kind, budget, 10, measured=True)
+        assert bought.gaussian
+        assert 10 / (2 * bought.deviation**2) == pytest.approx(rho / 2)
+
+
+def test_under_zcdp_the_exponential_mechanism_gets_twice_the_epsilon():
+    flip, soft = (plan(Currency.ZCDP, kind, 0.1, 10, measured=False).epsilon for kind in COMPARED)
+    assert soft / flip == pytest.approx(2, rel=0.02)
+    assert (PermuteAndFlip, ExponentialMechanism) == COMPARED

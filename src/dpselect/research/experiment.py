@@ -128,9 +128,6 @@ class Plot:
     needs_data: bool = False
 
 
-NO_DATA = "needs the data"
-
-
 @dataclass(frozen=True)
 class PaperClaim:
     """What the paper claims and where, its number, ours, and whether they agree (None if not checked)."""

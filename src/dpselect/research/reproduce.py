@@ -15,45 +15,12 @@ from dpselect._show import tracked
 from dpselect._version import __version__
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.research import plotting
+from dpselect.research.claims import CLAIMS
 from dpselect.research.datasets import PAGE, SUMS, VARIABLE, file_name, histograms
-from dpselect.research.paper import comparison, data_sets, optimality
-from dpselect.research.paper.comparison import ERROR_BY_P, NOISY_MAX_BY_GAP, RATIO_BY_P, WORST_CASE_BY_N
-from dpselect.research.paper.data_sets import (
-    BOTH_BARS,
-    FIVE_MEDIANS,
-    FIVE_MODES,
-    HEPTH_MEDIAN,
-    HEPTH_MODE,
-    MEDIAN_BARS,
-)
-from dpselect.research.paper.experiment import Experiments, Material, PaperClaim, Plot
-from dpselect.research.paper.optimality import (
-    ALL,
-    OPTIMALITY_BY_K,
-    OPTIMALITY_BY_N,
-    OPTIMALITY_EXPONENTIAL,
-    ratio_curve,
-)
+from dpselect.research.experiment import Experiments, Material, PaperClaim, Plot
+from dpselect.research.figures import FIGURES, LATTICES, ratio_curve
 from dpselect.research.plotting import NumberTable, Watch, make_folder, write_figure, write_file
 
-FIGURES: tuple[Plot, ...] = (
-    ERROR_BY_P,
-    RATIO_BY_P,
-    WORST_CASE_BY_N,
-    OPTIMALITY_BY_N,
-    OPTIMALITY_BY_K,
-    OPTIMALITY_EXPONENTIAL,
-    HEPTH_MODE,
-    HEPTH_MEDIAN,
-    MEDIAN_BARS,
-    NOISY_MAX_BY_GAP,
-    FIVE_MODES,
-    FIVE_MEDIANS,
-    BOTH_BARS,
-)
-
-
-_CLAIMS = (comparison, optimality, data_sets)
 _FEWEST_POINTS = 2
 _WIDE = 7.0  # inches
 
@@ -94,11 +61,11 @@ def reproduce(out: str | Path, data: str | Path | None = None, *, points: int = 
         experiments, why_missing = _experiments(data)
         folder = make_folder(out)
         material = Material(points, experiments)
-        for n, k in watch(list(ALL), "Linear programs"):
+        for n, k in watch(list(LATTICES), "Linear programs"):
             ratio_curve(n, k, material.epsilons)
         made = tuple(plot for plot in FIGURES if experiments or not plot.needs_data)
         drawn = [_drawn(plot, material, folder) for plot in watch(list(made), "Figures")]
-    claims = tuple(claim for room in watch(list(_CLAIMS), "Claims") for claim in room.claims(material))
+    claims = tuple(claim.against(material) for claim in watch(list(CLAIMS), "Claims"))
     missing = tuple(plot for plot in FIGURES if plot not in made)
     write_file(folder / "claims.csv", _claim_table(claims).to_csv())
     html = write_file(folder / "report.html", page(drawn, missing, why_missing, claims, points))
@@ -141,7 +108,7 @@ def page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-{files("dpselect.research.paper").joinpath("page.css").read_text("utf-8")}</style>
+{files("dpselect.research").joinpath("page.css").read_text("utf-8")}</style>
 </head>
 <body>
 <h1>{title}</h1>

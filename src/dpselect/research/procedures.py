@@ -39,13 +39,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._numbers import float_below
+from dpselect._numbers import float_below, last_true
 from dpselect._types import Counts, Floats
 from dpselect.accounting.budget import rho_within
 from dpselect.accounting.totals import approximate
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip, ReportNoisyMax
 from dpselect.mechanisms.privacy import epsilon_of_rho
-from dpselect.questions.costs import largest
 
 DELTA = 1e-6
 _PRECISION = 1e-3
@@ -96,7 +95,7 @@ def _affordable(kind: type[MechanismBase], budget: float, selections: int, measu
             releases[ReportNoisyMax.name, beside] += selections  # its privacy loss is that of Laplace noise
         return approximate(releases, DELTA).epsilon <= budget
 
-    return float_below(largest(fits, Fraction(budget / selections), _PRECISION))
+    return float_below(last_true(fits, Fraction(budget / selections), within=_PRECISION))
 
 
 Choices = npt.NDArray[np.intp]

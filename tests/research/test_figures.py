@@ -1,5 +1,7 @@
 """Every figure is drawn, and looked at by a program: labels, legends, overlaps, styles that grey print tells apart."""
 
+import csv
+import io
 import itertools
 import math
 from typing import Any
@@ -9,11 +11,9 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
-from dpselect.research.paper.comparison import ratio
-from dpselect.research.paper.data_sets import ERROR
-from dpselect.research.paper.experiment import Material, Plot
-from dpselect.research.paper.reproduce import FIGURES
-from dpselect.research.plotting import EXPONENTIAL, FLIP
+from dpselect.research.experiment import Material, Plot
+from dpselect.research.figures import ERROR, FIGURES, ratio
+from dpselect.research.plotting import EXPONENTIAL, FLIP, NumberTable
 
 each_figure = pytest.mark.parametrize("plot", FIGURES, ids=lambda plot: plot.name)
 BY_NAME = {plot.name: plot for plot in FIGURES}
@@ -40,14 +40,8 @@ def test_every_figure_of_the_paper_is_there() -> None:
     panels = [f"Figure {number} ({panel})" for number in (1, 2, 3) for panel in "abc"]
     assert numbers == [*panels, "Figure 4", "Figure 5", "Figure 6", "Figure 7"]
     assert len(BY_NAME) == len(FIGURES)
-    assert [plot.number for plot in FIGURES if plot.needs_data] == [
-        "Figure 3 (a)",
-        "Figure 3 (b)",
-        "Figure 3 (c)",
-        "Figure 5",
-        "Figure 6",
-        "Figure 7",
-    ]
+    with_data = [*panels[6:], "Figure 5", "Figure 6", "Figure 7"]
+    assert [plot.number for plot in FIGURES if plot.needs_data] == with_data
 
 
 @each_figure
@@ -157,3 +151,19 @@ def test_curves_end_where_the_exponential_mechanism_errs_by_one(material: Materi
     for data_set in dict.fromkeys(table.column("data_set")):
         last = table.where(data_set=data_set, mechanism=EXPONENTIAL).rows[-1]
         assert last[3] == pytest.approx(1, rel=1e-8)
+
+
+TABLE = NumberTable(("kind", "x", "y"), (("a", 1, 0.1), ("b", 1, 1 / 3), ("a", 2, 1e-300)))
+
+
+def test_series_are_grouped_in_the_order_of_the_rows() -> None:
+    assert list(TABLE.series("kind", "x", "y")) == [("a", [1, 2], [0.1, 1e-300]), ("b", [1], [1 / 3])]
+    assert TABLE.where(kind="a", x=2).rows == (("a", 2, 1e-300),)
+    assert TABLE.where(kind="c").rows == ()
+
+
+def test_csv_keeps_every_digit() -> None:
+    rows = list(csv.DictReader(io.StringIO(TABLE.to_csv())))
+    assert [float(row["y"]) for row in rows] == [0.1, 1 / 3, 1e-300]
+    assert [row["kind"] for row in rows] == ["a", "b", "a"]
+    assert math.fsum(float(row["x"]) for row in rows) == 4

@@ -1,4 +1,4 @@
-"""The audit catches every broken mechanism with near certainty, and accuses none of ours."""
+"""Audits catch every broken mechanism with near certainty, and accuse none of ours: by samples or probabilities."""
 
 import dataclasses
 import json
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
-from dpselect.audit import Audit, Pair, audit, hard_pairs
+from dpselect.audit import Audit, Pair, audit, audit_pmf, hard_pairs
 from tests.broken import (
     BROKEN,
     BiasedShuffle,
@@ -54,11 +54,8 @@ def test_every_broken_mechanism_is_caught(kind):
     assert found.violates
     assert epsilon < found.lower_bound <= abs(math.log(max(min(ends), 1e-300) / max(ends)))
     assert found.verdict.startswith(f"violates epsilon = {epsilon}: it is at least ")
-
-
-@pytest.mark.parametrize("kind", [HalfTheSensitivity, TiesToTheFirst, UnderflowingExp, RoundedScores])
-def test_the_pairs_that_come_with_it_suffice(kind):
-    assert audit(kind(1), 1, runs=RUNS, false_alarm=DOUBT).violates
+    if runs == RUNS:  # the pairs that come with the audit are enough
+        assert audit(mechanism, epsilon, runs=RUNS, false_alarm=DOUBT).violates
 
 
 def test_the_control_is_not_accused_on_harmless_scores():
@@ -66,16 +63,20 @@ def test_the_control_is_not_accused_on_harmless_scores():
     assert not audit(PlainPermuteAndFlip(1), 1, pairs=pairs, runs=RUNS, false_alarm=DOUBT).violates
 
 
-@pytest.mark.parametrize("monotonic", [False, True], ids=["any scores", "monotonic"])
+CLAIMS = {"any scores": {}, "monotonic": {"monotonic": True}, "range": {"score_range": 3}}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_ours_are_not_accused(kind, monotonic):
+def test_ours_are_not_accused(kind, claim):
     """And the audit comes close: permute-and-flip spends all of its epsilon on ties."""
-    mechanism = kind(1, monotonic=monotonic)
-    pairs = hard_pairs(1, monotonic=monotonic)
-    found = audit(mechanism, 1, monotonic=monotonic, pairs=pairs, runs=10_000, false_alarm=DOUBT)
+    claimed = CLAIMS[claim]
+    pairs = hard_pairs(1, **claimed)
+    found = audit(kind(1, **claimed), 1, **claimed, pairs=pairs, runs=10_000, false_alarm=DOUBT)
     assert not found.violates
     assert found.runs == 2 * 10_000 * len(pairs)
     assert found.verdict == f"no violation found in {found.runs:,} runs"
+    assert ("sensitivity" in found.to_dict(), "score_range" in found.to_dict()) == (claim != "range", claim == "range")
     if kind is PermuteAndFlip:
         assert found.lower_bound > least_bound(0.5, math.exp(-1) / 2, 5_000, DOUBT / len(pairs)) > 0.4
     assert not any(finding.failures for finding in found.findings)
@@ -124,35 +125,26 @@ def test_other_sensitivities(sensitivity, monotonic):
     assert least_bound(0.5, math.exp(-3 * (1 - 2**-20)) / 2, 3_000, DOUBT / len(false.findings)) > 1
 
 
-def test_rows_that_fail_are_to_be_run_one_by_one():
-    class Failing:
-        def select_rows(self, rows):
-            if rows[0][0] < 0:
-                raise ZeroDivisionError
-            return np.zeros(len(rows), np.int64)
+ROWS = {
+    "few": (np.zeros(99), errors.InvalidValue, "one output for each row"),
+    "many": ([0] * 101, errors.InvalidValue, "one output for each row"),
+    "one": (np.array([0]), errors.InvalidValue, "one output for each row"),
+    "none": ([], errors.InvalidValue, "one output for each row"),
+    "no rows": (0, errors.InvalidType, "must return an array or a list, got int"),
+    "an exception": (None, errors.InvalidValue, r"select_rows failed, with ZeroDivisionError: give f\.select"),
+}
 
-    with pytest.raises(errors.InvalidValue, match=r"select_rows failed, with ZeroDivisionError: give f\.select"):
-        audit(Failing(), 1, pairs=[([0.0, 0.0], [-1.0, 0.0])], runs=100)
 
-
-@pytest.mark.parametrize("found", [np.zeros(99), [0] * 101, np.array([0]), []], ids=["few", "many", "one", "none"])
-def test_rows_must_have_one_output_each(found):
+@pytest.mark.parametrize("case", ROWS)
+def test_rows_must_have_one_output_each(case):
     """Else the trials would be miscounted, and the bound wrong."""
+    returned, error, words = ROWS[case]
 
     class Careless:
         def select_rows(self, rows):
-            return found
+            return 1 // 0 if returned is None else returned
 
-    with pytest.raises(errors.InvalidValue, match="one output for each row"):
-        audit(Careless(), 1, pairs=[([0.0, 0.0], [-1.0, 0.0])], runs=400)
-
-
-def test_rows_must_be_rows():
-    class Careless:
-        def select_rows(self, rows):
-            return 0
-
-    with pytest.raises(errors.InvalidType, match="must return an array or a list, got int"):
+    with pytest.raises(error, match=words):
         audit(Careless(), 1, pairs=[([0.0, 0.0], [-1.0, 0.0])], runs=400)
 
 
@@ -218,11 +210,12 @@ def violates_or_error(f):
         return str(error)
 
 
-def test_inputs_that_always_fail_are_bad_input():
+@pytest.mark.parametrize(("inputs", "words"), [([(0, 1)], r"f\(data\)"), (None, r"f\(scores\)")])
+def test_what_never_works_is_bad_input(inputs, words):
     with pytest.raises(
-        errors.InvalidValue, match=r"failed in every run, with ZeroDivisionError: give a callable f\(data\)"
+        errors.InvalidValue, match=f"failed in every run, with ZeroDivisionError: give a callable {words}"
     ):
-        audit(lambda data: 1 // 0, 1, inputs=[(0, 1)], runs=100)
+        audit(lambda data: 1 // 0, 1, inputs=inputs, runs=100)
 
 
 def test_an_exception_is_an_outcome():
@@ -236,11 +229,6 @@ def test_an_exception_is_an_outcome():
     assert found.worst.event in {("ZeroDivisionError",), (0,)}
     assert found.worst.failures == 1_000
     assert not audit(refuses_negative, 1, pairs=[([0, 5], [1, 5])], runs=1_000).violates
-
-
-def test_a_callable_that_never_works_is_bad_input():
-    with pytest.raises(errors.InvalidValue, match="failed in every run"):
-        audit(lambda scores: 1 // 0, 1, runs=100)
 
 
 def test_scores_are_handed_over_in_their_type():
@@ -328,3 +316,89 @@ def test_bad_input(case):
     with pytest.raises(error, match=words) as caught:
         audit(**{"f": lambda scores: 0, "epsilon": 1, "runs": 100, **given})
     assert "48151" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_range_that_was_halved_is_found(kind):
+    """Who takes the range for the sensitivity of monotonic scores of half of it spends twice epsilon."""
+    assert audit(kind(6, score_range=3), 3, score_range=3, runs=6_000, false_alarm=DOUBT).violates
+    assert audit_pmf(kind("0.7", score_range=3), "0.6", scores={"behind": [0, -30, 0]}).violates
+
+
+def leans_on_size(scores):
+    """Chooses by the size of the largest score: no sensitivity could see it, and a range allows any shift."""
+    return int(np.max(scores) > 1000)
+
+
+def test_what_depends_on_the_shift_is_found():
+    assert audit(leans_on_size, 1, score_range=1, runs=1000).worst.pair == "all move far and alike"
+    assert audit(leans_on_size, 1, score_range=1, runs=1000).violates
+
+
+def test_pairs_of_a_range_are_checked():
+    shifted = [([0, 0], [1000, 1001])]
+    assert not audit(PermuteAndFlip(1), 1, score_range=1, pairs=shifted, runs=100).violates
+    with pytest.raises(errors.InvalidValue, match="changes by more than the score range"):
+        audit(PermuteAndFlip(1), 1, score_range="0.9", pairs=shifted, runs=100)
+    with pytest.raises(errors.InvalidValue, match="give either score_range"):
+        audit(PermuteAndFlip(1), 1, sensitivity=1, score_range=1, runs=100)
+
+
+@pytest.mark.parametrize("claimed", [*CLAIMS.values(), {"sensitivity": 2}], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_probabilities_of_ours_pass(kind, claimed):
+    found = audit_pmf(kind("0.7", **claimed))
+    assert not found.violates
+    assert found.verdict == f"no violation found on {len(found.log_ratios)} score vectors"
+    assert 0.69 < found.log_ratio <= 0.7 + found.slack
+
+
+@pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
+def test_the_probabilities_of_every_broken_mechanism_are_flagged(kind):
+    """On the score vectors that come with it, of up to four candidates: the broken follow every order."""
+    epsilon = 0.1 if kind is BiasedShuffle else 1
+    vectors = {
+        "three": [0, 0, 0],
+        "low": [-1480, -1491],
+        "beyond floats": [2**60 + 128, 2**60 + 512],
+        "spread": [0, 4, 8],
+    }
+    found = audit_pmf(kind(epsilon), scores=vectors)
+    assert found.violates
+    assert found.log_ratio > 1.005 * epsilon
+    assert repr(found).startswith("PmfAudit(violates epsilon = ")
+
+
+def test_probabilities_may_be_held_against_another_claim():
+    scores = {"two": [0, 0]}
+    assert audit_pmf(PermuteAndFlip(1), epsilon="0.999999", scores=scores).violates
+    assert not audit_pmf(PermuteAndFlip(1), epsilon="1.000001", scores=scores).violates
+
+
+def test_an_impossible_outcome_is_infinitely_bad_and_json_has_no_infinity():
+    class Best:
+        sensitivity, monotonic, epsilon = 1, False, 1
+
+        def pmf(self, scores):
+            return np.eye(len(scores))[int(np.argmax([float(score) for score in scores]))]
+
+    found = audit_pmf(Best(), scores={"ties": [0, 0]})
+    assert found.verdict == "violates epsilon = 1: it is at least inf on 'ties'"
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert content["log_ratio"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"mechanism": lambda scores: 0}, errors.InvalidType, "pmf"),
+        ({"epsilon": 0}, errors.InvalidValue, "epsilon must be > 0"),
+        ({"scores": {}}, errors.InvalidType, "scores must be a dictionary"),
+        ({"scores": [1, 2]}, errors.InvalidType, "scores must be a dictionary"),
+        ({"scores": {"long": [0] * 65}}, errors.InvalidValue, "at most 64"),
+        ({"scores": {"nan": [float("nan")]}}, errors.InvalidValue, "finite"),
+    ],
+)
+def test_bad_input_of_probabilities(given, error, words):
+    with pytest.raises(error, match=words):
+        audit_pmf(**{"mechanism": PermuteAndFlip(1), **given})

@@ -9,10 +9,9 @@ import pytest
 from dpselect._show import tracked
 from dpselect.accounting.budget import rho_within
 from dpselect.analysis import top_k_error
-from dpselect.research import plotting
+from dpselect.research import plotting, studies
 from dpselect.research.datasets import histograms
-from dpselect.research.studies import top_k
-from dpselect.research.studies.top_k import (
+from dpselect.research.studies import (
     MANY,
     ONE,
     ZCDP_PEEL,
@@ -30,7 +29,7 @@ FEW = {"small": np.array([90, 70, 70, 40, 20, 5])}  # so few that most errors ar
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    monkeypatch.setattr(top_k, "KS", (2, 5, 40))
+    monkeypatch.setattr(studies, "KS", (2, 5, 40))
 
 
 @pytest.fixture
@@ -108,12 +107,12 @@ def test_the_figure(cases, tmp_path):
     assert content.startswith(b"\x89PNG")
     assert len(figure.axes) == 4 * 2, "kinds of people and epsilons, data sets"
     [legend] = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(top_k.METHODS)
+    assert [text.get_text() for text in legend.get_texts()] == list(studies.METHODS)
     first = figure.axes[0]
     assert (first.get_title(), first.get_ylim()[0]) == ("one", 1e-3)
     assert "one value a person" in first.get_ylabel()
     drawn = {bars.get_label(): bars[0].get_xydata().tolist() for bars in first.containers}
-    for method in top_k.METHODS[:5]:
+    for method in studies.METHODS[:5]:
         own = [case for case in cases if case.place[:3] == (ONE, "one", 0.1) and case.method == method]
         assert drawn[method] == [[case.k, max(case.error, 1e-9)] for case in own]
     assert plotting.image(draw_top_k(cases), "png")[:100] == content[:100]
@@ -129,7 +128,7 @@ def test_a_figure_of_errors_that_are_all_zero():
 @needs_data
 def test_the_real_data(monkeypatch):
     """One value a person, k = 20, epsilon 0.1: peeling is hundreds of people short, and the set is less than two."""
-    monkeypatch.setattr(top_k, "KS", (20,))
+    monkeypatch.setattr(studies, "KS", (20,))
     counts = {"HEPTH": histograms(FOLDER)["HEPTH"]}
     found = {
         case.method: case.error

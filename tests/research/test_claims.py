@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpselect.research import figures
+from dpselect.research.claims import CLAIMS, PRINTED, hepth_claims
 from dpselect.research.datasets import histograms
-from dpselect.research.paper import comparison, data_sets, optimality
-from dpselect.research.paper.experiment import Experiments, Material, PaperClaim, rounds_to
+from dpselect.research.experiment import Experiments, Material, PaperClaim, rounds_to
 from tests.dpbench import FOLDER, needs_data
 
 POINTS = 40
@@ -19,26 +20,20 @@ def test_a_number_rounds_to_its_own_print(number: int, digits: int) -> None:
     assert not rounds_to(value + 0.6 / 10**digits, f"{value:.{digits}f}")
 
 
-def test_verdicts_in_words() -> None:
-    claim = PaperClaim("here", "it holds", "1", "1", holds=True)
-    assert [dataclasses.replace(claim, holds=holds).verdict for holds in (True, False, None)] == [
-        "pass",
-        "FAIL",
-        "not checked",
-    ]
+def checked(points: int = POINTS, experiments: Experiments | None = None) -> list[PaperClaim]:
+    material = Material(points, experiments or Experiments())
+    return [row.against(material) for row in CLAIMS if row.needs_data == bool(experiments)]
 
 
 def test_all_claims_that_need_no_data_pass() -> None:
-    material = Material(POINTS)
-    found = [*comparison.claims(material), *optimality.claims(material)]
+    found = checked()
     assert len(found) == 22
-    assert [claim for claim in found if claim.holds is not True] == []
+    assert [claim for claim in found if claim.verdict != "pass"] == []
 
 
 def test_without_data_nothing_is_claimed_about_them() -> None:
-    found = list(data_sets.claims(Material(POINTS)))
-    assert {claim.holds for claim in found} == {None}
-    assert {claim.ours for claim in found} == {"needs the data"}
+    found = [row.against(Material(POINTS)) for row in CLAIMS if row.needs_data]
+    assert {(claim.holds, claim.ours, claim.verdict) for claim in found} == {(None, "needs the data", "not checked")}
     assert [claim.paper for claim in found] == [
         *("1.84", "5.4", "1.27", "1 to 2", "1.93", "13.7", "1.19", "1 to 2"),
         *("close to 2", "<= 2"),
@@ -47,7 +42,7 @@ def test_without_data_nothing_is_claimed_about_them() -> None:
 
 @pytest.fixture(scope="module")
 def experiments() -> list[PaperClaim]:
-    return list(data_sets.claims(Material(POINTS, Experiments(histograms(FOLDER)))))
+    return checked(experiments=Experiments(histograms(FOLDER)))
 
 
 @needs_data
@@ -81,25 +76,24 @@ def test_with_data_all_claims_pass_but_one(experiments: list[PaperClaim]) -> Non
     ("field", "value", "number"),
     [("ratio", "1.86", 0), ("error", "6.4", 0), ("error", "9.4", 1), ("budget", "1.24", 2), ("epsilon", "0.05", 0)],
 )
-def test_a_wrong_number_would_be_seen(monkeypatch: pytest.MonkeyPatch, field: str, value: str, number: int) -> None:
+def test_a_wrong_number_would_be_seen(field: str, value: str, number: int) -> None:
     """Power: had the paper printed another number, a claim would fail.
 
     An error of 6.4 is met at an epsilon that rounds to 0.04 too, but the ratio there is another.
     """
-    wrong = dataclasses.replace(data_sets.PRINTED[0], **{field: value})
-    monkeypatch.setattr(data_sets, "PRINTED", (wrong,))
-    found = list(data_sets.claims(Material(POINTS, Experiments(histograms(FOLDER)))))
-    assert found[number].holds is False
+    rows = list(hepth_claims(dataclasses.replace(PRINTED[0], **{field: value})))
+    claim = rows[number].against(Material(POINTS, Experiments(histograms(FOLDER))))
+    assert (claim.holds, claim.verdict) == (False, "FAIL")
 
 
 def test_a_worse_mechanism_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Power: were permute-and-flip's ratio the exponential mechanism's, the claims of Section 5 would fail."""
-    true_curve = optimality.ratio_curve
+    true_curve = figures.ratio_curve
 
     def exchanged(n: int, k: int, epsilons: tuple[float, ...]) -> list[object]:
         return [ratios._replace(permute_and_flip=ratios.exponential) for ratios in true_curve(n, k, epsilons)]
 
-    monkeypatch.setattr(optimality, "ratio_curve", exchanged)
-    failed = [claim.statement for claim in optimality.claims(Material(POINTS)) if claim.holds is False]
+    monkeypatch.setattr(figures, "ratio_curve", exchanged)
+    failed = [claim.statement for claim in checked() if claim.holds is False]
     assert any("is one above the threshold" in statement for statement in failed)
     assert any("about 1.01" in statement for statement in failed)
