@@ -26,16 +26,19 @@ _ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
 # What charges, totals and sensitivities are computed from: the files that `make mutants` tries if none is named.
 ARITHMETIC = {
     "_numbers.py": ("tests/test_numbers.py",),
-    "accounting/beliefs.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_beliefs.py"),
-    "accounting/budget.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_budgets.py", _CURRENCIES),
+    "accounting/budget.py": (
+        "tests/accounting/test_rounding.py",
+        "tests/accounting/test_beliefs.py",
+        "tests/accounting/test_budgets.py",
+        _CURRENCIES,
+    ),
     "accounting/charge.py": (
         "tests/accounting/test_rounding.py",
         "tests/accounting/test_budgets.py",
         _CURRENCIES,
         _TOTALS,
     ),
-    "accounting/composition.py": (_TOTALS,),
-    "accounting/run_counts.py": (
+    "accounting/repeats.py": (
         _RECORDS,
         "tests/accounting/test_run_counts.py",
         "tests/accounting/test_repeated.py",

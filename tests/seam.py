@@ -852,5 +852,5 @@ def rows_are_kept_at_once() -> Iterator[None]:
 
 def ledger_settings(path: Any) -> dict[str, object]:
     """How a ledger writes: SQLite's settings of the connection that charges."""
-    with store.Database(path).writing() as connection:
+    with store.transaction(path, store.WRITE) as connection:
         return {name: store.pragma(connection, name) for name in ("synchronous", "journal_mode")}

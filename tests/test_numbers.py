@@ -41,7 +41,7 @@ from dpselect._numbers import (
     shown,
 )
 from dpselect.accounting.charge import Charge
-from dpselect.accounting.run_counts import Repeated, repeated
+from dpselect.accounting.repeats import Repeated, repeated
 from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error
 from dpselect.errors import DPSelectError, InvalidValue

@@ -39,8 +39,8 @@ PUBLIC = {
     ("tables/spark/session.py", "session"): "before there is a table",
     ("tables/spark/session.py", "check_workers"): "a job without data",
     ("release.py", "from_json"): "a receipt",
-    ("cli/asking.py", "_items"): "a public list",
-    ("cli/asking.py", "_file_lines"): "a public list",
+    ("cli/questions.py", "_items"): "a public list",
+    ("cli/questions.py", "_file_lines"): "a public list",
     ("cli/ledger.py", "_read_receipt"): "a receipt",
     ("explore/app.py", "bound_socket"): "a port",
 }

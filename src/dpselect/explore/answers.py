@@ -578,7 +578,7 @@ class TopCandidates(Asked):
         """The method that answers."""
         return self.question.settled(Price(1), self.spending.budget).how
 
-    def _draws(self, share: Mapping[str, Fraction]) -> Mapping[str, Draw]:
+    def _draws(self, share: Mapping[str, Any]) -> Mapping[str, Draw]:
         found = self.settled.applicable(Price(**share), self.spending.budget)
         self.method.check_scores(self.counts)
         return {name: each for name, each in found.items() if _takes(each, self.counts)}

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpselect import _validate
 from dpselect._numbers import first_true, last_true
-from dpselect.accounting.budget import Amount, Budget, ConcentratedBudget, PureBudget
+from dpselect.accounting.budget import Amount, Budget, pure, zcdp
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
 from dpselect.analysis.promises import ErrorsOf, Promise, promised_by
@@ -69,12 +69,12 @@ def currency_of(budget: Budget | None, rho: Fraction | None) -> Budget:
     """The budget; without one, any budget of the currency of the price."""
     if budget is not None:
         return budget
-    return PureBudget(Fraction(1)) if rho is None else ConcentratedBudget(Fraction(1), Fraction(0))
+    return pure(1) if rho is None else zcdp(1)
 
 
 def free(currency: Budget) -> Cost:
     """What an answer costs that follows from public numbers alone."""
-    nothing = currency.shown(Amount(Fraction(0)))
+    nothing = currency.of(Amount())
     return Cost(None, nothing, nothing, None, None)
 
 
@@ -93,13 +93,13 @@ def cost(charge: Charge, questions: int, budget: Budget | None, currency: Budget
 def _amounts(charge: Charge, questions: int, currency: Budget) -> tuple[Budget, Budget]:
     """What one charge and this many of them cost."""
     amount = currency.amount(charge)
-    return currency.shown(amount), currency.shown(amount._replace(value=amount.value * questions))
+    return currency.of(amount), currency.of(amount._replace(value=amount.value * questions))
 
 
 def times_allowed(budget: Budget, charge: Charge) -> int:
     """How many equal charges a new ledger with this budget records before it refuses one.
 
-    >>> times_allowed(PureBudget(Fraction(1)), Charge(WHAT, "0.3"))
+    >>> times_allowed(pure(1), Charge(WHAT, "0.3"))
     3
     """
     limit, exact = budget.limit.value, budget.amount(charge).value
@@ -121,14 +121,13 @@ def share_of(budget: Budget, question: Question, questions: int) -> dict[str, Fr
     A cap on the epsilon of a single draw may leave a part of the budget unspent.
 
     >>> from dpselect.questions.most import Mode
-    >>> share_of(PureBudget(Fraction(1)), Mode(candidates=30), 4)
+    >>> share_of(pure(1), Mode(candidates=30), 4)
     {'epsilon': Fraction(1, 4)}
     """
     currency = "epsilon" if budget.rho is None else "rho"
-    cap = getattr(budget, "cap", None)
     share = budget.limit.value / questions
-    if cap is not None:
-        share = min(share, cap * question.draws)
+    if budget.cap is not None:
+        share = min(share, budget.cap * question.draws)
     price = {currency: _validate.moderate(**{currency: share})}
     charge = Charge(WHAT, share) if currency == "epsilon" else Charge(WHAT, rho=share)
     if times_allowed(budget, charge) < questions:  # its cost is not on the grid

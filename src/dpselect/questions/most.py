@@ -9,7 +9,7 @@ the value.
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import accumulate
@@ -24,7 +24,7 @@ from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.several import sizes_of
-from dpselect.questions.methods import METHODS, Method, Peel, method_for
+from dpselect.questions.methods import METHODS, Method, Peel, is_in_order, method_for
 from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
 from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable, checked_for_tables, divided
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
@@ -54,13 +54,15 @@ class Mode(OfTable):
     """
 
     name: ClassVar[str] = "mode"
+    priced: ClassVar[tuple[str, ...]] = ("delta", "mechanism")
     candidates: Any = option(
         asking=(
             Option(
                 ("--candidates",),
                 "LIST|FILE",
-                "Possible answers: A,B,C, or a file with one per line. Must be public. Or give --every or --delta.",
+                "Possible answers: A,B,C, or a file with one per line. Must be public.",
                 listed,
+                way="a list",
             ),
             Option(
                 ("--every",),
@@ -68,11 +70,24 @@ class Mode(OfTable):
                 "A rule instead of a list: int64, integer:0..999, text:8 (at most 8 bytes), text:6:0123456789 (of these"
                 " characters), decimal:9:2 (9 digits, 2 of them after the point), date, uuid, ...",
                 domain,
+                way="a rule",
             ),
         ),
         planning=(
-            Option(("--candidates",), "N|LIST|FILE", "Number of candidates; or A,B,C or a file of them.", listed),
-            Option(("--every",), "RULE", "A rule instead of a list, as for dpselect mode: int64, text:8, ...", domain),
+            Option(
+                ("--candidates",),
+                "N|LIST|FILE",
+                "Number of candidates; or A,B,C or a file of them.",
+                listed,
+                way="a list",
+            ),
+            Option(
+                ("--every",),
+                "RULE",
+                "A rule instead of a list, as for dpselect mode: int64, text:8, ...",
+                domain,
+                way="a rule",
+            ),
         ),
         is_required=False,
     )
@@ -452,6 +467,12 @@ class TopK(Mode):
     def used(self, price: Price, budget: Budget | None) -> str:
         """Return the name of the mechanism that draws at such a price."""
         return str(self.how.drawn_by(price, budget, self.max_groups, self.is_added).name)
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
+        """Return whether the candidates are in order. Those that are found in the data are."""
+        method, ordered = stated.get("method", AUTO), stated.get("ordered", False)
+        return {"ordered": "candidates" not in stated or is_in_order(method, ordered)}
 
     @property
     def method_name(self) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from dpselect import _validate
 from dpselect._scores import as_vector, losses
 from dpselect._types import Number, Vector
-from dpselect.accounting.budget import AUTO, Budget, Price, PureBudget, as_budget
+from dpselect.accounting.budget import AUTO, Budget, Price, as_budget, pure
 from dpselect.analysis.error import epsilon_for, error_quantile, expected_error
 from dpselect.analysis.promises import ErrorsOf, Promise, promised_by
 from dpselect.errors import InvalidValue
@@ -61,6 +61,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
     score_range: Number | None = None,
     delta: Number | None = None,
     scores: Any = None,
+    **stated: Any,
 ) -> Plan:
     """Plan what accuracy to expect from a price, or what price an accuracy needs, before any data are seen.
 
@@ -102,6 +103,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         delta: if given, also compare the total cost as (epsilon, delta), by the best accounting for epsilons that are
             fixed in advance. Needs dp-accounting.
         scores: public or synthetic scores, one for each candidate of "select".
+        stated: fields of questions that are defined elsewhere.
 
     Returns:
         The accuracy and the cost of each mechanism by name, and which one is better.
@@ -163,6 +165,7 @@ def plan(  # noqa: PLR0913 - the question, by keyword
         "sensitivity": sensitivity,
         "monotonic": None if monotonic is False else monotonic,
         "score_range": score_range,
+        **stated,
     }
     asked = question_of(Select.name if question is None else question, given)
     if doubt is not None and asked.is_split:
@@ -276,10 +279,9 @@ def _from_pure_budget(asked: Question, budget: Budget, count: int) -> Promise | 
     """Pure epsilon implies (epsilon, delta), and for a few questions it may leave more for each of them."""
     if budget.epsilon is None or budget.rho is None or asked.is_free:
         return None
-    pure = PureBudget(budget.epsilon)
-    unit = Price(1)
-    other = asked.settled(unit, pure)
-    return other.promise(other.drawn(other.used(unit, pure), **share_of(pure, other, count)))
+    unit, without_delta = Price(1), pure(budget.epsilon)
+    other = asked.settled(unit, without_delta)
+    return other.promise(other.drawn(other.used(unit, without_delta), **share_of(without_delta, other, count)))
 
 
 def _on_scores(mechanism: MechanismBase, scores: Vector, error: Fraction | None) -> OnScores:
@@ -306,6 +308,8 @@ def question_of(question: Any, given: Mapping[str, Any]) -> Question:
     kind, fixed = entry.record, entry.fixed
     known = {each.name: each for each in fields(kind) if each.name not in fixed and "of_table" not in each.metadata}
     for name in stated_fields:
+        if name not in known and name in {each.name for each in entry.planning}:
+            raise InvalidValue(f"{name} is for values that nobody listed: give delta instead of candidates")
         if name not in known:
             raise InvalidValue(f"{name} is not a parameter of {question}, which takes {', '.join(sorted(known))}")
     for name, text in entry.defaults.items():

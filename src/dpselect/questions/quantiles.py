@@ -6,7 +6,7 @@ have L = ceil(log2(m + 1)) depths, each of which gets an equal share of the pric
 
 import datetime
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, cast
@@ -33,7 +33,7 @@ from dpselect.mechanisms.parameters import (
     stated,
 )
 from dpselect.mechanisms.several import SelectsSeveral
-from dpselect.questions.options import HIDDEN, Field, Option, listed_levels, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, end, listed_levels, option, whole
 from dpselect.questions.quantile_errors import (
     errors_by_level,
     people_for_level,
@@ -80,25 +80,25 @@ def read_max_rows(per_person: Any, max_rows: Any, individuals: Individuals) -> i
 class OverRange(OfTable):
     """What questions about quantiles share: the candidates, and with how many rows a person counts."""
 
+    is_of_numbers: ClassVar[bool] = True
     lower: Any = option(
         asking=Option(
             ("--lower",),
             "A",
             "Smallest candidate: a number, date or timestamp. Default: that of the type.",
-            is_late=True,
+            end,
         ),
         planning=Option(
             ("--lower",),
             "A",
             "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
-            is_late=True,
             page=Field("From", example="0"),
         ),
         default=None,
     )
     upper: Any = option(
-        asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", is_late=True),
-        planning=Option(("--upper",), "B", "Largest candidate.", is_late=True, page=Field("to", example="100")),
+        asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", end),
+        planning=Option(("--upper",), "B", "Largest candidate.", page=Field("to", example="100")),
         default=None,
     )
     step: Any = option(
@@ -107,13 +107,12 @@ class OverRange(OfTable):
             "S",
             "Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
             " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
-            is_late=True,
+            end,
         ),
         planning=Option(
             ("--step",),
             "S",
             "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
-            is_late=True,
             page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
         ),
         default=None,
@@ -124,14 +123,12 @@ class OverRange(OfTable):
             "full|log",
             "log: values rounded to two digits, for few people or an unknown scale.",
             default=FULL,
-            is_late=True,
         ),
         planning=Option(
             ("--range",),
             "R",
             "full, or log for about 5,000 candidates of two digits.",
             default=FULL,
-            is_late=True,
             page=HIDDEN,
         ),
         default=FULL,
@@ -143,22 +140,18 @@ class OverRange(OfTable):
             "median|rows",
             "A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
             default=MEDIAN,
-            is_late=True,
         ),
         default=MEDIAN,
         table=True,
         repr=False,
     )
     max_rows: int | None = option(
-        asking=Option(
-            ("--max-rows",), "M", "With how many rows a person counts, for --per-person rows.", whole, is_late=True
-        ),
+        asking=Option(("--max-rows",), "M", "With how many rows a person counts, for --per-person rows.", whole),
         planning=Option(
             ("--max-rows",),
             "M",
             "A person counts with at most M rows. Default: once, at their median.",
             whole,
-            is_late=True,
             page=HIDDEN,
         ),
         default=None,
@@ -436,6 +429,7 @@ class Quantiles(OverRange):
     """
 
     name: ClassVar[str] = "quantiles"
+    has_plot: ClassVar[bool] = True
     is_split: ClassVar[bool] = True
     levels: Any = option(
         asking=Option(
@@ -453,6 +447,11 @@ class Quantiles(OverRange):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "levels", read_levels(self.levels))
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the level of each value."""
+        return {"levels": [exact_text(level) for level in stated["levels"]]}
 
     @property
     def alone(self) -> Quantile | None:

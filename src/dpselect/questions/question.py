@@ -11,6 +11,7 @@ a n / b - u/b are at or below it. So errors of scores are divided by b.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, cast
@@ -27,7 +28,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
 from dpselect.mechanisms.thresholds import Threshold
 from dpselect.questions.methods import Method
-from dpselect.questions.options import HIDDEN, Field, Option, listed, option, whole
+from dpselect.questions.options import HIDDEN, Field, Option, combined, listed, option, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy, Priced
 
@@ -67,6 +68,11 @@ class Question(ABC):
     """What is asked. All fields are public."""
 
     name: ClassVar[str]
+    # What a form adds to the options of the fields, and to what it prints.
+    priced: ClassVar[tuple[str, ...]] = ("mechanism",)  # beside epsilon or rho
+    has_scores: ClassVar[bool] = False  # it may be planned on public scores
+    has_plot: ClassVar[bool] = False  # an answer is a distribution function
+    is_of_numbers: ClassVar[bool] = False  # of numbers, dates and timestamps, so it leaves out other text
     is_split: ClassVar[bool] = False  # whether an answer needs several selections, one after another
 
     @classmethod
@@ -78,6 +84,11 @@ class Question(ABC):
     @abstractmethod
     def size(self) -> int:
         """Return the number of candidates."""
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003 - for answers of several values
+        """Return what is printed beside the values of an answer: the levels of each, or whether they are in order."""
+        return {}
 
     # Who draws, how often, and what is charged.
 
@@ -334,8 +345,9 @@ class OfTable(Question):
             ("--groups",),
             "N|LIST|FILE",
             "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
-            listed,
+            combined,
             is_shared=True,
+            is_repeated=True,
             page=Field("Groups"),
         ),
         default=None,
@@ -515,8 +527,11 @@ class Select(Question):
     """
 
     name: ClassVar[str] = "select"
+    priced: ClassVar[tuple[str, ...]] = ("mechanism", "delta")
+    has_scores: ClassVar[bool] = True
     candidates: int = option(
-        planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", whole)
+        planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", listed),
+        is_required=False,
     )
     sensitivity: Number | None = option(
         planning=Option(

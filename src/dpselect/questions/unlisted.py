@@ -270,6 +270,7 @@ class Values(Unlisted):
     """
 
     name: ClassVar[str] = "values"
+    priced: ClassVar[tuple[str, ...]] = ("delta",)
     coins: ClassVar[str] = "coins"
     max_values: int = option(
         asking=Option(
@@ -556,7 +557,7 @@ class FoundPlan:
     @property
     def _about_costs(self) -> list[str]:
         currency = "epsilon" if self.price.rho is None else "rho"
-        price, delta = getattr(self.price, currency), self.price.delta
+        price, delta = getattr(self.price, currency), checked_delta(self.price)
         told = [f"One question costs {currency} {shown(float(price))} and delta {shown(float(delta))}."]
         if self.budget is None:
             return told
@@ -663,7 +664,7 @@ def plan_found(  # noqa: PLR0913 - the question, by keyword
     paid = None if budget is None else as_budget(budget)
     count = _validate.count(1, _validate.MANY, questions=questions)
     price = Price(epsilon, rho, mechanism, delta)
-    _validate.warn_of_large_delta(price.delta)
+    _validate.warn_of_large_delta(checked_delta(price))
     planned = FoundPlan(asked, price, paid, count)
     planned.draw  # noqa: B018 - a mechanism that cannot draw is refused now
     return planned

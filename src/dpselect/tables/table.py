@@ -807,28 +807,6 @@ class GroupedTable(Table):
         )
 
 
-class _Checking(GroupedTable):
-    """Checks questions and what they cost, and answers nothing."""
-
-    def _ask(  # the base's
-        self,
-        kind: type[Question],
-        column: str,
-        price: Price,
-        request_id: str | None,  # noqa: ARG002
-        **stated: Any,
-    ) -> Answer:
-        self._checked(kind, column, price, stated)
-        return free_answer(None, None, None)
-
-
-def checking(table: Table, column: str, max_groups: int) -> Table:
-    """The table in groups that are not found yet, to check a question before anything is spent on finding them."""
-    groups = found_groups(table._column(column), [None] * max_groups, max_groups)
-    individuals = replace(table._individuals, groups=groups)
-    return _made(_Checking, table._engine, individuals, table._neighbours, table._ledger)
-
-
 def _made(
     kind: type[_AnyTable], engine: Engine, individuals: Individuals, neighbours: Neighbours, ledger: "Ledger | None"
 ) -> _AnyTable:
