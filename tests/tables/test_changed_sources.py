@@ -18,7 +18,8 @@ import dpselect
 from dpselect import Ledger
 from dpselect.errors import EngineFailure, InvalidValue
 from dpselect.tables import files
-from dpselect.tables.duckdb import databases, source
+from dpselect.tables.duckdb import databases
+from dpselect.tables.duckdb import files as duckdb_files
 from tests.carried import carried
 
 CHANGED = r"^source has changed since it was opened: its columns or their types differ\. Open it again$"
@@ -244,7 +245,7 @@ def rewritten_sqlite(folder, rows):
 
 
 RACES = {
-    "Parquet": (rewritten_parquet, source.ParquetFiles),
+    "Parquet": (rewritten_parquet, duckdb_files.ParquetFiles),
     "DuckDB": (rewritten_duckdb, databases.DuckDBFile),
     "SQLite": (rewritten_sqlite, databases.SQLite),
 }
@@ -293,8 +294,8 @@ def test_schemas_are_read_again_only_if_a_file_has_changed(tick, times, monkeypa
     """Or was changed a moment before: the clock of the file system may not show a second change."""
     found = []
     monkeypatch.setattr(files, "_TICK", tick)
-    columns = source._parquet_schema
-    monkeypatch.setattr(source, "_parquet_schema", lambda *given: found.append(1) or columns(*given))
+    columns = duckdb_files._parquet_schema
+    monkeypatch.setattr(duckdb_files, "_parquet_schema", lambda *given: found.append(1) or columns(*given))
     save_parquet(tmp_path, COLUMNS)
     table = dpselect.open_table(tmp_path / "t.parquet")
     for _ in range(3):

@@ -21,9 +21,9 @@ import dpselect
 from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import files
-from dpselect.tables.duckdb import source as kept
+from dpselect.tables.duckdb import files as kept
 from dpselect.tables.duckdb.connections import connect
-from dpselect.tables.duckdb.source import CSVFiles
+from dpselect.tables.duckdb.files import CSVFiles
 from dpselect.tables.files import files_of
 from tests.tables.duckdb.test_lines import CANDIDATES, PIECES, model
 from tests.tables.looking import counts, places

@@ -17,7 +17,7 @@ import dpselect
 from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
 from dpselect.tables.domains import Domain
-from dpselect.tables.duckdb.source import ParquetFiles
+from dpselect.tables.duckdb.files import ParquetFiles
 from dpselect.tables.spark import session as spark_session
 from dpselect.tables.spark import source as spark_source
 from tests import spark

@@ -25,7 +25,8 @@ from dpselect.tables.domains import Domain, counted_form, counted_item
 from dpselect.tables.duckdb import checks, places
 from dpselect.tables.duckdb.connections import connect, progress_shown
 from dpselect.tables.duckdb.content import of_source
-from dpselect.tables.duckdb.source import Keeper, Query, index_of, read, schema, source_of
+from dpselect.tables.duckdb.files import Keeper, index_of, source_of
+from dpselect.tables.duckdb.source import Query, read, schema
 from dpselect.tables.duckdb.values import (
     CANDIDATES,
     GROUPS,

@@ -13,7 +13,8 @@ import duckdb
 
 from dpselect.tables.checks import Reason
 from dpselect.tables.duckdb import lines
-from dpselect.tables.duckdb.source import CSVFiles, Source
+from dpselect.tables.duckdb.files import CSVFiles
+from dpselect.tables.duckdb.source import Source
 
 _BLOCK = 4_000_000
 _SEPARATOR = b"\x1f"

@@ -17,7 +17,8 @@ from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.duckdb import content
 from dpselect.tables.duckdb.connections import connect
-from dpselect.tables.duckdb.source import CSVFiles, ParquetFiles, Query, Source, files_source, read, schema, source_of
+from dpselect.tables.duckdb.files import CSVFiles, ParquetFiles, files_source, source_of
+from dpselect.tables.duckdb.source import Query, Source, read, schema
 from dpselect.tables.duckdb.values import column_of, identifier, is_wide
 from dpselect.tables.files import Listing, check_once, files_of
 from dpselect.tables.kinds import Column, Kind
