@@ -65,29 +65,24 @@ ARITHMETIC = {
 }
 
 TESTS = {
-    "selection/arrival.py": (
+    "selection/arrivals.py": (
         _RECORDS,
         "tests/selection/test_arrival.py",
     ),
-    "selection/bits.py": ("tests/selection/test_bits.py",),
-    "selection/coin.py": ("tests/selection/test_coin.py",),
+    "selection/discrete.py": (_NUMBERS_OF_RUNS,),
     "selection/draws.py": (
+        "tests/selection/test_bits.py",
+        "tests/selection/test_coin.py",
+        "tests/selection/test_geometric.py",
         _VISITS,
         _SETTLING,
         f"{_RUNS}::test_the_kernel_picks_the_winner_of_every_cell",
         _CONTRACT,
     ),
     "selection/enclosure.py": ("tests/selection/test_enclosure.py",),
-    "selection/geometric.py": ("tests/selection/test_geometric.py",),
-    "selection/run_counts.py": (_NUMBERS_OF_RUNS,),
-    "selection/noise.py": (
-        _RECORDS,
-        "tests/selection/test_noise.py",
-        _SETTLING,
-    ),
-    "selection/octets.py": (
-        _RECORDS,
+    "selection/lines.py": (
         "tests/selection/test_octets.py",
+        "tests/selection/test_lines.py",
     ),
     "selection/flips.py": (
         _RECORDS,
@@ -101,7 +96,7 @@ TESTS = {
         _COLD,
         _CONTRACT,
     ),
-    "selection/runs.py": (_RUNS,),
+    "selection/races.py": (_RUNS, "tests/selection/test_tickets.py", "tests/selection/test_orders.py"),
     "streaming/summary.py": (
         _RECORDS,
         _LABELS,

@@ -43,9 +43,9 @@ from dpselect._numbers import NotExact, NotFinite, exact_text, float_near, ratio
 from dpselect._types import Number
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee
+from dpselect.selection.discrete import poisson, truncated_negative_binomial
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import exp_bracket, log_bracket, scaled_exp
-from dpselect.selection.run_counts import poisson, truncated_negative_binomial
 
 _DEPTH = 64
 # The precision of exp(-epsilon) and of the logarithm, for the negative binomial.

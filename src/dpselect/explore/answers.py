@@ -33,13 +33,11 @@ from dpselect.analysis.top_k import shortfalls
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.scores import MOST_CANDIDATES, Known, ScoreSet, people_on_grid, scores_code, scores_file
 from dpselect.mechanisms import MECHANISMS, MechanismBase
-from dpselect.questions.costs import share_of
-from dpselect.questions.methods import METHODS, Method
+from dpselect.questions.methods import METHODS, Draw, Method
 from dpselect.questions.most import Mode, TopK
-from dpselect.questions.planning import plan
-from dpselect.questions.plans import Plan
+from dpselect.questions.plan import Plan, plan, share_of
 from dpselect.questions.quantiles import Quantile, Quantiles, for_each_level
-from dpselect.questions.question import Draw, Question, Select, plain
+from dpselect.questions.question import Question, Select, plain
 from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
 from dpselect.questions.top_k_error import TopKError, error_of, seeded, simulated_answers

@@ -2,7 +2,7 @@
 
 A score is that of one person: it is computed from a model and from this person's row. So a person changes one term of a
 sum, by at most one. Terms are rounded to multiples of 1/grid, which makes the sum exact, and noise on the same grid
-hides any change of one (`selection.two_sided`).
+hides any change of one (`selection.discrete`).
 
 Every row is scored alone. So its score is a function of the model and of this row: other rows, their number, their
 order, and whether one of them fails, cannot change it, not even by floating-point rounding. A row on which the model
@@ -17,8 +17,8 @@ import numpy as np
 
 from dpselect._types import Flags, Integers, Positions
 from dpselect._validate import attempted
+from dpselect.selection.discrete import two_sided_geometric
 from dpselect.selection.draws import Draws
-from dpselect.selection.two_sided import two_sided_geometric
 
 # Multiples of 1/grid: right or wrong, and scores of any size.
 WHOLE, FINE = 1, 2**16
@@ -33,7 +33,7 @@ def held_out(size: int, share: Fraction, draws: Draws) -> Flags:
 
     A coin is uniform on 32 bits, so the share is rounded down to a multiple of 2**-32. Privacy does not depend on it.
     """
-    words = draws.source.words(size, _COIN_BITS)
+    words = draws.words(size, _COIN_BITS)
     flags: Flags = words < np.uint64(int(share * 2**_COIN_BITS))
     return flags
 

@@ -81,4 +81,4 @@ def drawn_parameters(space: Space, draws: Draws) -> dict[str, Any]:
 def _drawn(values: Any, draws: Draws) -> Any:
     if isinstance(values, list):
         return values[draws.index(len(values))]
-    return values.rvs(random_state=np.random.RandomState(draws.source.bits(32)))
+    return values.rvs(random_state=np.random.RandomState(draws.bits(32)))

@@ -17,7 +17,7 @@ from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.questions.methods import Method
 from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted, places_of_groups
-from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
@@ -398,7 +398,7 @@ class DuckDBTally:
     def found(self, finding: Finding) -> list[list[Any]]:
         """Flip a coin for each value of each group, and return those with heads in ascending order."""
         counted = self._cursor.sql(f"SELECT rowid, individuals FROM {TALLY}").fetchnumpy()
-        heads = finding.found(counted["individuals"].astype(np.int64), SystemEntropy())
+        heads = finding.found(counted["individuals"].astype(np.int64), Draws())
         self._cursor.register(_FOUND, {"place": counted["rowid"][heads]})
         query = f"SELECT grp, {self._key} FROM {TALLY} SEMI JOIN {_FOUND} ON {TALLY}.rowid = place ORDER BY grp, item"
         values = [list[Any]() for _ in range(self._groups)]

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure
 from dpselect.questions.rows import Levels
-from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Values
 from dpselect.tables.duckdb.connections import connect
@@ -36,7 +36,7 @@ class SparkFinder:
             yield withheld(lambda own=batch: self._heads(own), EngineFailure("a worker could not choose"))  # type: ignore[misc]
 
     def _heads(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        heads = self.finding.found(batch["individuals"].to_numpy().astype(np.int64), SystemEntropy())
+        heads = self.finding.found(batch["individuals"].to_numpy().astype(np.int64), Draws())
         return batch.select(["grp", "label"]).filter(pa.array(heads))
 
 
