@@ -88,9 +88,6 @@ def certify(n: int, k: int, odds: Any, *, most_variables: int = MOST_VARIABLES) 
         odds: exp(-epsilon), as a Fraction or a string such as "1/3".
         most_variables: the largest allowed number of variables.
 
-    Returns:
-        The certificate.
-
     Raises:
         InvalidType: an argument has the wrong type.
         InvalidValue: `odds` is not between 0 and 1, or another argument is out of range.

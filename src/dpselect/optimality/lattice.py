@@ -89,9 +89,6 @@ def variable_count(n: int, k: int) -> int:
         n: the number of candidates.
         k: the depth of the lattice.
 
-    Returns:
-        The number of variables.
-
     >>> variable_count(4, 8), variable_count(8, 8)
     (525, 30459)
     """

@@ -137,9 +137,6 @@ def solve(  # noqa: PLR0913 - most are rarely used, and keywords
         always_solve: whether to run the solver even if there is a proof.
         most_variables: the largest allowed number of variables.
 
-    Returns:
-        The optimum, with both mechanisms for comparison.
-
     Raises:
         InvalidType: an argument has the wrong type.
         InvalidValue: an argument is out of range, or options exclude each other.
@@ -260,9 +257,6 @@ def pareto_ratios(n: int, k: int, epsilon: Number, *, most_variables: int = MOST
         k: the largest distance from the best, in steps of 2 sensitivity.
         epsilon: the epsilon of the mechanisms.
         most_variables: the largest allowed number of variables.
-
-    Returns:
-        The ratios of both mechanisms.
 
     Raises:
         InvalidType: an argument has the wrong type.

@@ -75,9 +75,6 @@ def tune(  # noqa: PLR0913 - all but two are keywords
         ledger: The ledger. It is charged for all runs before the first one, and the charge stays if a run fails.
         what: The question for the ledger, a string or a mapping of public parameters.
 
-    Returns:
-        The best result with its candidate, what it guarantees, and with a ledger the entry and a receipt.
-
     Raises:
         InvalidValue, InvalidType: an argument is invalid; nothing was charged.
         BudgetExceeded: the ledger's budget is too small; nothing was run.

@@ -258,9 +258,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             X: The features, one row for each person: an array, a data frame or a sparse matrix. Its types are public.
             y: The label of each row: an array, a Series or a data frame. Its type is public.
 
-        Returns:
-            The search itself.
-
         Raises:
             InvalidValue, InvalidType: an argument is invalid; nothing was charged.
             BudgetExceeded: the ledger's budget is too small; nothing was run.
@@ -354,9 +351,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
         Args:
             X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.predict` returns.
         """
         return self._model.predict(X)
 
@@ -366,9 +360,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
         Args:
             X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.predict_proba` returns.
         """
         return self._model.predict_proba(X)
 
@@ -378,9 +369,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
         Args:
             X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.predict_log_proba` returns.
         """
         return self._model.predict_log_proba(X)
 
@@ -390,9 +378,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
         Args:
             X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.decision_function` returns.
         """
         return self._model.decision_function(X)
 
@@ -402,9 +387,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
         Args:
             X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.transform` returns.
         """
         return self._model.transform(X)
 
@@ -417,9 +399,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         Args:
             X: The features of some rows.
             y: Their labels.
-
-        Returns:
-            What `best_estimator_.score` returns.
         """
         return float(self._model.score(X, y))
 
