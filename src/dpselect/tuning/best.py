@@ -150,8 +150,6 @@ def best_run(
 def _scored(
     run: Callable[[Candidate], Result], candidate: Candidate, score: Callable[[Result], Any]
 ) -> tuple[Fraction, Result] | None:
-    """Run once, and return the exact score and the result; None if anything fails."""
-
     def scored() -> tuple[Fraction, Result]:
         result = run(candidate)
         return rational(score(result)), result
