@@ -13,8 +13,8 @@ from benchmarks.case import Case
 from benchmarks.stopwatch import Call, Effort, interleaved_medians, timed
 from dpselect import Ledger
 from dpselect.accounting import total
-from dpselect.ledger import Charge, Entry
-from dpselect.ledger.chain import now
+from dpselect.ledger import Charge
+from dpselect.ledger.chain import append
 
 _WHAT = {"question": "mode", "column": "diagnosis", "candidates": "diagnoses.csv", "monotonic": True}
 _ROW = "x" * 400  # about the bytes of an entry
@@ -97,14 +97,11 @@ def _total(path: str) -> object:
 def _fill(path: str, budget: str, questions: int) -> None:
     """Write entries in one transaction: as many durable spends would take minutes."""
     ledger = Ledger(path, budget=budget)
-    header = ledger._header
-    head = header.head
+    head = ledger._header.head
     charge = ledger.budget.recorded(Charge(_WHAT, "0.1", "exponential"))
     charges = [charge.asking(Charge({**_WHAT, "page": page}, 1).text) for page in range(questions)]
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for id in range(1, _MANY + 1):
-            asked, time = charges[id % questions], now()
-            head = header.next_head(head, id, time, asked, None)
-            connection.execute(*header.insertion(Entry(id, time, asked, None, head)))
+            head = append(connection, id, head, charges[id % questions], None).head
         connection.execute("COMMIT")

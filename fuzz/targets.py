@@ -21,7 +21,7 @@ from pathlib import Path
 from duckdb import DuckDBPyConnection
 
 from dpselect.cli import main
-from dpselect.cli.asking import public_list
+from dpselect.cli.questions import public_list
 from dpselect.errors import DPSelectError
 from dpselect.questions.rows import Individuals
 from dpselect.score_files import read_scores

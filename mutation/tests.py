@@ -26,16 +26,19 @@ _ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
 # What charges, totals and sensitivities are computed from: the files that `make mutants` tries if none is named.
 ARITHMETIC = {
     "_numbers.py": ("tests/test_numbers.py",),
-    "accounting/beliefs.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_beliefs.py"),
-    "accounting/budget.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_budgets.py", _CURRENCIES),
+    "accounting/budget.py": (
+        "tests/accounting/test_rounding.py",
+        "tests/accounting/test_beliefs.py",
+        "tests/accounting/test_budgets.py",
+        _CURRENCIES,
+    ),
     "accounting/charge.py": (
         "tests/accounting/test_rounding.py",
         "tests/accounting/test_budgets.py",
         _CURRENCIES,
         _TOTALS,
     ),
-    "accounting/composition.py": (_TOTALS,),
-    "accounting/run_counts.py": (
+    "accounting/repeats.py": (
         _RECORDS,
         "tests/accounting/test_run_counts.py",
         "tests/accounting/test_repeated.py",
@@ -62,29 +65,24 @@ ARITHMETIC = {
 }
 
 TESTS = {
-    "selection/arrival.py": (
+    "selection/arrivals.py": (
         _RECORDS,
         "tests/selection/test_arrival.py",
     ),
-    "selection/bits.py": ("tests/selection/test_bits.py",),
-    "selection/coin.py": ("tests/selection/test_coin.py",),
+    "selection/discrete.py": (_NUMBERS_OF_RUNS,),
     "selection/draws.py": (
+        "tests/selection/test_bits.py",
+        "tests/selection/test_coin.py",
+        "tests/selection/test_geometric.py",
         _VISITS,
         _SETTLING,
         f"{_RUNS}::test_the_kernel_picks_the_winner_of_every_cell",
         _CONTRACT,
     ),
     "selection/enclosure.py": ("tests/selection/test_enclosure.py",),
-    "selection/geometric.py": ("tests/selection/test_geometric.py",),
-    "selection/run_counts.py": (_NUMBERS_OF_RUNS,),
-    "selection/noise.py": (
-        _RECORDS,
-        "tests/selection/test_noise.py",
-        _SETTLING,
-    ),
-    "selection/octets.py": (
-        _RECORDS,
+    "selection/lines.py": (
         "tests/selection/test_octets.py",
+        "tests/selection/test_lines.py",
     ),
     "selection/flips.py": (
         _RECORDS,
@@ -98,7 +96,7 @@ TESTS = {
         _COLD,
         _CONTRACT,
     ),
-    "selection/runs.py": (_RUNS,),
+    "selection/races.py": (_RUNS, "tests/selection/test_tickets.py", "tests/selection/test_orders.py"),
     "streaming/summary.py": (
         _RECORDS,
         _LABELS,

@@ -36,11 +36,10 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.questions import Mode, most, splitting
 from dpselect.questions.quantiles import OverRange
 from dpselect.questions.rows import quantile_score_runs
-from dpselect.selection.arrival import Arrival
-from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
-from dpselect.selection.lines import LeastScores
+from dpselect.streaming import part
 from dpselect.tables import domains
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import kept
@@ -57,7 +56,7 @@ class BitsExhausted(Exception):
     """A test has written too few bits."""
 
 
-class ScriptedBits:
+class ScriptedBits(Draws):
     """A finite sequence of bits that raises an error when it runs dry.
 
     >>> ScriptedBits("0110").bits(3)
@@ -99,7 +98,6 @@ class BranchingDraws(Draws):
     """Replays a list of choices, then takes the first option of every further choice and notes the others."""
 
     def __init__(self, path: Sequence[int]) -> None:
-        super().__init__()
         self.path = list(path)
         self.taken: list[int] = []
         self.open: list[list[int]] = []
@@ -122,18 +120,15 @@ class BranchingDraws(Draws):
     def coin(self, probability: Fraction) -> bool:
         return self.choose([1 - probability, probability]) == 1
 
-    def first_octets(self, gaps, table):
-        heads = np.array([self.coin(heads_probability(gap.item())) for gap in gaps], dtype=bool)
-        return heads, np.empty(0, np.intp), np.empty(0, np.uint8)
-
-    def octets_by_lines(self, levels, lines):
-        """Whole gaps and rounded ones are levels; floats are scores, and the first line is 8 ln 2 below the best one.
+    def first_octets(self, levels, lines):
+        """Levels are gaps, or scores: then the first line is 8 ln 2 below the best one.
 
         The best is a whole number and the rate one in the tests.
         """
-        if isinstance(lines, LeastScores):
-            levels = round(lines._heads[0] + 8 * math.log(2)) - levels
-        return self.first_octets(levels, None)
+        if getattr(lines, "is_score", False):
+            levels = round(lines.near[0] + 8 * math.log(2)) - levels
+        heads = np.array([self.coin(heads_probability(gap.item())) for gap in levels], dtype=bool)
+        return heads, np.empty(0, np.intp), np.empty(0, np.uint8)
 
     def finish(self, exponents, prefixes, depths):
         """The known bits are zeros, or ones: then U is in the last cell, whose start is below the probability."""
@@ -148,19 +143,21 @@ class BranchingDraws(Draws):
     def survivors(self, count, zeros):
         return np.array([i for i in range(count) if self.coin(Fraction(1, 2**zeros))], dtype=np.int64)
 
-    def arrival(self, exponent, size):
+    @staticmethod
+    def arrival(exponent, size, draws):
         return Arrival(exponent, size, 0, 0)
 
-    def earlier(self, first, second):
+    @staticmethod
+    def earlier(first, second, draws):
         """Thin the heads of the lower run against the higher one; the first of those that stay is in either run."""
         exponent, heads = min(first.exponent, second.exponent), []
         for run in (first, second):
             p = heads_probability(run.exponent - exponent)
             heads.append(
-                self.choose([math.comb(run.size, k) * p**k * (1 - p) ** (run.size - k) for k in range(run.size + 1)])
+                draws.choose([math.comb(run.size, k) * p**k * (1 - p) ** (run.size - k) for k in range(run.size + 1)])
             )
         stay = Arrival(exponent, sum(heads), 0, 0)
-        return (0 if self.index(stay.size) < heads[0] else 1), stay
+        return (0 if draws.index(stay.size) < heads[0] else 1), stay
 
     def flip(self, exponent, zeros=0):
         return self.coin(heads_probability(exponent) * 2**zeros)
@@ -193,7 +190,8 @@ def distribution(run: Callable[[Draws], Any]) -> dict[Any, Fraction]:
     while paths:
         draws = BranchingDraws(paths.pop())
         try:
-            outcome = run(draws)
+            with patch.multiple(part, draw_arrival=draws.arrival, earlier=draws.earlier):
+                outcome = run(draws)
         except Refused:
             outcome = Refused
         totals[outcome] += draws.probability
@@ -209,7 +207,7 @@ def drawing(draws: Draws) -> Iterator[None]:
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
             if name.startswith("dpselect.") and vars(module).get("Draws") is Draws:
-                stack.enter_context(patch.object(module, "Draws", lambda source=None: draws))
+                stack.enter_context(patch.object(module, "Draws", lambda: draws))
         yield
 
 
@@ -242,7 +240,7 @@ def _once(draws: BranchingDraws) -> BranchingDraws:
 
 def coin(exponent: Fraction, bits: str) -> bool:
     """Flip one coin U < exp(-exponent), where U starts with these bits; `BitsExhausted` if they do not decide."""
-    return Draws(ScriptedBits(bits)).flip(exponent)
+    return ScriptedBits(bits).flip(exponent)
 
 
 def coins(exponents: Sequence[Fraction], words: Sequence[int], more: str = "") -> list[bool]:
@@ -255,7 +253,7 @@ def coins(exponents: Sequence[Fraction], words: Sequence[int], more: str = "") -
             return exponents[index]
 
     script = ScriptedBits("".join(f"{word:032b}" for word in words) + more)
-    flags: list[bool] = Draws(script).finish(Batch(), 0, 0).tolist()
+    flags: list[bool] = script.finish(Batch(), 0, 0).tolist()
     return flags
 
 
@@ -497,8 +495,8 @@ def recording(recorder: Recorder, salt: int, engine: str, watch: Callable[[], No
             for name in [name for name in vars(own) if name.startswith("select")]:
                 stack.enter_context(patch.object(own, name, _METHODS.get(name, _unknown)(recorder, name)))
         for name in ("bits", "words"):
-            guarded = _guarded(getattr(SystemEntropy, name), recorder)
-            stack.enter_context(patch.object(SystemEntropy, name, guarded))
+            guarded = _guarded(getattr(Draws, name), recorder)
+            stack.enter_context(patch.object(Draws, name, guarded))
         stack.enter_context(patch.object(splitting, "People", lambda data, _: _Standing(data, salt)))
         stack.enter_context(patch.object(splitting, "_reach", lambda part, *_: part.size + 1))
         if engine == "spark":
@@ -712,7 +710,7 @@ def _enter_choices(stack: ExitStack, choose: Choose) -> None:
     stack.enter_context(patch.object(Finding, "found", found))
     stack.enter_context(patch.object(most._Chooser, "_unseen", unseen))
     for name in ("bits", "words"):
-        stack.enter_context(patch.object(SystemEntropy, name, _undrawn(choose)))
+        stack.enter_context(patch.object(Draws, name, _undrawn(choose)))
 
 
 def _undrawn(_: Choose) -> Callable[..., Any]:
@@ -853,5 +851,5 @@ def rows_are_kept_at_once() -> Iterator[None]:
 
 def ledger_settings(path: Any) -> dict[str, object]:
     """How a ledger writes: SQLite's settings of the connection that charges."""
-    with store.Database(path).writing() as connection:
+    with store.transaction(path, store.WRITE) as connection:
         return {name: store.pragma(connection, name) for name in ("synchronous", "journal_mode")}

@@ -19,9 +19,11 @@ from pyarrow import csv
 
 import dpselect
 from dpselect import analysis
-from dpselect.cli import main, tables
+from dpselect.cli import main
 from dpselect.demo_data import make_visits
 from dpselect.questions.methods import automatic
+from dpselect.questions.options import ASKING
+from dpselect.questions.options import QUESTIONS as ASKED
 from tests import spark
 
 ROOT = Path(__file__).parents[1]
@@ -121,11 +123,8 @@ QUESTIONS = re.compile(r"dpselect (?:mode|top|median|quantiles?|minimum|maximum)
 
 def test_questions_about_patients_protect_patients() -> None:
     """Without --person each visit would be protected alone: also in what the help shows."""
-    quantiles = (tables.median, tables.quantile, tables.quantiles, tables.minimum, tables.maximum)
-    helps = [str(command.__doc__) for command in (tables.mode, tables.top, *quantiles)]
-    found = [QUESTIONS.findall(text) for text in helps]
-    assert all(found)
-    asked = [line for lines in found for line in lines]
+    helps = ["\n".join(entry.paragraphs(ASKING)) for entry in ASKED.values()]
+    asked = [line for text in helps for line in QUESTIONS.findall(text)]
     asked += [line for document in DOCUMENTS for line in commands(document) if QUESTIONS.search(line)]
     assert len(asked) >= 10
     assert [line for line in asked if "--person patient" not in line] == []

@@ -41,7 +41,7 @@ from dpselect._numbers import (
     shown,
 )
 from dpselect.accounting.charge import Charge
-from dpselect.accounting.run_counts import Repeated, repeated
+from dpselect.accounting.repeats import Repeated, repeated
 from dpselect.accounting.totals import total
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error
 from dpselect.errors import DPSelectError, InvalidValue
@@ -50,7 +50,7 @@ from dpselect.explore.scores import made
 from dpselect.release import decode_answer
 from dpselect.score_files import parse_score
 from dpselect.streaming.summary import Summary
-from dpselect.tables.kinds import Kind, value_from_text
+from dpselect.tables.kinds import Kind
 from dpselect.tuning import NegativeBinomial, Poisson
 from tests.numbers import LONG_NUMBERS, LONG_TEXTS, MISWRITTEN
 from tests.watchdog import at_once
@@ -153,7 +153,7 @@ SCORES: dict[str, Take] = {
 READERS: dict[str, Take] = {
     "score": lambda x: parse_score(x, line=1),
     **{
-        f"value of {kind.name}": lambda x, kind=kind: value_from_text(x, kind, "x")
+        f"value of {kind.name}": lambda x, kind=kind: kind.from_text(x, "x")
         for kind in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
     },
     "amount of the explorer": lambda x: spending_of({"amount": x}),

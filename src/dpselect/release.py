@@ -61,25 +61,11 @@ class Receipt:
     head: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the receipt in the types of JSON.
-
-        Returns:
-            A dict with the version of the form (`receipt`) and the three fields.
-
-        >>> Receipt("00ff", 3, "ab12").to_dict()
-        {'receipt': 1, 'ledger': '00ff', 'id': 3, 'head': 'ab12'}
-        """
+        """Return the receipt in the types of JSON, with the version of the form (`receipt`)."""
         return {"receipt": _RECEIPT, "ledger": self.ledger, "id": self.id, "head": self.head}
 
     def to_json(self) -> str:
-        """Return the receipt as one line of JSON, to be stored in a different place than the ledger.
-
-        Returns:
-            The text that `from_json` reads.
-
-        >>> Receipt("00ff", 3, "ab12").to_json()
-        '{"receipt": 1, "ledger": "00ff", "id": 3, "head": "ab12"}'
-        """
+        """Return the receipt as one line of JSON, to be stored in a different place than the ledger."""
         return json.dumps(self.to_dict())
 
     @classmethod
@@ -88,9 +74,6 @@ class Receipt:
 
         Args:
             text: the line of JSON.
-
-        Returns:
-            The receipt.
 
         Raises:
             InvalidValue: the text is not a receipt, or was written by a later version.
@@ -113,10 +96,10 @@ class Accuracy:
     """How far an answer may be off. It follows from public numbers alone, and says nothing about the data.
 
     Attributes:
-        average: the expected error is at most this; for values that are found, so many people must have a value to be
+        average: the expected error is at most this; for unlisted values, a value that this number of people have is
             found with probability 1/2.
-        within_95: in 95 of 100 cases, the error is smaller than this; for values that are found, so many people must
-            have a value to be found in 95 of 100 cases.
+        within_95: in 95% of cases, the error is smaller than this; for unlisted values, a value that this number of
+            people have is found in 95% of cases.
         unit: the unit of both: people or rows.
         method: what kind of number it is.
         words: what it means, in sentences.
@@ -124,9 +107,9 @@ class Accuracy:
             that counts a person for some of their values, chosen at random, says nothing about the others.
         needed: about how many people or rows a quantile needs to mean something; None for other questions.
         dense: for several quantiles, about how large the error is if values lie densely; otherwise None.
-        within_99: in 99 of 100 cases, the error is smaller than this; only in plans.
-        all_within_95: in 95 of 100 cases, the errors of all selections of an answer are smaller than this; only in
-            plans. It is a union bound: each of k selections exceeds it in at most 5/k of 100 cases.
+        within_99: in 99% of cases, the error is smaller than this; only in plans.
+        all_within_95: in 95% of cases, the errors of all selections of an answer are smaller than this; only in
+            plans. It is a union bound: each of k selections exceeds it in at most 5/k % of cases.
 
     >>> import pyarrow
     >>> import dpselect
@@ -163,25 +146,14 @@ class Accuracy:
 
     @property
     def bounds(self) -> tuple[float, float, float]:
-        """Return the bounds on average, in 95 and in 99 of 100 cases."""
+        """The bounds on average, in 95% and in 99% of cases."""
         return self.average, self.within_95, math.inf if self.within_99 is None else self.within_99
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the accuracy in the types of JSON.
-
-        Returns:
-            A dict with the fields.
-        """
-        return {
-            "average": finite(self.average),
-            "within_95": finite(self.within_95),
-            "unit": self.unit,
-            "method": self.method,
-            "words": self.words,
-            "dense": self.dense,
-            "condition": self.condition,
-            "needed": self.needed,
-        }
+        """Return the accuracy in the types of JSON, without what only plans state."""
+        bounds = {"average": finite(self.average), "within_95": finite(self.within_95)}
+        others = ("unit", "method", "words", "dense", "condition", "needed")
+        return bounds | {name: getattr(self, name) for name in others}
 
 
 @dataclass(frozen=True, repr=False)
@@ -224,7 +196,7 @@ ledger_id=None)
 
     @cached_property
     def accuracy(self) -> Accuracy | None:
-        """Return how far the answer may be off, from public numbers alone; None if it is not about a table.
+        """How far the answer may be off, from public numbers alone; None if it is not about a table.
 
         >>> import pyarrow
         >>> import dpselect
@@ -277,10 +249,9 @@ ledger_id=None)
     def to_dict(self) -> dict[str, Any]:
         """Return the answer in the types of JSON.
 
-        Returns:
-            A dict. Decimals, dates, timestamps and exact epsilons are strings. Answers of groups are a list of pairs,
-            because the name of a group need not be text; that of a group of several columns is a list. The guarantee
-            and the receipt are objects.
+        Decimals, dates, timestamps and exact epsilons are strings. Answers of groups are a list of pairs, because the
+        name of a group need not be text; that of a group of several columns is a list. The guarantee and the receipt
+        are objects.
 
         >>> import dpselect
         >>> answer = dpselect.ExponentialMechanism("0.2").release([0, 10**6])
@@ -306,7 +277,7 @@ ledger_id=None)
 
     @property
     def entry(self) -> str:
-        """Return which entry of a ledger paid for the answer, and how much, in words; nothing without a ledger.
+        """Which entry of a ledger paid for the answer, and how much, in words; nothing without a ledger.
 
         >>> import dpselect
         >>> dpselect.PermuteAndFlip("0.1").release([0, 1]).entry
@@ -323,57 +294,41 @@ class Priced(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name under which ledgers record it."""
-        ...
+        """The name under which ledgers record it."""
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the pure epsilon of one draw."""
-        ...
+        """The pure epsilon of one draw."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return what one draw guarantees."""
-        ...
+        """What one draw guarantees."""
 
     def terms(self) -> Mapping[str, Any]:
-        """Return the public parameters that an entry of a ledger states in addition to name and epsilon."""
-        ...
+        """The public parameters that an entry of a ledger states in addition to name and epsilon."""
 
 
 class Charged(Protocol):
-    """What a release needs of an entry."""
+    """What a release needs of an entry: its number, and the stored answer of an earlier, equal request."""
 
     @property
-    def id(self) -> int:
-        """Return the number of the entry."""
-        ...
+    def id(self) -> int: ...
 
     @property
-    def answer(self) -> str | None:
-        """Return the stored answer of an earlier, equal request."""
-        ...
+    def answer(self) -> str | None: ...
 
 
 @runtime_checkable
 class Payer(Protocol):
-    """What a release needs of a ledger."""
+    """What a release needs of a ledger. `Ledger` documents the methods."""
 
-    def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Charged:
-        """Record a charge durably; or return the earlier entry of an equal request on the same data."""
-        ...
+    def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Charged: ...
 
-    def receipt(self, entry: Any) -> Receipt:
-        """Return proof of an entry."""
-        ...
+    def receipt(self, entry: Any) -> Receipt: ...
 
-    def charged(self, entry: Any) -> Budget:
-        """Return what an entry cost, in the currency of the ledger's budget."""
-        ...
+    def charged(self, entry: Any) -> Budget: ...
 
-    def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
-        """Store the answer of an entry durably, for retries on the same data."""
-        ...
+    def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -409,13 +364,13 @@ class Release:
 
     @property
     def charge(self) -> Charge:
-        """Return the cost. It names the mechanism that draws, whose public parameters are added to the question."""
+        """The cost. It names the mechanism that draws, whose public parameters are added to the question."""
         what = with_terms(self.what, self.mechanism.terms())
         return Charge(what, self.mechanism.epsilon, self.mechanism.name, self.count, rho=self.rho, delta=self.delta)
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return what all draws together guarantee."""
+        """What all draws together guarantee."""
         return replace(self.mechanism.guarantee.times(self.count), delta=self.delta)
 
     def draw(
@@ -493,15 +448,9 @@ class Release:
         return f"{stated} {content()}"
 
     def _answer(self, value: Any) -> Answer:
-        epsilon = self.mechanism.epsilon * self.count
-        return Answer(
-            value,
-            drawn_by(self.mechanism.name),
-            self.guarantee,
-            epsilon,
-            estimate=self.estimate,
-            measured=self.measured,
-        )
+        mechanism = self.mechanism
+        epsilon, drawn = mechanism.epsilon * self.count, drawn_by(mechanism.name)
+        return Answer(value, drawn, self.guarantee, epsilon, estimate=self.estimate, measured=self.measured)
 
 
 def scores_digest(scores: Vector) -> str:
@@ -539,21 +488,19 @@ def _plain(value: Any) -> Any:
         return [{"group": _plain(group), "value": _plain(answer)} for group, answer in value.items()]
     if isinstance(value, (list, tuple)):  # a group of several columns is a tuple
         return [_plain(item) for item in value]
-    if isinstance(value, datetime.date):  # timestamps are dates, too
-        return value.isoformat()
-    return str(value) if isinstance(value, Decimal) else value
+    return next((write(value) for kind, write, _ in _KINDS.values() if isinstance(value, kind)), value)
 
 
-# Answers as text and back, so that a ledger can repeat one: types and exact values are kept.
-_READERS: dict[str, Callable[[str], Any]] = {
-    "decimal": decimal_from_text,
-    "date": datetime.date.fromisoformat,
-    "timestamp": datetime.datetime.fromisoformat,
+# What JSON lacks, as text and back. Timestamps are dates, too, and come first.
+_KINDS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "decimal": (Decimal, str, decimal_from_text),
+    "timestamp": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
 }
 
 
 def encode_answer(value: Any) -> str:
-    """The value of an answer as JSON text.
+    """The value of an answer as JSON text, from which `decode_answer` makes it: types and exact values are kept.
 
     >>> encode_answer([datetime.date(2026, 1, 31), "flu"])
     '[{"date": "2026-01-31"}, "flu"]'
@@ -577,11 +524,7 @@ def _written(value: Any) -> Any:
         return [_written(item) for item in value]
     if isinstance(value, tuple):
         return {"tuple": [_written(item) for item in value]}
-    if isinstance(value, Decimal):
-        return {"decimal": str(value)}
-    if isinstance(value, datetime.datetime):
-        return {"timestamp": value.isoformat()}
-    return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
+    return next(({name: write(value)} for name, (kind, write, _) in _KINDS.items() if isinstance(value, kind)), value)
 
 
 def _read(value: Any) -> Any:
@@ -589,9 +532,9 @@ def _read(value: Any) -> Any:
         return [_read(item) for item in value]
     if not isinstance(value, dict):
         return value
-    [(kind, content)] = value.items()
-    if kind == "groups":
+    [(name, content)] = value.items()
+    if name == "groups":
         return {_read(group): _read(answer) for group, answer in content}
-    if kind == "tuple":
+    if name == "tuple":
         return tuple(_read(item) for item in content)
-    return _READERS[kind](content)
+    return _KINDS[name][2](content)

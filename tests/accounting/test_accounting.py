@@ -18,8 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, ReportNoisyMax
-from dpselect.accounting.composition import loss_epsilon, loss_of, renyi_epsilon
-from dpselect.accounting.totals import Approximate, Total, releases_of, total
+from dpselect.accounting.totals import Approximate, Total, loss_epsilon, loss_of, releases_of, renyi_epsilon, total
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.ledger import PURE, Charge
 from dpselect.mechanisms import MECHANISMS, MechanismBase

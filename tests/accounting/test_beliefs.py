@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect import PermuteAndFlip, approximate, pure, zcdp
-from dpselect.accounting.beliefs import largest_belief, largest_loss
+from dpselect.accounting.budget import largest_belief, largest_loss
 from dpselect.errors import InvalidType, InvalidValue
 
 

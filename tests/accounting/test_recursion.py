@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from dpselect.accounting.charge import PURE, ZCDP, Charge
-from dpselect.accounting.composition import loss_epsilon, renyi_epsilon
-from dpselect.accounting.totals import approximate, recursion_epsilon, total
+from dpselect.accounting.totals import approximate, loss_epsilon, recursion_epsilon, renyi_epsilon, total
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, CONCENTRATED, LAPLACE, PERMUTE_AND_FLIP, PURE_LOSS, PrivacyLoss
 
 Floats = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect.accounting.run_counts import PREFIX, Repeated, repeated
+from dpselect.accounting.repeats import PREFIX, Repeated, repeated
 from dpselect.accounting.totals import total
 from dpselect.errors import InvalidValue
 from dpselect.ledger import Charge, Ledger

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpselect.accounting.run_counts import Repeats, checked_repeats
+from dpselect.accounting.repeats import Repeats, checked_repeats
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tuning import NegativeBinomial, Poisson, geometric, logarithmic
 

@@ -9,7 +9,7 @@ from flint import arb, ctx, fmpq
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpselect.accounting.run_counts import Repeated
+from dpselect.accounting.repeats import Repeated
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.ledger import Charge
 from dpselect.tuning import NegativeBinomial, Poisson, geometric, logarithmic

@@ -110,7 +110,7 @@ def test_the_list_of_commands_says_what_their_own_help_says() -> None:
     assert list(commands.commands) == commands.list_commands(None)
     for name, command in commands.commands.items():
         assert command.name == name
-        assert " ".join(command.help.split("\n\n")[0].split()) == commands.late[name].summary
+        assert " ".join(command.help.split("\n\n")[0].split()) == commands.late()[name].summary
 
 
 def test_a_command_that_does_not_exist_is_not_imported(run: Run) -> None:

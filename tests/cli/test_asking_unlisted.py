@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpselect import Ledger, zcdp
-from dpselect.cli.asking import rule
+from dpselect.cli.questions import rule
 from tests.cli.conftest import Run
 
 ROWS = ["Ulm"] * 300 + ["Kiel"] * 200 + ["Bonn"] * 100 + ["Rom"]

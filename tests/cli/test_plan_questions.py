@@ -9,7 +9,8 @@ import pytest
 
 from dpselect import analysis
 from dpselect._numbers import shown
-from dpselect.cli import plan as commands
+from dpselect.questions.options import PLANNING
+from dpselect.questions.options import QUESTIONS as ASKED
 from tests.cli.conftest import Run
 from tests.cli.plans import is_rounded_up, number, plan, tables, words
 
@@ -186,7 +187,7 @@ def test_help_has_examples_that_run(run: Run, name: str, tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     Path("codes.txt").write_text("\n".join(f"c{i}" for i in range(20)))
     Path("public.csv").write_text("a,5\nb,8\nc,9\n")
-    written = str(getattr(commands, name).__doc__)
+    written = "\n".join(ASKED[name].paragraphs(PLANNING))
     examples = re.findall(r"Example: dpselect (plan .*)", written)
     assert len(examples) >= 2
     text = words(run("plan", name, "--help").out)

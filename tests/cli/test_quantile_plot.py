@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpselect.cli import tables
+from dpselect import tables
 from tests.cli.conftest import Run
 
 pytest.importorskip("matplotlib")

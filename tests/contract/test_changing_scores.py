@@ -21,11 +21,10 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, gener
 from dpselect.analysis import expected_error
 from dpselect.errors import DPSelectError, InvalidValue, ScoresChanged
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.selection import draws, gaps
-from dpselect.selection.bits import SystemEntropy, index, indices, indices_below
-from dpselect.selection.coin import coin
+from dpselect.selection import gaps
+from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import MIDDLE, SHORT, Gaps, Rate
-from dpselect.selection.runs import choose_in_runs
+from dpselect.selection.races import choose_in_runs
 from tests.watchdog import at_once
 
 Array = npt.NDArray[Any]
@@ -198,24 +197,23 @@ def test_every_call_ends_if_the_scores_change_at_every_look(ask: str, size: int,
 def test_every_call_ends_if_the_scores_change_at_every_draw(
     ask: str, size: int, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Meddling(SystemEntropy):
-        """Random bits, whose drawing changes the scores."""
+    meddle: list[Callable[[], None]] = []
 
-        meddle: Callable[[], None]
+    def meddling(name: str) -> Callable[..., Any]:
+        drawn = getattr(Draws, name)
 
-        def bits(self, count: int) -> int:
-            self.meddle()
-            return super().bits(count)
+        def drawing(*arguments: Any) -> Any:
+            meddle[-1]()
+            return drawn(*arguments)
 
-        def words(self, count: int, width: int) -> npt.NDArray[Any]:
-            self.meddle()
-            return super().words(count, width)
+        return drawing
 
-    monkeypatch.setattr(draws, "SystemEntropy", Meddling)
+    for name in ("bits", "words"):  # whose drawing changes the scores
+        monkeypatch.setattr(Draws, name, meddling(name))
     for before, after in pairs(size, dtype):
         scores = restless(
             itertools.cycle([before, after]),
-            lambda turn: monkeypatch.setattr(Meddling, "meddle", staticmethod(turn), raising=False),
+            meddle.append,
         )
         ends(CHOICES[ask], scores, size)
 
@@ -344,7 +342,7 @@ def test_runs_of_which_none_is_left_are_an_error() -> None:
         below = Gaps(values, Rate(PermuteAndFlip(1).rate))
         values[2] = 0
         try:
-            choose_in_runs(below, np.ones(3, np.uint64), draws.Draws())
+            choose_in_runs(below, np.ones(3, np.uint64), Draws())
             left += 1
         except ScoresChanged:
             pass
@@ -353,17 +351,17 @@ def test_runs_of_which_none_is_left_are_an_error() -> None:
 
 @pytest.mark.parametrize("bound", [0, -1, -(2**70)])
 def test_there_is_no_index_below_nothing(bound: int) -> None:
-    source = SystemEntropy()
-    for draw in (lambda: index(bound, source), lambda: indices_below(bound, 5, source)):
+    source = Draws()
+    for draw in (lambda: source.index(bound), lambda: source.indices_below(bound, 5)):
         with at_once(), pytest.raises(ScoresChanged):
             draw()
     with at_once(), pytest.raises(ScoresChanged):
-        indices(np.array([3, max(bound, -5)]), source)
+        source.indices(np.array([3, max(bound, -5)]))
 
 
 def test_a_negative_exponent_is_refused() -> None:
     with at_once(), pytest.raises(InvalidValue, match="exponent must be >= 0"):
-        coin(Gaps(np.array([1.0]), Rate(PermuteAndFlip(1).rate)).exact(0) - 1, SystemEntropy())
+        Draws().flip(Gaps(np.array([1.0]), Rate(PermuteAndFlip(1).rate)).exact(0) - 1)
 
 
 def test_an_exact_exponent_is_never_that_of_a_score_above_the_best() -> None:

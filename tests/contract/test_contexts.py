@@ -35,12 +35,12 @@ OF_THE_SYSTEM = {"OSError", "FileNotFoundError", "IsADirectoryError", "ImportErr
 PUBLIC = {
     ("mechanisms/parameters.py", "neighbours_of"): "the name of a relation",
     ("_scores.py", "_guarded"): "passes a MemoryError on, which holds a size",
-    ("tables/kinds.py", "value_from_text"): "a candidate of the command line",
+    ("tables/kinds.py", "from_text"): "a candidate of the command line",
     ("tables/spark/session.py", "session"): "before there is a table",
     ("tables/spark/session.py", "check_workers"): "a job without data",
     ("release.py", "from_json"): "a receipt",
-    ("cli/asking.py", "_items"): "a public list",
-    ("cli/asking.py", "_file_lines"): "a public list",
+    ("cli/questions.py", "_items"): "a public list",
+    ("cli/questions.py", "_file_lines"): "a public list",
     ("cli/ledger.py", "_read_receipt"): "a receipt",
     ("explore/app.py", "bound_socket"): "a port",
 }

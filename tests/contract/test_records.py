@@ -34,9 +34,7 @@ def test_only_records_of_public_things_show_their_fields():
         "Claim",
         "Finding",
         "Guarantee",
-        "NegativeBinomial",
         "OctetTable",
-        "Poisson",
         "Rate",
     }
     public |= {"Factor", "Finding", "Price", "Repeated", "Sensitivity", "Threshold", "Total"}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect._numbers import exact_text
-from dpselect.accounting.beliefs import largest_belief
+from dpselect.accounting.budget import largest_belief
 from dpselect.analysis import error_quantile, error_tail, expected_error, plan, top_k_error
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.explore.answers import CURRENCIES, QUESTIONS, asked_of, spending_of

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dpselect import zcdp
-from dpselect.accounting.beliefs import largest_belief
+from dpselect.accounting.budget import largest_belief
 from dpselect.analysis import plan, top_k_error
 from dpselect.explore.answers import asked_of
 from dpselect.explore.scores import made

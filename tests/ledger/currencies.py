@@ -29,4 +29,4 @@ def cost(budget: str | Budget, times: int, charge: Charge = TENTH) -> Budget:
     known, spent = as_budget(budget), Amount(*(0 * part for part in as_budget(budget).limit))
     for _ in range(times):
         spent = spent.plus(known.amount(known.recorded(charge)))
-    return known.shown(spent)
+    return known.of(spent)

@@ -17,6 +17,7 @@ from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.accounting.budget import as_budget
 from dpselect.accounting.totals import total
 from dpselect.ledger import Charge, chain
+from dpselect.ledger.store import transaction
 from tests.ledger.currencies import AMPLE, every_currency
 
 JSON = st.recursive(
@@ -84,12 +85,9 @@ def test_what_is_read_is_what_the_file_says(
         entries = again.entries()
         charges = again.charges()
         assert charges == [entry.charge for entry in entries]
-        assert [(one.rho, one.delta) for one in charges] == [(entry.rho, entry.delta) for entry in entries]
-        with again._database.reading() as connection:
+        with transaction(again.path) as connection:
             for entry in entries:  # one by one, which parses everything anew
-                alone = chain.entry_of(connection, "id", entry.id, again.path)
-                assert alone == entry
-                assert (alone.rho, alone.delta, alone.charge.text) == (entry.rho, entry.delta, entry.charge.text)
+                assert chain.entry_of(connection, "id", entry.id, again.path)[0] == entry
 
 
 WRONG = [
@@ -104,10 +102,8 @@ def test_a_question_in_another_form_is_refused_even_with_right_hashes(path: Path
     """Its meaning could depend on who reads it."""
     ledger = Ledger(path, budget="zcdp:1")
     first = ledger.charge(Charge("a", "0.1"))
-    charge = first.charge.asking('"b"')
-    vars(charge)["_text"] = text
-    head = ledger._header.next_head(first.head, 2, first.time, charge, None)
-    row = (2, first.time, text, "pure", "1/10", 1, str(charge.rho), "0", None, head)
+    row = [2, first.time, text, "pure", "1/10", 1, str(first.rho), "0", None]
+    row.append(chain.hashed([first.head, *row]))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(row))})", row)
         connection.commit()
@@ -151,7 +147,6 @@ def test_a_total_depends_on_questions_too(path: Path) -> None:
                 {"question": "mode", "group_by": "ward", "person": "p", "neighbours": "replace"}, "0.1", "exponential"
             )
         )
-    assert [charge.in_halves for charge in ledger.charges()] == [True] * 20
     assert (
         total(ledger, 1e-6)
         == total(ledger.entries(), 1e-6)

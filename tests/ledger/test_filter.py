@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, Ledger, LedgerCorrupt, PrivacyUnit, approximate, pure, zcdp
-from dpselect.accounting.budget import Budget, PureBudget, as_budget
+from dpselect.accounting.budget import Budget, as_budget
 from dpselect.accounting.charge import ROUND
 from dpselect.accounting.totals import total
 from dpselect.errors import (
@@ -76,7 +76,7 @@ def test_sums_never_exceed_the_limit(budget: Budget, charges: Sequence[Charge | 
             try:
                 entry = ledger.charge(charge)
             except InvalidValue:
-                is_capped = isinstance(budget, PureBudget) and budget.cap is not None and charge.each > budget.cap
+                is_capped = budget.cap is not None and charge.each > budget.cap
                 assert value is None or (charge.delta and not budget.limit.delta) or is_capped
                 assert len(ledgers[1].entries()) == before
                 continue
@@ -237,7 +237,6 @@ def test_the_zcdp_that_follows_from_a_cap_is_an_upper_bound(mechanism: str, seed
     """
     numbers = random.Random(seed)
     for budget in (pure("10", cap="0.1"), pure("3", cap="3"), pure("40", cap="8")):
-        assert isinstance(budget, PureBudget)
         assert budget.cap is not None
         left, rho = budget.epsilon, Fraction(0)
         while left > 0:
@@ -314,14 +313,14 @@ def test_requests_in_any_currency(path: Path, budget: str) -> None:
 
 
 @pytest.mark.parametrize("budget", [AMPLE[name] for name in ("cap", "zcdp", "approximate")])
-def test_a_request_with_another_stated_rho_is_a_conflict(path: Path, budget: str) -> None:
+def test_a_request_with_another_rho_is_a_conflict(path: Path, budget: str) -> None:
     ledger = Ledger(path, budget=budget)
     first = Charge("x", "0.1", "exponential", rho="0.01")
     ledger.store_answer(ledger.charge(first, request_id="r").id, "asthma")
     assert ledger.charge(first, request_id="r").answer == "asthma"
-    assert ledger.charge(Charge("x", "0.1", "exponential"), request_id="r").answer == "asthma"  # states none
-    with pytest.raises(RequestConflict):
-        ledger.charge(Charge("x", "0.1", "exponential", rho="0.02"), request_id="r")
+    for other in (Charge("x", "0.1", "exponential"), Charge("x", "0.1", "exponential", rho="0.02")):
+        with pytest.raises(RequestConflict):
+            ledger.charge(other, request_id="r")
     odd = Charge("y", "0.1", "exponential", rho=Fraction(10, 1009))
     ledger.store_answer(ledger.charge(odd, request_id="odd").id, "flu")
     assert ledger.charge(odd, request_id="odd").answer == "flu"

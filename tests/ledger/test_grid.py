@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpselect import Ledger
 from dpselect.accounting.charge import GRID, ROUND
-from dpselect.accounting.run_counts import Repeated
+from dpselect.accounting.repeats import Repeated
 from dpselect.accounting.totals import total
 from dpselect.errors import BudgetExceeded
 from dpselect.ledger import Charge
@@ -84,7 +84,9 @@ def test_after_any_charges_an_honest_one_is_taken(charges: Sequence[Charge], hon
 )
 def test_common_numbers_are_charged_exactly(number: float | Fraction, count: int) -> None:
     charge = Charge("common", Fraction(number) / count, "exponential", count)
-    assert charge.rounded_up() is charge
+    rounded = charge.rounded_up()
+    assert (rounded.each, rounded.delta) == (charge.each, 0)
+    assert charge.rho <= rounded.rho < charge.rho + Fraction(1, ROUND)
 
 
 @pytest.mark.parametrize("odd", [Fraction(1, 401), Fraction(1, 10**51), BRICK, Fraction(10**51 + 1, 10**51)])

@@ -7,7 +7,6 @@ calls refuse what Windows refuses; SQLite is the real one.
 import os
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,9 @@ from dpselect.ledger import store
 here, sys.platform = sys.platform, sys.argv[1]
 store = importlib.reload(store)
 sys.platform = here  # the standard library would look for parts of the other system
-database = store.Database(pathlib.Path(sys.argv[2]))
-database.create(("identity", "1", "now", None, None, "head"))
-with database.writing() as connection:
+path = pathlib.Path(sys.argv[2])
+store.create(path, ("identity", "1", "now", None, None, "head"))
+with store.transaction(path, store.WRITE) as connection:
     print([store.pragma(connection, name) for name in ("fullfsync", "synchronous", "journal_mode")])
 """
 
@@ -105,22 +104,21 @@ def test_a_ledger_works_with_what_windows_has(path: Path, windows: Windows) -> N
 
 def test_the_faster_process_wins_on_windows(path: Path, windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process makes the ledger while this one writes its own file."""
-    write, turns = store._write_new, []
+    publish, turns = store._publish, []
 
     def slowly(*arguments: Any) -> None:
-        write(*arguments)
         turns.append(arguments)
         if len(turns) == 1:
             Ledger(path, budget=2).spend("1.5", "question")
+        publish(*arguments)
 
-    monkeypatch.setattr(store, "_write_new", slowly)
-    database = store.Database(path)
-    database.create(("identity", "1", "now", None, None, "head"))
+    monkeypatch.setattr(store, "_publish", slowly)
+    store.create(path, ("identity", "1", "now", None, None, "head"))
     assert len(turns) == 2
     assert str(Ledger(path).spent) == str(Ledger(path, budget=2).spent)
     assert len(Ledger(path).entries()) == 1
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-    with closing(store.open_connection(path, "ro")) as connection:
+    with store.transaction(path) as connection:
         assert connection.execute("SELECT identity FROM ledger").fetchone() != ("identity",)
 
 

@@ -13,10 +13,9 @@ import pytest
 
 from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.accounting.budget import as_budget, stored_text
-from dpselect.accounting.charge import hashed
 from dpselect.errors import LedgerError
-from dpselect.ledger import Charge, Entry, Receipt
-from dpselect.ledger.requests import seal
+from dpselect.ledger import Charge, Receipt
+from dpselect.ledger.chain import append, hashed
 from dpselect.ledger.store import FORMAT
 
 ENTRIES = 6
@@ -59,13 +58,10 @@ def copied(path: Path) -> str:
 def forge(path: Path, charge: Charge) -> int:
     """Add an entry with the right hash, without asking the ledger."""
     with closing(sqlite3.connect(path)) as connection:
-        header = Ledger(path)._header
         [(id, head)] = connection.execute("SELECT id, head FROM entries ORDER BY id DESC LIMIT 1").fetchall()
-        time = "2026-01-31T12:00:00.000000+00:00"
-        entry = Entry(id + 1, time, charge, None, header.next_head(head, id + 1, time, charge, None))
-        connection.execute(*header.insertion(entry))
+        entry = append(connection, id + 1, head, charge, None)
         connection.commit()
-    return id + 1
+    return entry.id
 
 
 def assert_found(path: Path) -> None:
@@ -297,12 +293,14 @@ def test_an_entry_forged_with_a_right_hash_but_another_privacy_unit_is_found(fil
 @pytest.mark.parametrize("forged", ["wrong budget", "larger rho"])
 def test_a_forged_budget_with_a_right_hash_is_refused_if_no_ledger_has_it(path: Path, forged: str) -> None:
     """The rho of an (epsilon, delta) budget must follow from it."""
-    header = Ledger(path, budget="1,1e-6")._header
-    text = header.budget_text
+    Ledger(path, budget="1,1e-6")
+    with closing(sqlite3.connect(path)) as connection:
+        [[*fields, _]] = connection.execute("SELECT identity, budget, created, unit, dataset, head FROM ledger")
+    text = before = fields[1]
     fixed = json.loads(text)["fixed_rho"]
     text = text.replace(fixed, "1/2") if forged == "larger rho" else text.replace('"delta":"0.000001"', '"delta":"2"')
-    assert text != header.budget_text
-    content = ["dpselect ledger", FORMAT, header.identity, text, header.created, header.unit_text, header.dataset]
+    assert text != before
+    content = ["dpselect ledger", FORMAT, fields[0], text, *fields[2:]]
     tamper(path, "UPDATE ledger SET budget = :budget, head = :head", budget=text, head=hashed(content))
     with pytest.raises(LedgerCorrupt, match="its header is damaged or was changed"):
         Ledger(path)
@@ -319,7 +317,7 @@ def test_a_forged_budget_with_a_right_hash_is_refused_if_no_ledger_has_it(path: 
 def test_a_forged_answer_with_a_right_seal_is_found_if_no_ledger_stores_it(filled: Path, stored: str) -> None:
     head = Ledger(filled).entries()[2].head
     statement = "UPDATE answers SET answer = :stored, seal = :seal WHERE id = 3"
-    tamper(filled, statement, stored=stored, seal=seal(head, stored))
+    tamper(filled, statement, stored=stored, seal=hashed(["answer", head, stored]))
     assert_found(filled)
     with pytest.raises(LedgerCorrupt, match="entry 3 has a stored answer that is unreadable"):
         Ledger(filled).verify()

@@ -13,7 +13,6 @@ import pytest
 from dpselect import Ledger, PrivacyUnit
 from dpselect.errors import BudgetMismatch, InvalidType, InvalidValue, LedgerError, UnitMismatch
 from dpselect.ledger import Charge
-from dpselect.ledger.store import open_connection
 
 UNITS = [
     PrivacyUnit(person, neighbours) for person in (None, "patient", "visit") for neighbours in ("add-remove", "replace")
@@ -167,12 +166,14 @@ def test_only_the_owner_may_read_a_new_ledger(tmp_path: Path, umask: int, monkey
         for file in tmp_path.iterdir():
             seen.add((file.name.rsplit(".", 1)[-1], stat.S_IMODE(file.stat().st_mode)))
 
-    def watched(path: Path, mode: str) -> sqlite3.Connection:
-        connection = open_connection(path, mode)
+    connect = sqlite3.connect
+
+    def watched(*arguments: Any, **others: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **others)
         connection.set_trace_callback(look)
         return connection
 
-    monkeypatch.setattr("dpselect.ledger.store.open_connection", watched)
+    monkeypatch.setattr(sqlite3, "connect", watched)
     before = os.umask(umask)
     try:
         ledger = Ledger(tmp_path / "a.ledger", budget=1)
@@ -187,14 +188,14 @@ def test_only_the_owner_may_read_a_new_ledger(tmp_path: Path, umask: int, monkey
 def test_the_file_is_closed_to_others_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = []
+    seen, connect = [], sqlite3.connect
 
-    def watched(path: Path, mode: str) -> sqlite3.Connection:
-        if path.name.endswith(".new"):
+    def watched(*arguments: Any, **others: Any) -> sqlite3.Connection:
+        for path in tmp_path.glob("*.new"):
             seen.append((stat.S_IMODE(path.stat().st_mode), path.stat().st_size))
-        return open_connection(path, mode)
+        return connect(*arguments, **others)
 
-    monkeypatch.setattr("dpselect.ledger.store.open_connection", watched)
+    monkeypatch.setattr(sqlite3, "connect", watched)
     before = os.umask(0)
     try:
         Ledger(tmp_path / "a.ledger", budget=1)

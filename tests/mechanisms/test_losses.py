@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.accounting.charge import PURE, ZCDP
-from dpselect.accounting.composition import loss_of
+from dpselect.accounting.totals import loss_of
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MechanismBase
 from dpselect.mechanisms.parameters import is_mechanism_name

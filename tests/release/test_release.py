@@ -16,7 +16,7 @@ from dpselect import BudgetExceeded, ExponentialMechanism, Ledger, PermuteAndFli
 from dpselect._scores import as_vector
 from dpselect.accounting import total
 from dpselect.accounting.charge import Charge
-from dpselect.accounting.run_counts import Repeated, geometric
+from dpselect.accounting.repeats import Repeated, geometric
 from dpselect.errors import InvalidType, InvalidValue, RequestConflict, RequestUnanswered
 from dpselect.mechanisms import parameters
 from dpselect.release import Receipt, Release, scores_digest

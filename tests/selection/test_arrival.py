@@ -10,7 +10,7 @@ import pytest
 from flint import arb, ctx, fmpq
 from scipy import integrate
 
-from dpselect.selection.arrival import (
+from dpselect.selection.arrivals import (
     DEPTH,
     MARGIN,
     Arrival,
@@ -24,7 +24,7 @@ from dpselect.selection.arrival import (
     in_order,
     log_sizes,
 )
-from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.draws import Draws
 from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
@@ -37,6 +37,10 @@ EXPONENTS = [Fraction(0), Fraction(1, 3), Fraction(5, 2), Fraction(700), Fractio
 def _many_bits():
     with ctx.workprec(4000):
         yield
+
+
+def keys(ordered):
+    return [key for key, _ in ordered]
 
 
 def log_head(size: int, end: int, depth: int) -> arb:
@@ -70,7 +74,7 @@ def test_brackets_enclose_the_truth(prefix, size, deeper):
 def test_brackets_shrink_to_the_truth(size):
     """The bracket is hardly wider than the cell of V makes it, so that every contest ends."""
     for prefix in PREFIXES[1:-1]:
-        arrival = Arrival(Fraction(1, 3), size, prefix).refined(SystemEntropy()).refined(SystemEntropy())
+        arrival = Arrival(Fraction(1, 3), size, prefix).refined(Draws()).refined(Draws())
         low, high = arrival.bracket()
         ends = [log_head(size, arrival.prefix + i, arrival.depth) for i in (0, 1)]
         assert ball(high - low) <= 3 * (ends[1] - ends[0])
@@ -78,7 +82,7 @@ def test_brackets_shrink_to_the_truth(size):
 
 def test_float_bounds_enclose_the_truth():
     cells = [(p, s, e) for p in PREFIXES for s in SIZES for e in EXPONENTS]
-    random = SystemEntropy().words(200, 64) >> np.uint64(11)
+    random = Draws().words(200, 64) >> np.uint64(11)
     cells += [(int(p), s, e) for p, s, e in zip(random, SIZES * 20, (EXPONENTS * 34)[:200], strict=True)]
     prefixes = np.array([float(p) for p, _, _ in cells])
     exponents = np.array([float(e) for _, _, e in cells])
@@ -170,11 +174,10 @@ def test_unbounded_arrivals_lose_no_contest_before_their_time():
         cold = {0: Arrival(Fraction(60), 1, 0), 1: Arrival(Fraction(0), 1, 2**20)}
         keys = (0, 1) if zeros_first else (1, 0)
         arrivals = {key: cold[key] for key in keys}
-        bits = {0: early, 1: late}
         # ln T of the cold run is near 60 - 117 ln 2 = -21.1, of the other near -33 ln 2 = -22.9.
-        assert earliest(arrivals, ScriptedBits("".join(bits[key] for key in keys))) == 1
+        assert earliest(arrivals, ScriptedBits(early + late)) == 1
         hotter = {key: Arrival(Fraction(50), 1, 0) if key == 0 else cold[1] for key in keys}
-        assert earliest(hotter, ScriptedBits("".join(bits[key] for key in keys))) == 0
+        assert earliest(hotter, ScriptedBits(early + late)) == 0
 
 
 def test_two_unbounded_arrivals_wait_for_their_first_ones():
@@ -246,7 +249,7 @@ def test_an_arrival_has_53_bits_at_first():
 @pytest.mark.parametrize(("gap", "sizes"), [(1, (2, 3)), (3, (1, 40)), (0, (5, 1))], ids=str)
 def test_each_comes_first_with_its_chance(gap, sizes):
     """P(T < T') is an integral of polynomials up to the time 1 of the higher run; a wrong gap is not it."""
-    p, source, draws = math.exp(-gap), SystemEntropy(), 40_000
+    p, source, draws = math.exp(-gap), Draws(), 40_000
 
     def chance(p):
         density = [sizes[0] * (1 - t) ** (sizes[0] - 1) * (1 - p * t) ** sizes[1] for t in np.linspace(0, 1, 4_001)]
@@ -338,7 +341,7 @@ def test_brackets_of_other_laws_enclose_the_truth(law, prefix, deeper):
 @pytest.mark.parametrize("law", LAWS)
 def test_float_bounds_of_other_laws_enclose_the_truth(law):
     kind, truth, sizes = LAWS[law]
-    random = [int(p) for p in SystemEntropy().words(200, 64) >> np.uint64(11)]
+    random = [int(p) for p in Draws().words(200, 64) >> np.uint64(11)]
     cells = [(p, s, e) for p in ENDS for s in sizes for e in EXPONENTS]
     cells += [
         (p, s, e) for p, (s, e) in zip(random, itertools.cycle(itertools.product(sizes, EXPONENTS)), strict=False)
@@ -398,7 +401,7 @@ def test_equal_beginnings_of_other_laws_are_decided_by_the_first_bit_that_differ
         arrivals = {key: kind(Fraction(2, 7), 1, prefix) for key in (10, 20)}
         steps = ["01" * 32] * (2 * shared) + ["1" * 64, "0" * 64] + ["01" * 32] * 2
         assert earliest(arrivals, ScriptedBits("".join(steps))) == 20
-        assert list(in_order(arrivals, ScriptedBits("".join(steps)))) == [20, 10]
+        assert keys(in_order(arrivals, ScriptedBits("".join(steps)))) == [20, 10]
 
 
 @pytest.mark.parametrize("law", ALL_LAWS)
@@ -423,7 +426,7 @@ def test_deep_contests_of_each_law_are_decided_as_flint_decides_them(law):
                 shift = depth - DEPTH - 64 * step
                 words += "".join(format(v >> shift & (2**64 - 1), "064b") for v in (lower, best))
             assert earliest(dict(arrivals), ScriptedBits(words)) == winner
-            assert list(in_order(arrivals, ScriptedBits(words))) == [winner, 1 - winner]
+            assert keys(in_order(arrivals, ScriptedBits(words))) == [winner, 1 - winner]
 
 
 # All of them in order.
@@ -438,26 +441,26 @@ def test_the_order_is_that_of_the_bits(kind):
     nines = ["01" * 32, "0" * 64, "01" * 32]  # of b, e and f: e is the first, and the others need one word more
     more = ["1" * 64, "0" * 64]  # of b and f
     source = ScriptedBits("".join(fives + nines + more))
-    assert ["abcdef"[key] for key in in_order(numbered, source)] == list("dcaefb")
+    assert ["abcdef"[key] for key, _ in in_order(numbered, source)] == list("dcaefb")
     assert source.used == 64 * 7, "what was revealed is kept, and nothing is revealed twice"
 
 
 def test_only_as_many_bits_as_are_asked_for():
     """The first of all needs no bits of those that come later."""
     numbered = {0: Arrival(Fraction(0), 1, 2), 1: Arrival(Fraction(0), 1, 9), 2: Arrival(Fraction(0), 1, 9)}
-    assert next(in_order(numbered, ScriptedBits(""))) == 0
-    assert list(itertools.islice(in_order(numbered, ScriptedBits("1" * 64 + "0" * 64)), 2)) == [0, 2]
+    assert next(in_order(numbered, ScriptedBits("")))[0] == 0
+    assert keys(itertools.islice(in_order(numbered, ScriptedBits("1" * 64 + "0" * 64)), 2)) == [0, 2]
 
 
 def test_those_without_a_bound_wait():
     """V of zeros only may be anywhere below, and V of ones, for a clock, anywhere above."""
     ticks = {0: Tick(Fraction(40), 1, 0), 1: Tick(Fraction(0), 1, 2**20), 2: Tick(Fraction(0), 1, 2**53 - 1)}
     early, late = "0" * 63 + "1", "1" * 64
-    assert list(in_order(ticks, ScriptedBits(early + "0" * 64))) == [0, 1, 2]
-    assert list(in_order(ticks, ScriptedBits(late + "0" * 64))) == [1, 0, 2]
+    assert keys(in_order(ticks, ScriptedBits(early + "0" * 64))) == [0, 1, 2]
+    assert keys(in_order(ticks, ScriptedBits(late + "0" * 64))) == [1, 0, 2]
     later = {**ticks, 3: Tick(Fraction(10), 1, 2**53 - 1), 0: Tick(Fraction(0), 1, 1)}
     # -ln of 2**-53 is e**3.6; ten later is beyond its next 64 bits, which end at e**4.4.
-    assert list(in_order(later, ScriptedBits("0" * 64 * 2))) == [0, 1, 2, 3]
+    assert keys(in_order(later, ScriptedBits("0" * 64 * 2))) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("kind", [Arrival, Tick, TwoSided])
@@ -472,4 +475,4 @@ def test_orders_agree_with_one_after_another(kind):
         while left:
             found.append(earliest(left, ScriptedBits("")))
             del left[found[-1]]
-        assert list(in_order(numbered, ScriptedBits(""))) == found
+        assert keys(in_order(numbered, ScriptedBits(""))) == found

@@ -20,7 +20,7 @@ from dpselect.errors import InvalidValue
 from dpselect.mechanisms import permute_and_flip, several
 from dpselect.selection import waiting
 from dpselect.selection.draws import Draws
-from dpselect.selection.runs import Tickets, levels_of
+from dpselect.selection.races import Tickets, levels_of
 from dpselect.selection.waiting import Clock, LogRate, log_rate_of, wait_for
 from tests import reference
 from tests.seam import BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
@@ -235,7 +235,7 @@ def test_the_logarithm_of_the_mass_is_enclosed(mass):
 
 
 def rung(rate, events, bits):
-    clock = Clock(rate, Draws(ScriptedBits(bits)))
+    clock = Clock(rate, ScriptedBits(bits))
     clock.pass_events(events)
     return clock.rings_later()
 

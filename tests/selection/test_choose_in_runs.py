@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dpselect import PermuteAndFlip
-from dpselect.selection import runs
+from dpselect.selection import races as runs
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
-from dpselect.selection.runs import choose_in_runs, without_empty
+from dpselect.selection.races import choose_in_runs, without_empty
 from tests import reference
 from tests.seam import ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -27,7 +27,7 @@ CASES = {
 @pytest.fixture(autouse=True)
 def skips(monkeypatch):
     """Which runs survive is drawn by skips, as the scripts have it, and not by octets, though runs are few."""
-    monkeypatch.setattr("dpselect.selection.geometric._DIRECT", 0)
+    monkeypatch.setattr("dpselect.selection.draws._DIRECT", 0)
 
 
 def by_run(scores, lengths, rate):
@@ -133,5 +133,5 @@ def test_a_near_tie_goes_to_the_exact_road(winner, member):
     no_survivor = ("1" + "0" * 31) * 2  # gaps of 177 failures
     first, second = ("0", "1") if winner == 0 else ("1", "0")
     source = ScriptedBits(no_survivor + "0101" * 32 + first * 64 + second * 64 + str(member))
-    assert choose_in_runs(gaps, np.array([2, 2], np.uint64), Draws(source)) == 2 * winner + member
+    assert choose_in_runs(gaps, np.array([2, 2], np.uint64), source) == 2 * winner + member
     assert source.used == 64 + 128 + 128 + 1

@@ -9,9 +9,7 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.selection import coin as coin_module
-from dpselect.selection.coin import MARGIN, coin, coin_between, coins
-from dpselect.selection.draws import Draws
+from dpselect.selection.draws import MARGIN, Draws
 from tests.seam import BitsExhausted, BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
 from tests.selection.test_enclosure import true_floor
 from tests.statistical.goodness import assert_fits
@@ -53,13 +51,13 @@ def test_only_one_prefix_is_undecided(exponent, depth):
     boundary = true_floor(exponent, depth)
     empty = ScriptedBits("")
     if boundary > 0:
-        assert coin(exponent, empty, boundary - 1, depth) is True
-        assert coin(exponent, empty, 0, depth) is True
+        assert empty.flip(exponent, depth, boundary - 1) is True
+        assert empty.flip(exponent, depth, 0) is True
     if boundary + 1 < 2**depth:
-        assert coin(exponent, empty, boundary + 1, depth) is False
-        assert coin(exponent, empty, 2**depth - 1, depth) is False
+        assert empty.flip(exponent, depth, boundary + 1) is False
+        assert empty.flip(exponent, depth, 2**depth - 1) is False
     with pytest.raises(BitsExhausted):
-        coin(exponent, empty, boundary, depth)
+        empty.flip(exponent, depth, boundary)
 
 
 @pytest.mark.parametrize("exponent", EXPONENTS, ids=lambda e: f"{float(e):.3g}")
@@ -69,21 +67,21 @@ def test_the_other_bit_forces_the_decision(exponent, agreeing):
     expansion = true_floor(exponent, agreeing + 1)
     other = expansion ^ 1
     script = binary(other, agreeing + 1) + "0" * 64
-    assert coin(exponent, ScriptedBits(script)) is (other < expansion)
+    assert ScriptedBits(script).flip(exponent) is (other < expansion)
     script = binary(other, agreeing + 1) + "1" * 64
-    assert coin(exponent, ScriptedBits(script)) is (other < expansion)
+    assert ScriptedBits(script).flip(exponent) is (other < expansion)
 
 
 def test_a_dry_source_never_decides():
     exponent = Fraction(1, 3)
     script = binary(true_floor(exponent, 320), 320)
     with pytest.raises(BitsExhausted):
-        coin(exponent, ScriptedBits(script))
+        ScriptedBits(script).flip(exponent)
 
 
 def test_zero_is_always_heads_even_for_the_largest_uniform():
-    assert coin(Fraction(0), ScriptedBits("1" * 64), 2**40 - 1, 40) is True
-    assert coins(Batch([Fraction(0)]), 0, 0, ScriptedBits("1" * 32))[0]
+    assert ScriptedBits("1" * 64).flip(Fraction(0), 40, 2**40 - 1) is True
+    assert ScriptedBits("1" * 32).finish(Batch([Fraction(0)]), 0, 0)[0]
 
 
 @pytest.mark.parametrize("margin", [MARGIN, 2.0**-20, 2.0**-6, 1.0])
@@ -105,8 +103,7 @@ def test_the_filter_agrees_with_the_exact_coin(margin, depth, data):
     prefix = np.array(prefixes) if depth else 0
     more = "0110" * 60
     script = "".join(binary(word, 32) for word in words) + more * len(exponents)
-    source = ScriptedBits(script)
-    flags = coins(Batch(exponents), prefix, np.full(len(exponents), depth), source, margin)
+    flags = ScriptedBits(script).finish(Batch(exponents), prefix, np.full(len(exponents), depth), margin)
     for exponent, high, low, flag in zip(exponents, prefixes, words, flags, strict=True):
         word, boundary = high << 32 | low, true_floor(exponent, depth + 32)
         if word != boundary:  # then no further bit matters
@@ -121,10 +118,10 @@ def test_the_boundary_word_itself_is_left_to_further_bits(exponent, depth):
     prefix = np.array([boundary >> 32]) if depth else 0
     word = binary(boundary & 0xFFFFFFFF, 32)
     batch = Batch([exponent])
-    assert coins(batch, prefix, depth, ScriptedBits(word + "0" * 32))[0]
-    assert not coins(batch, prefix, depth, ScriptedBits(word + "1" * 32))[0]
+    assert ScriptedBits(word + "0" * 32).finish(batch, prefix, depth)[0]
+    assert not ScriptedBits(word + "1" * 32).finish(batch, prefix, depth)[0]
     with pytest.raises(BitsExhausted):
-        coins(batch, prefix, depth, ScriptedBits(word))
+        ScriptedBits(word).finish(batch, prefix, depth)
 
 
 @pytest.mark.parametrize("depth", [0, 8, 12, 20])
@@ -135,14 +132,14 @@ def test_the_fallback_knows_all_bits_of_the_filter(exponent, depth):
     for word, is_head in ((boundary - 1, True), (boundary + 1, False)):
         prefix = np.array([word >> 32]) if depth else 0
         script = ScriptedBits(binary(word & 0xFFFFFFFF, 32))
-        assert coins(Batch([exponent]), prefix, depth, script, margin=1e9)[0] == is_head
+        assert script.finish(Batch([exponent]), prefix, depth, margin=1e9)[0] == is_head
 
 
 @pytest.mark.parametrize("cells", [-1, 0, 1])
 def test_no_word_is_between_the_filter_and_the_fallback(cells):
     """The largest U are at 1 - U = doubt, one cell nearer and one farther: the coin of exponent zero is heads."""
     word = 2**32 - 2**12 - 4 + cells  # four cells of slack, and a margin of 2**12 cells
-    assert coins(Batch([Fraction(0)]), 0, 0, ScriptedBits(binary(word, 32)), margin=2.0**-20)[0]
+    assert ScriptedBits(binary(word, 32)).finish(Batch([Fraction(0)]), 0, 0, margin=2.0**-20)[0]
 
 
 def test_a_doubting_filter_uses_the_fallback():
@@ -154,10 +151,10 @@ def test_a_doubting_filter_uses_the_fallback():
             asked.append(index)
             return super().exact(index)
 
-    coins(Watched([Fraction(1), Fraction(2)]), 0, 0, ScriptedBits("0" * 64), margin=1.0)
+    ScriptedBits("0" * 64).finish(Watched([Fraction(1), Fraction(2)]), 0, 0, margin=1.0)
     assert asked == [0, 1]
     asked.clear()
-    coins(Watched([Fraction(1), Fraction(2)]), 0, 0, ScriptedBits("0" * 64))
+    ScriptedBits("0" * 64).finish(Watched([Fraction(1), Fraction(2)]), 0, 0)
     assert asked == []
 
 
@@ -172,7 +169,7 @@ def test_doubt_is_relative_to_the_boundary(distance, is_doubted):
             return super().exact(index)
 
     word = int((np.exp(-1 / 3) - distance) * 2**32)
-    flag = coins(Watched([Fraction(1, 3)]), 0, 0, ScriptedBits(binary(word, 32)), margin=0.1)[0]
+    flag = ScriptedBits(binary(word, 32)).finish(Watched([Fraction(1, 3)]), 0, 0, margin=0.1)[0]
     assert flag == (distance > 0)
     assert bool(asked) is is_doubted
 
@@ -198,15 +195,15 @@ def test_a_race_has_the_conditional_probability(near, further, monkeypatch):
     def one_round(draws):
         flips = iter([near, further])
 
-        def coin(exponent, _):
+        def flip(exponent):
             wanted = next(flips, None)
             if wanted is None:
                 raise Refused
             assert exponent == wanted
             return draws.coin(heads_probability(exponent))
 
-        monkeypatch.setattr(coin_module, "coin", coin)
-        return coin_between(Fraction(near), Fraction(further), draws.source)
+        monkeypatch.setattr(draws, "flip", flip)
+        return Draws.flip_between(draws, Fraction(near), Fraction(further))
 
     a, ab = heads_probability(near), heads_probability(near + further)
     found = distribution(one_round)
@@ -217,10 +214,10 @@ def test_a_race_has_the_conditional_probability(near, further, monkeypatch):
 def test_the_race_reads_bits():
     ones, zeros = "1" * 32, "0" * 32
     quarter = Fraction(14, 10)  # exp(-1.4) is about 0.2466: heads is a U below it
-    assert coin_between(quarter, quarter, ScriptedBits(ones)) is False
-    assert coin_between(quarter, quarter, ScriptedBits(zeros + ones)) is True
-    assert coin_between(quarter, quarter, ScriptedBits(zeros + zeros + zeros + ones)) is True, "after a second round"
-    assert coin_between(Fraction(0), quarter, ScriptedBits(zeros + zeros + ones)) is True
+    assert ScriptedBits(ones).flip_between(quarter, quarter) is False
+    assert ScriptedBits(zeros + ones).flip_between(quarter, quarter) is True
+    assert ScriptedBits(zeros + zeros + zeros + ones).flip_between(quarter, quarter) is True, "after a second round"
+    assert ScriptedBits(zeros + zeros + ones).flip_between(Fraction(0), quarter) is True
 
 
 def test_the_race_of_the_operating_system():

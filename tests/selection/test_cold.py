@@ -73,7 +73,7 @@ def test_coins_that_an_octet_leaves_open_are_finished(rest, candidates):
     scores = np.array([0, -1, -1, -1])
     octets = [94, 255, 93, 95] if candidates else [255, 95, 94, 93]  # the best one is heads whatever it draws
     source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + rest * 32)
-    heads = flip(gaps_of(scores, UNIT), Draws(source), None if candidates is None else np.array(candidates))
+    heads = flip(gaps_of(scores, UNIT), source, None if candidates is None else np.array(candidates))
     is_head = rest == "0"
     assert heads.tolist() == ([is_head, True, True, False] if candidates else [True, False, is_head, True])
     assert source.used == 64
@@ -131,7 +131,7 @@ def members(heads):
     return sorted(distribution(heads.choose)) if isinstance(heads, Heads) else sorted(heads.tolist())
 
 
-class Unlucky(Draws):
+class Unlucky(ScriptedBits):
     """No cold coin survives its zeros."""
 
     def survivors(self, count, zeros):
@@ -146,8 +146,8 @@ def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blo
     monkeypatch.setattr(flips, "FEW", 0)
     scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
     octets = [255, 93, 94, 95] if one_in == 1 else [255, 255, 93, 94, 255, 95]
-    source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + rest * 32)
-    heads = flip_long(gaps_of(scores, UNIT), Unlucky(source))
+    source = Unlucky("".join(f"{octet:08b}" for octet in octets) + rest * 32)
+    heads = flip_long(gaps_of(scores, UNIT), source)
     expected = [2, 4, 5] if rest == "0" else [2, 4]
     assert heads.size == len(expected)
     found = distribution(heads.choose)
@@ -163,8 +163,8 @@ def test_few_hot_coins_are_finished_without_an_octet(rest, road, tiny_blocks, mo
     monkeypatch.setattr(flips, "MANY", 1)
     scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
     words = [2**32 - 1, 1580030167, 1580030168, 1580030169]
-    source = ScriptedBits("".join(f"{word:032b}" for word in words) + rest * 32)
-    heads = road(gaps_of(scores, UNIT), Unlucky(source))
+    source = Unlucky("".join(f"{word:032b}" for word in words) + rest * 32)
+    heads = road(gaps_of(scores, UNIT), source)
     assert members(heads) == ([2, 4, 5] if rest == "0" else [2, 4])
     assert source.used == 32 * len(words) + 32
 
@@ -176,8 +176,8 @@ def test_many_hot_coins_begin_with_an_octet(many, few, monkeypatch):
     monkeypatch.setattr(flips, "FEW", few)
     scores = np.array([-50, 0, -1, -50, -1, -1, -1, -50])
     octets = [255, 93, 94, 95, 95] if many == 1 else [255, 255, 93, 255, 94, 95, 95, 255]
-    source = ScriptedBits("".join(f"{octet:08b}" for octet in octets) + "0" * 32)
-    heads = flip_at_once(gaps_of(scores, UNIT), Unlucky(source))
+    source = Unlucky("".join(f"{octet:08b}" for octet in octets) + "0" * 32)
+    heads = flip_at_once(gaps_of(scores, UNIT), source)
     assert members(heads) == [1, 2, 4]
     assert source.used == 8 * len(octets) + 32
 
@@ -219,9 +219,10 @@ def test_warm_coins_are_heads_once_in_sixteen_or_more_often(best, rate):
 class Visiting(Draws):
     """Visits the given slots, counts what is finished, and flips no octets."""
 
-    def __init__(self, slots, source=None):
-        super().__init__(source)
+    def __init__(self, slots, script=None):
         self.slots, self.finished = slots, []
+        if script is not None:
+            self.words = ScriptedBits(script).words
 
     def indices_below(self, bound, tries):
         return np.array(self.slots) if self.slots is not None else super().indices_below(bound, tries)
@@ -262,7 +263,7 @@ def test_the_first_visited_head_is_chosen(slots, read, bits, chosen, tiny_blocks
         def survivors(self, count, zeros):
             return np.empty(0, np.int64)
 
-    draws = Tails(slots, ScriptedBits(bits))
+    draws = Tails(slots, bits)
     assert choose_long(Gaps(warm_and_cold(2), UNIT), draws) == chosen
     assert draws.finished[-1] == read
 
@@ -284,9 +285,8 @@ def test_all_others_are_flipped_if_no_visited_one_is_heads(tiny_blocks, any_warm
     """The visited one is tails, so that it is not chosen, and the others are as likely as each other."""
     contest = Gaps(np.array([0, -2, -2, 0, -1, -1]), UNIT)
 
-    class Unlucky(Draws):
+    class AllTails(Draws):
         def __init__(self, inner):
-            super().__init__()
             self.index = inner.index
 
         def indices_below(self, bound, tries):
@@ -298,7 +298,7 @@ def test_all_others_are_flipped_if_no_visited_one_is_heads(tiny_blocks, any_warm
         def first_octets(self, gaps, table):
             return np.ones(gaps.size, np.bool_), np.empty(0, np.intp), np.empty(0, np.uint8)
 
-    found = distribution(lambda draws: choose_long(contest, Unlucky(draws)))
+    found = distribution(lambda draws: choose_long(contest, AllTails(draws)))
     assert found == {position: Fraction(1, 4) for position in (0, 2, 3, 5)}
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
 from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -336,7 +336,7 @@ NUMBERS = [1, 2, 5, 6, 7, 9]
 
 
 def heads_of(n, pair=HALF):
-    heads = int(Finding(*pair).found(np.full(DRAWS, n), SystemEntropy()).sum())
+    heads = int(Finding(*pair).found(np.full(DRAWS, n), Draws()).sum())
     return [heads, DRAWS - heads]
 
 
@@ -361,7 +361,7 @@ def test_a_mistake_would_be_seen(n, mistake):
         "half the epsilon": (Finding(epsilon / 2, delta), n),
     }[mistake]
     finding, people = wrong
-    heads = int(finding.found(np.full(DRAWS, people), SystemEntropy()).sum())
+    heads = int(finding.found(np.full(DRAWS, people), Draws()).sum())
     pi = finding.probability(people)
     assert_rejected([heads, DRAWS - heads], law(n), truth=[pi, 1 - pi])
 
@@ -369,7 +369,7 @@ def test_a_mistake_would_be_seen(n, mistake):
 def test_coins_of_different_values_are_independent():
     """Pairs of neighbouring values, as a table of four cells."""
     n = 6
-    heads = Finding(*HALF).found(np.full(2 * DRAWS, n), SystemEntropy()).reshape(-1, 2)
+    heads = Finding(*HALF).found(np.full(2 * DRAWS, n), Draws()).reshape(-1, 2)
     cells = np.bincount(heads[:, 0] * 2 + heads[:, 1], minlength=4)
     pi = law(n)[0]
     assert_fits(cells, [(1 - pi) ** 2, pi * (1 - pi), pi * (1 - pi), pi**2])
@@ -380,7 +380,7 @@ def test_coins_of_different_values_are_independent():
 
 def test_the_record_is_public_and_carries_nothing_random():
     finding = Finding(Fraction(1, 10), Fraction(1, 10**6))
-    finding.found(np.arange(10), SystemEntropy())
+    finding.found(np.arange(10), Draws())
     copy = pickle.loads(pickle.dumps(finding))  # noqa: S301 - our own bytes
     assert copy == finding
     assert copy.surely == finding.surely

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect.selection.bits import SystemEntropy
-from dpselect.selection.geometric import MARGIN, _skips, geometric, successes
+from dpselect.selection.draws import SKIP_MARGIN as MARGIN
+from dpselect.selection.draws import Draws
 from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("each_kernel")
 
 def geometrics(count, zeros, source, margin=MARGIN):
     """The gaps that the filter and the exact arithmetic find for words of 32 bits."""
-    return _skips(source.words(count, 32), zeros, source, margin)
+    return source.skips(source.words(count, 32), zeros, margin)
 
 
 def cell_boundary(zeros, gap, depth):
@@ -33,8 +33,8 @@ def test_gaps_change_exactly_at_the_powers(zeros, gap, margin):
     words = f"{below:032b}{above:032b}"
     tail = "01" * 400
     assert geometrics(2, zeros, ScriptedBits(words + tail), margin).tolist() == [gap + 1, gap]
-    assert geometric(zeros, ScriptedBits(f"{below:032b}" + tail)) == gap + 1
-    assert geometric(zeros, ScriptedBits(f"{above:032b}" + tail)) == gap
+    assert ScriptedBits(f"{below:032b}" + tail).skip(zeros) == gap + 1
+    assert ScriptedBits(f"{above:032b}" + tail).skip(zeros) == gap
 
 
 @pytest.mark.parametrize(("zeros", "gap"), [(4, 60), (8, 10), (8, 300), (12, 9000)])
@@ -42,7 +42,7 @@ def test_the_cell_of_a_power_is_left_to_further_bits(zeros, gap):
     """The power is in this cell: V at its lower end has the longer gap, V at its upper end the shorter one."""
     boundary = cell_boundary(zeros, gap + 1, 32)
     for bit, expected in (("0", gap + 1), ("1", gap)):
-        assert geometric(zeros, ScriptedBits(bit * 64), boundary, 32) == expected
+        assert ScriptedBits(bit * 64).skip(zeros, boundary, 32) == expected
         assert geometrics(1, zeros, ScriptedBits(f"{boundary:032b}" + bit * 64)).tolist() == [expected]
 
 
@@ -64,21 +64,21 @@ def test_small_words_are_decided_only_if_their_whole_cell_is(zeros):
 
 def test_batches_leave_no_position_out(monkeypatch):
     """One gap of zero after the other, a batch each: every position succeeds."""
-    monkeypatch.setattr("dpselect.selection.geometric._BATCH", 1)
-    monkeypatch.setattr("dpselect.selection.geometric._DIRECT", 0)
+    monkeypatch.setattr("dpselect.selection.draws._BATCH", 1)
+    monkeypatch.setattr("dpselect.selection.draws._DIRECT", 0)
     word = f"{int(0.999 * 2**32):032b}"
-    assert successes(5, 8, ScriptedBits(word * 6)).tolist() == [0, 1, 2, 3, 4]
+    assert ScriptedBits(word * 6).survivors(5, 8).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("zeros", "expected"), [(8, [0, 3]), (7, [0, 1, 3]), (1, [0, 1, 3, 5]), (0, list(range(6)))])
 def test_few_trials_draw_an_octet_each(zeros, expected):
     octets = [0, 1, 255, 0, 128, 127]
-    assert successes(6, zeros, ScriptedBits("".join(f"{octet:08b}" for octet in octets))).tolist() == expected
+    assert ScriptedBits("".join(f"{octet:08b}" for octet in octets)).survivors(6, zeros).tolist() == expected
 
 
 def test_a_dry_source_never_decides():
     with pytest.raises(BitsExhausted):
-        geometric(8, ScriptedBits("0" * 32))
+        ScriptedBits("0" * 32).skip(8)
     with pytest.raises(BitsExhausted):
         geometrics(1, 8, ScriptedBits("0" * 32))
 
@@ -99,7 +99,7 @@ def test_successes_are_a_bernoulli_process(zeros, margin, trials, times):
     classes = 8
     counts = np.zeros(classes + 1)
     for _ in range(times):
-        positions = successes(trials, zeros, SystemEntropy(), margin)
+        positions = Draws().survivors(trials, zeros, margin)
         assert np.all(np.diff(positions) > 0)
         assert positions.size == 0 or (positions[0] >= 0 and positions[-1] < trials)
         counts[:classes] += np.bincount(positions % classes, minlength=classes)
@@ -109,18 +109,18 @@ def test_successes_are_a_bernoulli_process(zeros, margin, trials, times):
 
 
 def test_batches_continue_where_the_last_one_ended(monkeypatch):
-    monkeypatch.setattr("dpselect.selection.geometric._BATCH", 3)
-    monkeypatch.setattr("dpselect.selection.geometric._DIRECT", 0)
+    monkeypatch.setattr("dpselect.selection.draws._BATCH", 3)
+    monkeypatch.setattr("dpselect.selection.draws._DIRECT", 0)
     counts = np.zeros(2)
     for _ in range(20):
-        positions = successes(2000, 3, SystemEntropy())
+        positions = Draws().survivors(2000, 3)
         assert np.all(np.diff(positions) > 0)
         counts += [positions.size, 2000 - positions.size]
     assert_fits(counts, np.array([1 / 8, 7 / 8]))
 
 
 def test_no_trials_no_successes():
-    assert successes(0, 8, SystemEntropy()).size == 0
+    assert Draws().survivors(0, 8).size == 0
 
 
 def test_the_margin_covers_the_errors_that_its_comment_adds_up():

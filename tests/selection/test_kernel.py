@@ -16,9 +16,9 @@ from hypothesis.extra import numpy as arrays
 
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidValue, ScoresChanged
-from dpselect.selection import coin, geometric, kernel
+from dpselect.selection import draws, kernel
 from dpselect.selection.gaps import Rate, RowGaps, gaps_of
-from dpselect.selection.octets import octet_tables
+from dpselect.selection.lines import octet_tables
 from tests import compiler
 from tests.kernels import needs_kernel
 
@@ -149,14 +149,14 @@ def check_joined(values, width, positions, floors, depths):
 
 
 def check_skips(words, zeros, trials):
-    plain, doubtful = geometric._filtered(words, zeros, geometric.MARGIN)
-    skips, in_doubt = kernel.skips(words, zeros, geometric.MARGIN)
+    plain, doubtful = draws._filtered_skips(words, zeros, draws.SKIP_MARGIN)
+    skips, in_doubt = kernel.skips(words, zeros, draws.SKIP_MARGIN)
     assert in_doubt.tolist() == doubtful.tolist()
     clear = np.setdiff1d(np.arange(words.size), doubtful)
     assert skips[clear].tolist() == plain[clear].tolist()
     positions = (plain + 1).cumsum() + 6
     below = int((positions < trials).sum())
-    found = kernel.successes(words, zeros, geometric.MARGIN, 6, trials)
+    found = kernel.successes(words, zeros, draws.SKIP_MARGIN, 6, trials)
     first = int(doubtful[0]) if doubtful.size else words.size
     if found is None:
         assert first <= below
@@ -186,9 +186,9 @@ def check_octets(gaps, octets, rate):
 
 def check_coins(exponents, words, prefixes, depths):
     """The two filters may differ in what they leave in doubt by an error of `exp`, and never in what they decide."""
-    bounds = coin.MARGIN, coin.SLACK, coin._VANISHED
+    bounds = draws.MARGIN, draws.SLACK, draws._VANISHED
     heads, doubtful = kernel.coins(exponents, words, prefixes, depths, *bounds)
-    plain, in_doubt = coin._filtered(exponents, words, prefixes, depths, coin.MARGIN)
+    plain, in_doubt = draws._filtered_coins(exponents, words, prefixes, depths, draws.MARGIN)
     clear = np.setdiff1d(np.arange(words.size), np.union1d(doubtful, in_doubt))
     assert heads[clear].tolist() == plain[clear].tolist()
     assert not heads[doubtful].any()
@@ -197,7 +197,7 @@ def check_coins(exponents, words, prefixes, depths):
     cells = 2.0 ** -(32.0 + np.broadcast_to(depths, words.shape))
     lowest = words * cells + np.broadcast_to(prefixes, words.shape) * cells * 2.0**32
     boundary = np.exp(-np.minimum(exponents, 100.0))
-    doubt = boundary * coin.MARGIN + coin.SLACK * cells
+    doubt = boundary * draws.MARGIN + draws.SLACK * cells
     assert (np.abs(np.abs(boundary - lowest) - doubt)[edge] <= 1e-14 * boundary[edge]).all()
 
 
@@ -510,7 +510,7 @@ def checks(seed):
         for trials in (7, 20 << zeros, 10**6 << zeros):
             for part in np.split(words, 10):
                 check_skips(part, zeros, trials)
-    plain, doubtful = geometric._filtered(words, 12, geometric.MARGIN)
+    plain, doubtful = draws._filtered_skips(words, 12, draws.SKIP_MARGIN)
     clear = np.setdiff1d(np.arange(words.size), doubtful)
     for end in (np.cumsum(plain[clear] + 1) + 6)[:9].tolist():
         check_skips(words[clear], 12, end)

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.selection.bits import index_at_once, indices_at_once
 from dpselect.selection.enclosure import log_bracket, scaled_exp
-from dpselect.selection.lines import Distances, GapBounds, GapTable, of_rounded_gaps
-from dpselect.selection.octets import octet_tables
+from dpselect.selection.lines import Bounds, Distances, GapTable, octet_tables
 from tests.seam import ScriptedBits
 
 RATES = [Fraction(1, 2), Fraction(1), Fraction(1, 100), Fraction(0.1), Fraction(1, 10**7), Fraction(7), Fraction(1, 3)]
@@ -27,8 +25,8 @@ def line(exponent):
 
 def decided(lines, level):
     """What each octet says of one level: heads, and open."""
-    heads, is_open = lines.decide(np.repeat(level, 256), OCTETS)
-    return heads.tolist(), is_open.tolist()
+    heads, undecided = lines.decide(np.repeat(level, 256), OCTETS)
+    return heads.tolist(), np.isin(OCTETS, undecided).tolist()
 
 
 def assert_exact(lines, level, exponent):
@@ -61,7 +59,7 @@ def test_whole_gaps(rate):
 
 def test_a_short_table_and_bounds_are_both_in_use():
     assert isinstance(Distances(Fraction(1, 100)).of_whole_gaps, GapTable)
-    assert isinstance(Distances(Fraction(1, 10**7)).of_whole_gaps, GapBounds)
+    assert isinstance(Distances(Fraction(1, 10**7)).of_whole_gaps, Bounds)
 
 
 @pytest.mark.parametrize("rate", RATES, ids=str)
@@ -112,7 +110,7 @@ def test_the_work_for_lines_does_not_depend_on_the_best_score(monkeypatch):
 @pytest.mark.parametrize("rate", RATES, ids=str)
 def test_rounded_gaps_are_never_decided_wrongly(rate):
     """They are open under their own octet, and at most under one more."""
-    lines = of_rounded_gaps(octet_tables(rate)[0])
+    lines = octet_tables(rate)[0].as_lines()
     for gap in [
         0.0,
         *(
@@ -127,11 +125,11 @@ def test_rounded_gaps_are_never_decided_wrongly(rate):
 @pytest.mark.parametrize("bound", range(1, 9))
 def test_an_index_at_once_is_uniform(bound, monkeypatch):
     """All words of four bits: each index comes from equally many, and 16 mod bound words are refused."""
-    monkeypatch.setattr("dpselect.selection.bits._WORD", 4)
+    monkeypatch.setattr("dpselect.selection.draws._WORD", 4)
     found = []
     for word in range(16):
         try:
-            found.append(index_at_once(bound, ScriptedBits(f"{word:04b}")))
+            found.append(ScriptedBits(f"{word:04b}").index_at_once(bound))
         except Exception:  # the script has no second word
             found.append(None)
     assert found.count(None) == 16 % bound
@@ -145,7 +143,7 @@ def test_indices_at_once_are_the_high_words_of_products(pairs):
     expected = [bound * word >> 64 for bound, word in pairs]
     refused = [bound * word % 2**64 < 2**64 % bound for bound, word in pairs]
     spare = "".join(f"{SPARE:064b}" for _ in pairs)
-    found = indices_at_once(bounds, ScriptedBits("".join(f"{word:064b}" for _, word in pairs) + spare))
+    found = ScriptedBits("".join(f"{word:064b}" for _, word in pairs) + spare).indices_at_once(bounds)
     for index, bound, wanted, again in zip(found.tolist(), bounds.tolist(), expected, refused, strict=True):
         assert index == (bound * SPARE >> 64 if again else wanted)
 
@@ -153,5 +151,5 @@ def test_indices_at_once_are_the_high_words_of_products(pairs):
 def test_a_word_that_would_bend_an_index_is_refused():
     """For the bound 3 the word zero is one too many."""
     script = f"{0:064b}{SPARE:064b}"
-    assert indices_at_once(np.array([3]), ScriptedBits(script)).tolist() == [1]
-    assert indices_at_once(np.array([1]), ScriptedBits(script)).tolist() == [0]
+    assert ScriptedBits(script).indices_at_once(np.array([3])).tolist() == [1]
+    assert ScriptedBits(script).indices_at_once(np.array([1])).tolist() == [0]

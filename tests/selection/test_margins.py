@@ -11,7 +11,7 @@ import pytest
 from flint import arb, ctx, fmpq, fmpz
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.selection.arrival import Arrival, Tick
+from dpselect.selection.arrivals import Arrival, Tick
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate
 from dpselect.selection.margins import LogFactorials, MarginRun, MarginRuns
@@ -219,7 +219,7 @@ class Surviving(Draws):
         return np.arange(count)
 
 
-class Nobody(Draws):
+class Nobody(ScriptedBits):
     """No run survives."""
 
     def survivors(self, count, zeros):
@@ -248,7 +248,7 @@ def test_every_run_is_read_once_and_cold_ones_rarely_have_a_head(interval, rate,
                 if seen[run]:
                     assert log_ball(length) - ball(min(exact, Fraction(10**6))) < -8 * arb(2).log()
     assert set(seen) == set(all_runs(runs))
-    hot = {own[i] for own, _, _, zeros in runs._warm(kind, Nobody()) for i in range(len(zeros))}
+    hot = {own[i] for own, _, _, zeros in runs._warm(kind, Nobody("")) for i in range(len(zeros))}
     assert hot == {run for run, zeros in seen.items() if not zeros}
     if kind is Tick:
         assert hot == set(seen), "the first ring may come late"
@@ -270,7 +270,7 @@ def test_the_earliest_run_of_every_cell_wins(ranked, interval, kind):
     """All runs are hot here. Their words are drawn for the prefixes first, and then for each h."""
     bits = 2
     runs = margin_runs(ranked, interval, Fraction(1, 3))
-    order = [own[i] for own, _, _, zeros in runs._warm(kind, Nobody()) for i in range(len(zeros))]
+    order = [own[i] for own, _, _, zeros in runs._warm(kind, Nobody("")) for i in range(len(zeros))]
     assert set(order) == set(all_runs(runs))
     ends = []
     with ctx.workprec(200):
@@ -285,7 +285,7 @@ def test_the_earliest_run_of_every_cell_wins(ranked, interval, kind):
         if first:
             decided += 1
             words = [format(v, f"0{bits}b") + format(FILL.getrandbits(64 - bits), f"0{64 - bits}b") for v in cell]
-            assert runs.earliest(kind, Nobody(ScriptedBits("".join(words)))) == order[first[0]]
+            assert runs.earliest(kind, Nobody("".join(words))) == order[first[0]]
     assert decided > 0.1 * 4 ** len(order)
 
 
@@ -296,7 +296,7 @@ def test_equal_words_of_equal_runs_are_settled_by_more_bits():
     others = sum(len(zeros) for _, _, _, zeros in runs._warm(Tick, Draws())) - 2
     for more, winner in (("0" * 64 + "1" * 64, 1), ("1" * 64 + "0" * 64, 2)):
         script = "0" * 40 + "1" * 24
-        assert runs.earliest(Tick, Draws(ScriptedBits(script * 2 + "1" * 64 * others + more))) == (winner, None)
+        assert runs.earliest(Tick, ScriptedBits(script * 2 + "1" * 64 * others + more)) == (winner, None)
 
 
 # Members.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
-from dpselect.selection.octets import _floor_to_uint64, octet_tables
+from dpselect.selection.lines import _floor_to_uint64, octet_tables
 from tests.selection.test_enclosure import true_floor
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

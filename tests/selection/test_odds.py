@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpselect.errors import InvalidValue
 from dpselect.selection.draws import Draws
-from dpselect.selection.odds import WORD_BITS, odds_coin, odds_coins, word_bounds
+from dpselect.selection.sets import WORD_BITS, odds_coin, odds_coins, word_bounds
 from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
@@ -249,7 +249,7 @@ def test_doubt_is_that_of_the_gap(distance, is_doubted):
 def test_heads_have_their_odds(gap):
     """Odds of twice as much, or the coin exp(-gap) in place of odds, are something else."""
     draws, right = 40_000, 1 / (1 + math.exp(gap))
-    heads = int(Draws().finish_odds(Batch([gap] * draws), 0, 0).sum())
+    heads = int(odds_coins(Batch([gap] * draws), 0, 0, Draws()).sum())
     found, truth = [heads, draws - heads], [right, 1 - right]
     assert_fits(found, truth)
     wrong = 1 / (1 + math.exp(gap) / 2)
@@ -263,10 +263,10 @@ def test_words_and_what_follows_them_have_the_odds():
     """As tries use them: sixteen bits, and the rest only where these do not decide."""
     gap, count, draws = Fraction(7, 3), 200_000, Draws()
     low, high = word_bounds(np.array([float(gap)]), np.array([2.0**-50]))
-    words = draws.odds_words(count)
+    words = draws.words(count, WORD_BITS)
     heads = words < low
     left = np.flatnonzero((words < high) & ~heads)
-    heads[left] = draws.finish_odds(Batch([gap] * left.size), words[left], WORD_BITS)
+    heads[left] = odds_coins(Batch([gap] * left.size), words[left], WORD_BITS, draws)
     right = 1 / (1 + math.exp(gap))
     found = [int(heads.sum()), count - int(heads.sum())]
     assert_fits(found, [right, 1 - right])

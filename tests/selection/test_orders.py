@@ -14,11 +14,11 @@ from numpy.polynomial import Polynomial
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_vector
-from dpselect.selection import orders
-from dpselect.selection.arrival import DEPTH, Arrival, Tick, TwoSided
+from dpselect.selection import races as orders
+from dpselect.selection.arrivals import DEPTH, Arrival, Tick, TwoSided
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
-from dpselect.selection.orders import choose_in_order
+from dpselect.selection.races import choose_in_order
 from tests.seam import ScriptedBits, distribution
 from tests.selection.test_runs import COLD, NOBODY, random_bits, shares_by_integral, survivor
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -42,7 +42,7 @@ def _silent():
 
 def order_of(scores, k, kind, source, lengths=None):
     gaps = gaps_of(as_vector(list(scores)), UNIT)
-    return choose_in_order(gaps, np.array([1] * len(scores) if lengths is None else lengths), k, kind, Draws(source))
+    return choose_in_order(gaps, np.array([1] * len(scores) if lengths is None else lengths), k, kind, source)
 
 
 # Every cell of the first bits of all V.
@@ -197,14 +197,11 @@ def test_known_bits_come_first():
     """Bits of U: what is known, then the words; together as many as a float holds, and exactly those."""
     groups = [(1, 0, 0), (2, 0, 5), (2, 1, 3), (1, 1, 1)]
 
-    class Fixed(Draws):
-        pass
-
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(orders, "_thinned", lambda *_: iter(groups))
         words = [3 << 61, 2**63, 2**64 - 1, 0, 2**64 - 1, 5 << 60]
         source = ScriptedBits("".join(format(word, "064b") for word in words))
-        runs, prefixes, depths = orders._contenders(np.zeros(1), np.array([7]), 3, Fixed(source))
+        runs, prefixes, depths = orders._members_in_play(np.zeros(1), np.array([7]), 3, source)
     assert runs.tolist() == [0] * 6
     known = [(0, 0), (0, 5), (0, 5), (1, 3), (1, 3), (1, 1)]
     for word, (value, depth), prefix, deep in zip(words, known, prefixes.tolist(), depths.tolist(), strict=True):
@@ -217,11 +214,11 @@ def test_known_bits_come_first():
 @pytest.mark.parametrize("length", [10, 200, 10**6, 2**40, 2**59])
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_of_a_long_run_are_read(kind, length):
-    runs, prefixes, depths = orders._contenders(np.zeros(1), np.array([length]), 3, Draws())
+    runs, prefixes, depths = orders._members_in_play(np.zeros(1), np.array([length]), 3, Draws())
     assert min(length, 3) <= runs.size <= 1_000
     assert (prefixes < 2.0**53).all()
     assert depths.max() <= 53 + 53
-    found = order_of([0], 3, kind, None, [length])
+    found = order_of([0], 3, kind, Draws(), [length])
     assert len({rank for _, rank in found}) == 3
     assert all(0 <= rank < length for _, rank in found)
 
@@ -421,7 +418,7 @@ def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
 
 def test_draws_stay_right_where_floats_doubt(monkeypatch):
     """With a margin of a fifth the exact order decides often."""
-    monkeypatch.setattr("dpselect.selection.arrival.MARGIN", 0.2)
+    monkeypatch.setattr("dpselect.selection.arrivals.MARGIN", 0.2)
     for kind in KINDS:
         mechanism = MECHANISMS[kind](1, score_range=1)
         found = Counter(tuple(mechanism.select_order([2, 0, 1], 2)) for _ in range(600))

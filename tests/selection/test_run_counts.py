@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpselect.selection import run_counts
+from dpselect.selection import discrete as run_counts
+from dpselect.selection.discrete import rational_coin, truncated_negative_binomial
 from dpselect.selection.draws import Draws
-from dpselect.selection.run_counts import rational_coin, truncated_negative_binomial
 from tests.seam import BranchingDraws, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
@@ -51,10 +51,10 @@ def proposals(propose, limit):
 
 def test_a_rational_coin_is_exact():
     for bits, heads in (("00", True), ("01", True), ("10", False)):
-        assert rational_coin(Fraction(2, 3), Draws(ScriptedBits(bits))) is heads
-    assert rational_coin(Fraction(2, 3), Draws(ScriptedBits("1101")))  # 3 is refused
-    assert not rational_coin(Fraction(0), Draws(ScriptedBits("")))
-    assert rational_coin(Fraction(1), Draws(ScriptedBits("")))
+        assert rational_coin(Fraction(2, 3), ScriptedBits(bits)) is heads
+    assert rational_coin(Fraction(2, 3), ScriptedBits("1101"))  # 3 is refused
+    assert not rational_coin(Fraction(0), ScriptedBits(""))
+    assert rational_coin(Fraction(1), ScriptedBits(""))
 
 
 def weights(shape, stop, largest):

@@ -15,7 +15,7 @@ from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
-from dpselect.selection.runs import _total, _warm_runs, choose_in_runs, without_empty
+from dpselect.selection.races import _total, _warm_runs, choose_in_runs, without_empty
 from tests import reference
 from tests.seam import ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -27,7 +27,7 @@ COLD = 8  # bits that are zero in V of a cold run
 @pytest.fixture(autouse=True)
 def skips(monkeypatch):
     """Which runs survive is drawn by skips, as the scripts have it, and not by octets, though runs are few."""
-    monkeypatch.setattr("dpselect.selection.geometric._DIRECT", 0)
+    monkeypatch.setattr("dpselect.selection.draws._DIRECT", 0)
 
 
 def random_bits(count):
@@ -108,7 +108,7 @@ def position_by_script(scores, lengths, words, survivors):
         np.array(scores) if all(isinstance(s, int) for s in scores) else list(map(Fraction, scores)), Rate(RATE)
     )
     source = ScriptedBits("".join(survivors) + "".join(words) + random_bits(2000))
-    return choose_in_runs(gaps, np.array(lengths, np.uint64), Draws(source))
+    return choose_in_runs(gaps, np.array(lengths, np.uint64), source)
 
 
 @pytest.mark.parametrize("member", range(4))
@@ -116,7 +116,7 @@ def test_the_member_is_counted_from_the_start_of_its_run(member):
     """The second run is ahead by far, and two more bits choose one of its four members."""
     gaps = gaps_of(np.array([0, 1000, 0]), Rate(RATE))
     source = ScriptedBits(NOBODY * 2 + "01" * 32 + format(member, "02b"))
-    assert choose_in_runs(gaps, np.array([3, 4, 9], np.uint64), Draws(source)) == 3 + member
+    assert choose_in_runs(gaps, np.array([3, 4, 9], np.uint64), source) == 3 + member
 
 
 @pytest.mark.parametrize("lengths", [[1, 2, 3], [0, 2, 3], [1, 0, 0], [0, 5, 0]], ids=str)
@@ -154,7 +154,7 @@ def test_cold_runs_are_read_where_they_survive(case):
     exponents, zeros = [RATE * (max(scores) - score) for score in scores], [0, 0]
     zeros[cold] = COLD
     gaps = gaps_of(np.array(scores), Rate(RATE))
-    warm, known = _warm_runs(gaps, np.array(lengths, np.uint64), Draws(ScriptedBits(survivor(cold) + NOBODY)))
+    warm, known = _warm_runs(gaps, np.array(lengths, np.uint64), ScriptedBits(survivor(cold) + NOBODY))
     assert (warm.tolist(), known.tolist()) == ([hot, cold], [0, COLD])
     decided = winners(exponents, lengths, 10, zeros)
     share = exact_shares(scores, lengths, RATE)[cold]
@@ -179,7 +179,7 @@ def test_runs_are_cold_only_if_they_rarely_have_a_head(length):
     scores = np.arange(0, -200, -1)
     lengths = np.full(200, length, np.uint64)
     script = NOBODY * 8
-    warm, zeros = _warm_runs(gaps_of(scores, Rate(RATE)), lengths, Draws(ScriptedBits(script)))
+    warm, zeros = _warm_runs(gaps_of(scores, Rate(RATE)), lengths, ScriptedBits(script))
     assert not zeros.any()
     heads = [length * math.exp(RATE * score) for score in scores]
     assert all(heads[i] < 2.0**-COLD for i in set(range(200)) - set(warm.tolist()))
@@ -294,7 +294,7 @@ def test_draws_fit_and_those_of_another_rate_do_not(case):
 
 def test_draws_stay_right_when_the_filter_doubts(monkeypatch):
     """With a margin of a fifth the exact contest decides often."""
-    monkeypatch.setattr("dpselect.selection.arrival.MARGIN", 0.2)
+    monkeypatch.setattr("dpselect.selection.arrivals.MARGIN", 0.2)
     mechanism, (scores, lengths, _) = PermuteAndFlip(1), STATISTICS["hot"]
     found, _ = cells([mechanism.select_runs(scores, lengths) for _ in range(1_500)], lengths)
     parts = [h / m for m in lengths for h in (m // 2, m - m // 2)]
@@ -455,7 +455,7 @@ def test_the_kernel_picks_the_winner_of_every_cell_of_long_runs(scores, lengths,
     for cell in product(range(2**bits), repeat=2):
         words = "".join(format(v, f"0{bits}b") + random_bits(64 - bits) for v in cell)
         source = ScriptedBits(("" if steady else NOBODY * 2) + words + random_bits(20_000))
-        position = choose_in_runs(gaps, np.array(lengths, object), Draws(source), steady=steady)
+        position = choose_in_runs(gaps, np.array(lengths, object), source, steady=steady)
         if decided[cell] >= 0:
             assert int(position >= lengths[0]) == decided[cell]
 

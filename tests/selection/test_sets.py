@@ -16,8 +16,8 @@ from dpselect._scores import as_vector
 from dpselect.selection import sets
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, RationalGaps, gaps_of
-from dpselect.selection.odds import odds_coins
-from dpselect.selection.sets import Tier, Tries, best_members, choose_set, choose_set_by_waiting
+from dpselect.selection.races import Tier, best_members
+from dpselect.selection.sets import Tries, choose_set, choose_set_by_waiting, odds_coins
 from tests import reference
 from tests.reference import ball
 from tests.seam import BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
@@ -58,10 +58,14 @@ def upset_probability(distance):
     return odds / (1 + odds)
 
 
+def by_draws(odds, prefixes, depth, draws):
+    return draws.finish_odds(odds, prefixes, depth)
+
+
 class BranchingOdds(BranchingDraws):
     """Draws that branch; words decide nothing, because the tries have been told to doubt all of them."""
 
-    def odds_words(self, count):
+    def words(self, count, width):
         return np.zeros(count, np.uint16)
 
     def finish_odds(self, odds, prefixes, depth):
@@ -126,6 +130,7 @@ def exhaustive(run):
     """As `seam.distribution`, with coins that have odds."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("tests.seam.BranchingDraws", BranchingOdds)
+        patched.setattr(sets, "odds_coins", by_draws)
         return distribution(run)
 
 
@@ -147,14 +152,14 @@ def test_sets_have_exactly_the_law_of_the_exponential_mechanism(case, shift, bat
     members = all_members(tries._lengths.tolist())
 
     def first(draws):
-        asked = draws.odds_words
+        asked = draws.words
 
-        def once(count):
+        def once(count, width):
             if draws.taken:
                 raise Refused
-            return asked(count)
+            return asked(count, width)
 
-        draws.odds_words = once
+        draws.words = once
         return frozenset(tries.members(next(tries.draw(draws))[1]))
 
     exponents = exact_exponents(scores)
@@ -194,11 +199,10 @@ class KeyedDraws(Draws):
     """
 
     def __init__(self, tries, seed):
-        super().__init__()
         self._tries, self._seed = tries, seed
         self._random = random.Random(seed)
 
-    def odds_words(self, count):
+    def words(self, count, width):
         low, high = (bound.astype(int).tolist() for bound in (self._low, self._high))
         near = [self._random.choice([low, high])[i % len(low)] + self._random.randint(-2, 2) for i in range(count)]
         words = [near[i] if self._random.random() < 0.5 else self._random.getrandbits(16) for i in range(count)]
@@ -266,8 +270,9 @@ def tries_for(case, shift=None):
 
 
 @pytest.mark.parametrize("case", ANY)
-def test_floats_decide_as_the_exact_coins_do(case):
+def test_floats_decide_as_the_exact_coins_do(case, monkeypatch):
     """The same bits give the same upsets, if floats are trusted, and if they are made to doubt everything."""
+    monkeypatch.setattr(sets, "odds_coins", by_draws)
     kinds = set()
     for seed, shift in itertools.product(range(2), (None, 0, 3)):
         trusting, doubting = tries_for(case, shift), tries_for(case, shift)

@@ -7,11 +7,10 @@ import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.selection import steady
-from dpselect.selection.bits import SystemEntropy
+from dpselect.selection import flips
 from dpselect.selection.draws import Draws
+from dpselect.selection.flips import choose_in_rows_steadily, flip_steadily
 from dpselect.selection.gaps import BLOCK, Gaps, Rate, RationalGaps, RowGaps, gaps_of
-from dpselect.selection.steady import choose_in_rows_steadily, choose_steadily, flip_steadily
 from tests import reference
 from tests.seam import distribution
 from tests.selection.test_exact_distribution import CASES, TYPES, as_list, brute_force
@@ -33,7 +32,7 @@ def contest(losses, kind):
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("losses", CASES)
 def test_vectors_are_exact(losses, kind):
-    outcomes = distribution(lambda draws: choose_steadily(contest(losses, kind), draws))
+    outcomes = distribution(lambda draws: flip_steadily(contest(losses, kind), draws).choose(draws))
     assert as_list(outcomes, len(losses)) == brute_force(losses)
 
 
@@ -98,7 +97,7 @@ def test_the_ends_of_the_types(dtype):
     assert PermuteAndFlip(1).select(alike, steady=True) < 5000
 
 
-class Requests(SystemEntropy):
+class Requests(Draws):
     """The operating system's bits, and a note of how many were asked for."""
 
     def __init__(self):
@@ -119,7 +118,7 @@ def schedule(scores, mechanism, monkeypatch):
     levels = Gaps.levels
     with monkeypatch.context() as patch:
         patch.setattr(Gaps, "levels", lambda self, run, room: read.append(run) or levels(self, run, room))
-        choose_steadily(gaps_of(scores, mechanism._rate, steady=True), Draws(source))
+        flip_steadily(gaps_of(scores, mechanism._rate, steady=True), source).choose(source)
     return read, [
         ("finish" if request[1] == 32 else request) if isinstance(request, tuple) else request
         for request in source.asked
@@ -145,12 +144,12 @@ def test_open_coins_are_one_in_256_whatever_the_scores(dtype):
     """Each octet once for each candidate: exactly one of 256 leaves it open, so their number is binomial."""
 
     class EveryOctet(Draws):
-        def octets_by_lines(self, levels, lines):
+        def first_octets(self, levels, lines):
             counts = np.zeros(levels.size, np.int64)
             for octet in range(256):
-                counts += lines.decide(levels.copy(), np.full(levels.size, octet, np.uint8))[1]
+                counts[lines.decide(levels.copy(), np.full(levels.size, octet, np.uint8))[1]] += 1
             assert (counts == 1).all()
-            return super().octets_by_lines(levels, lines)
+            return super().first_octets(levels, lines)
 
     random = np.random.default_rng(5)
     for scores in (random.poisson(100, 3000), np.zeros(3000), np.arange(3000) * 17, -(np.arange(3000) ** 5)):
@@ -190,4 +189,4 @@ def test_exact_scores_of_any_kind_are_taken():
     assert PermuteAndFlip(1000).select([0, third, 10**30], steady=True) == 2
     assert PermuteAndFlip(10**6).select([Fraction(0), third], steady=True) == 1
     assert PermuteAndFlip(1000).select_runs([0, third], [10**9, 1], steady=True) == 10**9
-    assert steady._RUN % BLOCK == 0
+    assert flips._STEP % BLOCK == 0

@@ -14,12 +14,11 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_lengths
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.exponential import choose_by_rejection
-from dpselect.selection import runs
-from dpselect.selection.coin import coin
+from dpselect.selection import races
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import log_bracket
 from dpselect.selection.gaps import Rate, RationalGaps, gaps_of
-from dpselect.selection.runs import choose_by_tickets
+from dpselect.selection.races import choose_by_tickets
 from tests.reference import softmax_pmf
 from tests.seam import Refused, ScriptedBits, distribution, heads_probability
 from tests.selection.test_exact_distribution import one_round
@@ -64,7 +63,7 @@ def one_proposal(choose):
 @pytest.mark.parametrize("case", ENUMERATED)
 def test_the_distribution_is_exactly_the_softmax_of_the_candidates(case, kind, monkeypatch):
     """With 2**2 instead of 2**8, so that all tickets can be enumerated."""
-    monkeypatch.setattr(runs, "_ZEROS", 2)
+    monkeypatch.setattr(races, "_ZEROS", 2)
     scores, lengths = ENUMERATED[case]
     if kind is RationalGaps:
         gaps = RationalGaps(list(map(Fraction, scores)), UNIT)
@@ -79,7 +78,7 @@ def test_the_distribution_is_exactly_the_softmax_of_the_candidates(case, kind, m
 
 @pytest.mark.parametrize("case", [case for case, (_, lengths) in ENUMERATED.items() if sum(lengths) < 6])
 def test_runs_are_drawn_as_select_draws_their_candidates(case, monkeypatch):
-    monkeypatch.setattr(runs, "_ZEROS", 2)
+    monkeypatch.setattr(races, "_ZEROS", 2)
     scores, lengths = ENUMERATED[case]
     gaps, counts = gaps_of(np.array(scores), UNIT), np.array(lengths, np.uint64)
     expanded = gaps_of(np.repeat(scores, lengths), UNIT)
@@ -94,7 +93,6 @@ class Drawn(Draws):
     """Draws a given ticket, accepts it, and writes down with which coin."""
 
     def __init__(self, ticket=0):
-        super().__init__()
         self.ticket = ticket
 
     def index(self, bound):
@@ -160,7 +158,7 @@ def test_no_level_is_above_the_truth(kind):
         exponents += [low, high, low * (1 - Fraction(1, 2**51)), low * (1 - Fraction(1, 2**48)), high + 1]
     scores = [-exponent for exponent in exponents]
     gaps = RationalGaps(scores, UNIT) if kind is RationalGaps else gaps_of(scores, UNIT)
-    levels = runs._levels(gaps, 1010).tolist()
+    levels = levels_of(gaps, 1010).tolist()
     for exponent, level in zip(exponents, levels, strict=True):
         truth = true_level(exponent, 1010)
         assert truth - 1 <= level <= truth
@@ -168,13 +166,17 @@ def test_no_level_is_above_the_truth(kind):
             assert level == truth
 
 
+def levels_of(gaps, last):
+    return races.levels_of(gaps.approximate(gaps.at(slice(None))), last)
+
+
 def test_no_level_of_floats_is_above_the_truth():
     scores = np.array([0.0, *(-bits * math.log(2) for bits in range(1, 900))])
-    levels = runs._levels(gaps_of(scores, UNIT), 10**6).tolist()
+    levels = levels_of(gaps_of(scores, UNIT), 10**6).tolist()
     for score, level in zip(scores.tolist(), levels, strict=True):
         assert 0 <= true_level(-Fraction(score), 10**6) - level <= 1
     ends = gaps_of(np.array([1.7e308, -1.7e308, 0.0]), UNIT)
-    assert runs._levels(ends, 77).tolist() == [0, 77, 77]
+    assert levels_of(ends, 77).tolist() == [0, 77, 77]
 
 
 @pytest.mark.parametrize("zeros", [0, 1, 5, 31, 32, 33, 200])
@@ -184,8 +186,8 @@ def test_known_zeros_are_the_first_bits_of_the_coin(zeros):
     for numerator in range(40):
         exponent = Fraction(zeros) * Fraction(7, 10) + Fraction(numerator, 17)
         rest = random_bits(400)
-        known = Draws(ScriptedBits(rest)).flip(exponent, zeros=zeros)
-        assert known == coin(exponent, ScriptedBits("0" * zeros + rest))
+        known = ScriptedBits(rest).flip(exponent, zeros=zeros)
+        assert known == ScriptedBits("0" * zeros + rest).flip(exponent)
         sides.add(known)
     assert sides == {True, False}
 
@@ -374,10 +376,10 @@ def test_mechanisms_say_what_they_have():
 
 def test_scores_that_change_meanwhile_are_read_once(monkeypatch):
     """Otherwise no proposal might ever be accepted: here all scores fall after the levels were found."""
-    scores, levels, proposals = np.zeros(10_000), runs._levels, []
+    scores, levels, proposals = np.zeros(10_000), races.levels_of, []
 
-    def then_all_fall(gaps, last):
-        found = levels(gaps, last)
+    def then_all_fall(exponents, last):
+        found = levels(exponents, last)
         scores[:] = -1e9
         return found
 
@@ -386,7 +388,7 @@ def test_scores_that_change_meanwhile_are_read_once(monkeypatch):
         assert len(proposals) < 100
         return bound // 2
 
-    monkeypatch.setattr(runs, "_levels", then_all_fall)
+    monkeypatch.setattr(races, "levels_of", then_all_fall)
     monkeypatch.setattr(Draws, "index", index)
     assert ExponentialMechanism(1).select_runs(scores, np.ones(10_000, np.int64)) == 5_000
     assert len(proposals) == 1

@@ -5,7 +5,6 @@ from fractions import Fraction
 import numpy as np
 
 from dpselect.mechanisms.permute_and_flip import choose_early, choose_head
-from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
 from tests.seam import ScriptedBits
 
@@ -14,7 +13,7 @@ UNIT = Rate(Fraction(1))
 
 def bits_used(choose, scores, script):
     source = ScriptedBits(script)
-    choose(gaps_of(scores, UNIT), Draws(source))
+    choose(gaps_of(scores, UNIT), source)
     return source.used
 
 

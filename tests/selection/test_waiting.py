@@ -68,7 +68,7 @@ def test_random_times_are_compared_as_flint_compares_them(events, doubt):
     for rate in RATES:
         for _ in range(8):
             deep = Deep(192, [FILL.getrandbits(192) for _ in range(events)], FILL.getrandbits(192))
-            clock = Clock(rate_of(rate, doubt), Draws(ScriptedBits(deep.script)))
+            clock = Clock(rate_of(rate, doubt), ScriptedBits(deep.script))
             clock.pass_events(events)
             assert clock.rings_later() is deep.later(rate)
 
@@ -93,7 +93,7 @@ def test_contests_are_decided_by_bits_far_down(deep, doubt):
             if 0 <= v < 1 << deep:
                 script = Deep(320, events, (v << (320 - deep)) + FILL.getrandbits(320 - deep))
                 assert script.later(rate) is later
-                clock = Clock(rate_of(rate, doubt), Draws(ScriptedBits(script.script)))
+                clock = Clock(rate_of(rate, doubt), ScriptedBits(script.script))
                 clock.pass_events(count)
                 assert clock.rings_later() is later
 
@@ -108,7 +108,7 @@ def test_a_rate_that_is_off_by_its_doubt_decides_nothing_wrong():
         for v, later in ((near - 1, True), (near + 1, False)):
             if 0 <= v < 1 << deep:
                 script = Deep(320, events, (v << (320 - deep)) + FILL.getrandbits(320 - deep))
-                clock = Clock(rate, Draws(ScriptedBits(script.script)))
+                clock = Clock(rate, ScriptedBits(script.script))
                 clock.pass_events(1)
                 assert clock.rings_later() is later
 
@@ -119,7 +119,7 @@ def test_words_of_zeros_and_ones_claim_nothing(doubt):
     ones, zeros = "1" * 64, "0" * 64
 
     def rings(script, rate=Fraction(0)):
-        clock = Clock(rate_of(rate, doubt), Draws(ScriptedBits(script)))
+        clock = Clock(rate_of(rate, doubt), ScriptedBits(script))
         clock.pass_events(1)
         return clock.rings_later()
 
@@ -145,7 +145,7 @@ def test_the_clock_keeps_its_bits_and_runs_on():
     script = ScriptedBits(
         "".join(format(v, "064b") for v in (events[0], 1 << 63, 15 << 60, *events[1:], 1 << 62, 1 << 60))
     )
-    clock = Clock(rate_of(half), Draws(script))
+    clock = Clock(rate_of(half), script)
     clock.pass_events(1)
     assert clock.rings_later() is True, "0.69 is after 0.288"
     assert script.used == 128
@@ -172,7 +172,7 @@ def test_what_was_revealed_exactly_stays_revealed():
     words += [(later, 0), (later, 1), (first, 2)]
     words += [(second, 0), (clear, 0), (between[0], 0), (between[1], 0)]
     source = ScriptedBits("".join(bits_of(value, depth, step) for value, step in words))
-    clock = Clock(rate_of(log_rate, math.inf), Draws(source))
+    clock = Clock(rate_of(log_rate, math.inf), source)
     clock.pass_events(1)
     assert clock.rings_later() is False
     assert source.used == 4 * 64, "128 bits of both"
@@ -318,7 +318,7 @@ def test_neither_a_clock_that_is_reset_nor_a_fresh_time_has_that_law():
 
 def test_the_best_is_accepted_at_once_and_needs_no_bits():
     events = itertools.repeat((5, Fraction(0), "best"))
-    assert wait_for(events, rate_of(Fraction(0)), Draws(ScriptedBits(""))) == "best"
+    assert wait_for(events, rate_of(Fraction(0)), ScriptedBits("")) == "best"
 
 
 def test_events_that_end_are_an_error_of_ours():

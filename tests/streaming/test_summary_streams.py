@@ -12,7 +12,7 @@ import pytest
 
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidValue
-from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.draws import Draws
 from dpselect.streaming import part, summary
 
 UNIT = PermuteAndFlip(epsilon=2)
@@ -86,7 +86,7 @@ class CountedBits:
     """The operating system's bits, counted."""
 
     def __init__(self):
-        self.source, self.drawn = SystemEntropy(), 0
+        self.source, self.drawn = Draws(), 0
 
     def bits(self, count):
         self.drawn += count

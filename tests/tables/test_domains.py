@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.domains import Domain, every
+from dpselect.tables.domains import Domain, every, runs_of, width
 from dpselect.tables.duckdb.values import column_of
 from dpselect.tables.kinds import Kind
-from dpselect.tables.texts import TextOrder, runs_of, width
 
 SMALL = [
     every("int8"),
@@ -164,7 +163,7 @@ def test_texts_are_not_only_characters():
 
 def test_runs_end_with_the_width_of_their_characters():
     assert runs_of("\x7e\x7f\x80\x81") == ((0x7E, 0x7F), (0x80, 0x81))
-    assert TextOrder(2, runs_of("\x7f\x80")).size == 1 + 1 + 2
+    assert every("text", max_bytes=2, alphabet="\x7f\x80").size == 1 + 1 + 2
 
 
 def test_the_longest_texts():
@@ -338,10 +337,9 @@ def test_sql_of_many_values_of_the_domain(domain):
     """Values of the domain itself, written and read back, are in the domain."""
     indices = sorted({domain.size * i // 20 for i in range(20)} | {domain.size - 1})
     values = [domain.value(index) for index in indices]
-    types = {Kind.INTEGER: "HUGEINT", Kind.FLOAT: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.ZONED: "TIMESTAMPTZ"}
-    type_ = types.get(domain.kind, domain.kind.name)
+    type_ = domain.kind.type
     if domain.kind is Kind.DECIMAL:
-        type_ = f"DECIMAL({domain.precision},{domain.digits})"
+        type_ = f"DECIMAL({domain.precision},{domain.span.digits})"
     texts = [f"{value:f}" if isinstance(value, Decimal) else str(value) for value in values]
     for text in texts:
         [(condition,)] = (

@@ -163,9 +163,10 @@ def read_as(row, asked, name):
     """The number that the question reads in a row; None if it reads none."""
     if name != WRITING:
         return row
-    if isinstance(asked.candidates, domains.Floats) or asked.name == "floats":
+    kind = getattr(asked.candidates, "kind", None)  # of a rule
+    if kind is Kind.FLOAT or asked.name == "floats":
         return Fraction(float(row))
-    if isinstance(asked.candidates, domains.Integers) or asked.name.startswith("whole"):
+    if kind is Kind.INTEGER or asked.name.startswith("whole"):
         return row if row.denominator == 1 and abs(row) < 2**127 else None
     digits = 10**18  # so many digits of a text are kept
     rounded = Fraction(math.floor(abs(row) * digits + Fraction(1, 2)), digits) * (1 if row > 0 else -1)

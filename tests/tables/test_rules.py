@@ -18,7 +18,7 @@ from dpselect.questions.most import _Chooser
 from dpselect.questions.rows import Levels
 from dpselect.selection.draws import Draws
 from dpselect.tables import domains
-from dpselect.tables.domains import Texts
+from dpselect.tables.domains import texts_of
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, repeated, tallied
@@ -219,7 +219,7 @@ def test_all_values_of_a_small_rule_are_free(tmp_path):
 def test_a_domain_that_no_mechanism_takes_is_refused_before_the_charge(tmp_path):
     table = opened({"x": ["a"] * 9}, ledger=tmp_path / "ledger.db", budget=9)
     with pytest.raises(InvalidValue, match="too many values"):
-        table.mode("x", candidates=Texts(10_000), epsilon=1)  # `every` has a smaller limit
+        table.mode("x", candidates=texts_of(10_000), epsilon=1)  # `every` has a smaller limit
     assert not list(Ledger(tmp_path / "ledger.db").entries())
 
 

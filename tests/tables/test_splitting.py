@@ -119,21 +119,13 @@ def test_a_crowd_is_resolved_only_where_it_must_be():
     class Counting(Draws):
         asked = 0
 
-        @property
-        def source(self):
-            return self
-
-        @source.setter
-        def source(self, source):
-            self._source = source
-
         def bits(self, count):
             self.asked += count
-            return self._source.bits(count)
+            return super().bits(count)
 
         def words(self, count, width):
             self.asked += count * width
-            return self._source.words(count, width)
+            return super().words(count, width)
 
     draws = Counting()
     subs = SubPlaces(10**7, draws, many=1000)

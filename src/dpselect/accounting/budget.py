@@ -16,16 +16,30 @@ From rho to (epsilon, delta), for every order a > 1 (Canonne, Kamath & Steinke 2
 Any single order is a proof. Solved for rho, it is
 
     rho = (epsilon + (ln delta + ln(a - 1) - a ln(1 - 1/a)) / (a - 1)) / a.
+
+What a budget means for a person: somebody believes with probability p that a person is in the data, and then sees an
+answer y. Let L = ln(P(y) / Q(y)) be the privacy loss of y, where P is the law of the answers with the person and Q the
+law without them. By Bayes' rule the belief becomes
+
+    p e^L / (p e^L + 1 - p) = p / (p + (1 - p) e^-L),
+
+which grows with L. With pure epsilon, L is at most epsilon for every answer. With zCDP it is at most
+
+    rho + 2 sqrt(rho ln(1 / delta)),
+
+except with probability delta (Bun & Steinke 2016): for every order a > 1 the mean of exp((a - 1) L) is at most
+exp((a - 1) a rho), so by Markov's inequality L exceeds t with probability at most exp((a - 1)(a rho - t)), which is
+exp(-(t - rho)^2 / (4 rho)) for a = (t + rho) / (2 rho). An (epsilon, delta) budget adds up rho, so this holds for it,
+too.
 """
 
 import json
 import math
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from dpselect import _show, _validate
 from dpselect._numbers import (
@@ -47,37 +61,59 @@ from dpselect.mechanisms.privacy import PrivacyLoss, epsilon_of_rho
 AUTO = "auto"
 _FORM = re.compile(r"(\s*zcdp\s*:)?([^,:;]+)(?:,(\s*cap\s*:)?([^,:;]+))?(?:,([^,:;]+))?", re.IGNORECASE)
 _LARGEST_DELTA = Fraction(1, 100)  # in a text, where a cap or a decimal comma may be meant
+_MOST_ACCURATE = "permute-and-flip"  # where epsilons add up
+_COMPOSES_BEST = "exponential"  # where rhos add up
 
 
 class Amount(NamedTuple):
     """What was spent, in the units of one budget: epsilon or rho, and the deltas of releases that have one."""
 
-    value: Fraction
+    value: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
 
     def plus(self, other: "Amount") -> "Amount":
-        """Return the sum of both."""
+        """The sum of both."""
         return Amount(self.value + other.value, self.delta + other.delta)
 
 
-class Budget(ABC):
-    """An amount of privacy in one of three currencies: pure epsilon, zCDP, or (epsilon, delta).
+@dataclass(frozen=True, repr=False)
+class Budget:
+    """An amount of privacy of one of three types: pure epsilon, zCDP, or (epsilon, delta).
 
     `dpselect.pure`, `dpselect.zcdp` and `dpselect.approximate` make budgets. What a ledger has spent, and what remains,
-    are budgets too.
+    are budgets too. A pure budget is also the Fraction of its epsilon.
 
     Attributes:
+        currency: "pure", "zcdp" or "approximate".
         epsilon: the exact epsilon; None for zCDP.
         rho: the exact rho of zero-concentrated differential privacy; None for a pure budget.
         delta: the exact delta; 0 for a pure budget.
-        mechanism: the name of the mechanism that is the most accurate for this budget.
+        share: the part of delta for releases that have a delta of their own; None except for (epsilon, delta).
+        cap: the largest epsilon of a single release in a pure budget, or None.
+
+    Raises:
+        InvalidValue: a charge has no cost in this type of budget, or breaks a rule of the budget.
 
     >>> zcdp("0.5").rho, zcdp("0.5").epsilon, zcdp("0.5").mechanism
     (Fraction(1, 2), None, 'exponential')
     """
 
-    currency: ClassVar[str]
-    mechanism: ClassVar[str]
+    currency: str
+    epsilon: Fraction | None
+    rho: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    share: Fraction | None = None
+    cap: Fraction | None = None
+
+    def __repr__(self) -> str:
+        leading = ("epsilon", "rho") if self.share is None else ("epsilon", "delta")
+        defaults = {("currency", self.currency), ("delta", "0"), ("share", "0.5")}
+        stated = [(name, text) for name, text in self.to_dict().items() if (name, text) not in defaults]
+        arguments = (repr(text) if name in leading else f"{name}={text!r}" for name, text in stated)
+        return f"{self.currency}({', '.join(arguments)})"
+
+    def __str__(self) -> str:
+        return self.words
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the currency and the exact numbers."""
@@ -85,242 +121,43 @@ class Budget(ABC):
         derived = {} if self.rho is None or "rho" in stated else {"rho that follows": rounded_down_text(self.rho)}
         return _show.page(_show.facts({**stated, **derived, "best mechanism": self.mechanism}, caption="Budget"))
 
-    @property
-    @abstractmethod
-    def epsilon(self) -> Fraction | None:
-        """Return the exact epsilon; None for zCDP."""
-
-    @property
-    @abstractmethod
-    def rho(self) -> Fraction | None:
-        """Return the exact rho of zCDP; None for a pure budget."""
-
-    @property
-    @abstractmethod
-    def delta(self) -> Fraction:
-        """Return the exact delta; 0 for a pure budget."""
-
-    @property
-    @abstractmethod
-    def limit(self) -> Amount:
-        """Return the largest sums that the filter allows."""
-
-    @abstractmethod
-    def amount(self, charge: Charge) -> Amount:
-        """Return what a charge costs.
-
-        Args:
-            charge: the charge.
-
-        Returns:
-            Its cost in the units of this budget.
-
-        Raises:
-            InvalidValue: it has no cost in this currency.
-        """
-
-    @abstractmethod
-    def shown(self, amount: Amount) -> "Budget":
-        """Return an amount of this currency as a budget.
-
-        Args:
-            amount: a cost, a sum of costs, or what is left.
-
-        Returns:
-            The same amount as a budget.
-        """
-
-    @abstractmethod
     def to_dict(self) -> dict[str, str]:
-        """Return what defines the budget, with exact numbers as text.
+        """Return what defines the budget, with exact numbers as text, in the order of the constructor's parameters.
 
-        Returns:
-            A dict with the currency and the numbers.
+        >>> pure("0.1").to_dict()
+        {'currency': 'pure', 'epsilon': '0.1'}
         """
+        fields = {
+            "epsilon": self.epsilon,
+            "rho": self.rho if self.share is None else None,
+            "delta": None if self.rho is None else self.delta,
+            "share": self.share,
+            "cap": self.cap,
+        }
+        stated = {name: exact_text(number) for name, number in fields.items() if number is not None}
+        return {"currency": self.currency, **stated}
 
     @property
-    @abstractmethod
-    def words(self) -> str:
-        """Return the budget in words, rounded up."""
+    def mechanism(self) -> str:
+        """The name of the mechanism that is the most accurate for this budget."""
+        return _MOST_ACCURATE if self.rho is None else _COMPOSES_BEST
 
     @property
-    @abstractmethod
-    def words_down(self) -> str:
-        """Return the budget in words, rounded down: for what is left."""
+    def limit(self) -> Amount:
+        """The largest sums that the filter allows: of epsilon or rho, and of delta."""
+        value = self.epsilon if self.rho is None else self.rho
+        return Amount(Fraction(value or 0), self.delta if self.share is None else self.delta * self.share)
 
-    def guaranteed(self, spent: Amount) -> str:  # noqa: ARG002 - only pure sums are guarantees
-        """Return what holds for everything that was released, even if all was chosen after seeing earlier answers.
-
-        For zCDP and (epsilon, delta) it is the whole budget. What was spent so far is no guarantee: an analyst who
-        reads it may stop at a moment that depends on the answers.
-
-        Args:
-            spent: the sums of all costs.
-
-        Returns:
-            The words.
-        """
-        return f"the budget, {self.words}"
-
-    def admits(self, spent: Amount) -> bool:
-        """Return whether these sums are within the budget.
-
-        Args:
-            spent: the sums of all costs.
-
-        Returns:
-            Whether no part of them exceeds its limit.
-        """
-        return spent.value <= self.limit.value and spent.delta <= self.limit.delta
-
-    def rest(self, spent: Amount) -> str:
-        """Return how much is left of how much, in words, rounded to the safe side.
-
-        Args:
-            spent: the sums of all costs.
-
-        Returns:
-            The words.
-        """
-        left = self.limit.value - spent.value
-        words = f"{_down(left)} of {_up(self.limit.value)}"
-        if self.limit.delta:
-            words += f", and delta {_down(self.limit.delta - spent.delta)} of {_up(self.limit.delta)}"
-        return words
-
-    def left(self, spent: Amount) -> "Budget":
-        """Return what remains.
-
-        Args:
-            spent: the sums of all costs.
-
-        Returns:
-            The rest of the budget.
-        """
-        return self.shown(Amount(self.limit.value - spent.value, self.limit.delta - spent.delta))
-
-    def recorded(self, charge: Charge) -> Charge:
-        """Return a charge as a ledger with this budget records it: rounded up, so that sums stay short.
-
-        Args:
-            charge: the charge.
-
-        Returns:
-            The charge to record. It costs at least as much.
-        """
-        value, delta = self.limit
-        return charge.rounded_up(value.denominator, delta.denominator).with_rho(value.denominator)
-
-    def recorded_last(self, charge: Charge) -> Charge:
-        """Return a charge of all that is left as a ledger records it: what ends the sum need not be rounded.
-
-        Args:
-            charge: a charge that costs exactly what is left of epsilon or rho.
-
-        Returns:
-            The charge to record.
-        """
-        return charge.with_delta_rounded_up(self.limit.delta.denominator)
+    def of(self, amount: Amount) -> "Budget":
+        """Return an amount in the units of this budget as a budget. See `Budget.check`."""
+        return _pure(amount.value) if self.rho is None else _zcdp(*amount)
 
     def check(self, charge: Charge) -> None:
         """Refuse a charge that this budget never allows, for another reason than its size.
 
         Args:
-            charge: the charge.
-
-        Raises:
-            InvalidValue: the charge has no cost in this currency, or breaks a rule of the budget.
+            charge: the charge. Other methods have it too, or `spent`, the sums of all costs.
         """
-        self.amount(charge)
-
-    @property
-    def follows(self) -> Mapping[str, float]:
-        """Return the zCDP that follows for all releases together, by mechanism; empty if none does."""
-        return {}
-
-
-class PureBudget(Fraction, Budget):
-    """Pure epsilon. It is a Fraction: it compares and computes like its epsilon.
-
-    Args:
-        epsilon: the epsilon.
-        cap: the largest epsilon of a single release, or None.
-    """
-
-    currency = "pure"
-    mechanism = "permute-and-flip"
-    _cap: Fraction | None
-
-    def __new__(cls, epsilon: Fraction, cap: Fraction | None = None) -> "PureBudget":
-        """Make a Fraction with a cap."""
-        budget = super().__new__(cls, epsilon)
-        budget._cap = cap
-        return budget
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PureBudget, (self.epsilon, self.cap)
-
-    def __copy__(self) -> "PureBudget":
-        return self
-
-    def __deepcopy__(self, _: Any) -> "PureBudget":
-        return self
-
-    def __repr__(self) -> str:
-        return f"pure({_arguments(self)})"
-
-    @property
-    def cap(self) -> Fraction | None:
-        """Return the largest epsilon of a single release, or None. Like the budget, it never changes."""
-        return self._cap
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Return the exact epsilon."""
-        return Fraction(self.numerator, self.denominator)
-
-    @property
-    def rho(self) -> None:
-        """Return None: pure epsilon has its own sum."""
-        return
-
-    @property
-    def delta(self) -> Fraction:
-        """Return 0."""
-        return Fraction(0)
-
-    @property
-    def limit(self) -> Amount:
-        """Return the largest sum of epsilons."""
-        return Amount(self.epsilon)
-
-    def amount(self, charge: Charge) -> Amount:
-        """Return the epsilon of a charge."""
-        if charge.delta:
-            raise InvalidValue(
-                "a release with a delta has no pure epsilon: use a ledger whose budget has a delta, such as 1,1e-6 or"
-                " zcdp:0.5,1e-9"
-            )
-        epsilon = charge.epsilon
-        if epsilon is None:
-            raise InvalidValue(
-                "a release of which only rho is known has no pure epsilon: use a ledger whose budget is zCDP or"
-                " (epsilon, delta)"
-            )
-        return Amount(epsilon)
-
-    def recorded(self, charge: Charge) -> Charge:
-        """Return a charge with its epsilon rounded up, and its rho stated."""
-        rounded = charge.rounded_up(self.limit.value.denominator)
-        if (
-            self.cap is not None and rounded.each > self.cap
-        ):  # the release itself is within the cap, and the cap is on the grid
-            rho = rounded.rho if rounded.states_rho else None
-            rounded = Charge.recorded(rounded.what, self.cap, rounded.mechanism, rounded.count, rho)
-        return rounded.with_rho()
-
-    def check(self, charge: Charge) -> None:
-        """Refuse a charge without a pure epsilon, or with a release beyond the cap."""
         self.amount(charge)
         if self.cap is not None and charge.each > self.cap:
             raise InvalidValue(
@@ -328,180 +165,133 @@ class PureBudget(Fraction, Budget):
                 f" {rounded_up_text(charge.each)}"
             )
 
+    def amount(self, charge: Charge) -> Amount:
+        """Return what a charge costs, in the units of this budget. See `Budget.check`."""
+        if self.rho is not None:
+            if charge.delta and not self.limit.delta:
+                raise InvalidValue(
+                    "this budget has no delta for releases: create a ledger whose budget has one, such as"
+                    " zcdp:0.5,1e-9 or 1,1e-6"
+                )
+            return Amount(charge.rho, charge.delta)
+        if charge.delta:
+            raise InvalidValue(
+                "a release with a delta has no pure epsilon: use a ledger whose budget has a delta, such as 1,1e-6 or"
+                " zcdp:0.5,1e-9"
+            )
+        if charge.epsilon is None:
+            raise InvalidValue(
+                "a release of which only rho is known has no pure epsilon: use a ledger whose budget is zCDP or"
+                " (epsilon, delta)"
+            )
+        return Amount(charge.epsilon)
+
+    def recorded(self, charge: Charge) -> Charge:
+        """Return a charge as a ledger with this budget records it: rounded up. See `Budget.check`.
+
+        Sums stay short, because every cost is on a grid. It costs at least as much as the charge.
+        """
+        value, delta = self.limit
+        return charge.rounded_up(value.denominator, delta.denominator, self.cap)
+
+    def recorded_last(self, charge: Charge) -> Charge:
+        """Return a charge of all that is left as a ledger records it: only delta is rounded up. See `Budget.check`."""
+        return charge.with_delta_rounded_up(self.limit.delta.denominator)
+
+    def admits(self, spent: Amount) -> bool:
+        """Return whether these sums are within the budget. See `Budget.check`."""
+        return spent.value <= self.limit.value and spent.delta <= self.limit.delta
+
+    def left(self, spent: Amount) -> "Budget":
+        """Return what remains. See `Budget.check`."""
+        return self.of(Amount(self.limit.value - spent.value, self.limit.delta - spent.delta))
+
+    def rest(self, spent: Amount) -> str:
+        """Return how much is left of how much, in words, rounded to the safe side. See `Budget.check`."""
+        limit = self.limit
+        words = f"{_down(limit.value - spent.value)} of {_up(limit.value)}"
+        if limit.delta:
+            words += f", and delta {_down(limit.delta - spent.delta)} of {_up(limit.delta)}"
+        if self.share is None:
+            return words
+        return f"{words} (of rho; the budget is epsilon {_up(self.epsilon)}, delta {_up(self.delta)})"
+
     def guaranteed(self, spent: Amount) -> str:
-        """Return the epsilon that was spent: the log-ratio of any answers is at most the sum of their epsilons."""
-        return f"{_up(spent.value)}-DP (pure)"
+        """Return what holds for everything released, whatever was chosen after earlier answers. See `Budget.check`.
 
-    def shown(self, amount: Amount) -> Budget:
-        """Return an epsilon as a budget."""
-        return PureBudget(amount.value)
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the epsilon and, if there is one, the cap."""
-        cap = {} if self.cap is None else {"cap": exact_text(self.cap)}
-        return {"currency": self.currency, "epsilon": exact_text(self.epsilon), **cap}
+        The sum of pure epsilons bounds the log-ratio of any answers. For zCDP and (epsilon, delta), only the whole
+        budget is a guarantee: an analyst who reads what was spent may stop at a moment that depends on the answers.
+        """
+        return f"{_up(spent.value)}-DP (pure)" if self.rho is None else f"the budget, {self.words}"
 
     @property
     def words(self) -> str:
-        """Return the epsilon and the cap in words."""
+        """The budget in words, rounded up."""
         cap = "" if self.cap is None else f" (at most {exact_text(self.cap)} for one release)"
-        return f"epsilon {_up(self.epsilon)}{cap}"
+        return f"{self._words(_up)}{cap}"
 
     @property
     def words_down(self) -> str:
-        """Return the epsilon, rounded down."""
-        return f"epsilon {_down(self.epsilon)}"
+        """The budget in words, rounded down: for what is left."""
+        return self._words(_down)
+
+    def _words(self, text: "Callable[[Fraction | None], str]") -> str:
+        if self.share is not None:  # a rho that follows is a limit, and rounded down
+            kept = f", and delta {_down(self.limit.delta)} for releases that have one" if self.limit.delta else ""
+            return f"epsilon {_up(self.epsilon)}, delta {_up(self.delta)} (rho {_down(self.rho)}{kept})"
+        if self.rho is None:
+            return f"epsilon {text(self.epsilon)}"
+        return f"rho {text(self.rho)}{f', delta {text(self.delta)}' if self.delta else ''}"
 
     @property
     def follows(self) -> Mapping[str, float]:
-        """Return the zCDP that follows from the cap: rho(e) / e does not fall in e, so it is epsilon / cap rho(cap)."""
+        """The zCDP that follows from a cap for all releases together, by mechanism; empty without a cap.
+
+        As rho(e) / e does not fall in e, it is epsilon / cap times rho(cap).
+        """
         if self.cap is None:
             return {}
         names = {"any": "pure", **{name: name for name in MECHANISMS}}
-        times, cap = self.epsilon / self.cap, self.cap
+        times, cap = self.limit.value / self.cap, self.cap
         return {shown: float_above(times * rho_of(name, cap)) for shown, name in names.items()}
 
 
-class ConcentratedBudget(Budget):
-    """Zero-concentrated differential privacy, and a delta for releases that have one.
+class _Pure(Fraction, Budget):
+    """A pure budget, which compares and computes like its epsilon. Its methods are those of `Budget`."""
 
-    Args:
-        rho: the rho.
-        delta: the sum of deltas of all releases that have one.
-    """
+    def __new__(cls, *_: Any, epsilon: Fraction, **__: Any) -> "_Pure":
+        return super().__new__(cls, epsilon)
 
-    currency = "zcdp"
-    mechanism = "exponential"
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _pure, (self.epsilon, self.cap)
 
-    def __init__(self, rho: Fraction, delta: Fraction) -> None:
-        self._limit = Amount(rho, delta)
+    def __copy__(self) -> "_Pure":
+        return self
 
-    def __repr__(self) -> str:
-        return f"zcdp({_arguments(self)})"
+    def __deepcopy__(self, _: Any) -> "_Pure":
+        return self
 
-    def __str__(self) -> str:
-        return self.words
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Budget) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash(compact_json(self.to_dict()))
-
-    @property
-    def epsilon(self) -> Fraction | None:
-        """Return None: zCDP has no single epsilon."""
-        return None
-
-    @property
-    def rho(self) -> Fraction:
-        """Return the exact rho."""
-        return self._limit.value
-
-    @property
-    def delta(self) -> Fraction:
-        """Return the exact delta for releases that have one."""
-        return self._limit.delta
-
-    @property
-    def limit(self) -> Amount:
-        """Return the largest sums of rho and of delta."""
-        return self._limit
-
-    def amount(self, charge: Charge) -> Amount:
-        """Return the rho and the delta of a charge."""
-        if charge.delta and not self.limit.delta:
-            raise InvalidValue(
-                "this budget has no delta for releases: create a ledger whose budget has one, such as"
-                " zcdp:0.5,1e-9 or 1,1e-6"
-            )
-        return Amount(charge.rho, charge.delta)
-
-    def shown(self, amount: Amount) -> Budget:
-        """Return a rho and a delta as a budget."""
-        return ConcentratedBudget(*amount)
-
-    def to_dict(self) -> dict[str, str]:
-        """Return rho and delta."""
-        return {"currency": self.currency, "rho": exact_text(self.rho), "delta": exact_text(self.delta)}
-
-    @property
-    def words(self) -> str:
-        """Return rho and delta in words."""
-        return f"rho {_up(self.rho)}{f', delta {_up(self.delta)}' if self.delta else ''}"
-
-    @property
-    def words_down(self) -> str:
-        """Return rho and delta, rounded down."""
-        return f"rho {_down(self.rho)}{f', delta {_down(self.delta)}' if self.delta else ''}"
+    __repr__ = Budget.__repr__
 
 
-class ApproximateBudget(ConcentratedBudget):
-    """(epsilon, delta)-differential privacy: a rho that implies epsilon at a part of delta, and the rest of delta.
+def _pure(epsilon: Fraction, cap: Fraction | None = None) -> Budget:
+    return _Pure("pure", epsilon=epsilon, cap=cap)
 
-    Args:
-        epsilon: the epsilon of the whole ledger.
-        delta: the delta of the whole ledger.
-        share: the part of delta for releases that have a delta of their own.
-        rho: the rho that was fixed when the ledger was created; computed if None.
-    """
 
-    currency = "approximate"
-
-    def __init__(self, epsilon: Fraction, delta: Fraction, share: Fraction, rho: Fraction | None = None) -> None:
-        fixed = rho_within(epsilon, delta * (1 - share)) if rho is None else rho
-        super().__init__(fixed, delta * share)
-        self._stated = epsilon, delta, share
-
-    def __repr__(self) -> str:
-        return f"approximate({_arguments(self)})"
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Return the exact epsilon."""
-        return self._stated[0]
-
-    @property
-    def delta(self) -> Fraction:
-        """Return the exact delta of the whole ledger."""
-        return self._stated[1]
-
-    @property
-    def share(self) -> Fraction:
-        """Return the part of delta for releases that have a delta of their own."""
-        return self._stated[2]
-
-    def rest(self, spent: Amount) -> str:
-        """Return how much rho is left of how much, and of which epsilon and delta, in words."""
-        return f"{super().rest(spent)} (of rho; the budget is epsilon {_up(self.epsilon)}, delta {_up(self.delta)})"
-
-    def to_dict(self) -> dict[str, str]:
-        """Return epsilon, delta and the share. The rho follows from them."""
-        epsilon, delta, share = map(exact_text, self._stated)
-        return {"currency": self.currency, "epsilon": epsilon, "delta": delta, "share": share}
-
-    @property
-    def words(self) -> str:
-        """Return the budget, and what the filter adds up, in words."""
-        kept = f", and delta {_down(self.limit.delta)} for releases that have one" if self.limit.delta else ""
-        return f"epsilon {_up(self.epsilon)}, delta {_up(self.delta)} (rho {_down(self.rho)}{kept})"
-
-    words_down = words
+def _zcdp(rho: Fraction, delta: Fraction) -> Budget:
+    return Budget("zcdp", None, rho, delta)
 
 
 def pure(epsilon: Number, *, cap: Number | None = None) -> Budget:
-    """Return a budget of pure epsilon.
+    """Return a budget of pure epsilon, for `Ledger(path, budget=...)`.
 
     Args:
         epsilon: the total epsilon: a number, or a string such as "1", which is taken exactly.
         cap: the largest epsilon of a single release. With it, a zCDP guarantee follows for the whole ledger.
 
-    Returns:
-        The budget, for `Ledger(path, budget=...)`.
-
     Raises:
-        InvalidType: an argument is not a number.
-        InvalidValue: an argument is not positive; the cap exceeds the budget, or is an unusual fraction.
+        InvalidType, InvalidValue: an argument is not a positive number; the cap exceeds the budget, or is an unusual
+            fraction.
 
     >>> pure("1") == 1
     True
@@ -514,31 +304,27 @@ def pure(epsilon: Number, *, cap: Number | None = None) -> Budget:
         raise InvalidValue("cap must be at most the budget: it is the largest epsilon of one release")
     if most is not None and not is_on_grid(most, total.denominator):
         raise InvalidValue("cap must be a number that is charged exactly, such as 0.1, 1e-50 or 1/400")
-    return PureBudget(total, most)
+    return _pure(total, most)
 
 
 def zcdp(rho: Number, *, delta: Number = 0) -> Budget:
-    """Return a budget of zero-concentrated differential privacy.
+    """Return a budget of zero-concentrated differential privacy, for `Ledger(path, budget=...)`.
 
     Args:
         rho: the total rho, taken exactly.
         delta: the largest sum of deltas of releases that have a delta of their own. With 0 they are refused.
 
-    Returns:
-        The budget, for `Ledger(path, budget=...)`.
-
     Raises:
-        InvalidType: an argument is not a number.
-        InvalidValue: rho is not positive, or delta is not from 0 to below 1.
+        InvalidType, InvalidValue: an argument is not a number; rho is not positive, or delta is not from 0 to below 1.
 
     >>> zcdp("0.5", delta="1e-9")
     zcdp('0.5', delta='1e-9')
     """
-    return _warned(_concentrated(rho, delta))
+    return _warned(_checked_zcdp(rho, delta))
 
 
 def approximate(epsilon: Number, delta: Number, *, share: Number = "1/2") -> Budget:
-    """Return a budget of (epsilon, delta)-differential privacy.
+    """Return a budget of (epsilon, delta)-differential privacy, for `Ledger(path, budget=...)`.
 
     Args:
         epsilon: the epsilon of everything that the ledger pays for, taken exactly.
@@ -547,28 +333,28 @@ def approximate(epsilon: Number, delta: Number, *, share: Number = "1/2") -> Bud
             rho into epsilon. Give 0 if no release has a delta.
 
     Returns:
-        The budget, for `Ledger(path, budget=...)`. Its `rho` is the sum that the releases may reach.
+        The budget. Its `rho` is the sum that the releases may reach.
 
     Raises:
-        InvalidType: an argument is not a number.
-        InvalidValue: an argument is out of range.
+        InvalidType, InvalidValue: an argument is not a number, or is out of range.
 
     >>> round(float(approximate("1", "1e-6").rho), 4)
     0.0229
     """
-    return _warned(_approximate(epsilon, delta, share))
+    return _warned(_checked_approximate(epsilon, delta, share))
 
 
-def _concentrated(rho: Number, delta: Number) -> Budget:
-    return ConcentratedBudget(_validate.exact_positive(rho=rho), _below_one(delta=delta))
+def _checked_zcdp(rho: Number, delta: Number) -> Budget:
+    return _zcdp(_validate.exact_positive(rho=rho), _below_one(delta=delta))
 
 
-def _approximate(epsilon: Number, delta: Number, share: Number) -> Budget:
+def _checked_approximate(epsilon: Number, delta: Number, share: Number) -> Budget:
     exact = _validate.exact_positive(epsilon=epsilon)
     failure = _below_one(delta=delta)
     if not failure:
         raise InvalidValue("delta must be > 0: without a delta, the budget is pure('1')")
-    return ApproximateBudget(exact, failure, _below_one(share=share))
+    kept = _below_one(share=share)
+    return Budget("approximate", exact, rho_within(exact, failure * (1 - kept)), failure, kept)
 
 
 def _warned(budget: Budget) -> Budget:
@@ -596,63 +382,50 @@ def as_budget(budget: Any) -> Budget:
     wrong = f"budget must have a form such as 1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6, got {budget[:40]!r}"
     if form is None or (form[5] and (form[1] or form[3])) or (form[1] and form[3]):
         raise InvalidValue(wrong)
+    concentrated, first, capped, second, share = form.groups()
     try:
-        return _budget_of_parts(*form.groups())
+        if concentrated:
+            return zcdp(first, delta=second or 0)
+        if capped or not second:
+            return pure(first, cap=second)
+        if _below_one(delta=second) > _LARGEST_DELTA:
+            rule = f"delta {second[:40]} protects nobody"
+            raise InvalidValue(f"{rule}: write 1,1e-6, or 10,cap:0.1 for a cap on one release")
+        return approximate(first, second, **({"share": share} if share else {}))
     except InvalidValue as error:  # the reader who wrote 0,5 for a half learns that a comma separates two numbers
         raise InvalidValue(f"{wrong}: {error}") from None
 
 
-def _budget_of_parts(
-    concentrated: str | None, first: str, capped: str | None, second: str | None, share: str | None
-) -> Budget:
-    if concentrated:
-        return zcdp(first, delta=second or 0)
-    if capped or not second:
-        return pure(first, cap=second)
-    if _below_one(delta=second) > _LARGEST_DELTA:
-        raise InvalidValue(f"delta {second[:40]} protects nobody: write 1,1e-6, or 10,cap:0.1 for a cap on one release")
-    return approximate(first, second, **({"share": share} if share else {}))
-
-
 def stored_text(budget: Budget) -> str:
     """The canonical text in which a ledger keeps a budget forever, with the rho that was fixed."""
-    fixed = {"fixed_rho": str(budget.rho)} if budget.currency == ApproximateBudget.currency else {}
+    fixed = {} if budget.share is None else {"fixed_rho": str(budget.rho)}
     return compact_json({**budget.to_dict(), **fixed})
 
 
 def budget_from_stored(text: str) -> Budget:
-    """The budget of a stored text.
+    """The budget of a text that `stored_text` wrote, or a ValueError.
 
-    Raises:
-        ValueError: the text was not written by `stored_text`.
+    A version that searches more finely may fix a slightly larger rho. `rho_within` finds all but one part in 10**6.
     """
+    make: Mapping[str, Callable[..., Budget]] = {
+        "pure": pure,
+        "zcdp": _checked_zcdp,
+        "approximate": _checked_approximate,
+    }
     try:
         fields = json.loads(text)
-        budget: Budget = _STORED[fields.pop("currency")](**fields)
+        fixed = fields.pop("fixed_rho", None)
+        budget = make[fields.pop("currency")](**fields)
+        if fixed is not None:
+            known, rho = budget.limit.value, rational_from_text(fixed)
+            if not 0 < rho <= known * (1 + Fraction(1, 10**6)):
+                raise ValueError("the rho does not follow from epsilon and delta")
+            budget = replace(budget, rho=rho)
     except (DPSelectError, NotExact, TypeError, AttributeError, KeyError, RecursionError):
         raise ValueError("not a stored budget") from None
     if stored_text(budget) != text:
         raise ValueError("not in canonical form")
     return budget
-
-
-def _stored_approximate(epsilon: str, delta: str, share: str, fixed_rho: str) -> Budget:
-    """The budget with the rho that was fixed, which must follow from epsilon and delta.
-
-    A version that searches more finely may fix a slightly larger rho. `rho_within` finds all but one part in 10**6.
-    """
-    known, fixed = _approximate(epsilon, delta, share), rational_from_text(fixed_rho)
-    if not 0 < fixed <= known.limit.value * (1 + Fraction(1, 10**6)):
-        raise ValueError("the rho does not follow from epsilon and delta")
-    exact_epsilon, exact_delta, exact_share = map(rational_from_text, (epsilon, delta, share))
-    return ApproximateBudget(exact_epsilon, exact_delta, exact_share, fixed)
-
-
-_STORED: Mapping[str, Any] = {
-    PureBudget.currency: pure,
-    ConcentratedBudget.currency: _concentrated,
-    ApproximateBudget.currency: _stored_approximate,
-}
 
 
 def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -695,7 +468,41 @@ def _rho_of_order(epsilon: float, failure: float, step: float) -> float:
     return (math.fsum(terms) - 1e-14 * math.fsum(map(abs, terms))) / order
 
 
-@dataclass(frozen=True)
+# A few operations in floats, each within 2^-53 relative, of positive terms: far below this.
+_ROUNDED_UP = 1 + 1e-14
+
+
+def largest_loss(budget: Budget, delta: float) -> float:
+    """How large the privacy loss can be, except with probability `delta`, which pure epsilon does not need."""
+    limit = float_above(budget.limit.value)
+    return limit if budget.rho is None else (limit + 2 * math.sqrt(limit * -math.log(delta))) * _ROUNDED_UP
+
+
+def largest_belief(prior: Number, budget: Number | Budget, delta: Number = "1e-6") -> float:
+    """Return the largest belief that a person is in the data, after all answers that a budget pays for, rounded up.
+
+    Args:
+        prior: the belief before, strictly between 0 and 1.
+        budget: a number for pure epsilon, text such as "zcdp:0.5" or "1,1e-6", or a `Budget`.
+        delta: the probability with which the belief may be larger, if the budget is not pure epsilon. If releases have
+            a delta of their own, that of the budget comes on top of it.
+
+    Raises:
+        InvalidType, InvalidValue: `prior` or `delta` is not a number between 0 and 1, or the budget is not valid.
+
+    >>> round(largest_belief("0.5", 1), 4), round(largest_belief("0.01", 1), 4)
+    (0.7311, 0.0267)
+    >>> round(largest_belief("0.5", "1,1e-6"), 3)
+    0.759
+    """
+    before = _validate.fraction_of_one(prior=prior)
+    doubt = _validate.fraction_of_one(delta=delta)
+    _validate.warn_of_large_delta(doubt)
+    less_likely = math.exp(-largest_loss(as_budget(budget), doubt))
+    return min(1.0, before / (before + (1 - before) * less_likely) * _ROUNDED_UP)
+
+
+@dataclass(frozen=True, init=False)
 class Price:
     """What a question may cost, and which mechanism draws: exactly one of epsilon and rho, for all draws together.
 
@@ -703,84 +510,56 @@ class Price:
         epsilon: the epsilon, or None.
         rho: the rho of zCDP, or None.
         mechanism: "auto" for the most accurate mechanism of the budget, or the name of one.
-        delta: the delta of all draws together, for values that nobody listed; None for pure epsilon.
-
-    Raises:
-        InvalidValue: both or none of epsilon and rho are given, there is no such mechanism, or delta is not above 0
-            and at most 1/2.
-        InvalidType: an argument has the wrong type.
+        delta: the delta of all draws together, for unlisted values; None for pure epsilon.
 
     >>> Price(rho="0.05").drawn_by(zcdp("0.5"), count=1).name
     'exponential'
     """
 
-    epsilon: Any = None
-    rho: Any = None
-    mechanism: Any = AUTO
-    delta: Any = None
+    epsilon: Fraction | None
+    rho: Fraction | None
+    mechanism: str
+    delta: Fraction | None
 
-    def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.rho is None):
+    def __init__(
+        self,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        mechanism: str = AUTO,
+        delta: Number | None = None,
+    ) -> None:
+        if (epsilon is None) == (rho is None):
             raise InvalidValue("give exactly one of epsilon and rho, such as an epsilon of 0.1")
-        if not isinstance(self.mechanism, str):
-            kind = type(self.mechanism).__name__
-            raise InvalidType(f"mechanism must be 'auto' or the name of a mechanism, got {kind}")
-        if self.mechanism != AUTO and self.mechanism not in MECHANISMS:
+        if not isinstance(mechanism, str):
+            raise InvalidType(f"mechanism must be 'auto' or the name of a mechanism, got {type(mechanism).__name__}")
+        if mechanism != AUTO and mechanism not in MECHANISMS:
             known = ", ".join([AUTO, *MECHANISMS])
-            raise InvalidValue(f"mechanism must be one of {known}, got {self.mechanism[:40]!r}")
-        for name in ("epsilon", "rho"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _validate.exact_positive(**{name: getattr(self, name)}))
-        if self.delta is not None:
-            object.__setattr__(self, "delta", _found_delta(self.delta))
+            raise InvalidValue(f"mechanism must be one of {known}, got {mechanism[:40]!r}")
+        vars(self).update(
+            epsilon=None if epsilon is None else _validate.exact_positive(epsilon=epsilon),
+            rho=None if rho is None else _validate.exact_positive(rho=rho),
+            mechanism=mechanism,
+            delta=None if delta is None else _found_delta(delta),
+        )
 
     def drawn_by(self, budget: Budget | None, count: int, **claim: Any) -> Parameters:
-        """Return the mechanism for each of `count` draws.
-
-        Args:
-            budget: the budget that pays; None without a ledger.
-            count: the number of draws that one person can influence.
-            **claim: how far apart neighbours are, for the constructor of the mechanism.
-
-        Returns:
-            The mechanism, with a share of the price.
-        """
+        """The mechanism for each of `count` draws that one person can influence, with its part of the price."""
         kind = self.kind(budget)
         return kind(self.each(kind.loss, count), **claim)
 
     def kind(self, budget: Budget | None) -> type[Parameters]:
-        """Return the class of the mechanism that draws.
-
-        Args:
-            budget: the budget that pays; None without a ledger.
-
-        Returns:
-            The class that was named, or the most accurate one for the budget.
-        """
-        best = (PureBudget if budget is None else budget).mechanism
+        """The class of mechanism that was named, or the most accurate one for the budget."""
+        best = _MOST_ACCURATE if budget is None else budget.mechanism
         return MECHANISMS[best if self.mechanism == AUTO else self.mechanism]
 
     def each(self, loss: PrivacyLoss, count: int) -> Fraction:
-        """Return the epsilon of each of `count` equal releases with this privacy loss.
-
-        Args:
-            loss: the privacy loss of a release.
-            count: the number of releases that one person can influence.
-
-        Returns:
-            A share of epsilon; or the largest epsilon that a share of rho pays for.
-        """
-        return epsilon_of_rho(loss, self.rho / count) if self.epsilon is None else self.epsilon / count
+        """The epsilon of each of `count` equal releases with this privacy loss."""
+        if self.rho is not None:
+            return epsilon_of_rho(loss, self.rho / count)
+        return Fraction(self.epsilon or 0) / count
 
     def is_concentrated(self, budget: Budget | None) -> bool:
-        """Return whether costs add up in zCDP, which makes many small draws cheaper.
-
-        Args:
-            budget: the budget that pays; None without a ledger.
-
-        Returns:
-            True if the price or the budget is stated in rho, or in epsilon and delta.
-        """
+        """Whether costs add up in zCDP, which makes many small draws cheaper."""
         return self.rho is not None if budget is None else budget.rho is not None
 
 
@@ -802,21 +581,9 @@ def _below_one(**parameter: Any) -> Fraction:
     return number
 
 
-def _arguments(budget: Budget) -> str:
-    """The arguments of the function that makes an equal budget."""
-    fields = {name: text for name, text in budget.to_dict().items() if name != "currency"}
-    if fields.get("delta") == "0":
-        del fields["delta"]
-    if fields.get("share") == "0.5":
-        del fields["share"]
-    positional = 2 if budget.currency == ApproximateBudget.currency else 1
-    named = enumerate(fields.items())
-    return ", ".join(repr(text) if place < positional else f"{name}={text!r}" for place, (name, text) in named)
-
-
-def _up(number: Fraction) -> str:
+def _up(number: Fraction | None) -> str:
     return rounded_up_text(number) if number else "0"
 
 
-def _down(number: Fraction) -> str:
+def _down(number: Fraction | None) -> str:
     return rounded_down_text(number) if number else "0"

@@ -1,6 +1,5 @@
 """What a release costs, for which question, and whom it protects. Public parameters only, never a score or a count."""
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 
 from dpselect import _validate
 from dpselect._types import Number
-from dpselect.accounting.run_counts import PREFIX, Repeated, repeated
+from dpselect.accounting.repeats import PREFIX, Repeated, checked_delta, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import MECHANISMS, Neighbours, Parameters, is_mechanism_name, name_of, neighbours_of
 from dpselect.mechanisms.privacy import CONCENTRATED, PURE_LOSS, PrivacyLoss
@@ -43,8 +42,7 @@ class PrivacyUnit:
     def __init__(self, person: str | None = None, neighbours: str = Neighbours.ADD_REMOVE) -> None:
         if person is not None and not isinstance(person, str):
             raise InvalidType(f"person must be the name of a column or None, got {type(person).__name__}")
-        object.__setattr__(self, "person", person)
-        object.__setattr__(self, "neighbours", neighbours_of(neighbours))
+        vars(self).update(person=person, neighbours=neighbours_of(neighbours))
 
     def __repr__(self) -> str:
         return f"PrivacyUnit(person={self.person!r}, neighbours='{self.neighbours}')"
@@ -54,11 +52,7 @@ class PrivacyUnit:
         return f"{protected} (person={self.person!r}, neighbours='{self.neighbours}')"
 
     def to_dict(self) -> dict[str, str | None]:
-        """Return the unit in the types of JSON.
-
-        Returns:
-            A dict with `person` and `neighbours`.
-        """
+        """Return the unit in the types of JSON."""
         return {"person": self.person, "neighbours": self.neighbours.value}
 
 
@@ -72,7 +66,7 @@ EXPONENTIAL_FOUND = "exponential-found"
 PARTITION_SELECTION = "partition-selection"
 _EXPONENTIAL = "exponential"
 
-# The question that is answered part by part. Ledgers keep the name for years.
+# The question that is answered level by level. Ledgers keep the name for years.
 QUANTILES = "quantiles"
 
 # A charge is recorded exactly if its cost is a multiple of 1/GRID: every float from 1e-70 on, every decimal of at
@@ -97,11 +91,7 @@ def loss_of(mechanism: str) -> PrivacyLoss:
 
 
 def drawn_by(mechanism: str) -> str:
-    """The name of the mechanism that draws, for the name in a charge.
-
-    >>> drawn_by("exponential-found"), drawn_by("permute-and-flip")
-    ('exponential', 'permute-and-flip')
-    """
+    """The name of the mechanism that draws, for the name in a charge."""
     return _EXPONENTIAL if mechanism == EXPONENTIAL_FOUND else mechanism
 
 
@@ -111,9 +101,7 @@ def rho_of(mechanism: str, each: Fraction) -> Fraction:
     No divergence exceeds epsilon, which is the rho of a release whose epsilon is beyond all floats.
     """
     loss = loss_of(mechanism)
-    if not loss.is_pure:
-        return each
-    rho = loss.zcdp(each)
+    rho = loss.zcdp(each) if loss.is_pure else math.inf
     return Fraction(rho) if math.isfinite(rho) else each
 
 
@@ -130,10 +118,12 @@ class Charge:
     Args:
         what: the question, a string or a mapping of public parameters. Never put a score or a count here.
         each: the epsilon of one release: a number, or a string such as "0.1", which is taken exactly. None if only
-            rho is known.
+            rho is known; then it becomes the rho of one release.
         mechanism: the name of the mechanism; "pure" if only the epsilon is known. `Charge.of` fills it in.
         count: the number of releases.
-        rho: the rho of zCDP of all releases together. If omitted, it follows from the mechanism and its epsilon.
+        rho: the rho of zCDP of all releases together, rounded up. If omitted, it follows from the mechanism and its
+            epsilon. With a delta, it is the rho of approximate zCDP: a release that is (epsilon, delta)-differentially
+            private is a pure one of that epsilon, except with probability delta.
         delta: the delta of all releases together, if they are (epsilon, delta)-differentially private.
 
     Raises:
@@ -147,9 +137,10 @@ class Charge:
     """
 
     what: What
-    each: Fraction  # epsilon; rho if only that is known
+    each: Fraction
     mechanism: str
     count: int
+    rho: Fraction
     delta: Fraction
 
     def __init__(  # noqa: PLR0913 - everything that a charge states
@@ -162,62 +153,40 @@ class Charge:
         rho: Number | None = None,
         delta: Number = 0,
     ) -> None:
-        object.__setattr__(self, "_text", canonical_text(what))
-        object.__setattr__(self, "what", json.loads(self.text))
-        object.__setattr__(self, "count", _count(count))
+        question, number = json.loads(canonical_text(what)), _validate.count(count=count)
+        if not 1 <= number <= _MOST_RELEASES:
+            raise InvalidValue(f"count must be from 1 to {_MOST_RELEASES:,}")
         stated = None if rho is None else _validate.exact_positive(rho=rho)
-        if each is None:
-            if stated is None:
-                raise InvalidValue("give the epsilon of the charge, or its rho")
-            if mechanism != PURE:
-                raise InvalidValue("give the epsilon of each release too: a mechanism needs one")
-            object.__setattr__(self, "each", stated / self.count)
-            object.__setattr__(self, "mechanism", ZCDP)
+        if each is not None:
+            share = _validate.exact_positive(epsilon=each)
+            name = _mechanism_name(mechanism, share)
+        elif stated is None:
+            raise InvalidValue("give the epsilon of the charge, or its rho")
+        elif mechanism != PURE:
+            raise InvalidValue("give the epsilon of each release too: a mechanism needs one")
         else:
-            object.__setattr__(self, "each", _validate.exact_positive(epsilon=each))
-            object.__setattr__(self, "mechanism", _mechanism_name(mechanism, self.each))
-        object.__setattr__(self, "_stated_rho", stated)
-        object.__setattr__(self, "delta", _delta(delta))
+            share, name = stated / number, ZCDP
+        vars(self).update(what=question, each=share, mechanism=name, count=number, delta=checked_delta(delta))
+        vars(self)["rho"] = self.least_rho if stated is None else stated
         self.check_rho()
 
     @classmethod
     def recorded(  # noqa: PLR0913, PLR0917 - the columns
-        cls,
-        what: What,
-        each: Number,
-        mechanism: str,
-        count: int,
-        rho: Fraction | None = None,
-        delta: Fraction = Fraction(0),
+        cls, what: What, each: Number, mechanism: str, count: int, rho: Fraction, delta: Fraction = Fraction(0)
     ) -> "Charge":
-        """Return a charge as a ledger holds it. The mechanism may be one that is defined in another program.
+        """Return a charge as a ledger holds it. See `Charge`.
 
-        Such a mechanism counts as any pure release (`composition.loss_of`).
+        The mechanism may be one that is defined in another program, which counts as any pure release. The rho stays as
+        it was recorded, even if a later version knows a smaller one.
 
-        Args:
-            what: the question.
-            each: the epsilon of one draw.
-            mechanism: the name of the mechanism.
-            count: the number of draws.
-            rho: the recorded rho of all draws. It stays as it is, even if a later version knows a smaller one.
-            delta: the recorded delta of all draws.
-
-        Returns:
-            The charge.
-
-        Raises:
-            InvalidValue, InvalidType: no ledger holds such a charge.
-
-        >>> Charge.recorded("ages", "0.1", "somebody-elses", 1).mechanism
+        >>> Charge.recorded("ages", "0.1", "somebody-elses", 1, Fraction(1, 200)).mechanism
         'somebody-elses'
         """
-        if rho is not None and rho <= 0:  # a negative cost would be a refund
+        if rho <= 0:  # a negative cost would be a refund
             raise InvalidValue("rho must be > 0")
         foreign = mechanism not in MECHANISMS and (mechanism == ZCDP or is_mechanism_name(mechanism))
         charge = cls(what, each, PURE if foreign else mechanism, count, delta=delta)
-        object.__setattr__(charge, "mechanism", mechanism)
-        object.__setattr__(charge, "_stated_rho", rho)
-        return charge
+        return charge._with(mechanism=mechanism, rho=rho)
 
     @classmethod
     def of(cls, mechanism: Parameters, what: Mapping[str, Any], count: int = 1) -> "Charge":
@@ -227,12 +196,6 @@ class Charge:
             mechanism: the mechanism that draws.
             what: a mapping of public parameters.
             count: the number of draws that one person can influence.
-
-        Returns:
-            The charge.
-
-        Raises:
-            InvalidValue, InvalidType: an argument is invalid.
 
         >>> from dpselect import PermuteAndFlip
         >>> charge = Charge.of(PermuteAndFlip("0.1", monotonic=True), {"question": "mode", "column": "diagnosis"})
@@ -251,12 +214,6 @@ class Charge:
             runs: the distribution of the number of runs, and the epsilon and delta of each.
             what: the question, a string or a mapping of public parameters.
 
-        Returns:
-            The charge.
-
-        Raises:
-            InvalidValue, InvalidType: an argument is invalid.
-
         >>> from dpselect.tuning import geometric
         >>> round(float(Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon), 4)
         0.2636
@@ -265,81 +222,35 @@ class Charge:
 
     @property
     def text(self) -> str:
-        """Return the canonical JSON of the question."""
-        return str(vars(self)["_text"])
+        """The canonical JSON of the question."""
+        return compact_json(self.what)
 
     @property
     def epsilon(self) -> Fraction | None:
-        """Return the total epsilon of the charge; None if only its rho is known."""
+        """The total epsilon of the charge; None if only its rho is known."""
         return self.each * self.count if loss_of(self.mechanism).is_pure else None
 
     @property
-    def rho(self) -> Fraction:
-        """Return the total rho of zCDP, rounded up; with a delta, that of approximate zCDP.
-
-        A release that is (epsilon, delta)-differentially private is a pure one of that epsilon, except with probability
-        delta, so its rho is that of a pure release.
-        """
-        stated: Fraction | None = vars(self)["_stated_rho"]
-        return self._least_rho if stated is None else stated
-
-    @property
-    def in_halves(self) -> bool:
-        """Return whether a release may stand for several of smaller epsilons, which add up to its own.
-
-        A person who is replaced may leave one group, or one part of several quantiles, and enter another, at half a
-        share each. A person who counts with several rows may have them in several parts of several quantiles.
-        """
-        asked = self.what if isinstance(self.what, Mapping) else {}
-        is_split = asked.get("question") == QUANTILES
-        if asked.get("neighbours") == Neighbours.REPLACE and ("group_by" in asked or is_split):
-            return True
-        return is_split and asked.get("max_rows", 1) != 1
-
-    def check_rho(self) -> None:
-        """Refuse a stated rho below that of the mechanism.
-
-        Raises:
-            InvalidValue: the rho is too small.
-        """
-        if self.states_rho and self.rho < self._least_rho:
-            raise InvalidValue("rho must be at least that of the mechanism: leave it out to let it follow")
-
-    @property
-    def states_rho(self) -> bool:
-        """Return whether the rho was stated, and does not follow from epsilon."""
-        return vars(self)["_stated_rho"] is not None
-
-    @property
-    def _least_rho(self) -> Fraction:
-        """The rho that follows from the name of the mechanism."""
-        return rho_of(self.composes_as, self.each) * self.count
-
-    @property
     def composes_as(self) -> str:
-        """Return the name whose privacy loss bounds that of each release; with a delta, that of any pure one."""
+        """The name whose privacy loss bounds that of each release; with a delta, that of any pure one."""
         if self.mechanism == EXPONENTIAL_FOUND:
             return drawn_by(self.mechanism)
         return PURE if self.delta and loss_of(self.mechanism).is_pure else self.mechanism
 
     @property
     def unit(self) -> PrivacyUnit | None:
-        """Return what the question protects, if it says so. Every question about a table does."""
+        """What the question protects, if it states that. Every question about a table does."""
         return unit_of(self.what)
 
-    def asking(self, text: str) -> "Charge":
-        """Return the same cost for another question.
+    @property
+    def least_rho(self) -> Fraction:
+        """The rho that follows from the name of the mechanism."""
+        return rho_of(self.composes_as, self.each) * self.count
 
-        Args:
-            text: the canonical text of the question. It is not checked.
-
-        Returns:
-            The charge.
-
-        >>> Charge("ages", "0.1").asking('{"question":"mode"}').what
-        {'question': 'mode'}
-        """
-        return self._with(_text=text, what=json.loads(text))
+    def check_rho(self) -> None:
+        """Refuse a rho below that of the mechanism."""
+        if self.rho < self.least_rho:
+            raise InvalidValue("rho must be at least that of the mechanism: leave it out to let it follow")
 
     def _with(self, **fields: Any) -> "Charge":
         """The same charge with other fields, which are not checked."""
@@ -347,12 +258,17 @@ class Charge:
         vars(charge).update(vars(self), **fields)
         return charge
 
-    def rounded_up(self, finer: int = 1, finer_delta: int = 1) -> "Charge":
+    def asking(self, text: str) -> "Charge":
+        """Return the same cost for the question of a canonical text, which is not checked. See `Charge`."""
+        return self._with(what=json.loads(text))
+
+    def rounded_up(self, finer: int = 1, finer_delta: int = 1, cap: Fraction | None = None) -> "Charge":
         """Return the charge with a cost whose sums stay short: multiples of 1/(GRID * finer), else of 1/ROUND.
 
         Args:
             finer: a factor by which the grid of exact epsilons and rhos is refined.
             finer_delta: the same for delta.
+            cap: the largest epsilon of one release, a number on the grid that the charge does not exceed.
 
         Returns:
             The same charge if its costs are on the grid, otherwise one with slightly larger ones.
@@ -363,37 +279,13 @@ class Charge:
         True
         """
         each = _on_grid(self.each * self.count, finer) / self.count
-        stated = vars(self)["_stated_rho"]
-        rho = None if stated is None else _on_grid(stated, finer)
-        rounded = self.with_delta_rounded_up(finer_delta)
-        if (each, rho) == (self.each, stated):
-            return rounded
-        return rounded._with(each=each, _stated_rho=rho)
+        rounded = self._with(each=each if cap is None else min(each, cap), delta=_on_grid(self.delta, finer_delta))
+        rho = _on_grid(max(self.rho, rounded.least_rho), finer)
+        return self if (rounded, rho) == (self, self.rho) else rounded._with(rho=rho)
 
     def with_delta_rounded_up(self, finer: int) -> "Charge":
-        """Return the charge with only its delta on the grid.
-
-        Args:
-            finer: a factor by which the grid of exact deltas is refined.
-
-        Returns:
-            The same charge if its delta is on the grid, otherwise one with a slightly larger delta.
-        """
-        delta = _on_grid(self.delta, finer)
-        if delta == self.delta:
-            return self
-        return self._with(delta=delta)
-
-    def with_rho(self, finer: int = 1) -> "Charge":
-        """Return the charge with its rho stated, on the grid, as ledgers of zCDP record it.
-
-        Args:
-            finer: a factor by which the grid of exact costs is refined.
-
-        Returns:
-            The charge with a rho that is not smaller than before.
-        """
-        return self._with(_stated_rho=_on_grid(self.rho, finer))
+        """Return the charge with only its delta on the grid. See `Charge.rounded_up`."""
+        return self._with(delta=_on_grid(self.delta, finer))
 
 
 def with_terms(what: What, terms: Mapping[str, Any]) -> What:
@@ -435,16 +327,7 @@ def is_on_grid(number: Fraction, finer: int = 1) -> bool:
 
 def _on_grid(number: Fraction, finer: int) -> Fraction:
     """The number if it is on the grid, otherwise the next multiple of 1/ROUND."""
-    if is_on_grid(number, finer):
-        return number
-    return Fraction(math.ceil(number * ROUND), ROUND)
-
-
-def _delta(delta: Any) -> Fraction:
-    number = _validate.exact(delta=delta)
-    if not 0 <= number < 1:
-        raise InvalidValue("delta must be from 0 to below 1")
-    return number
+    return number if is_on_grid(number, finer) else Fraction(math.ceil(number * ROUND), ROUND)
 
 
 def canonical_text(what: What) -> str:
@@ -467,11 +350,6 @@ _COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 def compact_json(value: Any) -> str:
     """JSON with sorted keys, no spaces, ASCII: equal values have equal texts."""
     return _COMPACT.encode(value)
-
-
-def hashed(content: list[Any]) -> str:
-    """The hash of all items of the list."""
-    return hashlib.sha256(compact_json(content).encode("ascii")).hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -504,10 +382,3 @@ def _mechanism_name(name: Any, each: Fraction) -> str:
             f"epsilon must be at least that of all runs of {PREFIX}: create the charge with Charge.of_best"
         )
     return str(name)
-
-
-def _count(count: Any) -> int:
-    number = _validate.count(count=count)
-    if not 1 <= number <= _MOST_RELEASES:
-        raise InvalidValue(f"count must be from 1 to {_MOST_RELEASES:,}")
-    return number

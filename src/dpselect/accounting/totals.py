@@ -27,26 +27,62 @@ computed on a grid x = 0, g, 2 g, ... Every step is rounded to the safe side:
 
 The first two errors are of the second order in g: with g = epsilon/48 they are about one part in a thousand of
 epsilon.
+
+**dp_accounting.** Each mechanism's `loss` (see `mechanisms.privacy`) supplies the event that Google's Renyi accountant
+composes, and the privacy profile from which a privacy loss distribution is made. They compose if the list of mechanisms
+and epsilons was fixed in advance; each question may depend on earlier answers (Zhu, Dong & Wang 2022, Theorem 10).
+
+Both ways give upper bounds, so the smaller one holds. Care is taken where floats could fall below the truth:
+  * Renyi: LaplaceDpEvent loses digits for tiny epsilon, so the zCDP bound is used there, which is as good. `count` is
+    passed to `compose`, which multiplies by it for the three kinds of events used here.
+  * Privacy loss distributions are convolved by FFT, whose error is about 0.6 u sqrt(log2 N) of the norm, u = 2^-53 and
+    N <= 2^20 losses: 3e-16 for each of three transforms. A distribution of standard deviation s losses has norm
+    (3.5 s)^-1/2, and N is about 32 s, so the errors of a convolution sum to at most sqrt(N) * 3 * 3e-16 * (3.5 s)^-1/2,
+    below 3e-15. Each doubling of the number of releases doubles the sum, so k * 1e-14 is subtracted from delta first.
+Rounding within dp_accounting's scalar formulas is covered by a relative 1e-9.
 """
 
+import contextlib
+import importlib
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from types import ModuleType
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dpselect import _validate
+from dpselect._messages import install_command
 from dpselect._numbers import float_above, rounded_up_text
 from dpselect._types import Floats
-from dpselect.accounting.charge import Charge, loss_of, rho_of
-from dpselect.accounting.composition import Releases, loss_epsilon, renyi_epsilon, without_repeats
-from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.privacy import PrivacyLoss
+from dpselect.accounting.charge import PURE, QUANTILES, Charge, loss_of, rho_of
+from dpselect.accounting.repeats import Repeats, repeated
+from dpselect.errors import InvalidType, InvalidValue, MissingExtra
+from dpselect.mechanisms.parameters import Neighbours
+from dpselect.mechanisms.privacy import PURE_LOSS, PrivacyLoss
+
+# The number of releases of each (mechanism, epsilon).
+Releases = Mapping[tuple[str, Fraction], int]
+
+_MARGIN = 1 + 1e-9
+_ROUNDING = 1e-14
+# Of the recursion.
+_MOST_RELEASES = 1000
+_SMALLEST, _LARGEST = 1e-6, 30.0  # beyond, the pure sum is as good, or the losses have too few digits
+_MOST_PRODUCTS = 1e8  # of all steps, about half a second
+_CELLS, _FEWEST_CELLS = 48, 4  # per epsilon, or per unit of loss if epsilon is larger than one
+_ROOM = 1.25  # the grid ends at this multiple of the known epsilon, where deltas are small
+# Of dp_accounting.
+_ORDERS = 1 + np.geomspace(0.05, 1e7, 200)
+_FINE = 16  # losses per smallest epsilon; connecting the dots makes the rest of the error quadratic
+_FEWEST_LOSSES, _MOST_LOSSES = 2**12, 2**18
+_WINDOW = 16  # standard deviations that hold all but 1e-15 of the losses on both sides
+_LARGEST_LOSS = 600  # e^loss must not overflow
 
 Method = Literal["pure", "renyi", "loss distribution", "recursion"]
 
@@ -115,12 +151,12 @@ class Total:
 
     @property
     def always(self) -> str:
-        """Return a text that states what always holds."""
+        """What always holds, in words."""
         return "no pure epsilon" if self.epsilon is None else f"{_shown(self.epsilon)}-DP (pure)"
 
     @property
     def if_fixed(self) -> str:
-        """Return a text that states what holds if mechanisms, epsilons and their number were fixed in advance."""
+        """What holds if mechanisms, epsilons and their number were fixed in advance, in words."""
         failure = f" except with probability {_shown(self.delta)}" if self.delta else ""
         rho = f"{'inf' if math.isinf(self.zcdp) else _shown(Fraction(self.zcdp))}-zCDP{failure}"
         if self.approximate is None:
@@ -138,12 +174,8 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
         spent: a ledger, or charges or entries.
         delta: the failure probability of (epsilon, delta); without it, only pure epsilon and zCDP are computed.
 
-    Returns:
-        The exact pure epsilon, zCDP rounded up, and (epsilon, delta) on request.
-
     Raises:
-        InvalidType: `spent` holds something else.
-        InvalidValue: `delta` is not between 0 and 1.
+        InvalidType, InvalidValue: `spent` holds something else, or `delta` is not between 0 and 1.
         MissingExtra: `delta` is given, but dp-accounting is not installed.
 
     >>> charges = [Charge("mode", "0.1", "exponential")] * 100
@@ -186,8 +218,17 @@ def releases_of(spent: Iterable[Charge | HasCharge]) -> Releases:
 
 
 def _is_joined(charge: Charge) -> bool:
-    """Whether each release is a post-processing of a pair of its family."""
-    return not charge.in_halves or loss_of(charge.composes_as).joins_halves
+    """Whether each release is a post-processing of a pair of its family.
+
+    It may stand for several of smaller epsilons, which add up to its own. A person who is replaced may leave one group,
+    or one share of several quantiles, and enter another, at half a share each. A person who counts with several rows
+    may have them in several shares of several quantiles.
+    """
+    asked = charge.what if isinstance(charge.what, Mapping) else {}
+    is_split = asked.get("question") == QUANTILES
+    is_halved = asked.get("neighbours") == Neighbours.REPLACE and ("group_by" in asked or is_split)
+    in_parts = is_halved or (is_split and asked.get("max_rows", 1) != 1)
+    return not in_parts or loss_of(charge.composes_as).joins_halves
 
 
 def _pure_sum(releases: Releases) -> Fraction | None:
@@ -225,28 +266,12 @@ def _shown(number: Fraction) -> str:
     return rounded_up_text(number) if number else "0"
 
 
-_MOST_RELEASES = 1000
-_SMALLEST, _LARGEST = 1e-6, 30.0  # beyond, the pure sum is as good, or the losses have too few digits
-_MOST_PRODUCTS = 1e8  # of all steps, about half a second
-_CELLS, _FEWEST_CELLS = 48, 4  # per epsilon, or per unit of loss if epsilon is larger than one
-_ROOM = 1.25  # the grid ends at this multiple of the known epsilon, where deltas are small
-_ROUNDING = 1 + 1e-14
-_MARGIN = 1 + 1e-9
-
-
 @lru_cache(maxsize=256)
 def recursion_epsilon(loss: PrivacyLoss, epsilon: Fraction, count: int, delta: float, most: float) -> float:
-    """An epsilon for `count` releases of one family, all with the same epsilon; infinite if it is not computed.
+    """An upper bound on the epsilon of `count` releases of one family, all with this epsilon; or infinity.
 
-    Args:
-        loss: the privacy loss of the family.
-        epsilon: the epsilon of each release.
-        count: the number of releases.
-        delta: the failure probability.
-        most: an epsilon that is already known to hold. Only smaller ones are looked for.
-
-    Returns:
-        An upper bound, or infinity: if the family has no pairs, or there are too many releases, or `most` is as good.
+    It is infinite if the family has no pairs, if there are too many releases, or if `most`, an epsilon that is already
+    known to hold, is as good.
 
     >>> from dpselect.mechanisms.privacy import BOUNDED_RANGE
     >>> round(recursion_epsilon(BOUNDED_RANGE, Fraction(1, 10), 100, 1e-6, 2.42), 2)
@@ -283,7 +308,7 @@ def _deltas(loss: PrivacyLoss, epsilon: float, count: int, most: float, cells: i
         sums = factors[0] * windows[rows[0]]
         for factor, row in zip(factors[1:], rows[1:], strict=True):
             sums += factor * windows[row]
-        deltas = sums.max(axis=0) * _ROUNDING
+        deltas = sums.max(axis=0) * (1 + _ROUNDING)
     return deltas
 
 
@@ -308,3 +333,109 @@ def _first_place(deltas: Floats, gap: float, delta: float) -> float:
         return 0.0
     share = (deltas[after - 1] - delta) / (deltas[after - 1] - deltas[after])
     return (after - 1) * gap + math.log1p(math.expm1(gap) * float(share))
+
+
+def renyi_epsilon(releases: Releases, delta: float) -> float:
+    """An epsilon by Renyi differential privacy (Mironov 2017).
+
+    The best of many runs is accounted for in two ways: as such, and as any release with its pure epsilon.
+    """
+    if not any(repeated(mechanism) for mechanism, _ in releases):
+        return _renyi_epsilon(releases, delta)
+    found = [_renyi_epsilon(without_repeats(releases), delta)]
+    with contextlib.suppress(ValueError, ArithmeticError):  # dp_accounting's formula may overflow
+        found.append(_renyi_epsilon(releases, delta))
+    return min(found)
+
+
+def without_repeats(releases: Releases) -> Releases:
+    """The same releases, but of the best of many runs only the pure epsilon is used."""
+    counts: Counter[tuple[str, Fraction]] = Counter()
+    for (mechanism, epsilon), count in releases.items():
+        counts[PURE if repeated(mechanism) else mechanism, epsilon] += count
+    return counts
+
+
+def _renyi_epsilon(releases: Releases, delta: float) -> float:
+    accountancy = _module("dp_accounting")
+    accountant = accountancy.rdp.RdpAccountant(_ORDERS, accountancy.NeighboringRelation.REPLACE_ONE)
+    for (mechanism, epsilon), count in releases.items():
+        runs = repeated(mechanism)
+        if runs is None:
+            event = loss_of(mechanism).renyi_event(accountancy, epsilon)
+        else:
+            event = best_event(runs.repeats, PURE_LOSS.renyi_event(accountancy, runs.each))
+        accountant.compose(event, count)  # it leaks at least as much as the release
+    return float(accountant.get_epsilon(delta)) * _MARGIN
+
+
+def best_event(repeats: Repeats, event: Any) -> Any:
+    """Return dp_accounting's event of keeping the best result of many runs, for its Renyi accountant.
+
+    The accountant derives the stopping probability from the mean, which is rounded up, and rounds it down itself.
+
+    Args:
+        repeats: the distribution of the number of runs.
+        event: the event of one run, from dp_accounting.
+
+    Raises:
+        MissingExtra: dp-accounting is not installed.
+
+    >>> import dp_accounting
+    >>> from dpselect.tuning import geometric
+    >>> type(best_event(geometric(mean=10), dp_accounting.GaussianDpEvent(1.0))).__name__
+    'RepeatAndSelectDpEvent'
+    """
+    return _module("dp_accounting").dp_event.RepeatAndSelectDpEvent(event, repeats.mean, repeats.event_shape)
+
+
+def loss_epsilon(given: Releases, delta: float) -> float:
+    """An epsilon by privacy loss distributions (Koskela et al. 2020, Doroshenko et al. 2022); infinite if unknown."""
+    releases = without_repeats(given)
+    if not all(loss_of(mechanism).is_pure for mechanism, _ in releases):
+        return math.inf
+    left = delta - _ROUNDING * sum(releases.values())
+    if left <= delta / 2 or max(epsilon for _, epsilon in releases) > _LARGEST_LOSS:
+        return math.inf
+    reach, smallest = _reach(releases), min(float(epsilon) for _, epsilon in releases)
+    if reach > _LARGEST_LOSS:
+        return math.inf
+    interval = max(min(smallest / _FINE, reach / _FEWEST_LOSSES), reach / _MOST_LOSSES)
+    losses = (_repeated(_loss(*release, interval), count) for release, count in releases.items())
+    whole = reduce(lambda one, other: one.compose(other), losses)
+    return float(whole.get_epsilon_for_delta(left)) * _MARGIN
+
+
+def _loss(mechanism: str, epsilon: Fraction, interval: float) -> Any:
+    """The privacy loss distribution of one release, from its profile by connecting the dots."""
+    value = float_above(epsilon)
+    top = math.ceil(value / interval) + 1
+    deltas = loss_of(mechanism).profile(value, interval * np.arange(-top, top + 1, dtype=np.float64))
+    masses = _module("dp_accounting.pld.pld_pmf")
+    distribution = _module("dp_accounting.pld.privacy_loss_distribution").PrivacyLossDistribution
+    return distribution(masses.create_pmf_pessimistic_connect_dots_fixed_gap(interval, -top, top, deltas))
+
+
+def _repeated(loss: Any, count: int) -> Any:
+    """The loss of `count` releases, by squaring: each step cuts the tails, so the arrays stay short."""
+    power, result = loss, None
+    while count:
+        if count & 1:
+            result = power if result is None else result.compose(power)
+        count >>= 1
+        if count:
+            power = power.compose(power)
+    return result
+
+
+def _reach(releases: Releases) -> float:
+    """The range of losses: a window around their mean, which is at most half the variance, or the largest ones."""
+    variance = math.fsum(count * float(epsilon) ** 2 for (_, epsilon), count in releases.items())
+    return variance + _WINDOW * math.sqrt(variance) + 2 * max(float(epsilon) for _, epsilon in releases)
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise MissingExtra(f"(epsilon, delta) needs dp-accounting: {install_command('dp-accounting')}") from None

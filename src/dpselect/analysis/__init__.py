@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from dpselect.analysis.privacy import check_privacy, search_neighbours
     from dpselect.analysis.promises import Bounds, Promise, WorstCase, error_bounds, worst_case_error
     from dpselect.analysis.unequal import UnequalErrors, unequal_errors
-    from dpselect.questions.planning import plan
-    from dpselect.questions.plans import Plan, PlannedMethod
+    from dpselect.questions.plan import FoundPlan, Plan, PlannedMethod, plan, plan_found
     from dpselect.questions.top_k_error import TopKComparison, TopKError, compare_top_k, top_k_error
-    from dpselect.questions.unlisted import FoundPlan, plan_found
     from dpselect.release import Accuracy
 
 __all__ = [
@@ -63,10 +61,8 @@ _HOMES = {
     **dict.fromkeys(("check_privacy", "search_neighbours"), "analysis.privacy"),
     **dict.fromkeys(("Bounds", "Promise", "WorstCase", "error_bounds", "worst_case_error"), "analysis.promises"),
     **dict.fromkeys(("UnequalErrors", "unequal_errors"), "analysis.unequal"),
-    "plan": "questions.planning",
-    **dict.fromkeys(("Plan", "PlannedMethod"), "questions.plans"),
+    **dict.fromkeys(("FoundPlan", "Plan", "PlannedMethod", "plan", "plan_found"), "questions.plan"),
     **dict.fromkeys(("TopKComparison", "TopKError", "compare_top_k", "top_k_error"), "questions.top_k_error"),
-    **dict.fromkeys(("FoundPlan", "plan_found"), "questions.unlisted"),
 }
 
 

@@ -3,47 +3,49 @@
 import io
 import sys
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any
 
 import typer
 
 from dpselect._version import __version__
-from dpselect.cli.commands import Late, LateCommands
+from dpselect.cli.commands import Late, LateCommands, imported, questions
+from dpselect.questions.options import ASKING
+
+_CHECK = "Print what a question would read and leave out, and why. PRIVATE: for the data owner only."
+_OTHERS = (
+    ("select", "select", "Choose one candidate with a high score, or several, privately."),
+    ("compare", "compare", "Compare the errors of the mechanisms on public or synthetic scores."),
+    ("explore", "explore", "Choose epsilon by eye, on a local web page that only this machine can reach."),
+    ("paper", "paper", "Reproduce every figure of the permute-and-flip paper and check every claim."),
+    (
+        "paper",
+        "study",
+        "Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the top"
+        " k.",
+    ),
+    ("audit", "audit", "Try to show that a mechanism is less private than it claims."),
+    ("demo", "demo", "Answer private questions about a synthetic hospital table."),
+    (
+        "questions",
+        "plan",
+        "Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.",
+    ),
+    ("ledger", "ledger", "Show, verify and export the ledger of a data set."),
+)
+
+
+def _check() -> Any:
+    from dpselect.cli.questions import checking  # noqa: PLC0415 - imported when it is used
+
+    return checking()
 
 
 class _Commands(LateCommands):
     """The commands in the order in which help shows them."""
 
-    late: ClassVar[Mapping[str, Late]] = {
-        "check": Late(
-            "check", "Print what a question would read and leave out, and why. PRIVATE: for the data owner only."
-        ),
-        "mode": Late("tables", "Return the candidate that most people have, privately."),
-        "top": Late("tables", "Return the K candidates that most people have, privately."),
-        "values": Late("tables", "Return the values that enough people have, privately. They are public then."),
-        "median": Late("tables", "Return a value with about half of the people below it, privately."),
-        "quantile": Late("tables", "Return a value with about a share Q of the people below it, privately."),
-        "quantiles": Late(
-            "tables", "Return a value for each of several shares of the people, privately, in one question."
-        ),
-        "minimum": Late("tables", "Return a value with only few people below it, privately, in place of the minimum."),
-        "maximum": Late("tables", "Return a value with only few people above it, privately, in place of the maximum."),
-        "select": Late("select", "Choose one candidate with a high score, or several, privately."),
-        "compare": Late("compare", "Compare the errors of the mechanisms on public or synthetic scores."),
-        "explore": Late("explore", "Choose epsilon by eye, on a local web page that only this machine can reach."),
-        "paper": Late("paper", "Reproduce every figure of the permute-and-flip paper and check every claim."),
-        "study": Late(
-            "paper",
-            "Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the"
-            " top k.",
-        ),
-        "audit": Late("audit", "Try to show that a mechanism is less private than it claims."),
-        "demo": Late("demo", "Answer private questions about a synthetic hospital table."),
-        "plan": Late(
-            "plan", "Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data."
-        ),
-        "ledger": Late("ledger", "Show, verify and export the ledger of a data set."),
-    }
+    def late(self) -> Mapping[str, Late]:
+        others = {name: imported(module, name, summary) for module, name, summary in _OTHERS}
+        return {"check": Late(_CHECK, _check), **questions(ASKING), **others}
 
 
 # A pretty traceback would print local variables, which include scores.

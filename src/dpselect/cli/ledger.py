@@ -139,7 +139,7 @@ def _table(entries: "Sequence[Entry]", budget: Budget) -> Table:
     for entry in entries:
         time = printable(entry.time[:19].replace("T", " "))
         releases = f"{entry.charge.count:,}"
-        charged = budget.shown(budget.amount(entry.charge)).words
+        charged = budget.of(budget.amount(entry.charge)).words
         table.add_row(str(entry.id), time, _question(entry.what), entry.mechanism, charged, releases)
     return table
 

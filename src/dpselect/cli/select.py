@@ -144,7 +144,7 @@ def _select_several(
     """Select several candidates, and return what prints them."""
     # Positions are printed too, and labels need not be different.
     named = None if candidates.labels is None else list(enumerate(candidates.labels))
-    given = {"epsilon": price.epsilon, "rho": price.rho, "mechanism": price.mechanism}
+    given: dict[str, Any] = {"epsilon": price.epsilon, "rho": price.rho, "mechanism": price.mechanism}
     answer = release_top_k(candidates.scores, k, named, **given, **choices, **release)
     chosen = [(position, None) for position in answer.value] if named is None else answer.value
     shown = {**choices, "ordered": is_in_order(choices["method"], choices["ordered"])}

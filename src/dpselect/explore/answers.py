@@ -33,13 +33,11 @@ from dpselect.analysis.top_k import shortfalls
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.scores import MOST_CANDIDATES, Known, ScoreSet, people_on_grid, scores_code, scores_file
 from dpselect.mechanisms import MECHANISMS, MechanismBase
-from dpselect.questions.costs import share_of
-from dpselect.questions.methods import METHODS, Method
+from dpselect.questions.methods import METHODS, Draw, Method
 from dpselect.questions.most import Mode, TopK
-from dpselect.questions.planning import plan
-from dpselect.questions.plans import Plan
+from dpselect.questions.plan import Plan, plan, share_of
 from dpselect.questions.quantiles import Quantile, Quantiles, for_each_level
-from dpselect.questions.question import Draw, Question, Select, plain
+from dpselect.questions.question import Question, Select, plain
 from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.questions.splitting import split_quantiles
 from dpselect.questions.top_k_error import TopKError, error_of, seeded, simulated_answers
@@ -578,7 +576,7 @@ class TopCandidates(Asked):
         """The method that answers."""
         return self.question.settled(Price(1), self.spending.budget).how
 
-    def _draws(self, share: Mapping[str, Fraction]) -> Mapping[str, Draw]:
+    def _draws(self, share: Mapping[str, Any]) -> Mapping[str, Draw]:
         found = self.settled.applicable(Price(**share), self.spending.budget)
         self.method.check_scores(self.counts)
         return {name: each for name, each in found.items() if _takes(each, self.counts)}

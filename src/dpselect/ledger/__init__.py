@@ -5,31 +5,8 @@ budget is used up, no further question is answered.
 """
 
 from dpselect.accounting.charge import PURE, Charge, PrivacyUnit
-from dpselect.errors import (
-    BudgetExceeded,
-    BudgetMismatch,
-    LedgerCorrupt,
-    LedgerError,
-    RequestConflict,
-    RequestUnanswered,
-    UnitMismatch,
-)
 from dpselect.ledger.chain import Entry
 from dpselect.ledger.ledger import Ledger
 from dpselect.release import Receipt
 
-__all__ = [
-    "PURE",
-    "BudgetExceeded",
-    "BudgetMismatch",
-    "Charge",
-    "Entry",
-    "Ledger",
-    "LedgerCorrupt",
-    "LedgerError",
-    "PrivacyUnit",
-    "Receipt",
-    "RequestConflict",
-    "RequestUnanswered",
-    "UnitMismatch",
-]
+__all__ = ["PURE", "Charge", "Entry", "Ledger", "PrivacyUnit", "Receipt"]

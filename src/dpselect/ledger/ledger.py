@@ -23,67 +23,16 @@ from dpselect.errors import (
     InvalidValue,
     LedgerError,
     RequestConflict,
+    RequestUnanswered,
     UnitMismatch,
 )
-from dpselect.ledger import chain
-from dpselect.ledger.chain import Entry, Header, Reader, State, now
-from dpselect.ledger.requests import check_content, check_repeated, seal, stored_text
-from dpselect.ledger.store import Database, corrupt
+from dpselect.ledger import chain, store
+from dpselect.ledger.chain import Entry, Reader, State, Stored
+from dpselect.ledger.store import corrupt, transaction
 from dpselect.release import Receipt
 
 _LONGEST_NAME = 200
 _Read = TypeVar("_Read")
-
-
-def name_text(**parameter: Any) -> str:
-    """A name from the user, such as a request id: short and printable."""
-    [(name, text)] = parameter.items()
-    if not isinstance(text, str):
-        raise InvalidType(f"{name} must be a string, got {type(text).__name__}")
-    if not 1 <= len(text) <= _LONGEST_NAME or not text.isprintable():
-        raise InvalidValue(f"{name} must be 1 to {_LONGEST_NAME} printable characters")
-    return text
-
-
-def answer_text(answer: Any) -> str:
-    """An answer that can be stored in the file."""
-    if not isinstance(answer, str):
-        raise InvalidType(f"answer must be a string, got {type(answer).__name__}")
-    try:
-        answer.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InvalidValue("answer must be a string that can be encoded as UTF-8") from None
-    return answer
-
-
-def absolute_path(path: Any) -> Path:
-    """The absolute path of a file, which stays valid if the process changes its directory."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise InvalidType(f"path must be the path of a file, got {type(path).__name__}")
-    text = os.fspath(path)
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidValue("path must be the path of a file as a non-empty string")
-    return Path(text).absolute()
-
-
-def check_unit(path: Path, ours: PrivacyUnit | None, theirs: PrivacyUnit) -> None:
-    """Refuse a question whose privacy unit differs from the ledger's."""
-    if ours is not None and ours != theirs:
-        raise UnitMismatch(
-            f"ledger {path} has the privacy unit {ours}, but this is {theirs}: costs of different units do not add"
-            " up; nothing was spent. Open the table with the ledger's unit, or use another ledger"
-        )
-
-
-def check_dataset(path: Path, ours: str | None, theirs: str | None) -> None:
-    """Refuse a table whose data set name differs from the ledger's."""
-    if ours != theirs:
-        has = "was created without the name of a data set" if ours is None else f"belongs to the data set {ours!r}"
-        given = "no name was given" if theirs is None else f"the name given is {theirs!r}"
-        raise UnitMismatch(
-            f"ledger {path} {has}, but {given}: nothing was spent. Give the name with which the"
-            " ledger was created, or use another ledger"
-        )
 
 
 class Ledger:
@@ -98,10 +47,10 @@ class Ledger:
         dataset: a public name of the data. Tables must then be opened with the same name.
 
     Raises:
-        InvalidValue, InvalidType: an argument is invalid.
+        InvalidValue, InvalidType: an argument is invalid; nothing was spent.
         BudgetMismatch: the ledger has a different budget.
         UnitMismatch: the ledger has a different privacy unit or data set.
-        LedgerError: the file cannot be used; LedgerCorrupt if it is damaged or was changed.
+        LedgerError: the file cannot be used; LedgerCorrupt if it is damaged or was changed. Do not release anything.
 
     Formal guarantees:
       * `spend` and `charge` return only after the charge is on the disk;
@@ -129,17 +78,16 @@ class Ledger:
         unit: PrivacyUnit | None = None,
         dataset: str | None = None,
     ) -> None:
-        self._path = absolute_path(path)
-        self._database = Database(self._path)
+        self._path = _absolute(path)
         wanted = None if budget is None else as_budget(budget)
         if unit is not None and not isinstance(unit, PrivacyUnit):
             raise InvalidType(f"unit must be a PrivacyUnit, got {type(unit).__name__}: give PrivacyUnit(person=...)")
-        name = None if dataset is None else name_text(dataset=dataset)
+        name = None if dataset is None else _name(dataset=dataset)
         if not os.path.lexists(self._path):
             if wanted is None:
                 raise LedgerError(f"there is no ledger {self._path}: give a budget to create one")
-            self._database.create(Header.new(wanted, unit, name).row)
-        with self._database.reading() as connection:
+            store.create(self._path, chain.new_header(wanted, unit, name))
+        with transaction(self._path) as connection:
             self._header = chain.read_header(connection, self._path)
         if wanted is not None and wanted.to_dict() != self._header.budget.to_dict():
             raise BudgetMismatch(
@@ -148,12 +96,9 @@ class Ledger:
             )
         # What this object has confirmed so far, replaced as a whole. So threads need no lock: one that reads an older
         # state confirms a few entries again.
-        self._start = State(0, self._header.head, Amount(Fraction(0)), self._header.unit)
+        self._start = State(0, self._header.head, Amount(), self._header.unit)
         self._known: State | None = None
-        if unit is not None:
-            check_unit(self._path, self.unit, unit)
-        if name is not None:
-            check_dataset(self._path, self.dataset, name)
+        self.check_table(unit, self.dataset if name is None else name)
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._path)!r}, budget={self.budget!r})"
@@ -167,68 +112,53 @@ class Ledger:
             known["spent"] = f"the file cannot be used ({type(error).__name__}): verify() says why"
         else:
             known |= {
-                "spent": self.budget.shown(state.spent).words,
+                "spent": self.budget.of(state.spent).words,
                 "left": self.budget.left(state.spent).words_down,
                 "entries": f"{state.id:,}",
             }
-            unit = self._header.unit or state.unit
-            known |= {} if unit is None else {"protects": str(unit)}
+            known |= {} if state.unit is None else {"protects": str(state.unit)}
             known |= {"guaranteed": self.budget.guaranteed(state.spent)}
         known |= {} if self.dataset is None else {"data set": self.dataset}
         return _show.page(_show.facts(known, caption=f"Ledger {self._path.name}"))
 
     @property
     def path(self) -> Path:
-        """Return the absolute path of the file."""
+        """The absolute path of the file."""
         return self._path
 
     @property
     def budget(self) -> Budget:
-        """Return the exact total budget. One of pure epsilon compares and computes like a Fraction."""
+        """The exact total budget. One of pure epsilon compares and computes like a Fraction."""
         return self._header.budget
 
     @property
     def spent(self) -> Budget:
-        """Return the exact sum of all charges."""
-        return self.budget.shown(self._confirm().spent)
+        """The exact sum of all charges."""
+        return self.budget.of(self._confirm().spent)
 
     @property
     def remaining(self) -> Budget:
-        """Return exactly what is left of the budget."""
+        """Exactly what is left of the budget."""
         return self.budget.left(self._confirm().spent)
 
     @property
     def guaranteed(self) -> str:
-        """Return in words what holds for all releases, even if each was chosen after seeing the answers before it."""
+        """What holds for all releases, in words, even if each was chosen after seeing the answers before it."""
         return self.budget.guaranteed(self._confirm().spent)
-
-    def charged(self, entry: Entry) -> Budget:
-        """Return what an entry cost, in the currency of the budget.
-
-        Args:
-            entry: an entry of this ledger.
-
-        Returns:
-            Its cost.
-
-        >>> import tempfile
-        >>> from dpselect import zcdp
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ledger = Ledger(f"{folder}/office.ledger", budget=zcdp("0.5"))
-        ...     ledger.charged(ledger.charge(Charge("counts with Gaussian noise", rho="0.1")))
-        zcdp('0.1')
-        """
-        return self.budget.shown(self.budget.amount(entry.charge))
 
     @property
     def unit(self) -> PrivacyUnit | None:
-        """Return what the budget protects, as stated at creation or by the first question about a table."""
+        """What the budget protects, as stated at creation or by the first question about a table."""
         return self._header.unit or self._confirm().unit
 
     @property
     def dataset(self) -> str | None:
-        """Return the name of the data set, if one was given at creation."""
+        """The name of the data set, if one was given at creation."""
         return self._header.dataset
+
+    def charged(self, entry: Entry) -> Budget:
+        """Return what an entry cost, in the units of the budget. See `Ledger.receipt`."""
+        return self.budget.of(self.budget.amount(entry.charge))
 
     def check_table(self, unit: PrivacyUnit | None, dataset: str | None) -> None:
         """Check that questions with this privacy unit about this data set may be charged.
@@ -237,17 +167,28 @@ class Ledger:
             unit: the privacy unit of the questions; None if they state none.
             dataset: the public name of the data, or None.
 
-        Raises:
-            UnitMismatch: the ledger belongs to another unit or data set.
-
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
         ...     ledger.check_table(PrivacyUnit("patient"), None)
         """
-        check_dataset(self._path, self.dataset, None if dataset is None else name_text(dataset=dataset))
+        ours, theirs = self.dataset, None if dataset is None else _name(dataset=dataset)
+        if ours != theirs:
+            has = "was created without the name of a data set" if ours is None else f"belongs to the data set {ours!r}"
+            given = "no name was given" if theirs is None else f"the name given is {theirs!r}"
+            raise UnitMismatch(
+                f"ledger {self._path} {has}, but {given}: nothing was spent. Give the name with which the"
+                " ledger was created, or use another ledger"
+            )
         if unit is not None:
-            check_unit(self._path, self.unit, unit)
+            self._check_unit(self.unit, unit)
+
+    def _check_unit(self, ours: PrivacyUnit | None, theirs: PrivacyUnit) -> None:
+        if ours is not None and ours != theirs:
+            raise UnitMismatch(
+                f"ledger {self._path} has the privacy unit {ours}, but this is {theirs}: costs of different units do"
+                " not add up; nothing was spent. Open the table with the ledger's unit, or use another ledger"
+            )
 
     def spend(
         self, epsilon: Number | None = None, what: What | None = None, *, rho: Number | None = None, delta: Number = 0
@@ -267,8 +208,6 @@ class Ledger:
 
         Raises:
             BudgetExceeded: the budget is too small; nothing was spent.
-            InvalidValue, InvalidType: an argument is invalid; nothing was spent.
-            LedgerError: the file cannot be used. Do not release anything.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -301,9 +240,6 @@ class Ledger:
             BudgetExceeded: the budget is too small; nothing was spent.
             RequestConflict: the request id was used for another charge, or on other data.
             RequestUnanswered: the request was charged before, but its answer was not stored. It may have been seen.
-            UnitMismatch: the charge states a different privacy unit than the ledger.
-            InvalidValue, InvalidType: an argument is invalid; nothing was spent.
-            LedgerError: the file cannot be used. Do not release anything.
 
         >>> import tempfile
         >>> from dpselect import PermuteAndFlip
@@ -317,25 +253,52 @@ class Ledger:
             raise InvalidType(f"charge must be a Charge, got {type(charge).__name__}")
         charge.check_rho()
         self.budget.check(charge)
-        identifier = None if request_id is None else name_text(request_id=request_id)
+        identifier = None if request_id is None else _name(request_id=request_id)
         if self._known is None:
             self._confirm()  # the first check reads everything, and others need not wait for it
-        with self._database.writing() as connection:
+        with transaction(self._path, store.WRITE) as connection:
             state = self._catch_up(connection)
-            if identifier is not None:
-                earlier = chain.entry_of(connection, "request_id", identifier, self._path)
-                if earlier is not None:
-                    check_repeated(earlier.id, earlier.charge, earlier.answer, (charge, self.budget.recorded(charge)))
-                    if content is not None:
-                        check_content(earlier.id, chain.stored_text_of(connection, earlier), content)
-                    return earlier
+            earlier = None if identifier is None else chain.entry_of(connection, "request_id", identifier, self._path)
+            if earlier is not None:
+                self._check_retry(*earlier, charge, content)
+                return earlier[0]
             if charge.unit is not None:
-                check_unit(self._path, state.unit, charge.unit)
+                self._check_unit(state.unit, charge.unit)
             recorded = self._affordable(state.spent, charge)
-            entry = self._next_entry(state, recorded, identifier)
-            connection.execute(*self._header.insertion(entry))
-        self._known = chain.after(state, entry, self.budget)
+            entry = chain.append(connection, state.id + 1, state.head, recorded, identifier)
+        spent = state.spent.plus(self.budget.amount(recorded))
+        self._known = State(entry.id, entry.head, spent, state.unit or charge.unit)
         return entry
+
+    def _check_retry(self, entry: Entry, stored: Stored | None, charge: Charge, content: str | None) -> None:
+        """Refuse a request that differs from the entry with its id, or whose answer was not stored."""
+        if entry.charge not in (self.budget.recorded(charge), self.budget.recorded_last(charge)):
+            raise RequestConflict("request_id was used before with a different question or parameters: give a new one")
+        if stored is None:
+            raise RequestUnanswered(
+                f"request_id was charged before, as entry {entry.id}, but its answer was not stored. Nothing is"
+                " refunded: to ask again, and pay again, give a new one"
+            )
+        if content is not None and stored.content is None:
+            raise RequestConflict(
+                f"request_id was used before, and the answer of entry {entry.id} was stored by hand, without a digest"
+                " of its data. It may not be this table's answer. Its text is in Ledger.entries(); to ask again, and"
+                " pay again, give a new request_id"
+            )
+        if content is not None and not stored.matches(content):
+            raise RequestConflict(f"request_id was used before on other data, as entry {entry.id}: give a new one")
+
+    def _affordable(self, spent: Amount, charge: Charge) -> Charge:
+        """The charge to record, if it fits into the budget. A charge of all that is left need not be rounded."""
+        budget, cost = self.budget, self.budget.amount(charge)
+        takes_all = spent.value + cost.value == budget.limit.value
+        recorded = budget.recorded_last(charge) if takes_all else budget.recorded(charge)
+        if budget.admits(spent.plus(budget.amount(recorded))):
+            return recorded
+        raise BudgetExceeded(
+            f"{budget.of(cost).words} exceeds what is left of the budget, {budget.rest(spent)}:"
+            f" nothing was spent or answered{_float_hint(charge)}"
+        )
 
     def store_answer(self, id: int, answer: str, *, content: str | None = None) -> None:
         """Store the answer of an entry durably, so that a retry of its request gets it. An answer never changes.
@@ -348,8 +311,6 @@ class Ledger:
 
         Raises:
             RequestConflict: the entry already has a different answer.
-            InvalidValue, InvalidType: there is no such entry, or an argument is invalid.
-            LedgerError: the file cannot be used.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -359,27 +320,25 @@ class Ledger:
         ...     ledger.charge(Charge("favourite", "0.1"), request_id="monday").answer
         'asthma'
         """
-        text = answer_text(answer)
-        with self._database.writing() as connection:
+        if not isinstance(answer, str):
+            raise InvalidType(f"answer must be a string, got {type(answer).__name__}")
+        if not _validate.is_unicode(answer):
+            raise InvalidValue("answer must be a string that can be encoded as UTF-8")
+        with transaction(self._path, store.WRITE) as connection:
             self._check_header(connection)
-            entry = chain.entry_of(connection, "id", _validate.count(id=id), self._path)
-            if entry is None:
+            found = chain.entry_of(connection, "id", _validate.count(id=id), self._path)
+            if found is None:
                 raise InvalidValue(f"id must be the id of an entry, but there is no entry {id}")
-            if entry.answer is None:
-                stored = stored_text(text, content)
-                connection.execute("INSERT INTO answers VALUES (?, ?, ?)", (id, stored, seal(entry.head, stored)))
-            elif entry.answer != text:
+            entry, stored = found
+            if stored is None:
+                chain.store_answer(connection, entry, Stored.of(answer, content))
+            elif stored.answer != answer:
                 raise RequestConflict(f"entry {id} already has a different answer, and an answer never changes")
 
     def entries(self) -> list[Entry]:
         """Return all entries in the order in which they were charged, each confirmed by the hash chain.
 
-        Returns:
-            The entries. Their stored answers come with them.
-
-        Raises:
-            LedgerCorrupt: an entry was changed, removed, inserted or reordered.
-            LedgerError: the file cannot be used.
+        Their stored answers come with them.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -393,19 +352,7 @@ class Ledger:
     def charges(self) -> list[Charge]:
         """Return what was charged, in order. Of many entries that repeat each other, this is faster than `entries`.
 
-        Returns:
-            The charge of each entry. Equal ones are the same object: do not change their questions.
-
-        Raises:
-            LedgerCorrupt: an entry was changed, removed, inserted or reordered.
-            LedgerError: the file cannot be used.
-
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
-        ...     _ = ledger.spend("0.1", "ages")
-        ...     [(charge.what, charge.epsilon) for charge in ledger.charges()]
-        [('ages', Fraction(1, 10))]
+        Equal charges are the same object: do not change their questions.
         """
         return self._read_all(Reader.charges)[0]
 
@@ -415,12 +362,6 @@ class Ledger:
         Args:
             entry: the last entry that the receipt covers; None for all.
 
-        Returns:
-            The receipt, for `verify`.
-
-        Raises:
-            LedgerError: the file cannot be used; LedgerCorrupt if it is damaged or was changed.
-
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     ledger = Ledger(f"{folder}/hospital.ledger", budget="1")
@@ -428,24 +369,18 @@ class Ledger:
         ...     ledger.receipt().id
         1
         """
-        if entry is not None:
-            return Receipt(self._header.identity, entry.id, entry.head)
-        state = self._confirm()
-        return Receipt(self._header.identity, state.id, state.head)
+        last = self._confirm() if entry is None else entry
+        return Receipt(self._header.identity, last.id, last.head)
 
     def verify(self, receipt: Receipt | None = None) -> Receipt:
-        """Check every page, entry and stored answer.
+        """Check every page, entry and stored answer, and return a receipt of the whole ledger.
 
         Args:
             receipt: if given, also check that everything up to it is there. Without one, entries that were cut off at
                 the end, or that an old copy of the file lacks, are not detected.
 
-        Returns:
-            A receipt of the whole ledger.
-
         Raises:
             LedgerCorrupt: an entry was changed, removed, inserted or reordered, or entries of the receipt are missing.
-            LedgerError: the file cannot be used.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -477,24 +412,23 @@ class Ledger:
         if self._known is None:
             state = self._read_all(Reader.heads)[1]
         else:
-            with self._database.reading() as connection:
+            with transaction(self._path) as connection:
                 state = self._catch_up(connection)
         self._known = state
         return state
 
     def _read_all(self, read: Callable[[Reader], list[_Read]]) -> tuple[list[_Read], State]:
         """Check every page, entry and stored answer, and return what `read` returns."""
-        with self._database.reading(fresh=True) as connection:
+        with transaction(self._path) as connection:
             self._check_header(connection)
             chain.check_file(connection, self._path)
-            chain.check_answers(connection, self._path)
-            reader = Reader(connection, self._start, self._header, self._path)
+            reader = Reader(connection, self._start, self.budget, self._path)
             return read(reader), reader.state
 
     def _catch_up(self, connection: sqlite3.Connection) -> State:
         """What is known after reading the entries that others added."""
         self._check_header(connection)
-        reader = Reader(connection, self._known or self._start, self._header, self._path)
+        reader = Reader(connection, self._known or self._start, self.budget, self._path)
         reader.heads()
         return reader.state
 
@@ -502,27 +436,31 @@ class Ledger:
         if chain.read_header(connection, self._path) != self._header:
             raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
 
-    def _affordable(self, spent: Amount, charge: Charge) -> Charge:
-        """The charge to record, if it fits into the budget. A charge of all that is left need not be rounded."""
-        budget, cost = self.budget, self.budget.amount(charge)
-        takes_all = spent.value + cost.value == budget.limit.value
-        recorded = budget.recorded_last(charge) if takes_all else budget.recorded(charge)
-        if budget.admits(spent.plus(budget.amount(recorded))):
-            return recorded
-        raise BudgetExceeded(
-            f"{budget.shown(cost).words} exceeds what is left of the budget, {budget.rest(spent)}:"
-            f" nothing was spent or answered{_float_hint(charge)}"
-        )
 
-    def _next_entry(self, state: State, charge: Charge, request_id: str | None) -> Entry:
-        id, time = state.id + 1, now()
-        return Entry(id, time, charge, request_id, self._header.next_head(state.head, id, time, charge, request_id))
+def _absolute(path: Any) -> Path:
+    """The absolute path of a file, which stays valid if the process changes its directory."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidType(f"path must be the path of a file, got {type(path).__name__}")
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidValue("path must be the path of a file as a non-empty string")
+    return Path(text).absolute()
+
+
+def _name(**parameter: Any) -> str:
+    """A name from the user, such as a request id: short and printable."""
+    [(name, text)] = parameter.items()
+    if not isinstance(text, str):
+        raise InvalidType(f"{name} must be a string, got {type(text).__name__}")
+    if not 1 <= len(text) <= _LONGEST_NAME or not text.isprintable():
+        raise InvalidValue(f"{name} must be 1 to {_LONGEST_NAME} printable characters")
+    return text
 
 
 def _float_hint(charge: Charge) -> str:
     """A hint for a charge given as a float: three times 0.1 exceeds 0.3."""
     epsilon = charge.each
-    if charge.states_rho:  # the epsilon was computed from rho
+    if charge.rho != charge.least_rho:  # the epsilon was computed from rho
         return ""
     written = repr(float_near(epsilon))
     if Fraction(written) == epsilon or Fraction(float_near(epsilon)) != epsilon:

@@ -20,15 +20,15 @@ from dpselect.mechanisms.laws import softmax
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, log_rivals, logarithmic_averages, logarithmic_tail
-from dpselect.selection.arrival import Arrival, Tick
+from dpselect.selection.arrivals import Arrival, Tick
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import Hot, find_hot, flip
 from dpselect.selection.gaps import SHORT, UNIT_RATE, ZEROS, Gaps, RowGaps, gaps_of
 from dpselect.selection.lazy import Score, Watch, lazy_scores, reject_lazily
-from dpselect.selection.runs import choose_by_tickets, without_empty
+from dpselect.selection.races import choose_by_tickets, without_empty
 
 if TYPE_CHECKING:  # a selection of one candidate needs no sets
-    from dpselect.selection.sets import Members
+    from dpselect.selection.races import Members
 
 _FIRST_BATCH, _LARGEST_BATCH = 256, 65536
 _MOST_TRIES = 64

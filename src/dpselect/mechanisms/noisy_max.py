@@ -1,37 +1,36 @@
 """Dwork & Roth (2014), Section 3.3, report noisy max: add Laplace noise of scale 1/c to each score, return the largest.
 
 With c = epsilon / score_range, which is epsilon / (2 sensitivity) as in McKenna & Sheldon (2020), Appendix on report
-noisy max. In units of 1/c the winner has the largest noise - c (q* - q_r). Noise is revealed bit by bit: sixteen bits
-for each candidate leave a few contenders, whose noise is refined until one interval lies above all others.
+noisy max. In units of 1/c the winner has the largest noise - c (q* - q_r), and is the first arrival (`TwoSided` in
+`selection.arrivals`). Sixteen bits for each candidate leave a few contenders; 32 more, in floats with an error bound,
+and then exact arithmetic decide among these.
 
 Only pure epsilon is proved here for its privacy loss, and its exact worst case is not known.
 """
 
 import math
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._types import Floats, Positions, Selections
+from dpselect._types import Flags, Floats, Positions, Selections
 from dpselect.mechanisms.laws import noisy_max_by_level, noisy_max_probabilities
 from dpselect.mechanisms.privacy import LAPLACE, PrivacyLoss
 from dpselect.mechanisms.several import SelectsInOrder
 from dpselect.mechanisms.worst import WorstErrors, harmonic, log_rivals
-from dpselect.selection.arrival import Arrival, TwoSided
+from dpselect.selection.arrivals import DEPTH, HUGE, MARGIN, Arrival, TwoSided, earliest, float_bounds
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Gaps, RowGaps
-from dpselect.selection.noise import (
-    HUGE,
-    WIDTH,
-    Contender,
-    FirstWords,
-    float_bounds,
-    is_unbounded,
-    largest,
-    upper_bounds,
-)
 
+Words = npt.NDArray[np.uint16]
+
+# The first bits of each V, which bound all noises from above, and those that are revealed of a few contenders.
+_WORD_BITS, _MORE_BITS = 16, 32
+_WORDS = 2**_WORD_BITS
+# For all but two words, the two bounds of a noise differ by ln 2 or less: see `noise_bounds`.
+WIDTH = 0.6931471805599454
 # The number of candidates per step: large enough to hide the interpreter, small enough for the cache.
 _RUN = 16 * 1024
 # The computed exponent is within a relative 2**-51; this factor turns it into a lower bound.
@@ -147,35 +146,53 @@ def choose_noisy_max(gaps: Gaps, draws: Draws) -> int:
     best = -np.inf
     for start in range(0, gaps.size, _RUN):
         run = gaps.at(slice(start, start + _RUN))
-        drawn = draws.noise_words(run.size)
+        drawn = draws.words(run.size, _WORD_BITS)
         upper = _upper_bounds(gaps, run, drawn)
         best = max(best, float(_least(np.maximum.reduce(upper))))
-        chosen = ((upper >= best) | is_unbounded(drawn)).nonzero()[0]
+        chosen = ((upper >= best) | _is_unbounded(drawn)).nonzero()[0]
         positions.append(start + chosen)
         words.append(drawn[chosen])
         uppers.append(upper[chosen])
     left, drawn = np.concatenate(positions), np.concatenate(words)
-    keep = (np.concatenate(uppers) >= best) | is_unbounded(drawn)
-    left, drawn = left[keep], drawn[keep]
-    return int(_settle(gaps, left, drawn, np.zeros(1, np.int64), draws)[0])
+    keep = (np.concatenate(uppers) >= best) | _is_unbounded(drawn)
+    return int(_settle(gaps, left[keep], drawn[keep], np.zeros(1, np.int64), draws)[0])
 
 
 def choose_noisy_max_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
     """The candidate with the largest noise - exponent in each row."""
     rows, width = gaps.shape
-    words = draws.noise_words(gaps.size)
+    words = draws.words(gaps.size, _WORD_BITS)
     upper = _upper_bounds(gaps, gaps.at(slice(None)), words).reshape(rows, width)
     best = _least(upper.max(axis=1))
-    chosen = ((upper >= best[:, np.newaxis]).ravel() | is_unbounded(words)).nonzero()[0]
+    chosen = ((upper >= best[:, np.newaxis]).ravel() | _is_unbounded(words)).nonzero()[0]
     starts = np.searchsorted(chosen, np.arange(rows) * width)
     winners: Selections = _settle(gaps, chosen, words[chosen], starts, draws) % width
     return winners
 
 
-def _upper_bounds(gaps: Gaps, run: npt.NDArray[np.generic], words: FirstWords) -> npt.NDArray[np.float64]:
+@cache
+def noise_bounds() -> npt.NDArray[np.float32]:
+    """Upper bounds of Laplace noise for each first word w of V; -inf for the first and the last, which leave it open.
+
+    V lies between w / 2**16 and (w + 1) / 2**16, and the noise, -ln(2 V) up to V = 1/2 and ln(2 (1 - V)) from there on,
+    falls with V.
+    """
+    ends = np.arange(1, _WORDS // 2) / (_WORDS // 2)  # 2 V, up to V = 1/2
+    bounds = np.concatenate([[-np.inf], -np.log(ends), [0.0], np.log(ends[:0:-1]), [-np.inf]]) + MARGIN
+    bounds[1:-1] = np.nextafter(bounds[1:-1].astype(np.float32), np.float32(np.inf))
+    return bounds.astype(np.float32)
+
+
+def _is_unbounded(words: Words) -> Flags:
+    """Which words give no upper bound, or no lower one."""
+    unbounded: Flags = words + np.uint16(1) <= 1  # modulo 2**16
+    return unbounded
+
+
+def _upper_bounds(gaps: Gaps, run: npt.NDArray[np.generic], words: Words) -> npt.NDArray[np.float64]:
     """Upper bounds of noise - exponent; -inf where the first word gives none."""
     with np.errstate(under="ignore"):  # a warning, or an error in its place, would reveal it
-        return upper_bounds().take(words) - np.minimum(gaps.approximate(run), gaps.largest_exponent) * _BELOW
+        return noise_bounds().take(words) - np.minimum(gaps.approximate(run), gaps.largest_exponent) * _BELOW
 
 
 def _least(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -189,21 +206,22 @@ def _least(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.where(upper < -HUGE, -np.inf, upper - WIDTH - (2.0**-15 + 2.0**-45 * np.abs(upper)))
 
 
-def _settle(gaps: Gaps, positions: Positions, words: FirstWords, starts: Positions, draws: Draws) -> Selections:
-    """The winner of each group of contenders; group i starts at starts[i]."""
+def _settle(gaps: Gaps, positions: Positions, words: Words, starts: Positions, draws: Draws) -> Selections:
+    """The winner of each group of contenders; group i starts at starts[i]. 32 bits more decide between most of them."""
     exponents = gaps.exponents(positions)
+    prefixes = words * 2.0**_MORE_BITS + draws.words(words.size, _MORE_BITS)
+    cell = 2.0 ** (DEPTH - _WORD_BITS - _MORE_BITS)
     finite = np.minimum(exponents.approximate, gaps.largest_exponent)
-    low, high, prefixes = float_bounds(words, finite, draws.source)
-    sizes = np.diff(starts, append=positions.size)
-    best = np.repeat(np.maximum.reduceat(low, starts), sizes)
-    left = (high >= best).nonzero()[0]
+    low, high = float_bounds(prefixes * cell, finite, np.zeros(words.size), TwoSided, cell)
+    earliest_end = np.repeat(np.minimum.reduceat(high, starts), np.diff(starts, append=positions.size))
+    left = (low <= earliest_end).nonzero()[0]
     group = np.searchsorted(starts, left, side="right") - 1
     winners = np.empty(starts.size, np.int64)
     winners[group] = positions[left]
     for tied in np.flatnonzero(np.bincount(group, minlength=starts.size) > 1).tolist():
-        contenders = {
-            int(positions[i]): Contender(exponents.exact(i), bool(words[i] < 2**15), int(prefixes[i]))
+        arrivals: dict[int, Arrival] = {
+            int(positions[i]): TwoSided(exponents.exact(i), 1, int(prefixes[i]), _WORD_BITS + _MORE_BITS)
             for i in left[group == tied].tolist()
         }
-        winners[tied] = largest(contenders, draws.source)
+        winners[tied] = earliest(arrivals, draws)
     return winners

@@ -23,18 +23,24 @@ from dpselect.mechanisms.laws import expected_visits, permute_and_flip_probabili
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, logarithmic_averages, logarithmic_tail
-from dpselect.selection.arrival import Arrival
-from dpselect.selection.bits import random_order
+from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
-from dpselect.selection.flips import choose_long, flip, flip_at_once, flip_listed, flip_long
+from dpselect.selection.flips import (
+    choose_in_rows_steadily,
+    choose_long,
+    flip,
+    flip_at_once,
+    flip_listed,
+    flip_long,
+    flip_steadily,
+)
 from dpselect.selection.gaps import MIDDLE, Gaps, RowGaps, gaps_of
 from dpselect.selection.lazy import Score, Watch, flip_lazily, lazy_scores
-from dpselect.selection.runs import choose_in_runs, with_lowest_for_empty, without_empty
-from dpselect.selection.steady import choose_in_rows_steadily, choose_steadily
+from dpselect.selection.races import choose_in_runs, with_lowest_for_empty, without_empty
 from dpselect.selection.waiting import log_rate_of, wait_for
 
 if TYPE_CHECKING:  # a selection of one candidate needs neither sets nor streams
-    from dpselect.selection.sets import Members
+    from dpselect.selection.races import Members
     from dpselect.streaming.summary import Summary
 
 _EARLY_STEPS = 64
@@ -119,7 +125,7 @@ class PermuteAndFlip(SelectsSeveral):
         is_early, is_steady = _validate.boolean(early_exit=early_exit), _validate.boolean(steady=steady)
         if is_early and is_steady:
             raise InvalidValue("early_exit and steady exclude each other: a run that ends early is not steady")
-        choose = choose_early if is_early else choose_steadily if is_steady else choose_head
+        choose = choose_early if is_early else _choose_steadily if is_steady else choose_head
         return choose(gaps_of(as_vector(scores), self._rate, steady=is_steady), Draws())
 
     def select_rows(self, scores: Any, *, steady: bool = False) -> Selections:
@@ -144,7 +150,7 @@ class PermuteAndFlip(SelectsSeveral):
         """
         if not _validate.boolean(steady=steady):
             return super().select_rows(scores)
-        return self._selected_rows(scores, choose_steadily, choose_in_rows_steadily, steady=True)
+        return self._selected_rows(scores, _choose_steadily, choose_in_rows_steadily, steady=True)
 
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
         """Return a position in the vector in which each score is repeated, as `select` would on that vector.
@@ -262,6 +268,10 @@ class PermuteAndFlip(SelectsSeveral):
         return generator.standard_exponential(shape)
 
 
+def _choose_steadily(gaps: Gaps, draws: Draws) -> int:
+    return flip_steadily(gaps, draws).choose(draws)
+
+
 def choose_head(gaps: Gaps, draws: Draws) -> int:
     """A uniform head among the coins of all candidates."""
     members = flip_listed(gaps, draws)
@@ -290,7 +300,7 @@ def choose_early(gaps: Gaps, draws: Draws, steps: int = _EARLY_STEPS) -> int:
     order is a uniform head among the candidates not yet visited.
     """
     visited: list[int] = []
-    for candidate in itertools.islice(random_order(gaps.size, draws.index), steps):
+    for candidate in itertools.islice(draws.order(gaps.size), steps):
         if flip(gaps, draws, np.array([candidate]))[0]:
             return candidate
         visited.append(candidate)

@@ -18,13 +18,13 @@ from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Array, Integers, Positions, Vector
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.selection.arrival import Arrival
+from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Gaps, gaps_of
-from dpselect.selection.runs import Tickets, levels_of, without_empty
+from dpselect.selection.races import Tickets, levels_of, without_empty
 
 if TYPE_CHECKING:  # a selection of one candidate needs no sets, margins or orders
-    from dpselect.selection.sets import Members
+    from dpselect.selection.races import Members
 
 MOST_MEMBERS = 2**60
 _LARGEST_COUNT = 2**61
@@ -63,7 +63,7 @@ class SelectsInOrder(MechanismBase):
         >>> PermuteAndFlip(epsilon=1).select_order([0, 900, 0, 1000], 2)
         [3, 1]
         """
-        from dpselect.selection.orders import choose_in_order  # noqa: PLC0415 - imported when first used
+        from dpselect.selection.races import choose_in_order  # noqa: PLC0415 - imported when first used
 
         runs = _Runs.read(scores, lengths)
         size = runs.checked_size(k)
@@ -136,7 +136,7 @@ class SelectsSeveral(SelectsInOrder):
         [1, 3]
         """
         from dpselect.selection.margins import choose_margin  # noqa: PLC0415 - imported when first used
-        from dpselect.selection.sets import Tier  # noqa: PLC0415 - as above
+        from dpselect.selection.races import Tier  # noqa: PLC0415 - as above
 
         runs = _Runs.read(scores, lengths)
         interval = sizes_of(k, runs.total)
@@ -231,7 +231,7 @@ class _Runs:
     @classmethod
     def read(cls, scores: Any, lengths: Any) -> "_Runs":
         """Return a copy of what the arguments state. Runs without candidates are left out."""
-        from dpselect.selection.sets import single  # noqa: PLC0415 - imported when first used
+        from dpselect.selection.races import single  # noqa: PLC0415 - imported when first used
 
         vector = as_vector(scores)
         if lengths is None:

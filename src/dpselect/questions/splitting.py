@@ -31,7 +31,7 @@ from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.selection.draws import Draws
 
 _BITS = 32
-_SUB_PLACES = 1 << _BITS
+SUB_PLACES = 1 << _BITS
 # A value that more people share than this is resolved only where it must be.
 _MANY = 1 << 20
 # The runs that are not drawn are chosen with a probability of about exp(-_DOUBT).
@@ -87,7 +87,7 @@ class SubPlaces:
     @property
     def _all(self) -> Subs:
         if self._sorted is None:
-            words: Subs = self._draws.source.words(self.count, _BITS)
+            words: Subs = self._draws.words(self.count, _BITS)
             known = words >> np.uint32(self._depth) if self._depth < _BITS else np.zeros(self.count, np.uint32)
             self._sorted = np.sort(known | np.uint32(self.first))
         return self._sorted
@@ -134,7 +134,7 @@ class People:
 
     def below(self, place: int) -> int:
         """Return how many people are below a place."""
-        value, sub = place >> _BITS, place & (_SUB_PLACES - 1)
+        value, sub = place >> _BITS, place & (SUB_PLACES - 1)
         index = int(np.searchsorted(self.values, np.uint64(value)))
         before = int(self.ends[index - 1]) if index else 0
         if index == self.values.size or int(self.values[index]) != value:
@@ -166,7 +166,7 @@ class People:
         for own in np.split(missing, np.flatnonzero(np.diff(missing) != 1) + 1) if missing.size else []:
             start, stop = int(begins[own[0]]), int(self.ends[own[-1]])
             keys = np.repeat(np.arange(own.size, dtype=np.uint64) << np.uint64(_BITS), self.numbers[own])
-            keys |= self._draws.source.words(stop - start, _BITS)
+            keys |= self._draws.words(stop - start, _BITS)
             keys.sort()
             self._subs[start:stop] = keys.astype(np.uint32)  # the lower half
             self._drawn[own] = True
@@ -214,7 +214,7 @@ def split_quantiles(
         solve(Part(part.start, rank, part.low, cut), first, middle, below, wanted[middle])
         solve(Part(rank, part.stop, cut, part.high), middle + 1, last, wanted[middle], above)
 
-    solve(Part(0, people.total, 0, size * _SUB_PLACES - 1), 0, len(levels), 0, denominator)
+    solve(Part(0, people.total, 0, size * SUB_PLACES - 1), 0, len(levels), 0, denominator)
     return answers
 
 

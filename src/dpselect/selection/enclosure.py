@@ -4,10 +4,21 @@ They are the slow, exact fallbacks of every float filter. Each takes a precision
 Fractions that shrinks to the true value as the precision grows.
 """
 
+from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import TypeVar
 
 from dpselect.errors import InvalidValue
+
+_Found = TypeVar("_Found")
+
+
+def refined(find: Callable[[int], _Found | None], digits: int) -> _Found:
+    """What `find` finds with enough digits: with twice as many as before while it is None."""
+    while (found := find(digits)) is None:
+        digits *= 2
+    return found
 
 
 def _context(digits: int, rounding: str) -> Context:
@@ -29,14 +40,13 @@ def scaled_exp(exponent: Fraction, depth: int) -> int:
         return 1 << depth
     if exponent >= depth:  # then exp(-exponent) <= e**-depth < 2**-depth
         return 0
-    # The product has about depth - exponent / ln 2 bits. Too few digits are found out below.
-    digits = 20 + int(max(depth - int(exponent * 13 / 9), 0) * 0.302) + len(str(depth))
-    while True:
-        low, high = exp_bracket(exponent, digits)
-        floor_low, floor_high = int(low * (1 << depth)), int(high * (1 << depth))
-        if floor_low == floor_high:
-            return floor_low
-        digits *= 2
+
+    def floor(digits: int) -> int | None:
+        low, high = (int(bound * (1 << depth)) for bound in exp_bracket(exponent, digits))
+        return low if low == high else None
+
+    # The product has about depth - exponent / ln 2 bits. Too few digits are found out.
+    return refined(floor, 20 + int(max(depth - int(exponent * 13 / 9), 0) * 0.302) + len(str(depth)))
 
 
 def exp_bracket(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:

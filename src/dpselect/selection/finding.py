@@ -26,11 +26,9 @@ with an error bound. Random words of 32 bits decide all coins but one in 2**31 o
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import count
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -40,15 +38,14 @@ from dpselect import _validate
 from dpselect._numbers import first_true
 from dpselect._types import Counts, Flags, Floats, Number
 from dpselect.errors import InvalidValue
-from dpselect.selection.bits import BitSource
-from dpselect.selection.enclosure import exp_bracket, log_bracket
+from dpselect.selection.draws import Draws
+from dpselect.selection.enclosure import exp_bracket, log_bracket, refined
 
 Bracket = tuple[Fraction, Fraction]
 Bounds = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 
 _WORD_BITS = 32
 _WORDS = 2.0**_WORD_BITS
-_BITS_PER_STEP = 32
 _LARGEST_COUNT = 2**63 - 1
 # So floats of epsilon and of its products with counts are normal numbers (see `_bounds`), and brackets have few digits.
 _LEAST = Fraction(1, 10**300)
@@ -92,26 +89,27 @@ class Finding:
         if self.delta > Fraction(1, 2):
             raise InvalidValue(f"delta must be at most 1/2, got {float(self.delta):.3g}: give for example 1e-6")
 
-    def found(self, individuals: Counts, source: BitSource) -> Flags:
+    def found(self, individuals: Counts, draws: Draws) -> Flags:
         """Return the coins: True where a value that so many people have is released. The input is secret.
 
         Every value takes 32 bits, whatever its count is, and one in 2**31 or so takes more.
         """
-        words = source.words(len(individuals), _WORD_BITS)
+        words = draws.words(len(individuals), _WORD_BITS)
         levels = np.clip(individuals, 0, min(self.surely, _LARGEST_COUNT))
         low, high = self._bounds_of(levels)
         heads: Flags = words < low
         for index in np.flatnonzero(~heads & (words < high)).tolist():
-            heads[index] = self._coin(int(levels[index]), source, int(words[index]))
+            heads[index] = self._coin(int(levels[index]), draws, int(words[index]))
         return heads
 
     def probability(self, individuals: int) -> float:
         """Return pi(n), the probability that a value is released that so many people have, within a few ulps."""
-        for bits in _doubled(80):
+
+        def narrow(bits: int) -> float | None:
             low, high = self.bracket(individuals, bits)
-            if high - low <= low / 2**60 or high < Fraction(1, 2**1080):
-                return float(low)
-        raise AssertionError  # pragma: no cover - the loop has no end
+            return float(low) if high - low <= low / 2**60 or high < Fraction(1, 2**1080) else None
+
+        return refined(narrow, 80)
 
     def bracket(self, individuals: int, bits: int) -> Bracket:
         """Return bounds of pi(n) that are at most 2**-bits apart."""
@@ -121,26 +119,29 @@ class Finding:
             return self.delta, self.delta
         if individuals >= self.surely:
             return _ONE, _ONE
-        for digits in _doubled(self._digits + bits * 302 // 1000):
-            rising = individuals <= self._turn
-            low, high = self._rising(individuals, digits) if rising else self._falling(individuals, digits)
-            if (high - low) * 2**bits <= 1:
-                return max(low, _ZERO), min(high, _ONE)
-        raise AssertionError  # pragma: no cover - the loop has no end
+        between = self._rising if individuals <= self._turn else self._falling
+
+        def narrow(digits: int) -> Bracket | None:
+            low, high = between(individuals, digits)
+            return (max(low, _ZERO), min(high, _ONE)) if (high - low) * 2**bits <= 1 else None
+
+        return refined(narrow, self._digits + bits * 302 // 1000)
 
     @cached_property
     def surely(self) -> int:
         """Return the smallest number of people whose value is released with probability one."""
         if self.delta == Fraction(1, 2):
             return 2
-        for digits in _doubled(self._digits):
+
+        def ceiling(digits: int) -> int | None:
             power, turned = self._power(1, digits), self._power(self._turn - 1, digits)
             ratio = [(1 - power[1 - i] * (1 - 2 * self.delta)) / self.delta - 1 / turned[i] for i in (0, 1)]
-            if ratio[0] > 0:
-                low, high = (math.ceil(1 + log / self.epsilon) for log in _log((ratio[0], ratio[1]), digits))
-                if low == high:
-                    return self._turn + low
-        raise AssertionError  # pragma: no cover - the loop has no end
+            if ratio[0] <= 0:
+                return None
+            low, high = (math.ceil(1 + log / self.epsilon) for log in _log((ratio[0], ratio[1]), digits))
+            return self._turn + low if low == high else None
+
+        return refined(ceiling, self._digits)
 
     def people_for(self, probability: Number) -> int:
         """Return the smallest number of people whose value is released at least with this probability."""
@@ -152,24 +153,22 @@ class Finding:
     def _reaches(self, individuals: int, wanted: Fraction) -> bool:
         if wanted == 1:
             return individuals >= self.surely
-        for bits in _doubled(64):
-            low, high = self.bracket(individuals, bits)
-            if low >= wanted:
-                return True
-            if high < wanted:
-                return False
-        raise AssertionError  # pragma: no cover - the loop has no end
 
-    def _coin(self, individuals: int, source: BitSource, prefix: int) -> bool:
+        def compared(bits: int) -> bool | None:
+            low, high = self.bracket(individuals, bits)
+            return low >= wanted if low >= wanted or high < wanted else None
+
+        return refined(compared, 64)
+
+    def _coin(self, individuals: int, draws: Draws, prefix: int) -> bool:
         """Whether U < pi(n), given the first word of U."""
-        for depth in count(_WORD_BITS, _BITS_PER_STEP):
-            low, high = self.bracket(individuals, depth + _BITS_PER_STEP)
-            if prefix + 1 <= low * 2**depth:
-                return True
-            if prefix >= high * 2**depth:
-                return False
-            prefix = prefix << _BITS_PER_STEP | source.bits(_BITS_PER_STEP)
-        raise AssertionError  # pragma: no cover - the loop has no end
+
+        def is_head(prefix: int, depth: int) -> bool | None:
+            low, high = self.bracket(individuals, depth + _WORD_BITS)
+            surely, possibly = prefix + 1 <= low * 2**depth, prefix < high * 2**depth
+            return surely if surely or not possibly else None
+
+        return draws.decided(is_head, prefix, _WORD_BITS)
 
     # Brackets.
 
@@ -192,11 +191,12 @@ class Finding:
     @cached_property
     def _turn(self) -> int:
         """n1 of the closed form."""
-        for digits in _doubled(self._digits):
+
+        def floor(digits: int) -> int | None:
             low, high = (math.floor(log / self.epsilon) for log in _log(self._ratio(digits), digits))
-            if low == high:
-                return low + 1
-        raise AssertionError  # pragma: no cover - the loop has no end
+            return low + 1 if low == high else None
+
+        return refined(floor, self._digits)
 
     def _ratio(self, digits: int) -> Bracket:
         """Y of the closed form."""
@@ -235,8 +235,8 @@ class Finding:
         """Words below the first bound are heads, those from the second on are tails, and those between are undecided.
 
         A word w leaves U between w / 2**32 and (w + 1) / 2**32. With u = 2**-53, the float of n eps has a relative
-        error of 3u (n, eps, product), and exp and expm1 are within 256 units in the last place, 2**-44, as in
-        `selection.coin`. For n <= n1 the exponent (n - 1) eps + ln(delta / (1 - E)) has an error below 4u times the sum
+        error of 3u (n, eps, product), and exp and expm1 are within 256 units in the last place, 2**-44, in
+        `Draws.finish`. For n <= n1 the exponent (n - 1) eps + ln(delta / (1 - E)) has an error below 4u times the sum
         of its parts' sizes, and (n1 - 1) eps <= ln Y. The factor 1 - E^n has the relative error of n eps at most. For
         n > n1 neither term exceeds one, and x e^-x < 1. So pi(n) is within 2**-42.5 and 2**-51 (ln Y + |start|).
         """
@@ -265,11 +265,6 @@ class Finding:
             pull=float(start[0] * power[0]),
             error=2.0**-42 + 2.0**-50 * scale,
         )
-
-
-def _doubled(first: int) -> Iterator[int]:
-    """First, twice, four times and so on."""
-    return (first << i for i in count())
 
 
 def _digits_before(number: Fraction) -> int:

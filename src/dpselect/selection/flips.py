@@ -1,4 +1,4 @@
-"""The set of candidates whose coin came up heads, and a uniform choice from it.
+"""Permute-and-flip (McKenna & Sheldon 2020, Algorithm 1): the candidates whose coins are heads, and one of them.
 
 All coins exp(-c (q* - q_r)) count, but only the scores that matter are read.
 
@@ -23,8 +23,9 @@ import numpy.typing as npt
 
 from dpselect._types import Array, Flags, Octets, Positions
 from dpselect.errors import ScoresChanged
+from dpselect.selection import kernel
 from dpselect.selection.draws import Draws
-from dpselect.selection.gaps import ALL_COLD, BLOCK, MANY, ZEROS, Gaps, Listed
+from dpselect.selection.gaps import ALL, ALL_COLD, BLOCK, MANY, ZEROS, Gaps, Listed, RowGaps
 from dpselect.selection.kernel import Left
 
 
@@ -172,7 +173,6 @@ def _runs(blocks: Positions) -> list[tuple[int, int]]:
     ]
 
 
-ALL = slice(None)
 _OCTET = 8
 _FROZEN = 12
 # In a vector of this length or more, blocks whose best candidate is far below are frozen: their coins need _DEEPER more
@@ -232,17 +232,11 @@ def _flip_hot(gaps: Gaps, positions: Positions, open_coins: OpenCoins, draws: Dr
 def flip_at_once(gaps: Gaps, draws: Draws) -> Positions:
     """The heads, in any order, of a vector (or of rows) that fits the cache, so that all of it is read again."""
     is_hot = gaps.is_hot(_FEW_ZEROS)
-    hot = is_hot.nonzero()[0]
-    if hot.size * MANY > gaps.size:
+    hot = int(np.count_nonzero(is_hot))
+    if hot * MANY > gaps.size:
         return flip(gaps, draws).nonzero()[0]
-    cold = draws.survivors(gaps.size, _FEW_ZEROS)
-    cold = cold[~is_hot[cold]]
-    if hot.size > FEW:
-        heads = hot.compress(flip(gaps, draws, hot))
-        return np.concatenate([heads, cold[draws.finish(gaps.exponents(cold), 0, _FEW_ZEROS)]])
-    positions, depths = np.concatenate([hot, cold]), np.zeros(hot.size + cold.size, np.uint8)
-    depths[hot.size :] = _FEW_ZEROS
-    return positions[draws.finish(gaps.exponents(positions), 0, depths)]
+    positions, depths = draws.contenders(is_hot, _FEW_ZEROS)
+    return _heads_among(gaps, positions, depths, hot, draws)
 
 
 def flip_listed(gaps: Gaps, draws: Draws) -> Positions | None:
@@ -251,35 +245,40 @@ def flip_listed(gaps: Gaps, draws: Draws) -> Positions | None:
     if listed is None:
         return None
     positions, _, depths = left_to_flip(gaps, listed, draws)
-    hot = listed.hot.positions
-    if hot.size <= FEW:
+    return _heads_among(gaps, positions, depths, listed.hot.positions.size, draws, listed.hot)
+
+
+def _heads_among(  # noqa: PLR0913, PLR0917 - candidates, what is known about them, and the randomness
+    gaps: Gaps, positions: Positions, depths: Octets, hot: int, draws: Draws, known: kernel.Hot | None = None
+) -> Positions:
+    """The heads among hot candidates, which come first, and others, whose coins start with so many zeros."""
+    if hot <= FEW:
         return positions[draws.finish(gaps.exponents(positions), 0, depths)]
-    heads, cold = hot.compress(flip(gaps, draws, hot, gaps.of_hot(listed.hot))), positions[hot.size :]
-    return np.concatenate([heads, cold[draws.finish(gaps.exponents(cold), 0, depths[hot.size :])]])
+    flags = flip(gaps, draws, positions[:hot], None if known is None else gaps.of_hot(known))
+    cold = positions[hot:]
+    return np.concatenate([positions[:hot].compress(flags), cold[draws.finish(gaps.exponents(cold), 0, depths[hot:])]])
 
 
 def left_to_flip(gaps: Gaps, listed: Listed, draws: Draws) -> Left:
     """The listed candidates, and those others whose coins start with enough zeros."""
-    if gaps.size < VERY_LONG or listed.zeros == ALL_COLD:
-        return gaps.joined(listed, draws.survivors(gaps.size, listed.zeros), listed.zeros)
-    return gaps.joined(listed, *_survivors_by_block(gaps, listed.zeros, draws))
-
-
-def _survivors_by_block(gaps: Gaps, zeros: int, draws: Draws) -> tuple[Positions, Octets]:
-    """The candidates whose coins start with `zeros` zeros, or with _DEEPER more in frozen blocks; and how many.
-
-    Survivors of the deeper zeros are drawn among all candidates. Those that are not in a frozen block are not used.
-    """
+    zeros = listed.zeros
+    if gaps.size < VERY_LONG or zeros == ALL_COLD:
+        return gaps.joined(listed, draws.survivors(gaps.size, zeros), zeros)
+    # Survivors of the deeper zeros are drawn among all candidates. Those that are not in a frozen block are not used.
     frozen_below = gaps.floor(zeros + _DEEPER)
-    blocks = (gaps.block_maxima >= frozen_below).nonzero()[0]
-    survivors = draws.survivors(blocks.size * BLOCK, zeros)
-    ranks = survivors // BLOCK
-    warmer = survivors + (blocks[ranks] - ranks) * BLOCK
-    warmer = warmer[: warmer.searchsorted(gaps.size)]  # the last block may be shorter
+    warmer = _survivors_in((gaps.block_maxima >= frozen_below).nonzero()[0], zeros, gaps.size, draws)
     deeper = draws.survivors(gaps.size, zeros + _DEEPER)
     frozen = deeper[gaps.block_maxima[deeper // BLOCK] < frozen_below]
     depths = np.array([zeros, zeros + _DEEPER], np.uint8).repeat([warmer.size, frozen.size])
-    return np.concatenate([warmer, frozen]), depths
+    return gaps.joined(listed, np.concatenate([warmer, frozen]), depths)
+
+
+def _survivors_in(blocks: Positions, zeros: int, size: int, draws: Draws) -> Positions:
+    """The candidates in some blocks of a vector whose coins start with enough zeros."""
+    survivors = draws.survivors(blocks.size * BLOCK, zeros)
+    ranks = survivors // BLOCK
+    positions = survivors + (blocks[ranks] - ranks) * BLOCK
+    return positions[: positions.searchsorted(size)]  # the last block may be shorter
 
 
 def flip_long(gaps: Gaps, draws: Draws) -> Heads:
@@ -338,10 +337,66 @@ def _add_cold(gaps: Gaps, hot: Hot, open_coins: OpenCoins, draws: Draws) -> None
     frozen = gaps.block_maxima < gaps.floor(_FROZEN)
     for zeros, chosen in ((ZEROS, ~(frozen | hot.in_crowd)), (_FROZEN, frozen)):
         blocks = chosen.nonzero()[0]
-        if not blocks.size:
-            continue
-        survivors = draws.survivors(blocks.size * BLOCK, zeros)
-        ranks = survivors // BLOCK
-        positions = survivors + (blocks[ranks] - ranks) * BLOCK
-        positions = positions[: positions.searchsorted(gaps.size)]  # the last block may be shorter
-        open_coins.add(positions[gaps.values[positions] < hot.floor], zeros)
+        if blocks.size:
+            positions = _survivors_in(blocks, zeros, gaps.size, draws)
+            open_coins.add(positions[gaps.values[positions] < hot.floor], zeros)
+
+
+# A schedule that does not depend on the scores.
+
+# The number of candidates per step: large enough to hide the interpreter, small enough for the cache.
+_STEP = 256 * BLOCK
+_WORD = 64
+
+
+@dataclass(frozen=True, repr=False)
+class SteadyHeads:
+    """The heads of a vector as flags, padded to whole blocks, and their number in each block. Secret."""
+
+    flags: Flags
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        """Return the number of heads."""
+        return int(self.counts.sum())
+
+    def choose(self, draws: Draws) -> int:
+        """Return a uniform head. There is always one: the coin of the maximum."""
+        ends = np.cumsum(self.counts)
+        rank = draws.index_at_once(int(ends[-1]))
+        block = int(np.searchsorted(ends, rank, side="right"))
+        before = int(ends[block] - self.counts[block])
+        within = np.cumsum(self.flags[block * BLOCK : (block + 1) * BLOCK])
+        return block * BLOCK + int(np.searchsorted(within, rank - before, side="right"))
+
+
+def flip_steadily(gaps: Gaps, draws: Draws) -> SteadyHeads:
+    """Flip the coins of all candidates of a vector."""
+    flags = _flipped_steadily(gaps, draws)
+    words = np.bitwise_count(np.packbits(flags).view(np.uint64))
+    return SteadyHeads(flags, np.add.reduce(words.reshape(-1, BLOCK // _WORD), axis=1, dtype=np.int64))
+
+
+def choose_in_rows_steadily(gaps: RowGaps, draws: Draws) -> Positions:
+    """A uniform head in each row."""
+    rows, width = gaps.shape
+    within = np.cumsum(_flipped_steadily(gaps, draws)[: gaps.size].reshape(rows, width), axis=1, dtype=np.int64)
+    ranks = draws.indices_at_once(within[:, -1])
+    chosen: Positions = np.add.reduce(within <= ranks[:, np.newaxis], axis=1, dtype=np.int64)
+    return chosen
+
+
+def _flipped_steadily(gaps: Gaps, draws: Draws) -> Flags:
+    """A flag for each candidate that is heads, padded to whole blocks."""
+    flags = np.zeros(-(-gaps.size // BLOCK) * BLOCK, np.bool_)
+    lines, room = gaps.lines, np.empty(min(gaps.size, _STEP), np.uint64)
+    positions, prefixes = [], []
+    for start in range(0, gaps.size, _STEP):
+        heads, undecided, octets = draws.first_octets(gaps.levels(slice(start, start + _STEP), room), lines)
+        flags[start : start + heads.size] = heads
+        positions.append(undecided + start)
+        prefixes.append(octets)
+    left = np.concatenate(positions)
+    flags[left] = draws.finish(gaps.exponents(left), np.concatenate(prefixes), _OCTET)
+    return flags

@@ -24,11 +24,12 @@ from dpselect._scores import losses, not_finite, over_common_denominator
 from dpselect._types import Array, Flags, Floats, Octets, Positions, Vector
 from dpselect.errors import ScoresChanged
 from dpselect.selection import kernel
+from dpselect.selection.draws import Exponents
 from dpselect.selection.enclosure import log_bracket
-from dpselect.selection.lines import Distances, Lines, of_rounded_gaps
-from dpselect.selection.octets import OctetTable, octet_tables
+from dpselect.selection.lines import Bounds, Distances, Lines, octet_tables
 
 Candidates = npt.NDArray[np.integer] | slice  # positions, or a run of them
+ALL = slice(None)
 
 # The maxima of smaller blocks take longer to find, and larger blocks are read again more often.
 BLOCK = 256
@@ -69,7 +70,7 @@ class Rate:
         return float_near(self.exact)
 
     @cached_property
-    def octets(self) -> tuple[OctetTable, OctetTable]:
+    def octets(self) -> tuple[Bounds, Bounds]:
         """Return the tables of the first octet, for float and for integer gaps."""
         return octet_tables(self.exact)
 
@@ -123,21 +124,6 @@ def _log_of_power(zeros: int) -> Fraction:
 UNIT_RATE = Rate(Fraction(1))
 
 
-class SelectedExponents:
-    """The exponents of some candidates, in the form that the coins need."""
-
-    def __init__(self, gaps: "Gaps", candidates: Candidates) -> None:
-        self._gaps, self._candidates = gaps, candidates
-        self.approximate = gaps.approximate_at(candidates)
-
-    def exact(self, index: int) -> Fraction:
-        """Return the exact exponent of one of them."""
-        candidates = self._candidates
-        return self._gaps.exact(
-            (candidates.start or 0) + index if isinstance(candidates, slice) else int(candidates[index])
-        )
-
-
 class Listed(NamedTuple):
     """The hot candidates, at or above the floors, and the number of zeros that the coins of the others need. Secret."""
 
@@ -185,7 +171,7 @@ class Gaps:
         return _LESS_DEEP if self._at_least is None else _DEEP
 
     @property
-    def octets(self) -> OctetTable:
+    def octets(self) -> Bounds:
         """Return the table of the first octet, in the type of the gaps."""
         return self.rate.octets[self._whole]
 
@@ -296,17 +282,6 @@ class Gaps:
         whole, below = self.rate.warm_gap
         return bool(widest <= whole if self._whole else widest < below)
 
-    def approximate_at(self, candidates: Candidates) -> Floats:
-        """Return the exponents of some candidates, rounded as below."""
-        if isinstance(candidates, np.ndarray):
-            found = kernel.exponents(self.values, candidates, self.maximum, self._part, self.rate.approximate)
-            if found is not None:
-                exponents, is_sound = found
-                if not is_sound:
-                    raise ScoresChanged
-                return exponents
-        return self.approximate(self.at(candidates))
-
     def approximate(self, gaps: Array) -> Floats:
         """Return rate * gap with three roundings: the gap's, the rate's and the product's.
 
@@ -335,9 +310,16 @@ class Gaps:
         sizes = np.minimum(self.approximate(gaps), self.largest_exponent)
         return np.where(is_better, -sizes, sizes)
 
-    def exponents(self, candidates: Candidates) -> SelectedExponents:
-        """Return the exponents of the candidates at some positions, or of all."""
-        return SelectedExponents(self, candidates)
+    def exponents(self, positions: Positions) -> Exponents:
+        """Return the exponents of the candidates at some positions, rounded as in `approximate`."""
+        found = kernel.exponents(self.values, positions, self.maximum, self._part, self.rate.approximate)
+        if found is None:
+            approximate = self.approximate(self.at(positions))
+        else:
+            approximate, is_sound = found
+            if not is_sound:
+                raise ScoresChanged
+        return Exponents(approximate, lambda index: self.exact(int(positions[index])))
 
     def exact(self, position: int) -> Fraction:
         """Return the exact exponent of one candidate."""
@@ -377,7 +359,7 @@ class RationalGaps(Gaps):
     @property
     def lines(self) -> Lines:
         """Return lines of rounded gaps."""
-        return of_rounded_gaps(self.octets)
+        return self.octets.as_lines()
 
     def levels(self, run: slice, room: Array) -> Array:  # noqa: ARG002 - not needed for floats
         """Return the rounded gaps."""
@@ -454,7 +436,7 @@ class RowGaps(Gaps):
     @property
     def lines(self) -> Lines:
         """Return lines for gaps: each row has its own best score, so gaps are compared, not scores."""
-        return self.rate.distances.of_whole_gaps if self._whole else of_rounded_gaps(self.octets)
+        return self.rate.distances.of_whole_gaps if self._whole else self.octets.as_lines()
 
     def is_hot(self, zeros: int) -> Flags:
         """Return which coins may be heads though not all of their first `zeros` bits are zero.
@@ -507,7 +489,7 @@ def exponents_of(scores: Vector, rate: Rate) -> Floats:
     """The exponents of all candidates, rounded as in `Gaps.approximate`, of scores that nobody else can change."""
     if not (isinstance(scores, np.ndarray) and rate.is_moderate):
         gaps = gaps_of(scores, rate)
-        return gaps.approximate(gaps.at(slice(None)))
+        return gaps.approximate(gaps.at(ALL))
     exponents = losses(scores)
     with np.errstate(over="ignore", under="ignore"):
         exponents *= rate.approximate

@@ -179,7 +179,7 @@ def _heads_and_open(found: Octets) -> tuple[Flags, Flags]:
 
 
 def skips(words: npt.NDArray[Any], zeros: int, margin: float) -> tuple[Positions, Positions] | None:
-    """The skips of `selection.geometric` for some words, and the indices of those that are in doubt."""
+    """The skips of `Draws.skips` for some words, and the indices of those that are in doubt."""
     if compiled is None or words.dtype != _WORD or zeros > _MOST_ZEROS:
         return None
     found = np.empty(words.size, np.int64)
@@ -206,7 +206,7 @@ def coins(  # noqa: PLR0913, PLR0917 - the arrays of the coins, and the bounds o
     slack: float,
     vanished: float,
 ) -> tuple[Flags, Positions] | None:
-    """The heads among some coins of `selection.coin`, and the indices of those that are in doubt, which are tails."""
+    """The heads among some coins of `Draws.finish`, and the indices of those that are in doubt, which are tails."""
     if compiled is None or words.dtype != _WORD:
         return None
     found = np.empty(words.size, np.uint8)

@@ -30,7 +30,6 @@ from typing import Any
 from dpselect import _validate
 from dpselect._numbers import NotExact, NotFinite, rational
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.selection.bits import random_order
 from dpselect.selection.draws import Draws
 
 Score = Callable[[int], Any]
@@ -85,7 +84,7 @@ Exponent = Callable[[int], Fraction]
 def flip_lazily(exponent: Exponent, n: int, draws: Draws) -> int:
     """Select one of n candidates. `exponent` computes c (b - q_r) >= 0 for one, and is called at most once for each."""
     tails: dict[int, Fraction] = {}
-    for candidate in random_order(n, draws.index):
+    for candidate in draws.order(n):
         gap = exponent(candidate)
         if draws.flip(gap):
             return candidate

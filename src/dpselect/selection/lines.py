@@ -1,16 +1,17 @@
-"""The first octet of many coins, decided by work that does not depend on the scores.
+"""The first eight bits of many coins at once: two table look-ups and two comparisons per candidate.
 
 A coin with probability p = exp(-rate * gap) whose U starts with the octet b is heads if (b + 1)/256 <= p, tails if
 b/256 >= p, and open otherwise. In terms of the gap, with
 
     t_k = ln(256/k) / rate,    k = 1, ..., 256,
 
-it is heads if gap <= t_(b+1), and not tails if gap <= t_b (always for b = 0). As t_k falls with k, exactly one octet
-leaves a given gap open, and so the coins of n candidates are left open with probability 1/256 each, independently,
-for any scores. Only a gap of zero would be heads under every octet; here the octet 255 leaves it open. This is
-exact for integer gaps. A few floats next to a line are open under two octets, because the line itself is rounded.
+it is heads if gap <= t_(b+1), and not tails if gap <= t_b (always for b = 0). All but about one coin in 256 are
+decided. Tables are rounded outward, so a decision is never wrong.
 
-`octets` decides the same, except that there a gap of zero is heads under every octet.
+**Lines**, for work that does not depend on the scores. As t_k falls with k, exactly one octet leaves a given gap open,
+and so the coins of n candidates are left open with probability 1/256 each, independently, for any scores. Only a gap of
+zero would be heads under every octet; with lines the octet 255 leaves it open. This is exact for integer gaps. A few
+floats next to a line are open under two octets, because the line itself is rounded.
 """
 
 import math
@@ -21,11 +22,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpselect._numbers import float_near
-from dpselect._types import Array, Flags, Floats, Octets
+from dpselect._numbers import float_above, float_below, float_near
+from dpselect._types import Array, Flags, Floats, Octets, Positions
 from dpselect.selection import kernel
-from dpselect.selection.enclosure import log_bracket
-from dpselect.selection.octets import OctetTable
+from dpselect.selection.enclosure import log_bracket, refined
 
 _LARGEST_UINT64 = 2**64 - 1
 _DIGITS = 45
@@ -37,12 +37,42 @@ _LONGEST_TABLE = 2**14
 class Lines(Protocol):
     """Decides coins by their first octets."""
 
-    def decide(self, levels: Array, octets: Octets) -> tuple[Flags, Flags]:
-        """Return which coins are surely heads and which are open, from what these lines compare: gaps or scores.
+    def decide(self, levels: Array, octets: Octets) -> tuple[Flags, Positions]:
+        """Return which coins are surely heads, and which positions are open, from their gaps or scores.
 
         Integer gaps may be overwritten.
         """
         ...
+
+
+class Bounds:
+    """Gaps of any type: the largest that is heads under each octet, and the largest that is not tails.
+
+    With `is_score`, scores are compared in place of gaps: from `near` on a coin is surely heads, and below `far` it is
+    surely tails. Then the bounds are secret, because they depend on the best score. Octets from `last` on leave a coin
+    open that they would make heads.
+    """
+
+    def __init__(self, near: Array, far: Array, last: int = _LAST + 1, is_score: bool = False) -> None:
+        self.near, self.far, self.last, self.is_score = near, far, last, is_score
+
+    def decide(self, levels: Array, octets: Octets) -> tuple[Flags, Positions]:
+        found = kernel.octets(levels, self.near, self.far, octets, scores=self.is_score, last=self.last)
+        if found is not None:
+            return found[0], found[1].nonzero()[0]
+        indices = octets.astype(np.intp)  # as `take` would, twice
+        reaches = np.greater_equal if self.is_score else np.less_equal
+        heads: Flags = reaches(levels, self.near.take(indices, mode="clip"))
+        if self.last <= _LAST:
+            heads &= octets < self.last
+        return heads, (reaches(levels, self.far.take(indices, mode="clip")) ^ heads).nonzero()[0]
+
+    def as_lines(self) -> "Bounds":
+        """Return the lines of gaps that are rounded to floats: the same, but the octet 255 leaves a gap of zero open.
+
+        Bounds of rounded gaps are apart by some units in the last place; what lies between is open under two octets.
+        """
+        return Bounds(self.near, self.far, _LAST)
 
 
 class GapTable:
@@ -55,56 +85,48 @@ class GapTable:
         self._lines: Octets = (rising.size - np.searchsorted(rising, gaps)).astype(np.uint8)
         self._last = gaps[-1]
 
-    def decide(self, levels: Array, octets: Octets) -> tuple[Flags, Flags]:
-        """Return which coins are surely heads, and which are open."""
+    def decide(self, levels: Array, octets: Octets) -> tuple[Flags, Positions]:
         found = kernel.table(levels, self._lines, octets)
-        if found is not None:
-            return found
-        np.minimum(levels, self._last, out=levels)
-        lines = self._lines.take(levels.view(np.int64), mode="clip")
-        return octets < lines, octets == lines
+        if found is None:
+            np.minimum(levels, self._last, out=levels)
+            lines = self._lines.take(levels.view(np.int64), mode="clip")
+            found = octets < lines, octets == lines
+        return found[0], found[1].nonzero()[0]
 
 
-class GapBounds:
-    """Gaps of any type: the largest that is heads under each octet, and the largest that is not tails.
+@cache
+def _negated_logs() -> tuple[Floats, Floats]:
+    """Lower bounds of -ln((b + 1) / 256) and upper bounds of -ln(b / 256)."""
+    brackets = [log_bracket(Fraction(256, b), 25) for b in range(1, 256)]
+    lower = [*(float_below(low) for low, _ in brackets), 0.0]
+    upper = [np.inf, *(float_above(high) for _, high in brackets)]
+    return np.array(lower), np.array(upper)
 
-    Where `heads[b]` is `possible[b + 1]`, one octet leaves a gap open. Bounds of rounded gaps are apart by some units
-    in the last place; what lies between them is open under two octets.
+
+def octet_tables(rate: Fraction) -> tuple[Bounds, Bounds]:
+    """The bounds of float64 gaps and those of uint64 gaps.
+
+    They are near[b] <= -ln((b + 1) / 256) / rate and far[b] >= -ln(b / 256) / rate, with far[0] = infinity.
+
+    Every float operation below is rounded to nearest, so one step to the neighbouring float encloses the exact
+    result. A float gap is itself rounded: `gap <= near` must imply that the *exact* gap is within the bound. Rounding
+    is monotone, so a rounded gap strictly below a float bound comes from an exact gap strictly below it; hence a
+    second step. A gap is zero exactly when its rounding is, so near = 0 needs no step.
     """
-
-    def __init__(self, heads: Array, possible: Array) -> None:
-        self._heads, self._possible = heads, possible
-
-    def decide(self, levels: Array, octets: Octets) -> tuple[Flags, Flags]:
-        """Return which coins are surely heads, and which are open."""
-        found = kernel.octets(levels, self._heads, self._possible, octets, last=_LAST)
-        if found is not None:
-            return found
-        indices = octets.astype(np.intp)
-        heads: Flags = levels <= self._heads.take(indices, mode="clip")
-        heads &= octets != _LAST
-        return heads, (levels <= self._possible.take(indices, mode="clip")) ^ heads
+    lower, upper = _negated_logs()
+    with np.errstate(over="ignore", under="ignore"):
+        near = np.nextafter(lower * float_below(1 / rate), 0.0)
+        far = np.nextafter(upper * float_above(1 / rate), np.inf)
+    floats = Bounds(np.nextafter(near, 0.0), np.nextafter(far, np.inf))
+    integers = Bounds(_floor_to_uint64(near), _floor_to_uint64(far))
+    return floats, integers
 
 
-class LeastScores:
-    """Lines for float scores, which are compared directly, because gaps are rounded. Secret: depends on the best.
-
-    `heads[b]` is a score from which on a coin is surely heads under the octet b, and `possible[b]` one below which it
-    is surely tails. Nearly always `heads[b]` is `possible[b + 1]`, the least float with gap <= t_(b+1).
-    """
-
-    def __init__(self, heads: Floats, possible: Floats) -> None:
-        self._heads, self._possible = heads, possible
-
-    def decide(self, levels: Array, octets: Octets) -> tuple[Flags, Flags]:
-        """Return which coins are surely heads, and which are open."""
-        found = kernel.octets(levels, self._heads, self._possible, octets, scores=True, last=_LAST)
-        if found is not None:
-            return found
-        indices = octets.astype(np.intp)
-        heads: Flags = levels >= self._heads.take(indices, mode="clip")
-        heads &= octets != _LAST
-        return heads, (levels >= self._possible.take(indices, mode="clip")) ^ heads
+def _floor_to_uint64(bounds: Floats) -> npt.NDArray[np.uint64]:
+    """floor, capped at the largest uint64: no gap exceeds that, so the cap says "heads" in near, "not tails" in far."""
+    capped = bounds >= 2.0**64
+    whole = np.floor(np.where(capped, 0.0, bounds)).astype(np.uint64)
+    return np.where(capped, np.iinfo(np.uint64).max, whole).astype(np.uint64)
 
 
 class Distances:
@@ -115,21 +137,20 @@ class Distances:
 
     @cached_property
     def of_whole_gaps(self) -> Lines:
-        """Return the lines of gaps in uint64: a whole gap is at most t_k if it is at most floor(t_k)."""
+        """The lines of gaps in uint64: a whole gap is at most t_k if it is at most floor(t_k)."""
         whole = np.array([self._floor(k) for k in range(1, 257)], np.uint64)
         if whole[0] < _LONGEST_TABLE:
             return GapTable(whole)
-        return GapBounds(whole, np.concatenate([[np.uint64(_LARGEST_UINT64)], whole[:-1]]))
+        return Bounds(whole, np.concatenate([[np.uint64(_LARGEST_UINT64)], whole[:-1]]), _LAST)
 
     def _floor(self, k: int) -> int:
         """floor(t_k), exactly; the largest uint64 where it is beyond. ln(256/k) is irrational for 0 < k < 256."""
-        digits = _DIGITS
-        while k < 256:
+
+        def floor(digits: int) -> int | None:
             low, high = (math.floor(bound / self._rate) for bound in _log(k, digits))
-            if low == high or low > _LARGEST_UINT64:
-                return min(low, _LARGEST_UINT64)
-            digits *= 2
-        return 0
+            return min(low, _LARGEST_UINT64) if low == high or low > _LARGEST_UINT64 else None
+
+        return refined(floor, _DIGITS) if k < 256 else 0
 
     def of_float_scores(self, best: float) -> Lines:
         """Return the lines of float scores below the best one: the least float that is not below best - t_k.
@@ -152,7 +173,7 @@ class Distances:
             apart = 2 * (np.abs(error) + doubt)
             above = np.where(is_sure, least, np.nextafter(nearest + apart, np.inf))
             below = np.where(is_sure, least, np.nextafter(nearest - apart, -np.inf))
-        return LeastScores(above, np.concatenate([[-np.inf], below[:-1]]))
+        return Bounds(above, np.concatenate([[-np.inf], below[:-1]]), _LAST, is_score=True)
 
     @cached_property
     def _doubles(self) -> tuple[Floats, Floats]:
@@ -161,11 +182,6 @@ class Distances:
         high = [float_near(middle) for middle in middles]
         low = [float_near(middle - Fraction(top)) for middle, top in zip(middles, high, strict=True)]
         return np.array([*high, 0.0]), np.array([*low, 0.0])
-
-
-def of_rounded_gaps(table: OctetTable) -> Lines:
-    """The lines of gaps that are rounded to floats."""
-    return GapBounds(table.near, table.far)
 
 
 @cache

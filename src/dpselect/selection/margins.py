@@ -8,7 +8,7 @@ a first missing rank h + 1 and a last rank t > h + 1, and scores x_t - x_(h+1). 
 them of size k: ranks 1 to h and t are in, h + 1 is out, and the others lie between. For all t <= b together these are
 C(b - h - 1, k - h), so the sets of one h and of one count x_t are a run, whose length is a difference of two such
 numbers. Together with one prefix for each size that makes few runs of astronomical lengths, and the earliest run wins
-(`selection.arrival`). Floats know only bounds of the logarithms of lengths. Integers decide among contenders.
+(`selection.arrivals`). Floats know only bounds of the logarithms of lengths. Integers decide among contenders.
 """
 
 import math
@@ -21,11 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect._types import Array, Floats, Positions
-from dpselect.selection.arrival import Arrival, draw_prefixes, float_bounds
-from dpselect.selection.bits import random_order
+from dpselect.selection.arrivals import Arrival, draw_prefixes, float_bounds, settled
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate
-from dpselect.selection.runs import settled
 
 _ZEROS = 8
 _COLD = -_ZEROS * 0.6931471805599453 * (1 + 2.0**-40)
@@ -106,7 +104,7 @@ class MarginRuns:
         kept = [np.empty((3, 0))]
         reached = math.inf
         for own, exponents, lengths, zeros in self._warm(kind, draws):
-            prefixes = draw_prefixes(zeros, draws.source)
+            prefixes = draw_prefixes(zeros, draws)
             low, high = float_bounds(prefixes, exponents, lengths, kind)
             reached = min(reached, float(high.min()))
             left = np.flatnonzero(low <= reached)
@@ -129,15 +127,12 @@ class MarginRuns:
         for h in range(self._hi):
             exponents = self._exponents(self._best + self._at(h + 1) - self._counts[places])
             longest = self._log_lengths(h, places, upper=True)
-            hot, cold = np.arange(places.size), np.empty(0, np.int64)
+            left, zeros = np.arange(places.size), np.zeros(places.size, np.uint8)
             if kind.comes_by_one:
-                is_hot = longest - exponents > _COLD
-                survivors = draws.survivors(places.size, _ZEROS)
-                hot, cold = np.flatnonzero(is_hot), survivors[~is_hot[survivors]]
-            left = np.concatenate([hot, cold])
-            left = left[longest[left] > -np.inf]
+                left, zeros = draws.contenders(longest - exponents > _COLD, _ZEROS)
+            is_there = longest[left] > -np.inf
+            left, zeros = left[is_there], zeros[is_there]
             if left.size:
-                zeros = np.where(np.isin(left, cold), np.uint8(_ZEROS), np.uint8(0))
                 shortest = self._log_lengths(h, places[left], upper=False)
                 yield _Own(h, places[left]), exponents[left], (shortest, longest[left]), zeros
 
@@ -213,7 +208,7 @@ class MarginRuns:
             + 1
             + bisect_right(range(a + 1, int(self._ends[run.place]) + 1), index, key=lambda t: self._number(h, k, a, t))
         )
-        between = islice(random_order(last - h - 2, draws.index), k - h - 1)
+        between = islice(draws.order(last - h - 2), k - h - 1)
         return sorted([*range(h), *(h + 1 + rank for rank in between), last - 1])
 
 

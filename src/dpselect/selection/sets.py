@@ -1,4 +1,4 @@
-"""A whole set of k candidates as one choice, scored by its sum (theorem 12 of docs/theory.md).
+"""A whole set of k candidates as one choice, scored by its sum (theorem 12 of docs/theory.md), by coins with odds.
 
 The exponential mechanism over all k-sets takes S with probability proportional to the product of exp(c q_i) over S: the
 law of independent coins with odds exp(c (q_i - t)), given that exactly k of them are heads (conditional Poisson
@@ -11,6 +11,11 @@ the favourites. A coin is *upset* if it shows its less likely side, with probabi
 the set of a try is the favourites, exchanged at the upsets, and only upsets are drawn: for candidates far from theta,
 by geometric skips.
 
+**Coins with odds** exp(-gap) are heads with probability 1 / (1 + exp(gap)), as in logistic regression (Berkson 1944):
+heads is U < 1 / (1 + exp(gap)) for a uniform U whose bits are revealed on demand, so a coin is exact for every rational
+gap >= 0. Sixteen bits decide nearly every one; 32 bits more, in float64 with an error bound, decide nearly all others;
+exact integers decide the rest.
+
 The rate of raw events is C = prod (1 + exp(theta - e_i)) exp(-(k theta - sum of the k smallest e)), because then C
 times the probability of a set in one try is exp(-c (u* - u(S))). All terms of its logarithm are positive:
 
@@ -20,20 +25,107 @@ times the probability of a set in one try is exp(-c (u* - u(S))). All terms of i
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property
 from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dpselect._types import Flags, Floats, Positions
 from dpselect.selection.draws import Draws
-from dpselect.selection.enclosure import log_bracket, scaled_exp
+from dpselect.selection.enclosure import log_bracket, refined, scaled_exp
 from dpselect.selection.gaps import Gaps
-from dpselect.selection.odds import WORD_BITS, word_bounds
+from dpselect.selection.races import Members, Tier, best_members
 from dpselect.selection.waiting import LogRate, wait_for
+
+# Sixteen bits decide nearly every coin with odds, by whole-number bounds that are computed once for many tries.
+WORD_BITS = 16
+_HALF = 2.0 ** (WORD_BITS - 1)
+_FRESH_BITS = 32
+# exp, the sum and the quotient are accurate to 256 units in the last place together (2**-44 relative), with much room.
+_MARGIN = 2.0**-42
+# The known bits leave a cell of width 2**-k for U. Four cells cover it and every rounding of numbers of its size.
+_SLACK = 4.0
+# Larger gaps are reduced to this: their boundary is inside the slack anyway, and floats near 2**-1074 are slow.
+_VANISHED = 100.0
+
+Words = npt.NDArray[np.uint16]
+
+
+class Odds(NamedTuple):
+    """Gaps of a batch of coins: floats, the largest error of each, and the exact rationals. None is negative."""
+
+    approximate: Floats
+    doubt: Floats
+    exact: Callable[[int], Fraction]  # by the index of a coin
+
+
+def odds_coin(gap: Fraction, draws: Draws, prefix: int = 0, depth: int = 0) -> bool:
+    """Whether U < 1 / (1 + exp(gap)), given that the first `depth` bits of U are `prefix`.
+
+    At depth k the only undecided prefix is the whole part of 2**k / (1 + exp(gap)), which is irrational unless the gap
+    is zero. Then the boundary is one half, and the first bit decides.
+    """
+
+    def is_heads(prefix: int, depth: int) -> bool | None:
+        boundary = _scaled_probability(gap, depth)
+        return prefix < boundary if prefix != boundary or (not gap and depth) else None
+
+    return draws.decided(is_heads, prefix, depth)
+
+
+def _scaled_probability(gap: Fraction, depth: int) -> int:
+    """floor(2**depth / (1 + exp(gap))), from bounds of e = exp(-gap), because this is 2**depth e / (1 + e)."""
+    if not gap:
+        return 1 << depth >> 1
+
+    def floor(finer: int) -> int | None:
+        least, whole = scaled_exp(gap, finer), 1 << finer
+        low, high = ((e << depth) // (whole + e) for e in (least, least + 1))
+        return low if low == high else None
+
+    return refined(floor, depth + 64)
+
+
+def word_bounds(gaps: Floats, doubts: Floats) -> tuple[Words, Words]:
+    """Words below the first bound are heads, those from the second on are tails, and those between are undecided.
+
+    A word w leaves U between w / 2**16 and (w + 1) / 2**16. The boundary is at most one half.
+    """
+    boundary, error = _boundary(gaps, doubts)
+    with np.errstate(over="ignore"):
+        low = np.floor(np.maximum(boundary - error, 0.0) * 2 * _HALF)
+        high = np.minimum(np.ceil((boundary + error) * 2 * _HALF), _HALF)
+    return low.astype(np.uint16), high.astype(np.uint16)
+
+
+def odds_coins(odds: Odds, prefixes: npt.NDArray[Any] | int, depth: int, draws: Draws) -> Flags:
+    """Whether U < 1 / (1 + exp(gap)) for each coin, given the first `depth` bits of each U: at most 20, or zeros."""
+    fresh = draws.words(odds.approximate.size, _FRESH_BITS)
+    cell = 2.0 ** -(_FRESH_BITS + depth)
+    lowest = (fresh + np.asarray(prefixes, np.float64) * 2.0**_FRESH_BITS) * cell  # below 2**53 cells, so exact
+    boundary, error = _boundary(odds.approximate, odds.doubt)
+    distance, doubt = boundary - lowest, error + _SLACK * cell
+    heads: Flags = distance > doubt
+    for index in (np.abs(distance) <= doubt).nonzero()[0].tolist():
+        known = int(lowest[index] / cell)
+        heads[index] = odds_coin(odds.exact(index), draws, known, _FRESH_BITS + depth)
+    return heads
+
+
+def _boundary(gaps: Floats, doubts: Floats) -> tuple[Floats, Floats]:
+    """1 / (1 + exp(gap)) and a bound of its error.
+
+    The logarithm of the boundary moves no more than the gap, so an error d of the gap moves the boundary by a factor
+    between exp(-d) and exp(d).
+    """
+    boundary: Floats = 1 / (1 + np.exp(np.minimum(gaps, _VANISHED)))
+    with np.errstate(over="ignore"):
+        return boundary, boundary * (_MARGIN + 2 * np.expm1(doubts))
+
 
 # Upsets of candidates beyond so many times ln 2 start with so many zeros, and are skipped otherwise. More than sixteen
 # are of use if there are as many candidates: long skips take longer to draw.
@@ -45,9 +137,6 @@ _ZOOM = 60.0  # farther from theta a coin is decided, as far as the choice of th
 _STEPS = 60
 _PATIENCE = 4  # batches before they grow
 _TINY = 2.0**-1000
-
-# A set as (run, rank) pairs: the members of each run are numbered from zero.
-Members = list[tuple[int, int]]
 
 
 def choose_set(gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
@@ -62,46 +151,6 @@ def choose_set_by_waiting(gaps: Gaps, lengths: Positions, k: int, draws: Draws) 
     tried = Tries(gaps, lengths, k)
     events = ((passed, tried.exponent(upsets), upsets) for passed, upsets in tried.draw(draws))
     return tried.members(wait_for(events, tried.rate, draws))
-
-
-@dataclass(frozen=True, repr=False)
-class Tier:
-    """Members of runs whose upsets start with at least `zeros` zeros, numbered run by run. Secret."""
-
-    zeros: int
-    runs: Positions
-    ends: Positions | None = None  # of the runs, in members; None if each has one
-
-    @classmethod
-    def of(cls, zeros: int, runs: Positions, lengths: Positions) -> "Tier":
-        """Return the members of some runs of these lengths."""
-        return cls(zeros, runs) if lengths.strides == (0,) else cls(zeros, runs, np.cumsum(lengths[runs]))
-
-    @property
-    def size(self) -> int:
-        """Return the number of members."""
-        if self.ends is None:
-            return self.runs.size
-        return int(self.ends[-1]) if self.ends.size else 0
-
-    def members(self) -> tuple[Positions, Positions]:
-        """Return the run of every member, and its rank there."""
-        if self.ends is None:
-            return self.runs, np.broadcast_to(np.int64(0), self.runs.shape)
-        return self.located(np.arange(self.size))
-
-    def located(self, members: Positions) -> tuple[Positions, Positions]:
-        """Return the run of each member, and its rank there."""
-        if self.ends is None:
-            return self.runs[members], np.zeros(members.size, np.int64)
-        place = np.searchsorted(self.ends, members, side="right")
-        starts = np.concatenate([[0], self.ends[:-1]])
-        return self.runs[place], members - starts[place]
-
-
-def single(count: int) -> Positions:
-    """Lengths of so many runs of one candidate each, in no memory. `Tier.of` knows them by their stride."""
-    return np.broadcast_to(np.int64(1), (count,))
 
 
 class Tries:
@@ -153,6 +202,10 @@ class Tries:
         """Return the exact distance |theta - e| of the members of a run."""
         return abs(self._gaps.exact(run) - self._theta)
 
+    def _odds(self, runs: Positions) -> Odds:
+        """The odds of the upsets of members of these runs."""
+        return Odds(self._distance[runs], self._doubt[runs], lambda index: self.exact(int(runs[index])))
+
     def draw(self, draws: Draws) -> Iterator[tuple[int, Members]]:
         """Flip all coins again and again: the number of tries since the last one with k heads, and its upsets."""
         batch, passed = self._first_batch(), 0
@@ -186,13 +239,11 @@ class Tries:
     def _hot_upsets(self, batch: int, draws: Draws) -> tuple[Flags, Positions]:
         """Which hot coins are upset in each try, and how many heads that gives more than the favourites."""
         size, split = self._hot_runs.size, self._hot_favourites
-        words = draws.odds_words(batch * size).reshape(batch, size)
+        words = draws.words(batch * size, WORD_BITS).reshape(batch, size)
         upset: Flags = words < self._low
         tries, coins = np.nonzero((words < self._high) & ~upset)
         if tries.size:
-            upset[tries, coins] = draws.finish_odds(
-                SomeOdds(self, self._hot_runs[coins]), words[tries, coins], WORD_BITS
-            )
+            upset[tries, coins] = odds_coins(self._odds(self._hot_runs[coins]), words[tries, coins], WORD_BITS, draws)
         lost = np.count_nonzero(upset[:, :split], axis=1)
         return upset, np.count_nonzero(upset[:, split:], axis=1) - lost
 
@@ -204,7 +255,7 @@ class Tries:
                 continue
             survivors = draws.survivors(batch * tier.size, tier.zeros)
             runs, ranks = tier.located(survivors % tier.size)
-            upset = draws.finish_odds(SomeOdds(self, runs), 0, tier.zeros)
+            upset = odds_coins(self._odds(runs), 0, tier.zeros, draws)
             parts.append(np.stack([survivors // tier.size, runs, ranks])[:, upset])
         tries, runs, ranks = np.concatenate(parts, axis=1)
         return tries, runs, ranks
@@ -264,27 +315,6 @@ class Tries:
             low += length * max(log_bracket(1 + Fraction(least, 1 << depth), finer)[0], Fraction(0))
             high += length * log_bracket(1 + Fraction(least + 1, 1 << depth), finer)[1]
         return low, high
-
-
-class SomeOdds:
-    """The distances of some coins, in the form that the draws need."""
-
-    def __init__(self, tries: Tries, runs: Positions) -> None:
-        self._tries, self._runs = tries, runs
-        self.approximate, self.doubt = tries._distance[runs], tries._doubt[runs]
-
-    def exact(self, index: int) -> Fraction:
-        """Return the exact distance of one of them."""
-        return self._tries.exact(int(self._runs[index]))
-
-
-def best_members(gaps: Gaps, lengths: Positions, k: int) -> tuple[Positions, int]:
-    """How many members of each run are among the k best, and the run of the last of these."""
-    order = gaps.best_first(k)
-    ends = np.cumsum(lengths[order])
-    counts = np.zeros(lengths.size, np.int64)
-    counts[order] = np.clip(k - (ends - lengths[order]), 0, lengths[order])
-    return counts, int(order[np.searchsorted(ends, k)])
 
 
 def _threshold(beyond: Floats, lengths: Positions, best: Positions, k: int) -> float:

@@ -74,7 +74,7 @@ class Clock:
     def rings_later(self) -> bool:
         """Return whether a new exponential variable of rate one exceeds the time: heads with probability e**-s."""
         self._draw_missing()
-        source = self._draws.source
+        source = self._draws
         word = source.words(1, _WORD)
         low, high = _log_sums(word)
         least, most = _log_sums(self._words)
@@ -92,14 +92,14 @@ class Clock:
         missing = self._events - self._words.size
         if not missing:
             return
-        words: npt.NDArray[np.uint64] = self._draws.source.words(missing, _WORD)
+        words: npt.NDArray[np.uint64] = self._draws.words(missing, _WORD)
         self._words = np.concatenate([self._words, words])
         if self._prefixes is not None:
             self._prefixes += words.tolist()
             self._depths += [_WORD] * missing
 
     def _rings_later_exactly(self, prefix: int) -> bool:
-        depth, digits, source = _WORD, _DIGITS, self._draws.source
+        depth, digits, source = _WORD, _DIGITS, self._draws
         if self._prefixes is None:
             self._prefixes, self._depths = self._words.tolist(), [_WORD] * self._words.size
         while True:

@@ -3,7 +3,7 @@
 For each block, keep its best score m, the number h of heads when coins are flipped against m, and one head,
 chosen uniformly. Against a larger maximum M each head stays a head with probability exp(-c (M - m)), independently, so
 the block is like a run of h equal candidates with score m. The arrival of the first head of such a run is one random
-number, which is revealed bit by bit (see `selection.arrival`). Which of two blocks is earlier does not depend on M: a
+number, which is revealed bit by bit (see `selection.arrivals`). Which of two blocks is earlier does not depend on M: a
 merge compares two arrivals and keeps the earlier one. By symmetry the kept head is a uniform one of those that stay.
 So any parts in any order give the distribution of one selection from all candidates, and nobody needs to know M.
 """
@@ -17,12 +17,20 @@ import numpy as np
 from dpselect._types import Array, Vector
 from dpselect.errors import ScoresChanged
 from dpselect.mechanisms.parameters import Parameters
-from dpselect.selection.arrival import Arrival
+from dpselect.selection.arrivals import Arrival, draw_arrival, earlier
 from dpselect.selection.draws import Draws
-from dpselect.selection.flips import FEW, Heads, flip_at_once, flip_listed, flip_long, left_to_flip
+from dpselect.selection.flips import (
+    FEW,
+    Heads,
+    SteadyHeads,
+    flip_at_once,
+    flip_listed,
+    flip_long,
+    flip_steadily,
+    left_to_flip,
+)
 from dpselect.selection.gaps import MIDDLE, Gaps, Rate, gaps_of
 from dpselect.selection.kernel import Left
-from dpselect.selection.steady import SteadyHeads, flip_steadily
 from dpselect.streaming.labels import Labels, labels_of
 
 # Coins wait until there are so many, or so many blocks: a block without a coin takes memory too.
@@ -47,7 +55,7 @@ class Part:
 
     def merged(self, later: "Part", draws: Draws) -> "Part":
         """Return one part of the candidates of both; those of the later one come after ours in position."""
-        winner, arrival = draws.earlier(self.arrival, later.arrival)
+        winner, arrival = earlier(self.arrival, later.arrival, draws)
         return Part(
             arrival,
             max(self.maximum, later.maximum),
@@ -189,7 +197,7 @@ class Stream:
         part, count = self._part, block.heads.size
         if count:
             position = block.heads.choose(draws)
-            arrival = draws.arrival(-self._mechanism.rate * block.best, count)
+            arrival = draw_arrival(-self._mechanism.rate * block.best, count, draws)
             one = Part(arrival, block.best, position, named.at(position), block.candidates, named.writable)
             return one if part is None else part.merged(one, draws)
         if part is None or block.is_own:  # the best candidate was a head when first read, so the scores changed

@@ -19,7 +19,7 @@ from dpselect._numbers import LONGEST
 from dpselect._validate import attempted, withheld
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.mechanisms.parameters import MECHANISMS, Parameters
-from dpselect.selection.arrival import DEPTH, Arrival
+from dpselect.selection.arrivals import DEPTH, Arrival
 from dpselect.streaming.labels import Unlabelled
 from dpselect.streaming.part import Part
 

@@ -1,19 +1,7 @@
-"""Public candidates and groups: lists of values, and the grids of quantiles.
+"""Public candidates and groups: lists of values.
 
 They must not come from the data: listing a value that only one person has would reveal them. A candidate that
-nobody has is fine: it has score zero, and it can win. How a range becomes a grid is in `spans`.
-
-**A grid** has whole numbers of units between two public ends. A unit is 1 for whole numbers, 10**-digits for decimals
-and floats, a day for dates, and a microsecond for timestamps. A float candidate is the float nearest to its decimal
-value, so 0.1 means one tenth here, and the candidate 0.3 is the float that a user writes as 0.3.
-
-A grid of all floats has no decimal unit. Its unit is the step from one float to the next, and the rank of a float is
-its number of units, counted from zero: the bits of a positive float, read as a whole number, and the negated rank of -x
-for a negative x (IEEE 754 orders floats of one sign like their bits). Both zeros have rank 0.
-
-A grid with marks has only those units as candidates. Rows are counted on all units between its ends, and then every
-value is rounded to the nearest mark. If it stayed between two candidates, and most values were between the same two,
-then all candidates would be equally far from a quantile.
+nobody has is fine: it has score zero, and it can win. Ranges are in `spans`, and rules in `domains`.
 """
 
 import hashlib

@@ -134,7 +134,7 @@ class Reading:
         if self.domain is not None:
             return self.domain.words
         if self.grid is not None:
-            return f"{self.grid.kind.value} from {self.grid.value(0)} to {self.grid.upper}"
+            return f"{self.grid.kind.value} from {self.grid.value(0)} to {self.grid.ends[1]}"
         return "text, because no candidates and no range say more" if self.kind is None else self.kind.value
 
 

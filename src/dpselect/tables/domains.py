@@ -2,86 +2,79 @@
 
 A rule is public, and does not come from the data. Values that nobody has are candidates with score zero, all in one
 run, so a rule may have any number of values: only their exact number and an order of them are needed.
+
+**Texts** of at most some number of bytes of UTF-8 have numbers by enumerative coding (Cover 1973).
+Texts are ordered by their number of bytes, and those of equal length by their characters in the order of Unicode. With
+a_w characters of w bytes, the number of texts of n bytes is
+
+    c[0] = 1,    c[n] = a_1 c[n - 1] + a_2 c[n - 2] + a_3 c[n - 3] + a_4 c[n - 4],
+
+because the rest after the first character is any text of the bytes that are left. All of Unicode has a = (128, 1920,
+61440, 1048576): surrogates are not characters.
 """
 
-import datetime
 import hashlib
 import re
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from dpselect import _validate
-from dpselect._numbers import NotExact, NotFinite, rational
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.candidates import Values
-from dpselect.tables.duckdb.values import Form, form_of
-from dpselect.tables.kinds import (
-    EPOCH,
-    EPOCH_DAY,
-    EPOCH_ZONED,
-    MICROSECOND,
-    Column,
-    Kind,
-    kind_of_value,
-    value_from_text,
-)
-from dpselect.tables.spans import LARGEST_RANK, float_of_rank, rank_of_float
-from dpselect.tables.texts import TextOrder, runs_of
+from dpselect.tables.duckdb.values import Form, form_of, form_of_span, in_span
+from dpselect.tables.kinds import INTEGERS, Column, Kind, kind_of_value
+from dpselect.tables.spans import LARGEST_RANK, Span
 
-INTEGERS = {
-    **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
-}
-_INT64 = INTEGERS["int64"]
 _SHOWN_CHARACTERS = 64
 _COUNTED_LIKE_A_LIST, _MOST_LISTED = 2**12, 10**6
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
+@dataclass(frozen=True, repr=False)
 class Domain(ABC):
-    """All values that a public rule describes, in a fixed order. Made by `every`."""
+    """All values that a public rule describes, in a fixed order. Made by `every`.
+
+    Attributes:
+        kind: the kind of its values.
+        size: the exact number of values.
+        words: the rule in words that identify it, for ledgers and answers.
+        arguments: those of `every`: the kind, and options by name.
+    """
 
     kind: Kind
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Return the exact number of values."""
-
-    @property
-    @abstractmethod
-    def words(self) -> str:
-        """Return the rule in words that identify it, for ledgers and answers."""
+    size: int
+    words: str
+    arguments: tuple[Any, ...]
 
     @property
     def sha256(self) -> str:
-        """Return a digest that identifies the rule in a ledger."""
+        """A digest that identifies the rule in a ledger."""
         return hashlib.sha256(self.words.encode()).hexdigest()
 
     @property
     def listed(self) -> list[Any]:
-        """Return all values in order."""
+        """All values in order."""
         if self.size > _MOST_LISTED:
             raise InvalidValue(f"k must be at most {_MOST_LISTED:,}: {self.words} has more values than that")
         return list(map(self.value, range(self.size)))
 
     @property
     def as_list(self) -> Values | None:
-        """Return the values as a list, if they are so few that they are counted like one; otherwise None."""
+        """The values as a list, if they are so few that they are counted like one; otherwise None."""
         return Values(self.kind, tuple(self.listed)) if self.size <= _COUNTED_LIKE_A_LIST else None
 
     def entry(self) -> dict[str, Any]:
-        """Return what a ledger records of the candidates."""
+        """What a ledger records of the candidates."""
         return {"candidates": self.words}
 
     def value(self, index: int) -> Any:
-        """Return the value at a place of the order, from 0 to size - 1."""
+        """The value at a place of the order, from 0 to size - 1."""
         if not 0 <= index < self.size:
             raise InvalidValue("index must be from 0 to the size of the domain less one")
         return self._value(index)
@@ -91,279 +84,65 @@ class Domain(ABC):
 
     @abstractmethod
     def index(self, value: Any) -> int | None:
-        """Return the place of a value; None if the rule does not describe it."""
+        """The place of a value; None if the rule does not describe it."""
 
     def form(self, column: Column) -> Form:
-        """Return the form in which a column is counted. All values of the domain are different in it, or NULL."""
+        """The form in which a column is counted. All values of the domain are different in it, or NULL."""
         return form_of(column, self.kind)
 
     @abstractmethod
     def condition(self, expression: str) -> str:
-        """Return DuckDB's SQL that is true exactly for values of the domain, given a value in its form."""
+        """DuckDB's SQL that is true exactly for values of the domain, given a value in its form."""
 
     def check(self, column: Column) -> None:
         """Refuse a column whose values cannot be compared with those of the domain."""
         if self.kind not in column.comparable:
+            needed = {
+                Kind.DECIMAL: f", precision={column.precision or 18}, digits={column.digits}",
+                Kind.TEXT: ", max_bytes=8",
+            }.get(column.kind, "")
+            rule = f"every({column.kind.rule!r}{needed})"
+            fitting = f"use {rule}" if column.kind.rule else "no rule fits such a column; use another one"
             raise InvalidType(
-                f"candidates are {self.words}, but the column {column.name!r} holds {column.kind.value}:"
-                f" {_fitting(column)}"
+                f"candidates are {self.words}, but the column {column.name!r} holds {column.kind.value}: {fitting}"
             )
 
-    @abstractmethod
-    def _arguments(self) -> tuple[str, Mapping[str, Any]]:
-        """The arguments of `every`."""
-
     def __repr__(self) -> str:
-        kind, options = self._arguments()
-        return f"every({', '.join([repr(kind), *(f'{name}={value!r}' for name, value in options.items())])})"
-
-
-def _fitting(column: Column) -> str:
-    """What fits a column."""
-    rules = {
-        Kind.BOOLEAN: "every('boolean')",
-        Kind.INTEGER: "every('int64')",
-        Kind.DECIMAL: f"every('decimal', precision={column.precision or 18}, digits={column.digits})",
-        Kind.FLOAT: "every('float64')",
-        Kind.TEXT: "every('text', max_bytes=8)",
-        Kind.DATE: "every('date')",
-        Kind.TIMESTAMP: "every('timestamp')",
-        Kind.ZONED: "every('timestamptz')",
-    }
-    return f"use {rules[column.kind]}" if column.kind in rules else "no rule fits such a column; use another one"
+        kind, *options = self.arguments
+        return f"every({', '.join([repr(kind), *(f'{name}={value!r}' for name, value in options)])})"
 
 
 @dataclass(frozen=True, repr=False)
-class _Range(Domain):
-    """Values that are whole numbers of units, from the first to the last."""
+class Ordered(Domain):
+    """All values of an ordered kind between two ends. Numbers of other types are counted if they are equal to one.
 
-    first: int
-    last: int
+    Attributes:
+        span: the values, in whole units.
+        precision: the largest number of digits, for decimals.
+        is_full: whether the ends are those of the kind.
+    """
 
-    @property
-    def size(self) -> int:
-        return self.last - self.first + 1
+    span: Span
+    precision: int = 0
+    is_full: bool = False
 
     def _value(self, index: int) -> Any:
-        return self._of_units(self.first + index)
+        return self.span.value(index)
 
     def index(self, value: Any) -> int | None:
-        units = self.units(value)
-        return units - self.first if units is not None and self.first <= units <= self.last else None
-
-    @abstractmethod
-    def _of_units(self, units: int) -> Any: ...
-
-    @abstractmethod
-    def units(self, value: Any) -> int | None:
-        """Return a value in units, within the ends or not; None for what is not a value of this kind."""
-
-    @property
-    def _ends(self) -> tuple[Any, Any]:
-        return self._of_units(self.first), self._of_units(self.last)
-
-    def _between(self, expression: str, type_: str) -> str:
-        written = (f"{end:f}" if isinstance(end, Decimal) else str(end) for end in self._ends)  # 1E-7 is no literal
-        lower, upper = (f"CAST('{end}' AS {type_})" for end in written)
-        return f"({expression} BETWEEN {lower} AND {upper})"
-
-
-@dataclass(frozen=True, repr=False)
-class Integers(_Range):
-    """All whole numbers between two ends. Numbers of other types are counted if they are whole."""
-
-    kind: Kind = field(default=Kind.INTEGER, init=False)
-
-    def _of_units(self, units: int) -> int:
-        return units
-
-    def units(self, value: Any) -> int | None:
-        return whole(value, (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT))
-
-    @property
-    def _type(self) -> str:
-        return "BIGINT" if _INT64[0] <= self.first and self.last <= _INT64[1] else "HUGEINT"
-
-    @property
-    def _name(self) -> str | None:
-        return next((name for name, ends in INTEGERS.items() if ends == (self.first, self.last)), None)
-
-    @property
-    def words(self) -> str:
-        return f"every {self._name or f'integer from {self.first} to {self.last}'}"
+        units = self.span.units(value)
+        return None if units is None or not self.span.first <= units <= self.span.last else units - self.span.first
 
     def form(self, column: Column) -> Form:
-        return Form(self.kind, self._type, f"TRY_CAST({form_of(column, self.kind).value} AS {self._type})")
+        return form_of_span(column, self.span)
 
     def condition(self, expression: str) -> str:
-        return self._between(expression, self._type)
-
-    def _arguments(self) -> tuple[str, Mapping[str, Any]]:
-        return (self._name, {}) if self._name else ("integer", {"lower": self.first, "upper": self.last})
-
-
-@dataclass(frozen=True, repr=False)
-class Decimals(_Range):
-    """All decimals of so many digits between two ends, in units of 10**-digits."""
-
-    precision: int
-    digits: int
-    kind: Kind = field(default=Kind.DECIMAL, init=False)
-
-    def _of_units(self, units: int) -> Decimal:
-        return Decimal(f"{units}e-{self.digits}")  # from text, so no decimal context rounds it
-
-    def units(self, value: Any) -> int | None:
-        return whole(value, (Kind.INTEGER, Kind.DECIMAL), 10**self.digits)
-
-    @property
-    def _is_full(self) -> bool:
-        return (self.first, self.last) == (1 - 10**self.precision, 10**self.precision - 1)
-
-    @property
-    def words(self) -> str:
-        ends = "" if self._is_full else ", from {:f} to {:f}".format(*self._ends)
-        return f"every decimal of at most {_counted(self.precision, 'digit')}, {self.digits} after the point{ends}"
-
-    def condition(self, expression: str) -> str:
-        # Comparing decimals of two types may overflow, and fail on a row. Their texts have all digits of the type.
-        pattern = rf"-?0*[0-9]{{0,{self.precision - self.digits}}}(?:\.[0-9]{{0,{self.digits}}}0*)?"
-        fits = f"regexp_full_match(CAST({expression} AS VARCHAR), '{pattern}')"
-        type_ = f"DECIMAL({self.precision},{self.digits})"
-        return (
-            f"({fits}{'' if self._is_full else ' AND ' + self._between(f'TRY_CAST({expression} AS {type_})', type_)})"
-        )
-
-    def _arguments(self) -> tuple[str, Mapping[str, Any]]:
-        ends = {} if self._is_full else dict(zip(("lower", "upper"), self._ends, strict=True))
-        return "decimal", {"precision": self.precision, "digits": self.digits, **ends}
-
-
-@dataclass(frozen=True, repr=False)
-class Floats(_Range):
-    """All finite floats of 64 bits, in their order. Both zeros are one value."""
-
-    first: int = -LARGEST_RANK[64]
-    last: int = LARGEST_RANK[64]
-    kind: Kind = field(default=Kind.FLOAT, init=False)
-
-    def _of_units(self, units: int) -> float:
-        return float_of_rank(units, 64)
-
-    def units(self, value: Any) -> int | None:
-        number = _exact(value, (Kind.INTEGER, Kind.FLOAT))
-        if number is None or abs(number) > float_of_rank(self.last, 64):
-            return None
-        return rank_of_float(float(number), 64) if float(number) == number else None
-
-    @property
-    def words(self) -> str:
-        return "every finite float64"
-
-    def form(self, column: Column) -> Form:
-        # Not in the type of the column: a float of 64 bits would be rounded to one of 32 bits that somebody has.
-        return Form(self.kind, "DOUBLE", f"CAST({form_of(column, self.kind).value} AS DOUBLE)")
-
-    def condition(self, expression: str) -> str:
-        return f"isfinite({expression})"
-
-    def _arguments(self) -> tuple[str, Mapping[str, Any]]:
-        return "float64", {}
-
-
-@dataclass(frozen=True, repr=False)
-class Times(_Range):
-    """All days, or all microseconds, between two ends. Infinite dates are beyond every end."""
-
-    kind: Kind
-
-    def _of_units(self, units: int) -> datetime.date:
-        origin, unit = _CLOCKS[self.kind]
-        moment: datetime.date = origin + units * unit
-        return moment
-
-    def units(self, value: Any) -> int | None:
-        return _since_1970(value, self.kind) if kind_of_value(value) is self.kind else None
-
-    @property
-    def words(self) -> str:
-        lower, upper = self._ends
-        return f"every {NAMES_OF_TIMES[self.kind]} from {lower} to {upper}"
-
-    def condition(self, expression: str) -> str:
-        # Finite, too: DuckDB may conclude from statistics of nanoseconds that all moments, even -infinity, are late.
-        within = self._between(expression, "TIMESTAMPTZ" if self.kind is Kind.ZONED else self.kind.name)
-        return f"(isfinite({expression}) AND {within})"
-
-    def _arguments(self) -> tuple[str, Mapping[str, Any]]:
-        is_full = (self.first, self.last) == all_times(self.kind)
-        ends = {} if is_full else dict(zip(("lower", "upper"), self._ends, strict=True))
-        return NAMES_OF_TIMES[self.kind], ends
-
-
-_CLOCKS: dict[Kind, tuple[Any, datetime.timedelta]] = {
-    Kind.DATE: (EPOCH_DAY, datetime.timedelta(days=1)),
-    Kind.TIMESTAMP: (EPOCH, MICROSECOND),
-    Kind.ZONED: (EPOCH_ZONED, MICROSECOND),
-}
-NAMES_OF_TIMES = {Kind.DATE: "date", Kind.TIMESTAMP: "timestamp", Kind.ZONED: "timestamptz"}
-
-
-def _since_1970(moment: Any, kind: Kind) -> int:
-    origin, unit = _CLOCKS[kind]
-    return int((moment - origin) // unit)
-
-
-def all_times(kind: Kind) -> tuple[int, int]:
-    """The first and the last moment of the years 1 to 9999, which Python can hold."""
-    moments: list[Any] = [datetime.datetime.min, datetime.datetime.max]
-    if kind is Kind.DATE:
-        moments = [moment.date() for moment in moments]
-    if kind is Kind.ZONED:
-        moments = [moment.replace(tzinfo=datetime.UTC) for moment in moments]
-    return _since_1970(moments[0], kind), _since_1970(moments[1], kind)
-
-
-@dataclass(frozen=True, repr=False)
-class Booleans(Domain):
-    """False and true."""
-
-    kind: Kind = field(default=Kind.BOOLEAN, init=False)
-
-    @property
-    def size(self) -> int:
-        return 2
-
-    @property
-    def words(self) -> str:
-        return "every boolean"
-
-    def _value(self, index: int) -> bool:
-        return bool(index)
-
-    def index(self, value: Any) -> int | None:
-        return int(value) if kind_of_value(value) is Kind.BOOLEAN else None
-
-    def condition(self, expression: str) -> str:
-        return f"({expression} IS NOT NULL)"
-
-    def _arguments(self) -> tuple[str, Mapping[str, Any]]:
-        return "boolean", {}
+        return in_span(expression, self.span, self.precision, self.is_full)
 
 
 @dataclass(frozen=True, repr=False)
 class Uuids(Domain):
     """All UUIDs, as text in small letters. A column of text may write them in other ways that DuckDB reads."""
-
-    kind: Kind = field(default=Kind.TEXT, init=False)
-
-    @property
-    def size(self) -> int:
-        return 2**128
-
-    @property
-    def words(self) -> str:
-        return "every uuid"
 
     def _value(self, index: int) -> str:
         return str(uuid.UUID(int=index))
@@ -379,81 +158,163 @@ class Uuids(Domain):
     def condition(self, expression: str) -> str:
         return f"regexp_full_match({expression}, '{_UUID}')"
 
-    def _arguments(self) -> tuple[str, Mapping[str, Any]]:
-        return "uuid", {}
+
+Run = tuple[int, int]
+
+# The code points of one, two, three and four bytes of UTF-8, first and last.
+_WIDTHS: tuple[tuple[Run, ...], ...] = (
+    ((0x0, 0x7F),),
+    ((0x80, 0x7FF),),
+    ((0x800, 0xD7FF), (0xE000, 0xFFFF)),
+    ((0x10000, 0x10FFFF),),
+)
+_LAST_OF_WIDTH = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
+_EVERYTHING = tuple(run for runs in _WIDTHS for run in runs)
+
+
+def runs_of(characters: Iterable[str] | None) -> tuple[Run, ...]:
+    """Different characters as runs of code points that follow each other, each of one width; None is all of Unicode.
+
+    >>> runs_of("CABx")
+    ((65, 67), (120, 120))
+    """
+    if characters is None:
+        return _EVERYTHING
+    runs: list[Run] = []
+    for code in sorted(map(ord, characters)):
+        if runs and runs[-1][1] == code - 1 and code - 1 not in _LAST_OF_WIDTH:
+            runs[-1] = runs[-1][0], code
+        else:
+            runs.append((code, code))
+    return tuple(runs)
+
+
+class _Characters(NamedTuple):
+    """The characters of one width: the runs, and how many characters come before each."""
+
+    firsts: list[int]
+    lasts: list[int]
+    before: list[int]
+    size: int
+
+    def character(self, place: int) -> int:
+        run = bisect_right(self.before, place) - 1
+        return self.firsts[run] + place - self.before[run]
+
+    def place(self, code: int) -> int | None:
+        run = bisect_right(self.firsts, code) - 1
+        return self.before[run] + code - self.firsts[run] if run >= 0 and code <= self.lasts[run] else None
+
+
+def _of_width(runs: Iterable[Run]) -> _Characters:
+    runs = list(runs)
+    *before, size = accumulate((last - first + 1 for first, last in runs), initial=0)
+    return _Characters([first for first, _ in runs], [last for _, last in runs], before, size)
+
+
+def width(code: int) -> int:
+    """The number of bytes of a character in UTF-8."""
+    return 1 + sum(code > last for last in _LAST_OF_WIDTH)
+
+
+def _by_width(runs: Iterable[Run]) -> list[_Characters]:
+    return [_of_width(run for run in runs if width(run[0]) == w) for w in (1, 2, 3, 4)]
+
+
+@lru_cache(maxsize=2)
+def _counts(sizes: tuple[int, ...], longest: int) -> tuple[int, ...]:
+    """c[0] to c[longest]. For 1,000 bytes these are about half a megabyte."""
+    counts = [1]
+    for n in range(1, longest + 1):
+        counts.append(sum(size * counts[n - w] for w, size in enumerate(sizes, 1) if w <= n))
+    return tuple(counts)
 
 
 @dataclass(frozen=True, repr=False)
 class Texts(Domain):
-    """All texts of at most so many bytes in UTF-8, of all characters or of those of an alphabet, in ascending order.
+    """All texts of at most so many bytes in UTF-8, of characters in these runs, in ascending order.
 
-    They are ordered by their number of bytes, then by characters (`tables.texts`).
+    They are ordered by their number of bytes, then by characters.
     """
 
     max_bytes: int
-    alphabet: str | None = None
-    kind: Kind = field(default=Kind.TEXT, init=False)
-
-    @cached_property
-    def _order(self) -> TextOrder:
-        return TextOrder(self.max_bytes, runs_of(self.alphabet))
-
-    @property
-    def size(self) -> int:
-        return self._order.size
-
-    @property
-    def words(self) -> str:
-        return f"every text of at most {_counted(self.max_bytes, 'byte')}{self._characters}"
-
-    @property
-    def _characters(self) -> str:
-        if self.alphabet is None:
-            return ""
-        if len(self.alphabet) <= _SHOWN_CHARACTERS:
-            return f" of the characters {self.alphabet!a}"
-        digest = hashlib.sha256(self.alphabet.encode()).hexdigest()
-        return f" of {len(self.alphabet)} characters with the SHA-256 {digest}"
-
-    def _value(self, index: int) -> str:
-        return self._order.text(index)
-
-    def index(self, value: Any) -> int | None:
-        return self._order.place(value) if isinstance(value, str) else None
+    runs: tuple[Run, ...]
 
     def condition(self, expression: str) -> str:
         fits = f"strlen({expression}) <= {self.max_bytes}"
-        if self.alphabet is None:
+        if self.runs == _EVERYTHING:
             return f"({fits})"
-        codes = "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in self._order.runs)
+        codes = "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in self.runs)
         return f"({fits} AND regexp_full_match({expression}, '[{codes}]*'))"
 
-    def _arguments(self) -> tuple[str, Mapping[str, Any]]:
-        return "text", {"max_bytes": self.max_bytes, **({} if self.alphabet is None else {"alphabet": self.alphabet})}
+    @cached_property
+    def _widths(self) -> list[_Characters]:
+        return _by_width(self.runs)
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        return _counts(tuple(characters.size for characters in self._widths), self.max_bytes)
+
+    def _value(self, place: int) -> str:
+        counts, length, codes = self._counts, 0, []
+        while place >= counts[length]:
+            place -= counts[length]
+            length += 1
+        while length:
+            code, place, length = self._first(place, length, counts)
+            codes.append(code)
+        return "".join(map(chr, codes))
+
+    def _first(self, place: int, length: int, counts: tuple[int, ...]) -> tuple[int, int, int]:
+        """The first character of the text at a place among those of one length, and place and length of the rest."""
+        for w, characters in enumerate(self._widths, 1):
+            if w > length:
+                break
+            block = characters.size * counts[length - w]
+            if place < block:
+                which, rest = divmod(place, counts[length - w])
+                return characters.character(which), rest, length - w
+            place -= block
+        raise IndexError
+
+    def index(self, text: Any) -> int | None:
+        if not isinstance(text, str):
+            return None
+        codes = [ord(character) for character in text]
+        length = sum(map(width, codes))
+        if length > self.max_bytes:
+            return None
+        counts = self._counts
+        place = sum(counts[:length])
+        for code in codes:
+            w = width(code)
+            within = self._widths[w - 1].place(code)
+            if within is None:
+                return None
+            narrower = enumerate(self._widths[: w - 1], 1)
+            place += sum(characters.size * counts[length - v] for v, characters in narrower)
+            length -= w
+            place += within * counts[length]
+        return place
 
 
-def _exact(value: Any, kinds: tuple[Kind, ...]) -> Fraction | None:
-    """The exact value of a finite number of one of these kinds; None for anything else."""
-    if kind_of_value(value) not in kinds:
-        return None
-    try:
-        return rational(value)
-    except (NotExact, NotFinite):
-        return None
-
-
-def whole(value: Any, kinds: tuple[Kind, ...], factor: int = 1) -> int | None:
-    """A number times the factor, if that is a whole number."""
-    number = _exact(value, kinds)
-    scaled = None if number is None else number * factor
-    return int(scaled) if scaled is not None and scaled.denominator == 1 else None
+def texts_of(max_bytes: int, alphabet: str | None = None) -> Texts:
+    """All texts of at most so many bytes, of all characters or of those of an alphabet."""
+    runs = runs_of(alphabet)
+    size = sum(_counts(tuple(characters.size for characters in _by_width(runs)), max_bytes))
+    characters, options = "", (("max_bytes", max_bytes), *(() if alphabet is None else (("alphabet", alphabet),)))
+    if alphabet is not None and len(alphabet) <= _SHOWN_CHARACTERS:
+        characters = f" of the characters {alphabet!a}"
+    elif alphabet is not None:
+        digest = hashlib.sha256(alphabet.encode()).hexdigest()
+        characters = f" of {len(alphabet)} characters with the SHA-256 {digest}"
+    words = f"every text of at most {_counted(max_bytes, 'byte')}{characters}"
+    return Texts(Kind.TEXT, size, words, ("text", *options), max_bytes, runs)
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
-
-__all__ = ["Domain", "every"]
 
 _HUGEINT = (-(2**127), 2**127 - 1)
 _MOST_BYTES = 1_000  # the number of such texts has 2,161 digits, and runs may have 4,000
@@ -543,12 +404,21 @@ def _instead(kind: str, name: str) -> str:
 # How `every` makes a domain.
 
 
-def _named_integers(kind: str, _: Mapping[str, Any]) -> Domain:
-    return Integers(*INTEGERS[kind])
+def _all(span: Span, words: str, *arguments: Any) -> Domain:
+    return Ordered(span.kind, span.size, words, arguments, span)
 
 
-def _integers(_: str, given: Mapping[str, Any]) -> Domain:
-    return Integers(*_ordered(given, Kind.INTEGER, lambda end: whole(end, (Kind.INTEGER,)), _HUGEINT))
+def _uuids(*_: Any) -> Domain:
+    return Uuids(Kind.TEXT, 2**128, "every uuid", ("uuid",))
+
+
+def _integers(kind: str, given: Mapping[str, Any]) -> Domain:
+    ends = INTEGERS.get(kind) or _ordered(given, Span(Kind.INTEGER, *_HUGEINT))
+    name = next((name for name, known in INTEGERS.items() if known == ends), None)
+    first, last = ends
+    options = () if name else (("lower", first), ("upper", last))
+    words = f"every {name or f'integer from {first} to {last}'}"
+    return _all(Span(Kind.INTEGER, first, last), words, name or "integer", *options)
 
 
 def _decimals(_: str, given: Mapping[str, Any]) -> Domain:
@@ -558,38 +428,54 @@ def _decimals(_: str, given: Mapping[str, Any]) -> Domain:
     if digits > precision:
         raise InvalidValue(f"digits must be at most precision, got {digits} and {precision}")
     most = 10**precision - 1
-    full = Decimals(-most, most, precision, digits)
-    return Decimals(*_ordered(given, Kind.DECIMAL, full.units, (-most, most)), precision, digits)
+    full = Span(Kind.DECIMAL, -most, most, digits=digits)
+    first, last = _ordered(given, full)
+    span = replace(full, first=first, last=last)
+    words = f"every decimal of at most {_counted(precision, 'digit')}, {digits} after the point"
+    lower, upper = span.ends
+    options = () if span == full else (("lower", lower), ("upper", upper))
+    words += "" if span == full else f", from {lower:f} to {upper:f}"
+    arguments = ("decimal", ("precision", precision), ("digits", digits), *options)
+    return Ordered(Kind.DECIMAL, span.size, words, arguments, span, precision, span == full)
 
 
-def _times(kind: str, given: Mapping[str, Any]) -> Domain:
-    of_kind = next(known for known, name in NAMES_OF_TIMES.items() if name == kind)
-    full = Times(*all_times(of_kind), of_kind)
-    return Times(*_ordered(given, of_kind, full.units, (full.first, full.last)), of_kind)
+def _floats(*_: Any) -> Domain:
+    most = LARGEST_RANK[64]
+    return _all(Span(Kind.FLOAT, -most, most, bits=64), "every finite float64", "float64")
 
 
-def _ordered(
-    given: Mapping[str, Any], kind: Kind, units: Callable[[Any], int | None], ends: tuple[int, int]
-) -> tuple[int, int]:
+def _booleans(*_: Any) -> Domain:
+    return _all(Span(Kind.BOOLEAN, 0, 1), "every boolean", "boolean")
+
+
+def _times(name: str, given: Mapping[str, Any]) -> Domain:
+    kind = next(kind for kind in Kind if kind.rule == name)
+    full = Span(kind, *kind.ends)
+    first, last = _ordered(given, full)
+    span = Span(kind, first, last)
+    lower, upper = span.ends
+    options = () if span == full else (("lower", lower), ("upper", upper))
+    return _all(span, f"every {name} from {lower} to {upper}", name, *options)
+
+
+def _ordered(given: Mapping[str, Any], full: Span) -> tuple[int, int]:
     """Both ends in units: those that are given, or those of the type."""
-    found = [_end(name, given, kind, units, end) for name, end in zip(("lower", "upper"), ends, strict=True)]
-    if found[0] > found[1]:
+    ends = zip(("lower", "upper"), (full.first, full.last), strict=True)
+    first, last = (_end(name, given[name], full) if name in given else end for name, end in ends)
+    if first > last:
         raise InvalidValue(f"lower must be <= upper, got {given.get('lower')} and {given.get('upper')}: swap them")
-    if found[0] < ends[0] or found[1] > ends[1]:
+    if first < full.first or last > full.last:
         raise InvalidValue("lower and upper must be within what the kind can hold: give ends that are closer together")
-    return found[0], found[1]
+    return first, last
 
 
-def _end(name: str, given: Mapping[str, Any], kind: Kind, units: Callable[[Any], int | None], missing: int) -> int:
-    if name not in given:
-        return missing
-    value = given[name]
+def _end(name: str, value: Any, full: Span) -> int:
+    kind = full.kind
     if isinstance(value, str):
-        value = value_from_text(value, kind, name)
-    allowed = {kind, Kind.INTEGER} if kind is Kind.DECIMAL else {kind}
-    if kind_of_value(value) not in allowed:
+        value = kind.from_text(value, name)
+    if kind_of_value(value) not in ({kind, Kind.INTEGER} if kind is Kind.DECIMAL else {kind}):
         raise InvalidType(f"{name} must be one of {kind.value}, got {type(value).__name__}")
-    found = units(value)
+    found = full.units(value)
     if found is None:
         raise InvalidValue(f"{name} must be a finite number with no more digits after the point than `digits` says")
     return found
@@ -601,7 +487,7 @@ def _texts(_: str, given: Mapping[str, Any]) -> Domain:
         raise InvalidValue(f"max_bytes must be from 1 to {_MOST_BYTES:,}, got {max_bytes}")
     alphabet = given.get("alphabet")
     if alphabet is None:
-        return Texts(max_bytes)
+        return texts_of(max_bytes)
     if not isinstance(alphabet, str):
         raise InvalidType(f"alphabet must be a text of all characters, such as 'ABC', got {type(alphabet).__name__}")
     if not alphabet:
@@ -610,7 +496,7 @@ def _texts(_: str, given: Mapping[str, Any]) -> Domain:
         raise InvalidValue("alphabet must have different characters: drop the duplicates")
     if not _validate.is_unicode(alphabet):
         raise InvalidValue("alphabet must be text that can be encoded as UTF-8: drop the lone surrogates")
-    return Texts(max_bytes, "".join(sorted(alphabet)))
+    return texts_of(max_bytes, "".join(sorted(alphabet)))
 
 
 @dataclass(frozen=True)
@@ -621,14 +507,14 @@ class _Rule:
 
 
 _RULES = {
-    **dict.fromkeys(INTEGERS, _Rule(_named_integers)),
+    **dict.fromkeys(INTEGERS, _Rule(_integers)),
     "integer": _Rule(_integers, needed=("lower", "upper")),
     "decimal": _Rule(_decimals, needed=("precision", "digits"), optional=("lower", "upper")),
-    "float64": _Rule(lambda *_: Floats()),
-    **dict.fromkeys(NAMES_OF_TIMES.values(), _Rule(_times, optional=("lower", "upper"))),
+    "float64": _Rule(_floats),
+    **dict.fromkeys((kind.rule for kind in Kind if kind.is_time), _Rule(_times, optional=("lower", "upper"))),
     "text": _Rule(_texts, needed=("max_bytes",), optional=("alphabet",)),
-    "uuid": _Rule(lambda *_: Uuids()),
-    "boolean": _Rule(lambda *_: Booleans()),
+    "uuid": _Rule(_uuids),
+    "boolean": _Rule(_booleans),
 }
 
 
@@ -653,16 +539,7 @@ def counted_form(column: Column, domain: Domain | None) -> Form:
 def counted_item(column: Column, domain: Domain | None) -> str:
     """The value of a row that is counted; NULL if the row does not count."""
     form = counted_form(column, domain)
-    value = _valid(form)
-    if domain is not None:
-        return f"CASE WHEN {domain.condition(value)} THEN {value} END"
-    held = _HELD.get(form.kind)
-    if held is None:
-        return value
-    condition = held.format(x=value, type=form.type)
-    return f"CASE WHEN {condition} THEN {value} END"
-
-
-def _valid(form: Form) -> str:
-    """The value, but NULL for a text that is not valid UTF-8: no table of DuckDB can hold it, and no answer."""
-    return f"TRY(decode(encode({form.value})))" if form.kind is Kind.TEXT else form.value
+    # NULL for a text that is not valid UTF-8: no table of DuckDB can hold it, and no answer.
+    value = f"TRY(decode(encode({form.value})))" if form.kind is Kind.TEXT else form.value
+    held = _HELD.get(form.kind, "").format(x=value, type=form.type) if domain is None else domain.condition(value)
+    return f"CASE WHEN {held} THEN {value} END" if held else value

@@ -7,8 +7,8 @@ With a random and secret number of runs, the whole procedure costs less than two
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpselect.accounting.composition import best_event
-from dpselect.accounting.run_counts import NegativeBinomial, Poisson, Repeated, Repeats, geometric, logarithmic
+from dpselect.accounting.repeats import NegativeBinomial, Poisson, Repeated, Repeats, geometric, logarithmic
+from dpselect.accounting.totals import best_event
 from dpselect.tuning.best import Tuned, tune
 
 if TYPE_CHECKING:

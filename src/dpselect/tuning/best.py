@@ -14,7 +14,7 @@ from dpselect._numbers import rational
 from dpselect._types import Number
 from dpselect._validate import attempted
 from dpselect.accounting.charge import What
-from dpselect.accounting.run_counts import Repeated, Repeats, checked_delta, checked_repeats
+from dpselect.accounting.repeats import Repeated, Repeats, checked_delta, checked_repeats
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
 from dpselect.ledger import Ledger
 from dpselect.mechanisms.privacy import Guarantee

@@ -27,7 +27,7 @@ from dpselect._messages import install_command
 from dpselect._types import Number, Positions
 from dpselect._validate import exact_positive
 from dpselect.accounting.charge import What
-from dpselect.accounting.run_counts import Repeats, geometric
+from dpselect.accounting.repeats import Repeats, geometric
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra, RunFailed
 from dpselect.ledger import Ledger
 from dpselect.selection.draws import Draws

@@ -4,7 +4,7 @@
 
 **Scores.** A score is that of one person: it is computed from a model and from this person's row. So a person changes
 one term of a sum, by at most one. Terms are rounded to multiples of 1/grid, which makes the sum exact, and noise on the
-same grid hides any change of one (`selection.two_sided`).
+same grid hides any change of one (`selection.discrete`).
 
 Every row is scored alone. So its score is a function of the model and of this row: other rows, their number, their
 order, and whether one of them fails, cannot change it, not even by floating-point rounding. A row on which the model
@@ -22,8 +22,8 @@ from dpselect._types import Flags, Integers, Positions
 from dpselect._validate import attempted
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.ledger import Ledger
+from dpselect.selection.discrete import two_sided_geometric
 from dpselect.selection.draws import Draws
-from dpselect.selection.two_sided import two_sided_geometric
 
 # Parameters by name. Values are lists, or distributions with a method `rvs`, such as those of scipy.stats.
 Space = list[dict[str, Any]]
@@ -96,7 +96,7 @@ def drawn_parameters(space: Space, draws: Draws) -> dict[str, Any]:
 def _drawn(values: Any, draws: Draws) -> Any:
     if isinstance(values, list):
         return values[draws.index(len(values))]
-    return values.rvs(random_state=np.random.RandomState(draws.source.bits(32)))
+    return values.rvs(random_state=np.random.RandomState(draws.bits(32)))
 
 
 # Multiples of 1/grid: right or wrong, and scores of any size.
@@ -112,7 +112,7 @@ def held_out(size: int, share: Fraction, draws: Draws) -> Flags:
 
     A coin is uniform on 32 bits, so the share is rounded down to a multiple of 2**-32. Privacy does not depend on it.
     """
-    words = draws.source.words(size, _COIN_BITS)
+    words = draws.words(size, _COIN_BITS)
     flags: Flags = words < np.uint64(int(share * 2**_COIN_BITS))
     return flags
 

@@ -45,15 +45,14 @@ AROUND = [
 def placed(texts, ends):
     """Texts that both ways put in different places, and for how many the short way is enough."""
     grid = public_span(*ends, WRITTEN)
-    assert places._has_plain_texts(WRITTEN, grid)
+    ways = places.plain_ways(WRITTEN, grid, "BIGINT")
+    assert ways
     assert not places._has_no_gaps(WRITTEN, grid)
-    with patch.object(places, "_has_plain_texts", return_value=False):
+    with patch.object(places, "plain_ways", return_value=[]):
         exact = places.item(WRITTEN, grid)
     connection = connect()
     connection.register("texts", {"x": np.array(list(texts), dtype=object)})
-    conditions = [places._is_plain(WRITTEN, grid)]
-    conditions += [places._is_between(WRITTEN, grid)] if grid.digits <= places._BETWEEN_DIGITS else []
-    numbers = ", ".join(f"count(*) FILTER ({condition})" for condition in conditions)
+    numbers = ", ".join(f"count(*) FILTER ({condition})" for condition, _ in ways)
     [number] = connection.sql(f"SELECT {numbers} FROM texts").fetchall()
     items = f"SELECT x, {places.item(WRITTEN, grid)} AS short, {exact} AS exact FROM texts"
     return connection.sql(f"SELECT * FROM ({items}) WHERE short IS DISTINCT FROM exact").fetchall(), number
@@ -81,7 +80,13 @@ def test_numbers_of_any_length_are_where_they_were(numbers, cut, ends):
 
 
 def test_short_ways_that_take_too_much_would_be_noticed():
-    with patch.object(places, "_is_plain", return_value="TRY_CAST(x AS DOUBLE) IS NOT NULL"):
-        assert placed(["12.4"], RANGES[0])[0] == [("12.4", 24, 25)]
-    with patch.object(places, "_is_between", return_value="TRY_CAST(x AS DOUBLE) IS NOT NULL"):
-        assert placed(["12.0000000000001"], RANGES[0])[0] == [("12.0000000000001", 25, 24)]
+    plain_ways = places.plain_ways
+    for which, text, items in ((0, "12.4", (24, 25)), (1, "12.0000000000001", (25, 24))):
+
+        def too_many(*arguments, which=which):
+            ways = plain_ways(*arguments)
+            ways[which] = "TRY_CAST(x AS DOUBLE) IS NOT NULL", ways[which][1]
+            return ways
+
+        with patch.object(places, "plain_ways", too_many):
+            assert placed([text], RANGES[0])[0] == [(text, *items)]

@@ -17,7 +17,7 @@ from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.questions.methods import Method
 from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted, places_of_groups
-from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
@@ -44,7 +44,7 @@ from dpselect.tables.duckdb.values import (
     members_equal,
     present,
 )
-from dpselect.tables.kinds import Column, value_of_key
+from dpselect.tables.kinds import Column
 from dpselect.tables.spans import Span
 
 
@@ -398,14 +398,13 @@ class DuckDBTally:
     def found(self, finding: Finding) -> list[list[Any]]:
         """Flip a coin for each value of each group, and return those with heads in ascending order."""
         counted = self._cursor.sql(f"SELECT rowid, individuals FROM {TALLY}").fetchnumpy()
-        heads = finding.found(counted["individuals"].astype(np.int64), SystemEntropy())
+        heads = finding.found(counted["individuals"].astype(np.int64), Draws())
         self._cursor.register(_FOUND, {"place": counted["rowid"][heads]})
         query = f"SELECT grp, {self._key} FROM {TALLY} SEMI JOIN {_FOUND} ON {TALLY}.rowid = place ORDER BY grp, item"
         values = [list[Any]() for _ in range(self._groups)]
         found = self._cursor.sql(query).fetchnumpy()
-        read = value_of_key(self._form.kind)
         for group, own in zip(found["grp"].tolist(), found["key"].tolist(), strict=True):
-            values[group].append(read(own))
+            values[group].append(self._form.kind.from_key(own))
         return values
 
     @property
@@ -413,4 +412,4 @@ class DuckDBTally:
         return f"{self._form.key('item')} AS key"
 
     def _read(self, query: str) -> list[Any]:
-        return list(map(value_of_key(self._form.kind), self._cursor.sql(query).fetchnumpy()["key"].tolist()))
+        return list(map(self._form.kind.from_key, self._cursor.sql(query).fetchnumpy()["key"].tolist()))

@@ -8,20 +8,19 @@ A value becomes an item, a whole number: items are in the order of values, and N
   It may need more than 64 bits, which DuckDB calls HUGEINT.
 
 A number that is written as text is a decimal of 38 digits, whose arithmetic is slow in DuckDB. Nearly all texts of most
-files can be placed by their floats: `_is_plain` and `_is_between` find them. The others are placed exactly.
+files can be placed by their floats (`plain_ways`). The others are placed exactly.
 """
 
 import numpy as np
 
 from dpselect._types import Flags, Integers, Lengths
-from dpselect.tables.duckdb.values import TEXT_DIGITS, from_text, identifier, value_of
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spans import LARGEST_RANK, Span, integer_ends
+from dpselect.tables.duckdb.values import identifier, value_of
+from dpselect.tables.kinds import TEXT_DIGITS, Column, Kind
+from dpselect.tables.spans import LARGEST_RANK, Span
 
-_SMALL = 2**62
+_SMALL, _INT64 = 2**62, 2**63
 _PLAIN_DIGITS = 15  # two different decimal numbers of 15 digits are different floats
 _BETWEEN_DIGITS, _DECIMAL_DIGITS = 7, 28
-_INT64 = 2**63
 
 
 def item(column: Column, grid: Span) -> str:
@@ -31,17 +30,12 @@ def item(column: Column, grid: Span) -> str:
         return f"CAST({f'CAST({units} AS HUGEINT) - {_literal(shift)}' if shift else units} AS BIGINT)"
     if grid.kind is Kind.FLOAT:
         return _item_of_float(column, grid)
-    integer, (first, last, step) = _integer(column, grid), _in_units(column, grid)
-    units = "BIGINT" if max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL else "HUGEINT"
-    exact = _item_of_units(f"CAST({_units(column, grid)} AS {units})", first, step, integer)
-    if not _has_plain_texts(column, grid):
-        return exact
-    plain = _item_of_units(
-        _clamped_float(_nearest(column, grid), grid.first, grid.last), grid.first, grid.step, integer
-    )
-    between = f"WHEN {_is_between(column, grid)} THEN {_item_between(column, grid, integer)}"
-    ways = between if grid.digits <= _BETWEEN_DIGITS else ""
-    return f"CASE WHEN {_is_plain(column, grid)} THEN {plain} {ways} ELSE {exact} END"
+    first, last, step = _in_units(column, grid)
+    integer = "BIGINT" if max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL else "HUGEINT"
+    type_ = "BIGINT" if is_small(column, grid) else "HUGEINT"
+    exact = _item_of_units(f"CAST({_units(column, grid)} AS {integer})", first, step, type_)
+    ways = " ".join(f"WHEN {condition} THEN {place}" for condition, place in plain_ways(column, grid, type_))
+    return f"CASE {ways} ELSE {exact} END" if ways else exact
 
 
 def is_between(column: Column, grid: Span) -> str:
@@ -49,20 +43,9 @@ def is_between(column: Column, grid: Span) -> str:
     return "false" if grid.marks or _has_no_gaps(column, grid) else "item % 2 <> 0"
 
 
-def _item_of_units(units: str, first: int, step: int, integer: str) -> str:
-    offset = f"({units} - {_literal(first)})"
-    if step == 1:
-        return f"CAST(2 * {offset} AS {integer})"
-    return f"CAST(2 * ({offset} // {step}) + CAST({offset} % {step} <> 0 AS INTEGER) AS {integer})"
-
-
 def is_small(column: Column, grid: Span) -> bool:
     """Whether 64 bits are enough for items."""
     return grid.kind is Kind.FLOAT or _has_no_gaps(column, grid) or 2 * (grid.last - grid.first) // grid.step < _SMALL
-
-
-def _integer(column: Column, grid: Span) -> str:
-    return "BIGINT" if is_small(column, grid) else "HUGEINT"
 
 
 def located(items: Integers, column: Column, grid: Span) -> tuple[Lengths, Flags]:
@@ -85,17 +68,22 @@ def _shift(grid: Span) -> int:
     return 0 if grid.first >= -_INT64 and grid.last < _INT64 else grid.first + _INT64
 
 
+def compared_digits(column: Column, grid: Span) -> int:
+    """The number of digits after the decimal point of the units in which values and candidates are compared."""
+    return max(TEXT_DIGITS, grid.digits) if column.is_text and grid.kind.is_number and not grid.bits else grid.digits
+
+
 def _in_units(column: Column, grid: Span) -> tuple[int, int, int]:
     """First, last and step of the grid in the units in which values of the column are compared."""
-    finer = 10 ** (_digits(column, grid) - grid.digits)
+    finer = 10 ** (compared_digits(column, grid) - grid.digits)
     return grid.first * finer, grid.last * finer, grid.step * finer
 
 
-def _digits(column: Column, grid: Span) -> int:
-    """The number of digits after the decimal point in the units in which values and candidates are compared."""
-    if column.kind is Kind.TEXT and grid.kind in (Kind.INTEGER, Kind.DECIMAL):
-        return max(TEXT_DIGITS, grid.digits)
-    return grid.digits
+def _item_of_units(units: str, first: int, step: int, type_: str) -> str:
+    offset = f"({units} - {_literal(first)})"
+    if step == 1:
+        return f"CAST(2 * {offset} AS {type_})"
+    return f"CAST(2 * ({offset} // {step}) + CAST({offset} % {step} <> 0 AS INTEGER) AS {type_})"
 
 
 def _literal(units: int) -> str:
@@ -110,26 +98,21 @@ def _clamped(x: str, low: str, high: str) -> str:
 def _units(column: Column, grid: Span) -> str:
     """The value in units, clamped before anything could overflow."""
     first, last, _ = _in_units(column, grid)
+    x = value_of(column, grid.kind)
     if grid.kind is Kind.DATE:
-        x = identifier(column.name) if column.kind is Kind.DATE else from_text(column, Kind.DATE)
         low, high = (f"(DATE '1970-01-01' + ({days}))" for days in (first, last))
         return f"({_clamped(x, low, high)} - DATE '1970-01-01')"
-    if grid.kind in (Kind.TIMESTAMP, Kind.ZONED):
-        x = from_text(column, Kind.TIMESTAMP) if column.kind is Kind.TEXT else value_of(column, grid.kind)
-        type_ = "TIMESTAMPTZ" if grid.kind is Kind.ZONED else "TIMESTAMP"
-        infinite = f"CASE WHEN {x} = CAST('infinity' AS {type_}) THEN {last} WHEN {x} IS NOT NULL THEN {first} END"
+    if grid.kind.is_moment:
+        infinite = (
+            f"CASE WHEN {x} = CAST('infinity' AS {grid.kind.type}) THEN {last} WHEN {x} IS NOT NULL THEN {first} END"
+        )
         return f"CASE WHEN isfinite({x}) THEN {_clamped(f'epoch_us({x})', str(first), str(last))} ELSE {infinite} END"
     if column.kind is Kind.INTEGER:
-        return _units_of_integer(column, first, last)
+        ends = column.integer_ends
+        # If its type has no value outside the range, it is not clamped, which would take 128 bits.
+        fits = ends is not None and first <= ends[0] and ends[1] <= last
+        return x if fits else _clamped(x, _literal(first), _literal(last))
     return _units_of_decimal(column, grid, first, last)
-
-
-def _units_of_integer(column: Column, first: int, last: int) -> str:
-    """An integer. One whose type has no value outside the range is not clamped, which would take 128 bits."""
-    x, ends = value_of(column, Kind.INTEGER), integer_ends(column)
-    if ends is not None and first <= ends[0] and ends[1] <= last:
-        return x
-    return _clamped(x, _literal(first), _literal(last))
 
 
 def _units_of_decimal(column: Column, grid: Span, first: int, last: int) -> str:
@@ -137,27 +120,22 @@ def _units_of_decimal(column: Column, grid: Span, first: int, last: int) -> str:
 
     DuckDB cannot parse 1e40 (too large) or 1e-999999999 (exponent too large) as decimals; the latter is a zero.
     """
-    digits = _digits(column, grid)
-    low, high = (f"CAST('{_decimal_text(units, digits)}' AS DECIMAL(38,{digits}))" for units in (first, last))
+    x, digits = identifier(column.name), compared_digits(column, grid)
+    type_, exponent = f"DECIMAL(38,{digits})", f"e-{digits}" if digits else ""
+    low, high = f"CAST('{first}{exponent}' AS {type_})", f"CAST('{last}{exponent}' AS {type_})"
     if column.kind is Kind.DECIMAL:
-        return f"{_clamped(identifier(column.name), low, high)} * {10**digits}"
-    decimal = f"TRY_CAST({identifier(column.name)} AS DECIMAL(38,{digits}))"
-    double = f"TRY_CAST({identifier(column.name)} AS DOUBLE)"
-    zero = f"least(greatest(CAST(0 AS DECIMAL(38,{digits})), {low}), {high})"
+        return f"{_clamped(x, low, high)} * {10**digits}"
+    double = f"TRY_CAST({x} AS DOUBLE)"
+    zero = f"least(greatest(CAST(0 AS {type_}), {low}), {high})"
     finite = f"CASE WHEN {double} >= 1 THEN {high} WHEN {double} <= -1 THEN {low} ELSE {zero} END"
     beyond = _if_a_number(double, finite=finite, low=low, high=high)
-    return f"coalesce({_clamped(decimal, low, high)}, {beyond}) * {10**digits}"
+    return f"coalesce({_clamped(f'TRY_CAST({x} AS {type_})', low, high)}, {beyond}) * {10**digits}"
 
 
-def _has_plain_texts(column: Column, grid: Span) -> bool:
-    """Whether `_is_plain` can be asked: about numbers, in a range that is not too large."""
-    is_number = column.kind is Kind.TEXT and grid.kind in (Kind.INTEGER, Kind.DECIMAL)
-    return is_number and grid.digits <= _PLAIN_DIGITS and max(abs(grid.first), abs(grid.last)) <= 10**_PLAIN_DIGITS
+def plain_ways(column: Column, grid: Span, type_: str) -> list[tuple[str, str]]:
+    """When the float x of a text decides its item: pairs of a condition and the item, for numbers in a moderate range.
 
-
-def _is_plain(column: Column, grid: Span) -> str:
-    """Whether a text has at most 15 bytes, and its float x is nearest to u / 10**digits for a whole number u.
-
+    The first condition is that the text has at most 15 bytes, and x is nearest to u / 10**digits for a whole number u.
     Then the text is u / 10**digits exactly, or both are beyond the same end of the range. Let v be the number that is
     written. It has at most 15 significant digits, and x is the float nearest to v. Two different numbers of at most 15
     significant digits have different nearest floats, unless both are nearly zero. So if abs(u) <= 10**15, either v is
@@ -166,60 +144,34 @@ def _is_plain(column: Column, grid: Span) -> str:
 
     The product of x with 10**digits has two roundings, of at most 2**-53 each, so u is the right whole number up to
     2**50. A wrong one beyond is still beyond the range. The difference of infinities and of NaN is NaN, which is not 0.
+
+    The second condition is that x is well apart from all w = u / 10**digits with whole numbers u, and below 2**21. Let
+    u be the nearest one. Floats below 2**22 are at most 2**-31 apart, so x, the float of w and their difference each
+    err by at most 2**-32: if that difference exceeds 2**-28, v is more than 3e-9 away from w, on the same side as x.
+    The product of x with 10**digits errs by less than 0.01 if there are at most seven digits, so v is also more than
+    0.4 * 10**-7 away from the next number on that side. Then the ninth decimal place, to which the exact way rounds,
+    does not matter. The text is short enough to be a decimal of 38 digits. Its item is the one after that of the lower
+    number of units, or an end of the range.
     """
-    return f"{_error(column, grid)} = 0 AND {_is_short(column, _PLAIN_DIGITS)}"
-
-
-def _is_between(column: Column, grid: Span) -> str:
-    """Whether the float x of a text is well apart from all w = u / 10**digits with whole numbers u, and below 2**21.
-
-    Let u be the nearest one, and v the number that is written. Floats below 2**22 are at most 2**-31 apart, so x, the
-    float of w and their difference each err by at most 2**-32: if that difference exceeds 2**-28, v is more than 3e-9
-    away from w, on the same side as x. The product of x with 10**digits errs by less than 0.01 if there are at most
-    seven digits, so v is also more than 0.4 * 10**-7 away from the next number on that side. Then the ninth decimal
-    place, to which the exact way rounds, does not matter. A text is short enough to be a decimal of 38 digits.
-    """
-    is_small = f"abs({from_text(column, Kind.FLOAT)}) < {2**21}"
-    return f"abs({_error(column, grid)}) > {2.0**-28!r} AND {is_small} AND {_is_short(column, _DECIMAL_DIGITS)}"
-
-
-def _is_short(column: Column, most: int) -> str:
-    """Whether a text has at most `most` bytes. DuckDB reads +-1 as a float, though not as a decimal."""
-    text = identifier(column.name)
-    return f"strlen({text}) <= {most} AND NOT contains({text}, '+')"
-
-
-def _item_between(column: Column, grid: Span, integer: str) -> str:
-    """The item of a value between two numbers of units: behind the lower one, or at an end of the range."""
-    below = f"{_nearest(column, grid)} - CAST({_error(column, grid)} < 0 AS INTEGER)"
-    places = f"({_clamped_float(below, grid.first - 1, grid.last)} - {_literal(grid.first - grid.step)}) // {grid.step}"
-    whole, rest = divmod(grid.last - grid.first, grid.step)
-    return f"CAST(least(greatest(2 * ({places}) - 1, 0), {2 * whole + (rest > 0)}) AS {integer})"
-
-
-def _nearest(column: Column, grid: Span) -> str:
-    """The whole number of units that is nearest to the float of a text, as a float."""
-    return f"round({from_text(column, Kind.FLOAT)} * {_scale(grid)})"
-
-
-def _error(column: Column, grid: Span) -> str:
-    """How far the float of a text is from that of the nearest whole number of units.
-
-    Conditions begin with it: DuckDB then computes it once for all of them.
-    """
-    return f"({from_text(column, Kind.FLOAT)} - {_nearest(column, grid)} / {_scale(grid)})"
-
-
-def _clamped_float(x: str, low: int, high: int) -> str:
-    return f"CAST(least(greatest({x}, {low}), {high}) AS BIGINT)"
-
-
-def _scale(grid: Span) -> str:
-    return f"CAST({10**grid.digits} AS DOUBLE)"
-
-
-def _decimal_text(units: int, digits: int) -> str:
-    return f"{units}e-{digits}" if digits else str(units)
+    is_moderate = grid.digits <= _PLAIN_DIGITS and max(abs(grid.first), abs(grid.last)) <= 10**_PLAIN_DIGITS
+    if not (column.is_text and is_moderate):
+        return []
+    text, x, scale = identifier(column.name), value_of(column, Kind.FLOAT), f"CAST({10**grid.digits} AS DOUBLE)"
+    nearest = f"round({x} * {scale})"
+    # Conditions begin with it: DuckDB then computes it once for all of them.
+    error = f"({x} - {nearest} / {scale})"
+    # DuckDB reads +-1 as a float, though not as a decimal.
+    short, decimal = (f"strlen({text}) <= {n} AND NOT contains({text}, '+')" for n in (_PLAIN_DIGITS, _DECIMAL_DIGITS))
+    clamped = "CAST(least(greatest({}, {}), {}) AS BIGINT)".format
+    at = _item_of_units(clamped(nearest, grid.first, grid.last), grid.first, grid.step, type_)
+    ways = [(f"{error} = 0 AND {short}", at)]
+    if grid.digits <= _BETWEEN_DIGITS:
+        below = clamped(f"{nearest} - CAST({error} < 0 AS INTEGER)", grid.first - 1, grid.last)
+        steps = f"({below} - {_literal(grid.first - grid.step)}) // {grid.step}"
+        whole, rest = divmod(grid.last - grid.first, grid.step)
+        between = f"CAST(least(greatest(2 * ({steps}) - 1, 0), {2 * whole + (rest > 0)}) AS {type_})"
+        ways.append((f"abs({error}) > {2.0**-28!r} AND abs({x}) < {2**21} AND {decimal}", between))
+    return ways
 
 
 def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
@@ -233,7 +185,7 @@ def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
 
 def _units_of_float(column: Column, grid: Span) -> str:
     """The rank of a float (`spans`), from its bits. Those of a negative one, unsigned, are its negated rank."""
-    x = from_text(column, Kind.FLOAT) if column.kind is Kind.TEXT else identifier(column.name)
+    x = value_of(column, Kind.FLOAT)
     bits = f"CAST(CAST({x} AS BIT) AS {'INTEGER' if grid.bits == 32 else 'BIGINT'})"
     rank = f"CASE WHEN {bits} >= 0 THEN {bits} ELSE -({bits} & {2 ** (grid.bits - 1) - 1}) END"
     low, high = (f"CAST('{units}' AS BIGINT)" for units in (grid.first, grid.last))
@@ -251,7 +203,8 @@ def _item_of_float(column: Column, grid: Span) -> str:
     than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between c_(i-1) and c_(i+1), and
     comparing it with c_i settles where.
     """
-    x = from_text(column, Kind.FLOAT) if column.kind is Kind.TEXT else f"CAST({value_of(column, Kind.FLOAT)} AS DOUBLE)"
+    x = value_of(column, Kind.FLOAT)
+    x = x if column.is_text else f"CAST({x} AS DOUBLE)"
     low, high = (repr(units / 10**grid.digits) for units in (grid.first, grid.last))
     low, high = (f"CAST({bound} AS DOUBLE)" for bound in (low, high))
     clamped = f"{_if_a_number(x, finite=_clamped(x, low, high), low=low, high=high)}"

@@ -7,7 +7,6 @@ forms, because the list keeps one of those with the same form (`listed`). So a r
 for every type and kind. In Spark, where DuckDB's types do not exist, two forms are equal if their keys are.
 """
 
-import datetime
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,41 +16,30 @@ import numpy as np
 
 from dpselect.errors import InvalidValue
 from dpselect.tables.candidates import Groups, Values, public_values
-from dpselect.tables.kinds import COMPARABLE, EPOCH, EPOCH_ZONED, MICROSECOND, Column, Kind, digits_after_point
+from dpselect.tables.kinds import DUCKDB_INTEGERS, INTEGERS, TEXT_DIGITS, Column, Kind, digits_after_point
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from dpselect.tables.spans import Span
+
 CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
-
-
-# The number of digits kept after the decimal point of a number written as text.
-TEXT_DIGITS = 9
+_WIDE_INTEGERS = ("UBIGINT", "HUGEINT")
+_KINDS = {
+    "BOOLEAN": Kind.BOOLEAN,
+    **dict.fromkeys((*DUCKDB_INTEGERS, "HUGEINT"), Kind.INTEGER),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), Kind.FLOAT),
+    **dict.fromkeys(("VARCHAR", "UUID"), Kind.TEXT),
+    "DATE": Kind.DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"), Kind.ZONED),
+}
 
 
 def identifier(name: str) -> str:
     """A quoted identifier: nothing in the name can end the quotes."""
     return '"' + name.replace('"', '""') + '"'
-
-
-_WIDE_INTEGERS = ("UBIGINT", "HUGEINT")
-
-
-_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", *_WIDE_INTEGERS)
-
-
-_KINDS = {
-    "BOOLEAN": Kind.BOOLEAN,
-    **dict.fromkeys(_INTEGERS, Kind.INTEGER),
-    "FLOAT": Kind.FLOAT,
-    "DOUBLE": Kind.FLOAT,
-    "VARCHAR": Kind.TEXT,
-    "UUID": Kind.TEXT,
-    "DATE": Kind.DATE,
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
-    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"), Kind.ZONED),
-}
 
 
 def column_of(name: str, type_: str, untyped: bool = False) -> Column:
@@ -78,15 +66,24 @@ def is_wide(column: Column) -> bool:
 
 
 def value_of(column: Column, kind: Kind) -> str:
-    """The value of a row, in a text the one of this kind; NULL for what does not fit.."""
+    """The value of a row, in a text the one of this kind; NULL for what does not fit. It cannot fail on a row."""
     x = identifier(column.name)
-    if column.kind is Kind.TEXT:
-        return from_text(column, kind)
+    if column.is_text:
+        text = x if column.type == "VARCHAR" else f"CAST({x} AS VARCHAR)"
+        if kind is Kind.TEXT:
+            return text
+        read = f"TRY_CAST({text} AS {kind.type})"
+        if kind is not Kind.INTEGER:
+            return read
+        # DuckDB would read 12.5 as 13.
+        return (
+            rf"CASE WHEN regexp_full_match({text}, '\s*[-+]?[0-9]+\s*') THEN {read} END"
+            if kind is Kind.INTEGER
+            else read
+        )
     if column.kind is Kind.INTEGER:
         return f"TRY_CAST({x} AS HUGEINT)" if is_wide(column) else f"CAST({x} AS BIGINT)"
-    if column.kind is Kind.ZONED:
-        return f"TRY_CAST({x} AS TIMESTAMPTZ)"
-    return f"TRY_CAST({x} AS TIMESTAMP)" if column.kind is Kind.TIMESTAMP else x
+    return f"TRY_CAST({x} AS {column.kind.type})" if column.kind.is_moment else x
 
 
 def present(column: Column) -> str:
@@ -98,17 +95,7 @@ def present(column: Column) -> str:
     if column.kind is Kind.FLOAT:  # without isnan, as in `places`
         infinite = f"{x} = CAST('inf' AS DOUBLE) OR {x} = CAST('-inf' AS DOUBLE)"
         return f"CASE WHEN {x} * 0 = 0 THEN true ELSE {infinite} END"
-    return f"{x if column.kind is Kind.TEXT else value_of(column, column.kind)} IS NOT NULL"
-
-
-def from_text(column: Column, kind: Kind) -> str:
-    x = identifier(column.name) if column.type == "VARCHAR" else f"CAST({identifier(column.name)} AS VARCHAR)"
-    if kind is Kind.TEXT:
-        return x
-    if kind is Kind.INTEGER:  # DuckDB would read 12.5 as 13
-        return rf"CASE WHEN regexp_full_match({x}, '\s*[-+]?[0-9]+\s*') THEN TRY_CAST({x} AS HUGEINT) END"
-    types = {Kind.BOOLEAN: "BOOLEAN", Kind.DECIMAL: f"DECIMAL(38,{2 * TEXT_DIGITS})", Kind.FLOAT: "DOUBLE"}
-    return f"TRY_CAST({x} AS {types.get(kind, kind.name)})"
+    return f"{x if column.is_text else value_of(column, column.kind)} IS NOT NULL"
 
 
 @dataclass(frozen=True)
@@ -142,51 +129,82 @@ class Form:
             exact = f"format('{{:.17g}}', {expression})"
             text = f"CAST({expression} AS VARCHAR)" if self.type == "FLOAT" else exact
             return f"CASE WHEN {expression} = 0 THEN '0' ELSE {text} END"
-        if self.kind in (Kind.TIMESTAMP, Kind.ZONED):  # their text would depend on a time zone
+        if self.kind.is_moment:  # their text would depend on a time zone
             return f"CASE WHEN isfinite({expression}) THEN CAST(epoch_us({expression}) AS VARCHAR) END"
         return f"CAST({expression} AS VARCHAR)"
 
 
 def form_of(column: Column, kind: Kind) -> Form:
     """The form in which values of a column are compared with values of a kind."""
-    if column.kind is Kind.TEXT:
+    type_, digits = kind.type, column.digits
+    if column.is_text:
         digits = 2 * TEXT_DIGITS if kind is Kind.DECIMAL else 0
-        return _read(column, kind, _TYPES_OF_TEXTS.get(kind, kind.name), digits)
-    if kind not in COMPARABLE[column.kind]:
+    elif kind not in column.kind.comparable:
         raise TypeError(f"{column.kind.value} cannot be compared with {kind.value}")
-    if kind is Kind.INTEGER:
-        return _of_integers(column)
-    # In a column of 32-bit floats, the candidate 0.1 is the 32-bit float nearest to 0.1.
-    own = column.type if kind in (Kind.DECIMAL, Kind.FLOAT) else _TYPES.get(kind, kind.name)
-    return _read(column, kind, own, column.digits)
-
-
-_TYPES = {Kind.TEXT: "VARCHAR", Kind.ZONED: "TIMESTAMPTZ"}
-_TYPES_OF_TEXTS = {
-    **_TYPES,
-    Kind.INTEGER: "HUGEINT",
-    Kind.DECIMAL: f"DECIMAL(38,{2 * TEXT_DIGITS})",
-    Kind.FLOAT: "DOUBLE",
-}
-
-
-def _read(column: Column, kind: Kind, type_: str, digits: int = 0) -> Form:
+    elif kind is Kind.INTEGER and column.kind is not Kind.INTEGER:
+        return Form(kind, type_, _whole(column))
+    elif kind is Kind.INTEGER:
+        type_ = type_ if is_wide(column) else "BIGINT"
+    elif kind.is_number:  # in a column of 32-bit floats, the candidate 0.1 is the 32-bit float nearest to 0.1
+        type_ = column.type
     return Form(kind, type_, f"CAST({value_of(column, kind)} AS {type_})", digits)
 
 
-def _of_integers(column: Column) -> Form:
-    if column.kind is Kind.INTEGER:
-        return _read(column, Kind.INTEGER, "HUGEINT" if is_wide(column) else "BIGINT")
-    # The cast rounds 12.5, and is refused for NaN and infinities. A whole number comes back as it was, because HUGEINT
-    # holds it exactly. Any other number does not: a type that holds 12.5 also holds 12 and 13, or they do not fit.
+def _whole(column: Column) -> str:
+    """A number that is whole; NULL for any other.
+
+    The cast rounds 12.5, and is refused for NaN and infinities. A whole number comes back as it was, because HUGEINT
+    holds it exactly. Any other number does not: a type that holds 12.5 also holds 12 and 13, or they do not fit.
+    """
     x = identifier(column.name)
     rounded = f"TRY_CAST({x} AS HUGEINT)"
-    return Form(Kind.INTEGER, "HUGEINT", f"CASE WHEN TRY_CAST({rounded} AS {column.type}) = {x} THEN {rounded} END")
+    return f"CASE WHEN TRY_CAST({rounded} AS {column.type}) = {x} THEN {rounded} END"
 
+
+# Values of rules, and all values.
+
+
+def form_of_span(column: Column, span: "Span") -> Form:
+    """The form in which values of a column are compared with all those of a span."""
+    own = form_of(column, span.kind)
+    if span.kind is Kind.INTEGER:
+        type_ = _integers(span)
+        return Form(span.kind, type_, f"TRY_CAST({own.value} AS {type_})")
+    # Not in the type of the column: a float of 64 bits would be rounded to one of 32 bits that somebody has.
+    return Form(span.kind, "DOUBLE", f"CAST({own.value} AS DOUBLE)") if span.kind is Kind.FLOAT else own
+
+
+def _integers(span: "Span") -> str:
+    least, most = INTEGERS["int64"]
+    return "BIGINT" if least <= span.first and span.last <= most else "HUGEINT"
+
+
+def in_span(expression: str, span: "Span", precision: int, is_full: bool) -> str:
+    """DuckDB's SQL that is true exactly for the values of a span, given a value in its form."""
+    kind = span.kind
+    if kind is Kind.INTEGER:
+        return _between(expression, span, _integers(span))
+    if kind is Kind.DECIMAL:
+        # Comparing decimals of two types may overflow, and fail on a row. Their texts have all digits of the type.
+        pattern = rf"-?0*[0-9]{{0,{precision - span.digits}}}(?:\.[0-9]{{0,{span.digits}}}0*)?"
+        type_ = f"DECIMAL({precision},{span.digits})"
+        ends = "" if is_full else " AND " + _between(f"TRY_CAST({expression} AS {type_})", span, type_)
+        return f"(regexp_full_match(CAST({expression} AS VARCHAR), '{pattern}'){ends})"
+    if kind.is_time:
+        # Finite, too: DuckDB may conclude from statistics of nanoseconds that all moments, even -infinity, are late.
+        return f"(isfinite({expression}) AND {_between(expression, span, kind.type)})"
+    return f"isfinite({expression})" if kind is Kind.FLOAT else f"({expression} IS NOT NULL)"
+
+
+def _between(expression: str, span: "Span", type_: str) -> str:
+    written = (f"{end:f}" if isinstance(end, Decimal) else str(end) for end in span.ends)  # 1E-7 is no literal
+    lower, upper = (f"CAST('{end}' AS {type_})" for end in written)
+    return f"({expression} BETWEEN {lower} AND {upper})"
+
+
+# Public lists and groups.
 
 Columns: TypeAlias = dict[str, np.ndarray[Any, Any]]  # what DuckDB registers as a table, without PyArrow or pandas
-
-_FIRST_DAY = datetime.date(1970, 1, 1).toordinal()
 
 
 def columns_of_list(values: Values, form: Form) -> Columns:
@@ -209,11 +227,8 @@ def _sent(values: Values, form: Form) -> np.ndarray[Any, Any]:
     kind, items = values.kind, values.items
     if kind in (Kind.INTEGER, Kind.DECIMAL):
         return np.array([_written(item, form) for item in items], dtype=object)
-    if kind is Kind.DATE:
-        return np.array([item.toordinal() - _FIRST_DAY for item in items], dtype=np.int32)
-    if kind in (Kind.TIMESTAMP, Kind.ZONED):
-        first = EPOCH if kind is Kind.TIMESTAMP else EPOCH_ZONED
-        return np.array([(item - first) // MICROSECOND for item in items], dtype=np.int64)
+    if kind.is_time:
+        return np.array([kind.units(item) for item in items], dtype=np.int64 if kind.is_moment else np.int32)
     types = {Kind.BOOLEAN: np.bool_, Kind.FLOAT: np.float64}
     return np.array(items, dtype=types.get(kind, object))
 

@@ -4,7 +4,6 @@ Its digest is the sum of the SHA-256 sums of the candidates, in four parts modul
 an incremental hash of a set (Bellare & Micciancio 1997), which does not depend on the order of the rows.
 """
 
-import datetime
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -19,14 +18,13 @@ from dpselect.release import repr_digest
 from dpselect.tables.candidates import Values, check_other_text, other_is_listed, other_of_another_kind
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.values import form_of, keys_of, same_value, value_of
-from dpselect.tables.kinds import EPOCH, MICROSECOND, Column, Kind, value_of_key
+from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark.queries import Keyed, called, typed
 from dpselect.tables.spark.source import described_columns
 from dpselect.tables.spark.workers import Reader
 
 _PARTS = 4
 _OTHER = "other"
-_MOMENTS = [(moment - EPOCH) // MICROSECOND for moment in (datetime.datetime.min, datetime.datetime.max)]
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class FrameValues(Values):
 
     def value(self, label: str) -> Any:
         """Return the candidate with this label."""
-        return self.other if label == self.other_label else value_of_key(self.kind)(label)
+        return self.other if label == self.other_label else self.kind.from_key(label)
 
 
 # Labels that no candidate may have: NaN and infinities, and dates outside the range of Python's types.
@@ -88,7 +86,7 @@ _UNFIT = {
     Kind.FLOAT: "label IN ('nan', '-nan', 'inf', '-inf')",
     Kind.DATE: "label NOT RLIKE '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'",
     **dict.fromkeys(
-        (Kind.TIMESTAMP, Kind.ZONED), f"CAST(label AS DECIMAL(38,0)) NOT BETWEEN {_MOMENTS[0]} AND {_MOMENTS[1]}"
+        (Kind.TIMESTAMP, Kind.ZONED), "CAST(label AS DECIMAL(38,0)) NOT BETWEEN {} AND {}".format(*Kind.TIMESTAMP.ends)
     ),
 }
 
@@ -157,7 +155,7 @@ def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, int,
     if different < size:
         raise InvalidValue("candidates must be different values: drop the duplicates")
     if different_keys < keys:
-        first, second = map(value_of_key(kind), withheld(lambda: _equal_labels(labelled), _unreadable()))
+        first, second = map(kind.from_key, withheld(lambda: _equal_labels(labelled), _unreadable()))
         raise same_value(first, second, column)
     text = ":".join([str(size), *(str(int(part) % 2**64) for part in parts)])
     return int(size), longest or 0, hashlib.sha256(text.encode()).hexdigest()

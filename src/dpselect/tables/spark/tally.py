@@ -16,12 +16,11 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure
 from dpselect.questions.rows import Levels
-from dpselect.selection.bits import SystemEntropy
+from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Values
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.values import Form, keys_of
-from dpselect.tables.kinds import value_of_key
 from dpselect.tables.spark import queries
 
 
@@ -37,7 +36,7 @@ class SparkFinder:
             yield withheld(lambda own=batch: self._heads(own), EngineFailure("a worker could not choose"))  # type: ignore[misc]
 
     def _heads(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        heads = self.finding.found(batch["individuals"].to_numpy().astype(np.int64), SystemEntropy())
+        heads = self.finding.found(batch["individuals"].to_numpy().astype(np.int64), Draws())
         return batch.select(["grp", "label"]).filter(pa.array(heads))
 
 
@@ -64,7 +63,7 @@ class SparkTally:
         found = queries.of_ranks(self._scores, asked).toArrow().sort_by("turn")
         if found.num_rows != len(wanted):
             raise EngineFailure("the rows changed while they were counted")
-        return list(map(value_of_key(self._form.kind), found["label"].to_pylist()))
+        return list(map(self._form.kind.from_key, found["label"].to_pylist()))
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         """Return which of these values nobody in the group has."""
@@ -77,7 +76,7 @@ class SparkTally:
     def found(self, finding: Finding) -> list[list[Any]]:
         """Flip a coin for each value of each group, and return those with heads in ascending order."""
         heads = self._scores.mapInArrow(SparkFinder(finding), "grp bigint, label string").toArrow()
-        values, read = [list[Any]() for _ in range(self._groups)], value_of_key(self._form.kind)
+        values, read = [list[Any]() for _ in range(self._groups)], self._form.kind.from_key
         for group, label in zip(heads["grp"].to_pylist(), heads["label"].to_pylist(), strict=True):
             values[group].append(read(label))
         return [sorted(own) for own in values]

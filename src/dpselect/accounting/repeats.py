@@ -36,16 +36,16 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from dpselect import _validate
 from dpselect._numbers import NotExact, NotFinite, exact_text, float_near, rational_from_text, shortest_text
 from dpselect._types import Number
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee
+from dpselect.selection.discrete import poisson, truncated_negative_binomial
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import exp_bracket, log_bracket, scaled_exp
-from dpselect.selection.run_counts import poisson, truncated_negative_binomial
 
 _DEPTH = 64
 # The precision of exp(-epsilon) and of the logarithm, for the negative binomial.
@@ -64,65 +64,88 @@ _MOST_RUNS = 10**12
 _MARGIN = 1 + 1e-12
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Repeats(ABC):
     """The distribution of a random number of runs, with exact public parameters.
 
     `NegativeBinomial` and `Poisson` implement it; `geometric` and `logarithmic` are special cases.
 
+    Raises:
+        InvalidType, InvalidValue: an argument is not a number, or is out of range; or the delta of all runs reaches 1.
+
     >>> isinstance(geometric(mean=10), Repeats)
     True
     """
 
-    @property
-    @abstractmethod
-    def mean(self) -> float:
-        """Return the mean number of runs, rounded up."""
-
-    @property
-    @abstractmethod
-    def event_shape(self) -> float:
-        """Return the shape parameter for dp_accounting's RepeatAndSelectDpEvent."""
+    kind: ClassVar[str]  # in names
 
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Fraction]:
-        """Return the public parameters, in the order of the constructor."""
+        """The public parameters, in the order of the constructor."""
 
+    @property
     @abstractmethod
+    def mean(self) -> float:
+        """The mean number of runs, rounded up."""
+
+    @property
+    @abstractmethod
+    def event_shape(self) -> float:
+        """The shape parameter for dp_accounting's RepeatAndSelectDpEvent."""
+
     def epsilon(self, each: Number) -> Fraction:
-        """Return the pure epsilon of keeping the best result.
+        """Return the exact pure epsilon of keeping the best result.
 
         Args:
             each: the epsilon of each run.
-
-        Returns:
-            The exact epsilon of the whole procedure.
         """
+        exact = _validate.exact_positive(epsilon=each)
+        more, most = self._more(exact)
+        return exact + min(Fraction(math.ceil(more * _GRID), _GRID), most)
 
-    @abstractmethod
     def delta(self, each: Number) -> Fraction:
-        """Return the delta of keeping the best result.
+        """Return the delta of keeping the best result, rounded up to 50 decimals.
+
+        It is 1 - f(1 - delta), the probability that some run is one of the exceptions that delta allows.
 
         Args:
             each: the delta of each run.
 
-        Returns:
-            The probability that some run is one of the exceptions that delta allows, rounded up to 50 decimals.
+        >>> float(geometric(mean=10).delta("1e-9")), float(Poisson(10).delta("1e-9"))
+        (9.99999991e-09, 9.99999995e-09)
         """
+        exact = checked_delta(each)
+        rounded = Fraction(math.ceil(self._failure(exact) * _DELTA_GRID), _DELTA_GRID) if exact else exact
+        if rounded >= 1:
+            raise InvalidValue(
+                "delta is too large: nearly always, a run is one of the exceptions that it allows. Give runs with a"
+                " smaller delta, or fewer runs"
+            )
+        return rounded
 
     @abstractmethod
     def draw(self, draws: Draws) -> int:
-        """Draw a number of runs from exactly this distribution.
+        """Draw a number of runs from exactly this distribution. It must stay secret.
 
         Args:
             draws: the source of randomness.
-
-        Returns:
-            The number of runs. It must stay secret.
         """
 
+    @abstractmethod
+    def _more(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        """Upper bounds on what all runs cost beyond one: a good one that is rounded up next, and a simple one."""
 
-@dataclass(frozen=True, init=False)
+    @abstractmethod
+    def _failure(self, delta: Fraction) -> Fraction:
+        """An upper bound on the delta of all runs, for a positive delta of each."""
+
+    def __repr__(self) -> str:
+        parameters = (f"{name}={shortest_text(number)}" for name, number in self.parameters.items())
+        return f"{type(self).__name__}({', '.join(parameters)})"
+
+
+@dataclass(frozen=True, init=False, repr=False)
 class NegativeBinomial(Repeats):
     """At least one run; costs less than (2 + shape) epsilon. A smaller shape costs less, but the number varies more.
 
@@ -133,20 +156,16 @@ class NegativeBinomial(Repeats):
         shape: zero or a positive number.
         stop: the probability of stopping, strictly between 0 and 1. A smaller one gives more runs.
 
-    Raises:
-        InvalidType: an argument is not a number.
-        InvalidValue: an argument is out of range.
-
     >>> round(float(NegativeBinomial(shape="1/2", stop="0.01").epsilon("0.1")), 4)
     0.247
     """
 
+    kind: ClassVar[str] = "negative-binomial"
     shape: Fraction
     stop: Fraction
 
     def __init__(self, shape: Number, stop: Number) -> None:
-        object.__setattr__(self, "shape", _validate.exact(shape=shape))
-        object.__setattr__(self, "stop", _validate.exact_positive(stop=stop))
+        vars(self).update(shape=_validate.exact(shape=shape), stop=_validate.exact_positive(stop=stop))
         if self.shape < 0 or 0 < self.shape < _LEAST_SHAPE:
             raise InvalidValue("shape must be zero or at least 0.000001: zero is the logarithmic distribution")
         if self.shape > _LARGEST_SHAPE:
@@ -157,8 +176,12 @@ class NegativeBinomial(Repeats):
             raise InvalidValue("stop must be below 1: with 1 there is always exactly one run")
 
     @property
+    def parameters(self) -> dict[str, Fraction]:
+        return {"shape": self.shape, "stop": self.stop}
+
+    @property
     def mean(self) -> float:
-        """Return shape (1/stop - 1) / (1 - stop**shape), for shape zero its limit, rounded up.
+        """Shape (1/stop - 1) / (1 - stop**shape), for shape zero its limit, rounded up.
 
         The computed numerator and denominator are within a few units of the last place: expm1 and log do not cancel.
         """
@@ -169,88 +192,41 @@ class NegativeBinomial(Repeats):
 
     @property
     def event_shape(self) -> float:
-        """Return the shape as a float."""
         return float_near(self.shape)
 
-    @property
-    def parameters(self) -> dict[str, Fraction]:
-        """Return shape and stop."""
-        return {"shape": self.shape, "stop": self.stop}
-
-    def epsilon(self, each: Number) -> Fraction:
-        """Return the pure epsilon of keeping the best result.
-
-        With a lower bound q of exp(-epsilon), (1 + stop q)/(stop + q) is an upper bound of the ratio in the logarithm.
-        The product is rounded up to 20 decimals, and never exceeds (1 + shape) epsilon.
-
-        Args:
-            each: the epsilon of each run.
-
-        Returns:
-            The exact epsilon of the whole procedure.
-
-        Raises:
-            InvalidType: `each` is not a number.
-            InvalidValue: `each` is not positive.
-        """
-        exact = _validate.exact_positive(epsilon=each)
-        odds = Fraction(scaled_exp(exact, _BITS), 1 << _BITS)
+    def _more(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        """With a lower bound q of exp(-epsilon), (1 + stop q)/(stop + q) bounds the ratio in the logarithm."""
+        odds = Fraction(scaled_exp(epsilon, _BITS), 1 << _BITS)
         _, logarithm = log_bracket((1 + self.stop * odds) / (self.stop + odds), _DIGITS)
-        product = (1 + self.shape) * logarithm
-        return exact + min(Fraction(math.ceil(product * _GRID), _GRID), (1 + self.shape) * exact)
+        return (1 + self.shape) * logarithm, (1 + self.shape) * epsilon
 
-    def delta(self, each: Number) -> Fraction:
-        """Return the delta of keeping the best result, 1 - f(1 - delta).
+    def _failure(self, delta: Fraction) -> Fraction:
+        """With shape h, stop g and g' = g + delta (1 - g) it is (1 - (g/g')**h) / (1 - g**h).
 
-        With shape h, stop g and g' = g + delta (1 - g) it is (1 - (g/g')**h) / (1 - g**h); for h = 1 delta/g', and for
-        h = 0 ln(g'/g) / ln(1/g). The powers are exponentials of logarithms. The numerator is bounded from above and the
-        denominator from below, each with an error below 10**-110: logarithms have an error below 10**-117, h is at most
-        1000, and exponentials have a relative error below 10**-118. The denominator is at least 10**-27, because g is
-        at most 1 - 10**-20 and h at least 10**-6. So the bound is within 10**-55 before it is rounded up. A g beyond
-        that is taken as 1 - 10**-20: P(K = k) has the factor (1 - g)**k, so the runs become fewer as g grows.
-
-        Args:
-            each: the delta of each run.
-
-        Returns:
-            The delta of the whole procedure, rounded up to 50 decimals.
-
-        Raises:
-            InvalidType: `each` is not a number.
-            InvalidValue: `each` is not from 0 to below 1, or the delta of all runs reaches 1.
-
-        >>> float(geometric(mean=10).delta("1e-9"))
-        9.99999991e-09
+        For h = 1 that is delta/g', and for h = 0 ln(g'/g) / ln(1/g). The powers are exponentials of logarithms. The
+        numerator is bounded from above and the denominator from below, each with an error below 10**-110: logarithms
+        have an error below 10**-117, h is at most 1000, and exponentials have a relative error below 10**-118. The
+        denominator is at least 10**-27, because g is at most 1 - 10**-20 and h at least 10**-6. So the bound is within
+        10**-55 before it is rounded up. A g beyond that is taken as 1 - 10**-20: P(K = k) has the factor (1 - g)**k, so
+        the runs become fewer as g grows.
         """
-        exact, stop = checked_delta(each), min(self.stop, _LARGEST_STOP)
-        if not exact:
-            return exact
-        after = stop + exact * (1 - stop)
+        stop = min(self.stop, _LARGEST_STOP)
+        after = stop + delta * (1 - stop)
         if self.shape == 1:
-            return _rounded_delta(exact / after)
+            return delta / after
         _, drop = log_bracket(after / stop, _DELTA_DIGITS)
         rate, _ = log_bracket(1 / stop, _DELTA_DIGITS)
         if not self.shape:
-            return _rounded_delta(drop / rate)
+            return drop / rate
         numerator = 1 - exp_bracket(self.shape * drop, _DELTA_DIGITS)[0]
-        return _rounded_delta(numerator / (1 - exp_bracket(self.shape * rate, _DELTA_DIGITS)[1]))
+        return numerator / (1 - exp_bracket(self.shape * rate, _DELTA_DIGITS)[1])
 
     def draw(self, draws: Draws) -> int:
-        """Draw a number of runs, at least one.
-
-        Args:
-            draws: the source of randomness.
-
-        Returns:
-            The number of runs. It must stay secret.
-        """
+        """See `Repeats.draw`."""
         return truncated_negative_binomial(self.shape, self.stop, draws)
 
-    def __repr__(self) -> str:
-        return f"NegativeBinomial(shape={shortest_text(self.shape)}, stop={shortest_text(self.stop)})"
 
-
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Poisson(Repeats):
     """A number of runs near its mean, and possibly zero; costs epsilon + mean tanh(epsilon/2).
 
@@ -259,93 +235,45 @@ class Poisson(Repeats):
     Args:
         mean: the mean number of runs, at least 1.
 
-    Raises:
-        InvalidType: `mean` is not a number.
-        InvalidValue: `mean` is out of range.
-
     >>> Poisson(4).epsilon("0.001") <= Fraction(3, 1000)
     True
     """
 
+    kind: ClassVar[str] = "poisson"
     runs: Fraction
 
     def __init__(self, mean: Number) -> None:
-        object.__setattr__(self, "runs", _validate.exact_positive(mean=mean))
+        vars(self).update(runs=_validate.exact_positive(mean=mean))
         if self.runs < 1:
             raise InvalidValue("mean must be >= 1: with fewer runs there is often no result at all")
         if self.runs > _MOST_RUNS:
             raise InvalidValue(f"mean must be at most {_MOST_RUNS}: more runs take too long")
 
     @property
+    def parameters(self) -> dict[str, Fraction]:
+        return {"mean": self.runs}
+
+    @property
     def mean(self) -> float:
-        """Return the mean number of runs, rounded up."""
         return float_near(self.runs) * _MARGIN
 
     @property
     def event_shape(self) -> float:
-        """Return infinity, which stands for Poisson."""
+        """Infinity, which stands for Poisson."""
         return math.inf
 
-    @property
-    def parameters(self) -> dict[str, Fraction]:
-        """Return the mean."""
-        return {"mean": self.runs}
+    def _more(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        """With a lower bound e of exp(-epsilon), (1 - e)/(1 + e) bounds the tanh, and so does epsilon/2."""
+        odds = Fraction(scaled_exp(epsilon, _DEPTH), 1 << _DEPTH)
+        return self.runs * (1 - odds) / (1 + odds), self.runs * epsilon / 2
 
-    def epsilon(self, each: Number) -> Fraction:
-        """Return epsilon + mean tanh(epsilon/2), with a rational upper bound of the tanh.
-
-        With a 64-bit lower bound e of exp(-epsilon), (1 - e)/(1 + e) is such a bound, and so is epsilon/2. The first
-        product is rounded up to 20 decimals.
-
-        Args:
-            each: the epsilon of each run.
-
-        Returns:
-            The exact epsilon of the whole procedure.
-
-        Raises:
-            InvalidType: `each` is not a number.
-            InvalidValue: `each` is not positive.
-        """
-        exact = _validate.exact_positive(epsilon=each)
-        odds = Fraction(scaled_exp(exact, _DEPTH), 1 << _DEPTH)
-        product = self.runs * (1 - odds) / (1 + odds)
-        return exact + min(Fraction(math.ceil(product * _GRID), _GRID), self.runs * exact / 2)
-
-    def delta(self, each: Number) -> Fraction:
-        """Return the delta of keeping the best result, 1 - e^(-mean delta), rounded up.
-
-        The exponential is rounded down to a multiple of 2**-192, which is finer than 10**-57.
-
-        Args:
-            each: the delta of each run.
-
-        Returns:
-            The delta of the whole procedure, rounded up to 50 decimals.
-
-        Raises:
-            InvalidType: `each` is not a number.
-            InvalidValue: `each` is not from 0 to below 1, or the delta of all runs reaches 1.
-
-        >>> float(Poisson(10).delta("1e-9"))
-        9.99999995e-09
-        """
-        failures = self.runs * checked_delta(each)
-        return _rounded_delta(1 - Fraction(scaled_exp(failures, _BITS), 1 << _BITS))
+    def _failure(self, delta: Fraction) -> Fraction:
+        """1 - e^(-mean delta). The exponential is rounded down to a multiple of 2**-192, finer than 10**-57."""
+        return 1 - Fraction(scaled_exp(self.runs * delta, _BITS), 1 << _BITS)
 
     def draw(self, draws: Draws) -> int:
-        """Draw a number of runs, which may be zero.
-
-        Args:
-            draws: the source of randomness.
-
-        Returns:
-            The number of runs. It must stay secret.
-        """
+        """See `Repeats.draw`."""
         return poisson(self.runs, draws)
-
-    def __repr__(self) -> str:
-        return f"Poisson(mean={shortest_text(self.runs)})"
 
 
 def geometric(mean: Number) -> NegativeBinomial:
@@ -357,12 +285,8 @@ def geometric(mean: Number) -> NegativeBinomial:
     Args:
         mean: the mean number of runs, above 1.
 
-    Returns:
-        The distribution, for `tune`.
-
     Raises:
-        InvalidType: `mean` is not a number.
-        InvalidValue: `mean` is not above 1.
+        InvalidType, InvalidValue: `mean` is not a number above 1.
 
     >>> round(float(geometric(mean=10).epsilon("0.1")), 4), round(float(geometric(mean=10).epsilon(5)), 4)
     (0.2636, 9.4761)
@@ -379,13 +303,6 @@ def logarithmic(stop: Number) -> NegativeBinomial:
     Args:
         stop: the parameter of the distribution, between 0 and 1. A smaller one gives more runs.
 
-    Returns:
-        The distribution, for `tune`.
-
-    Raises:
-        InvalidType: `stop` is not a number.
-        InvalidValue: `stop` is not between 0 and 1.
-
     >>> round(float(logarithmic("0.1").epsilon(1)), 4), round(logarithmic("0.01").mean)
     (1.7957, 21)
     """
@@ -393,9 +310,8 @@ def logarithmic(stop: Number) -> NegativeBinomial:
 
 
 def checked_repeats(repeats: object) -> Repeats:
-    """The distribution, checked to be one of ours."""
-    # Subclasses are refused: they might state a different epsilon.
-    if isinstance(repeats, (NegativeBinomial, Poisson)) and type(repeats) in (NegativeBinomial, Poisson):
+    """The distribution, checked to be one of ours. Subclasses are refused: they might state a different epsilon."""
+    if isinstance(repeats, Repeats) and type(repeats) in _KINDS.values():
         return repeats
     kinds = "geometric(mean), logarithmic(stop), NegativeBinomial(shape, stop) or Poisson(mean)"
     got = type(repeats).__name__
@@ -403,25 +319,15 @@ def checked_repeats(repeats: object) -> Repeats:
 
 
 def checked_delta(delta: object) -> Fraction:
-    """The exact delta of a run."""
+    """The exact delta of a release or a run."""
     exact = _validate.exact(delta=delta)
     if not 0 <= exact < 1:
         raise InvalidValue("delta must be from 0 to below 1")
     return exact
 
 
-def _rounded_delta(delta: Fraction) -> Fraction:
-    rounded = Fraction(math.ceil(delta * _DELTA_GRID), _DELTA_GRID)
-    if rounded >= 1:
-        raise InvalidValue(
-            "delta is too large: nearly always, a run is one of the exceptions that it allows. Give runs with a smaller"
-            " delta, or fewer runs"
-        )
-    return rounded
-
-
 PREFIX = "repeat-and-select"
-_KINDS: dict[str, type[NegativeBinomial | Poisson]] = {"negative-binomial": NegativeBinomial, "poisson": Poisson}
+_KINDS: dict[str, type[NegativeBinomial | Poisson]] = {kind.kind: kind for kind in (NegativeBinomial, Poisson)}
 _FORM = re.compile(rf"{PREFIX} (\S+)((?: \S+=\S+)+)")
 
 
@@ -449,31 +355,27 @@ class Repeated:
     each_delta: Fraction
 
     def __init__(self, repeats: Repeats, each: Number, each_delta: Number = 0) -> None:
-        object.__setattr__(self, "repeats", checked_repeats(repeats))
-        object.__setattr__(self, "each", _validate.exact_positive(epsilon=each))
-        object.__setattr__(self, "each_delta", checked_delta(each_delta))
+        runs, epsilon = checked_repeats(repeats), _validate.exact_positive(epsilon=each)
+        vars(self).update(repeats=runs, each=epsilon, each_delta=checked_delta(each_delta))
         self.repeats.delta(self.each_delta)  # refused if nothing is left to guarantee
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the total epsilon, which is pure if that of the runs is."""
+        """The total epsilon, which is pure if that of the runs is."""
         return self.repeats.epsilon(self.each)
 
     @property
     def delta(self) -> Fraction:
-        """Return the total delta; 0 if the runs have a pure epsilon."""
+        """The total delta; 0 if the runs have a pure epsilon."""
         return self.repeats.delta(self.each_delta)
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return the guarantee of the whole procedure. Only the epsilon and the delta of the runs are used."""
+        """The guarantee of the whole procedure. Only the epsilon and the delta of the runs are used."""
         return Guarantee(self.epsilon, PURE_LOSS.zcdp(self.epsilon), self.delta)
 
     def terms(self) -> dict[str, Any]:
-        """Return the delta of each run, if there is one. All other terms are in the name.
-
-        Returns:
-            A dict of public parameters.
+        """Return the public parameters that are not in the name: the delta of each run, if there is one.
 
         >>> Repeated(Poisson(10), "0.1", "1e-9").terms()
         {'delta_of_each_run': '1e-9'}
@@ -482,14 +384,13 @@ class Repeated:
 
     @property
     def name(self) -> str:
-        """Return the name in the ledger. It has no delta: an entry states that of all runs beside it.
+        """The name in the ledger. It has no delta: an entry states that of all runs beside it.
 
         >>> Repeated(Poisson(10), "0.1").name
         'repeat-and-select poisson mean=10 epsilon=1/10'
         """
-        [kind] = (name for name, kind in _KINDS.items() if type(self.repeats) is kind)
         numbers = {**self.repeats.parameters, "epsilon": self.each}
-        return " ".join([PREFIX, kind, *(f"{name}={number}" for name, number in numbers.items())])
+        return " ".join([PREFIX, self.repeats.kind, *(f"{name}={number}" for name, number in numbers.items())])
 
 
 @lru_cache(maxsize=256)

@@ -1,10 +1,10 @@
-"""Papernot & Steinke (2022), Definition 1: the number of runs of private tuning, drawn exactly.
+"""Whole numbers, drawn exactly from coins: how often private tuning runs, and two-sided geometric noise.
 
-All draws are made of coins with rational probabilities: a uniform integer below the denominator, compared with the
-numerator. A coin compares a uniform integer below the denominator with the numerator. No float is involved.
+A coin with a rational probability compares a uniform integer below the denominator with the numerator. No float is
+involved.
 
-The negative binomial distribution without its zero. With shape h >= 0 and probability of stopping g the number K >= 1
-has probabilities proportional to
+**The number of runs** of private tuning (Papernot & Steinke 2022, Definition 1). The negative binomial distribution
+without its zero: with shape h >= 0 and probability of stopping g the number K >= 1 has probabilities proportional to
 
     (1 - g)**k * product over l = 1..k-1 of (l + h) / (l + 1);
 
@@ -18,6 +18,13 @@ The Poisson distribution with a rational mean, by rejection (Devroye 1986, II.3)
 are proportional to a**k / k!: a geometric number, which has them proportional to a**k, is kept with probability 1/k!,
 and four of five are. A larger mean is a sum of independent numbers with means of at most one half. No exponential takes
 part: the normalising exp(-a) is never needed.
+
+**Two-sided geometric noise** (Ghosh, Roughgarden & Sundararajan 2009): an integer z has a probability proportional to
+e^(-rate |z|). The size is drawn as Canonne, Kamath & Steinke (2020) do, in two parts, so that a small rate takes few
+coins. With a power of two B for which rate B is at least one half, size = B high + low, and e^(-rate size) is a
+product: `high` is the number of heads, before the first tails, of coins with probability e^(-rate B), and `low` is
+uniform below B and kept with probability e^(-rate low). Then a fair sign is drawn. "Minus zero" is refused, as zero
+would have two chances.
 """
 
 import math
@@ -74,3 +81,28 @@ def proposed_poisson(mean: Fraction, draws: Draws) -> int | None:
         if not rational_coin(Fraction(1, number), draws):
             return None
     return number
+
+
+def two_sided_geometric(rate: Fraction, draws: Draws) -> int:
+    """Draw an integer z with probability proportional to e^(-rate |z|). The rate is positive."""
+    while True:
+        proposed = proposed_two_sided(rate, draws)
+        if proposed is not None:
+            return proposed
+
+
+def proposed_two_sided(rate: Fraction, draws: Draws) -> int | None:
+    """A proposed integer if it was kept, otherwise None. More than one of four is kept."""
+    block = 1
+    while 2 * rate * block < 1:
+        block *= 2
+    low = draws.index(block)
+    if low and not draws.flip(rate * low):
+        return None
+    high = 0
+    while draws.flip(rate * block):
+        high += 1
+    size, is_negative = block * high + low, draws.index(2) == 1
+    if is_negative and not size:
+        return None
+    return -size if is_negative else size

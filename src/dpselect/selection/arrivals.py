@@ -1,4 +1,6 @@
-"""The arrival time of a run of equal candidates, revealed bit by bit: the earliest run wins.
+"""Every mechanism is the first arrival of a race: a run of equal candidates arrives at a time T, and the earliest wins.
+
+Times are revealed bit by bit, as far as a comparison needs. Only the law of T depends on the mechanism.
 
 **Permute-and-flip** (`Arrival`).
 
@@ -22,7 +24,7 @@ any common offset and may be negative. Sizes are integers of any length; floats 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -32,7 +34,7 @@ import numpy.typing as npt
 
 from dpselect._numbers import float_near
 from dpselect._types import Floats
-from dpselect.selection.bits import BitSource
+from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import log_bracket, scaled_exp
 
 # A lower and an upper bound of ln T; None where there is none.
@@ -47,13 +49,13 @@ _BITS_PER_STEP = 64
 MARGIN = 2.0**-36
 _SMALL = -30.0
 # Exponents of this size may represent larger ones that overflowed: they are only lower bounds.
-_HUGE = 2.0**100
+HUGE = 2.0**100
 _WIDEST = 2.0**101
 
 
-def draw_prefixes(zeros: npt.NDArray[np.uint8], source: BitSource) -> Floats:
+def draw_prefixes(zeros: npt.NDArray[np.uint8], draws: Draws) -> Floats:
     """The first 53 bits of each V, given how many of them are leading zeros."""
-    words = source.words(zeros.size, 64) >> np.uint64(64 - DEPTH)
+    words = draws.words(zeros.size, 64) >> np.uint64(64 - DEPTH)
     prefixes: Floats = (words >> zeros.astype(np.uint64)).astype(np.float64)
     return prefixes
 
@@ -81,7 +83,7 @@ def float_bounds(
     earliest, latest = head(np.stack([prefixes, prefixes + steps]), np.stack([longest, shortest]))
     with np.errstate(over="ignore"):  # an exponent at the end of the floats: a warning would reveal it
         low, high = exponents + earliest - doubt, exponents + latest + doubt
-    return low, np.where(exponents > _HUGE, np.inf, high)
+    return low, np.where(exponents > HUGE, np.inf, high)
 
 
 def _log_wait(ends: Floats, logs: Floats) -> Floats:
@@ -132,9 +134,9 @@ class Arrival:
         bound = log_bracket(Fraction(whole, whole - end), digits)[upper] / self.size if end else Fraction(0)
         return bound if bound > 0 else None
 
-    def refined(self, source: BitSource) -> Self:
+    def refined(self, draws: Draws) -> Self:
         """Return the arrival with more bits of V revealed."""
-        prefix = self.prefix << _BITS_PER_STEP | source.bits(_BITS_PER_STEP)
+        prefix = self.prefix << _BITS_PER_STEP | draws.bits(_BITS_PER_STEP)
         return type(self)(self.exponent, self.size, prefix, self.depth + _BITS_PER_STEP)
 
 
@@ -176,12 +178,12 @@ class TwoSided(Arrival):
         return -log_bracket(Fraction(2 * (whole - end), whole), digits)[not upper]
 
 
-def draw_arrival(exponent: Fraction, size: int, source: BitSource) -> Arrival:
+def draw_arrival(exponent: Fraction, size: int, draws: Draws) -> Arrival:
     """The arrival of a run with 53 bits revealed."""
-    return Arrival(exponent, size, source.bits(DEPTH))
+    return Arrival(exponent, size, draws.bits(DEPTH))
 
 
-def earlier(first: Arrival, second: Arrival, source: BitSource) -> tuple[int, Arrival]:
+def earlier(first: Arrival, second: Arrival, draws: Draws) -> tuple[int, Arrival]:
     """Which of two arrivals comes first (0 or 1), decided exactly, and that arrival with the bits revealed.
 
     Floats decide unless the bounds overlap. So the work depends on neither the exponents nor the sizes, except
@@ -193,7 +195,7 @@ def earlier(first: Arrival, second: Arrival, source: BitSource) -> tuple[int, Ar
         return 0, first
     if others_high < low:
         return 1, second
-    return _first({0: first, 1: second}, source)
+    return next(in_order({0: first, 1: second}, draws))
 
 
 def _bounds(arrival: Arrival, exponent: float) -> tuple[float, float]:
@@ -201,7 +203,7 @@ def _bounds(arrival: Arrival, exponent: float) -> tuple[float, float]:
     log_size, prefix = math.log(arrival.size), arrival.prefix >> (arrival.depth - DEPTH)
     doubt = MARGIN * (1 + exponent + log_size)
     low, high = (_log_time(end, log_size) for end in (prefix, prefix + 1))
-    return exponent + low - doubt, math.inf if exponent > _HUGE else exponent + high + doubt
+    return exponent + low - doubt, math.inf if exponent > HUGE else exponent + high + doubt
 
 
 def _log_time(end: int, log_size: float) -> float:
@@ -212,22 +214,27 @@ def _log_time(end: int, log_size: float) -> float:
     return wait if wait < _SMALL else math.log(-math.expm1(-math.exp(wait)))
 
 
-def earliest(arrivals: dict[int, Arrival], source: BitSource) -> int:
+def earliest(arrivals: dict[int, Arrival], draws: Draws) -> int:
     """The key of the run that arrives first, decided exactly."""
-    return _first(arrivals, source)[0]
+    return next(in_order(arrivals, draws))[0]
 
 
-def in_order(arrivals: dict[int, Arrival], source: BitSource) -> Iterator[int]:
-    """The keys of all runs in the order of their arrivals, decided exactly.
+def settled(low: Floats, high: Floats, exact: Callable[[int], Arrival], draws: Draws) -> int:
+    """Which of several arrivals is the first: by these bounds of them if one is below all others, else exactly."""
+    left = np.flatnonzero(low <= high.min()).tolist()
+    return int(left[0]) if len(left) == 1 else earliest({i: exact(i) for i in left}, draws)
+
+
+def in_order(arrivals: dict[int, Arrival], draws: Draws) -> Iterator[tuple[int, Arrival]]:
+    """The runs in the order of their arrivals, decided exactly, each with the bits that were revealed to find it.
 
     Each bracket is found once. More bits are revealed where brackets overlap one another, directly or not.
     """
-    brackets = {key: arrival.bracket() for key, arrival in arrivals.items()}
-    for cluster in _clusters(brackets):
+    for cluster in _clusters({key: arrival.bracket() for key, arrival in arrivals.items()}):
         if len(cluster) == 1:
-            yield cluster[0]
+            yield cluster[0], arrivals[cluster[0]]
         else:
-            yield from in_order({key: arrivals[key].refined(source) for key in sorted(cluster)}, source)
+            yield from in_order({key: arrivals[key].refined(draws) for key in sorted(cluster)}, draws)
 
 
 def _clusters(brackets: dict[int, Bracket]) -> list[list[int]]:
@@ -245,14 +252,3 @@ def _clusters(brackets: dict[int, Bracket]) -> list[list[int]]:
             clusters.append([key])
             reached = high
     return clusters
-
-
-def _first(arrivals: dict[int, Arrival], source: BitSource) -> tuple[int, Arrival]:
-    """The key of the earliest arrival, and it with the bits that were revealed to find it."""
-    while True:
-        brackets = {key: arrival.bracket() for key, arrival in arrivals.items()}
-        best = min((high for _, high in brackets.values() if high is not None), default=None)
-        left = [key for key, (low, _) in brackets.items() if best is None or low is None or low <= best]
-        if len(left) == 1:
-            return left[0], arrivals[left[0]]
-        arrivals = {key: arrivals[key].refined(source) for key in left}
