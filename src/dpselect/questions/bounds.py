@@ -65,8 +65,8 @@ from fractions import Fraction
 
 from dpselect.analysis.promises import UnitErrors, selection_errors
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.laws import harmonic
 from dpselect.mechanisms.noisy_max import log_inversion
-from dpselect.mechanisms.worst import harmonic
 
 _FLOAT_BITS = 53
 _MOST_EXACT = 300  # larger binomial coefficients are bounded by Stirling's formula

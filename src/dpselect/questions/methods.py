@@ -27,7 +27,7 @@ from bisect import bisect_right, insort
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,11 +39,17 @@ from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import ONE_SHOT
 from dpselect.analysis.promises import UnitErrors
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase, checked_mechanism
+from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
-from dpselect.mechanisms.parameters import Claim, Parameters, stated
+from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
-from dpselect.mechanisms.several import MOST_MEMBERS, SelectsInOrder, SelectsSeveral, checked_counts, sizes_of
+from dpselect.mechanisms.several import (
+    MOST_MEMBERS,
+    checked_counts,
+    selecting_in_order,
+    selecting_sets,
+    sizes_of,
+)
 from dpselect.questions import bounds
 from dpselect.release import Priced
 from dpselect.selection.gaps import UNIT_RATE, gaps_of
@@ -134,14 +140,13 @@ class Method(ABC):
         claim = self.claim(monotonic).arguments()
         return self.checked(price.drawn_by(budget, self.rounds * groups, **claim))
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can draw."""
-        several = checked_mechanism(mechanism)
-        if not several.has_sets:
+        if not mechanism.has_sets:
             raise InvalidType(
                 f"mechanism {mechanism.name} cannot draw with method {self.name}: use permute-and-flip or exponential"
             )
-        return several
+        return mechanism
 
     def check_scores(self, scores: Vector) -> None:
         """Refuse scores that the method cannot take. Called before anything is charged."""
@@ -244,9 +249,9 @@ class All(Method):
         """Return any claim: nothing is drawn."""
         return stated(1, monotonic)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, which does not draw."""
-        return checked_mechanism(mechanism)
+        return mechanism
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:  # noqa: ARG002 - unread
         """Return all positions."""
@@ -276,7 +281,7 @@ class Set(Method):
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
         """Draw a set, listed by position."""
-        return cast("SelectsSeveral", mechanism).select_set(scores, self.k, lengths=lengths)
+        return selecting_sets(mechanism).select_set(scores, self.k, lengths=lengths)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
         """Return the bounds of one choice among all sets."""
@@ -322,8 +327,7 @@ class Margin(Method):
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
         """Draw a set, listed by position."""
-        several = cast("SelectsSeveral", mechanism)
-        return several.select_margin(scores, self.sizes_asked, lengths=lengths)
+        return selecting_sets(mechanism).select_margin(scores, self.sizes_asked, lengths=lengths)
 
     def check_scores(self, scores: Vector) -> None:
         """Refuse scores that are not counts."""
@@ -420,7 +424,7 @@ class OneShot(_OneByOne):
         return 1
 
     def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
-        return cast("SelectsInOrder", mechanism).select_order(scores, self.rounds, lengths=lengths)
+        return selecting_in_order(mechanism).select_order(scores, self.rounds, lengths=lengths)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
         """Return the bounds of exponential noise."""
@@ -449,9 +453,9 @@ class Peel(_OneByOne):
         """Return the number of selections, unless the candidates that are left out are selected."""
         return None if self.leaves_out else self.rounds
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism: any can draw."""
-        return checked_mechanism(mechanism)
+        return mechanism
 
     def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
         if lengths is None:
@@ -501,7 +505,7 @@ class NoisyCounts(Method):
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
         """Draw the candidates with the largest noisy counts."""
-        found = cast("SelectsInOrder", mechanism).select_order(scores, self.k, lengths=lengths)
+        found = selecting_in_order(mechanism).select_order(scores, self.k, lengths=lengths)
         return found if self.ordered else sorted(found)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
@@ -604,10 +608,10 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
         limit,
         in_order,
         price.is_concentrated(budget),
-        sets=getattr(drawn, "has_sets", False),
+        sets=drawn.has_sets,
         laplace=price.mechanism in NoisyCounts.mechanisms,
     )
-    if kind is OneShot and not getattr(drawn, "has_one_shot", False):
+    if kind is OneShot and not drawn.has_one_shot:
         kind = Peel  # with Gumbel noise, one shot has the law of one selection after another, and costs less so
     return kind(most, candidates, limit, explicit_order)
 

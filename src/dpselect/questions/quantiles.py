@@ -24,7 +24,6 @@ from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import (
     Claim,
-    Parameters,
     Sensitivity,
     change_by_addition,
     neighbours_of,
@@ -32,7 +31,7 @@ from dpselect.mechanisms.parameters import (
     of_quantile,
     stated,
 )
-from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.mechanisms.several import SelectsSeveral, selecting_sets
 from dpselect.questions.options import HIDDEN, Field, Option, end, listed_levels, option, whole
 from dpselect.questions.quantile_errors import (
     errors_by_level,
@@ -497,7 +496,7 @@ class Quantiles(OverRange):
             return self.alone.sensitivity()
         return of_cuts(neighbours_of(self.neighbours), rows=self.rows)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can split."""
         drawn = super().checked(mechanism)
         if len(self.levels) > 1 and not drawn.has_sets:
@@ -622,5 +621,5 @@ def _distance(lower: Any, upper: Any, step: Any) -> tuple[Fraction, Fraction]:
 
 def for_each_level(mechanism: MechanismBase) -> Callable[[Fraction], SelectsSeveral]:
     """The mechanism for the scores of a level, given the one for scores in units of its `change_by_addition`."""
-    several = cast("SelectsSeveral", mechanism)
+    several = selecting_sets(mechanism)
     return lambda level: several.with_sensitivity(several.sensitivity * change_by_addition(level))

@@ -25,7 +25,7 @@ from dpselect.analysis.promises import ErrorsOf, Promise, among, epsilon_for_ave
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
+from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of, stated
 from dpselect.mechanisms.thresholds import Threshold
 from dpselect.questions.methods import Method
 from dpselect.questions.options import HIDDEN, Field, Option, combined, listed, option, whole
@@ -147,13 +147,14 @@ class Question(ABC):
         drawn = self.checked(price.drawn_by(budget, self.draws, **self.claim.arguments()))
         return Draw(drawn, drawn, self.draws)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can answer."""
         return checked_for_tables(mechanism)
 
     def drawn(self, name: str, *, epsilon: Fraction | None = None, rho: Fraction | None = None) -> MechanismBase:
         """Return the mechanism of this name that draws at this price."""
-        return cast("MechanismBase", self.draw(Price(epsilon, rho, name)).mechanism)
+        mechanism: MechanismBase = self.draw(Price(epsilon, rho, name)).mechanism
+        return mechanism
 
     def used(self, price: Price, budget: Budget | None) -> str:
         """Return the name of the mechanism that draws at such a price, as a table with this budget chooses it."""
@@ -297,9 +298,9 @@ def plain(value: Any) -> Any:
     return exact_text(value) if isinstance(value, Fraction) else str(value)
 
 
-def checked_for_tables(mechanism: Parameters) -> MechanismBase:
+def checked_for_tables(mechanism: MechanismBase) -> MechanismBase:
     """The mechanism, checked to be one that can answer every question on every engine."""
-    if not isinstance(mechanism, MechanismBase) or not mechanism.has_runs:
+    if not mechanism.has_runs:
         raise InvalidType(
             f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
         )
@@ -596,9 +597,9 @@ class Select(Question):
         """Return the names of all mechanisms."""
         return tuple(MECHANISMS)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism: any can answer."""
-        return cast("MechanismBase", mechanism)
+        return mechanism
 
     @property
     def title(self) -> str:

@@ -52,7 +52,6 @@ from dpselect.analysis.top_k import (
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Neighbours
-from dpselect.mechanisms.several import SelectsSeveral
 from dpselect.questions.methods import Margin, Method, NoisyCounts, OneShot, Peel, Set
 from dpselect.questions.most import TopK
 from dpselect.questions.question import Draw
@@ -223,7 +222,7 @@ class _Task(NamedTuple):
     @property
     def waits(self) -> bool:
         """Return whether the mechanism is permute-and-flip, or the exponential mechanism."""
-        return cast("SelectsSeveral", self.mechanism).waits
+        return self.mechanism.waits
 
 
 def _task(method: Method, mechanism: MechanismBase, scores: Floats) -> _Task:
