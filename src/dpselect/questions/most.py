@@ -400,7 +400,7 @@ class TopK(Mode):
             "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
             whole,
         ),
-        planning=replace(MOST_VALUES, page=Field("Values per person", example="1")),
+        planning=replace(MOST_VALUES, page=Field("Values per person", example="1", empty="any number")),
         default=None,
     )
     ordered: bool = option(

@@ -435,7 +435,7 @@ class OfTable(Question):
             combined,
             is_shared=True,
             is_repeated=True,
-            page=Field("Groups"),
+            page=Field("Groups", empty="none"),
         ),
         default=None,
     )
