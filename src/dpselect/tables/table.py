@@ -17,17 +17,18 @@ from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
+from dpselect.questions.methods import Draw
 from dpselect.questions.most import Mode, TopK, check_unlisted
+from dpselect.questions.most import Values as UnlistedValues
 from dpselect.questions.options import named
 from dpselect.questions.quantiles import Quantile, Quantiles
-from dpselect.questions.question import Draw, OfTable, Question
+from dpselect.questions.question import OfTable, Question
 from dpselect.questions.rows import Engine, Individuals
-from dpselect.questions.unlisted import Values as UnlistedValues
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.checks import Check, check_column
-from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
+from dpselect.tables.files import resolved
 from dpselect.tables.kinds import Column, known_column
 from dpselect.tables.spans import Span, public_span
 from dpselect.top_k import free_answer
@@ -140,19 +141,12 @@ class Table:
 
     @property
     def ledger(self) -> "Ledger | None":
-        """Return the ledger that is charged, whose `remaining` is what is left; None if there is none.
-
-        Returns:
-            The ledger.
-        """
+        """The ledger that is charged, whose `remaining` is what is left; None if there is none."""
         return self._ledger
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """Return the public schema.
-
-        Returns:
-            The columns by name, each with its type and the kind of its values.
+        """The public schema: the columns by name, each with its type and the kind of its values.
 
         >>> import pyarrow
         >>> import dpselect
@@ -390,8 +384,8 @@ class Table:
             column: the column that the question is about: numbers, dates or timestamps.
 
         Returns:
-            The answer, as that of `quantile`. A person with several rows counts at the median of their values: of two
-            middle ones, at one of both, chosen at random.
+            The answer. A person with several rows counts once, at the median of their values: of two middle ones, at
+            one of both, chosen at random.
 
         >>> import pyarrow
         >>> import dpselect
@@ -489,7 +483,7 @@ class Table:
         Returns:
             The answer; its value is a list with a candidate for each level, in the order of `levels`. Larger levels
             never get smaller values. m levels are found in ceil(log2(m + 1)) steps, which share epsilon equally: nine
-            deciles in four. The rows are read once. `estimate` says over whom, as for `quantile`.
+            deciles in four. The rows are read once.
 
         >>> import pyarrow
         >>> import dpselect
@@ -522,17 +516,15 @@ class Table:
 
         A true minimum is the value of one person. An answer that is near it for all data would reveal that person, so
         no private answer has an error that can be bounded. A quantile can be answered with an error of a few people.
-        So this answers the quantile of a level near 0, and `estimate` says which. For other parameters, see
-        `Table.quantile`.
+        So this answers the quantile of a level near 0. For other parameters, see `Table.quantile`.
 
         Args:
             column: the column that the question is about: numbers, dates or timestamps.
-            level: the level of the quantile, between 0 and 1. The error is about 2 ln(n) / epsilon people
-                for n candidates, so more people than that should be below the answer.
+            level: the level of the quantile. The error is about 2 ln(n) / epsilon people for n candidates, so more
+                people than that should be below the answer.
 
         Returns:
-            The answer; its value is a candidate, in the type of the column. `estimate` says which quantile it is, and
-            over whom, as for `quantile`.
+            The answer, as that of `quantile`. `estimate` says which quantile it is.
 
         >>> import pyarrow
         >>> import dpselect
@@ -666,19 +658,12 @@ class Table:
 
         Args:
             column: the column that the question is about.
-            candidates: the public list or rule of `mode` and `top_k`.
-            lower: the smallest candidate of a quantile.
-            upper: the largest candidate of a quantile.
-            step: the step between candidates of a quantile.
-            range: "full" or "log", as for quantiles.
+            candidates: those of `mode` and `top_k`. For the range of a quantile, see `Table.quantile`.
             show_values: whether to include up to five values of the data for each thing that is wrong.
 
         Returns:
-            The check. Its `repr` shows no number; `report()` and `to_dict()` do.
-
-        Raises:
-            InvalidValue, InvalidType: an argument is wrong; or the table has a ledger, or is in Spark.
-            EngineFailure: the rows could not be counted.
+            The check. Its `repr` shows no number; `report()` and `to_dict()` do. A table with a ledger, or in Spark,
+            has none.
 
         >>> import pyarrow
         >>> import dpselect
@@ -766,41 +751,16 @@ class GroupedTable(Table):
 
     @property
     def groups(self) -> list[Any]:
-        """Return the public groups, in the order of answers.
-
-        Returns:
-            The values of the column, or tuples for a list of columns.
-        """
+        """The public groups, in the order of answers: values of the column, or tuples for a list of columns."""
         return [] if self._individuals.groups is None else list(self._individuals.groups.names)
 
     @property
     def found(self) -> Answer | None:
-        """Return the answer that found the groups in the data, with what it cost; None if they were listed.
-
-        Returns:
-            The answer of `values`, or None.
-        """
+        """The answer of `values` that found the groups in the data, with what it cost; None if they were listed."""
         return self._found
 
     def group_by(self, *_arguments: Any, **_options: Any) -> NoReturn:
-        """Refuse: a table is grouped once. Give all columns to one call, as a list.
-
-        Args:
-            column: ignored.
-            groups: ignored.
-            max_groups: ignored.
-            epsilon: ignored.
-            rho: ignored.
-            delta: ignored.
-            request_id: ignored.
-            candidates: ignored.
-
-        Returns:
-            Nothing.
-
-        Raises:
-            InvalidValue: always.
-        """
+        """Refuse: a table is grouped once. Give all columns to one call, as a list: see `Table.group_by`."""
         raise InvalidValue(
             "the table is already grouped: call group_by on the table that open_table returned, with a list of all"
             " columns"
