@@ -67,7 +67,8 @@ def select_top_k(  # noqa: PLR0913 - one parameter for each public choice
     price = Price(epsilon, rho, mechanism)
     drawing = method_for(k, len(vector), method=method, max_values=max_values, ordered=ordered, price=price)
     drawing.check_scores(vector)
-    return drawing.chosen(drawing.drawn_by(price, None, 1, _validate.boolean(monotonic=monotonic)), vector)
+    draw = drawing.draw(price, None, 1, _validate.boolean(monotonic=monotonic))
+    return drawing.chosen(draw.mechanism, vector)
 
 
 def release_top_k(  # noqa: PLR0913 - one parameter for each public choice
@@ -126,13 +127,12 @@ def release_top_k(  # noqa: PLR0913 - one parameter for each public choice
         k, len(vector), method=method, max_values=max_values, ordered=ordered, price=price, budget=budget
     )
     drawing.check_scores(vector)
-    chooser = drawing.drawn_by(price, budget, 1, _validate.boolean(monotonic=monotonic))
+    draw = drawing.draw(price, budget, 1, _validate.boolean(monotonic=monotonic))
     asked = _asked(what, drawing, len(vector))
     if drawing.is_free:
         return free_answer(list(range(len(vector))) if names is None else names, ledger, request_id)
-    part, count = drawing.cost(chooser)
-    answer = Release(asked, part, count, price.rho).draw(
-        lambda: drawing.chosen(chooser, vector),
+    answer = Release(asked, draw.part, draw.count, price.rho).draw(
+        lambda: drawing.chosen(draw.mechanism, vector),
         ledger=ledger,
         request_id=request_id,
         content=lambda: f"{scores_digest(vector)} {repr_digest(names)}",

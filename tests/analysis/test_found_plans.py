@@ -15,7 +15,7 @@ from dpselect.accounting.budget import Price, as_budget
 from dpselect.analysis import plan, plan_found
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.questions import UnlistedTopK, Values
-from dpselect.questions.bounds import log_sets
+from dpselect.questions.methods import log_sets
 
 BOTH = ("add-remove", "replace")
 
@@ -122,7 +122,7 @@ def test_a_pure_budget_has_no_delta():
 def test_what_no_limit_costs():
     """Any number of values for each person is as expensive as 10,000 of them."""
     planned = plan_found("mode", epsilon=1, delta="1e-9")
-    assert planned.limited.max_values == 1
+    assert planned.limited.question.max_values == 1
     assert planned.limited.limited is None
     assert float(planned.nothing - planned.limited.nothing) == pytest.approx(math.log(10_000), abs=1 / 1024)
     assert f"With max_values=1, {planned.limited.usual} people are enough" in " ".join(planned.sentences)
@@ -145,12 +145,12 @@ BAD = [
     ("values", {"epsilon": 1, "delta": 0}, InvalidValue, "delta must be above 0"),
     ("values", {"epsilon": 1, "delta": 0.6}, InvalidValue, "at most 1/2"),
     ("values", {"delta": 1e-9}, InvalidValue, "exactly one of epsilon and rho"),
-    ("values", {"epsilon": 1, "delta": 1e-9, "k": 3}, InvalidValue, "k is for top_k only"),
+    ("values", {"epsilon": 1, "delta": 1e-9, "k": 3}, InvalidValue, "k is not a parameter of values"),
     ("values", {"epsilon": 1, "delta": 1e-9, "max_values": 0}, InvalidValue, "max_values must be"),
     ("values", {"epsilon": 1, "delta": 1e-9, "max_groups": 2}, InvalidValue, "max_groups needs groups"),
     ("values", {"epsilon": 1, "delta": 1e-9, "neighbours": "x"}, InvalidValue, "neighbours"),
     ("top_k", {"epsilon": 1, "delta": 1e-9}, InvalidValue, "top_k needs k"),
-    ("top_k", {"epsilon": 1, "delta": 1e-9, "k": 10_001}, InvalidValue, "k must be a whole number from 1 to 10,000"),
+    ("top_k", {"epsilon": 1, "delta": 1e-9, "k": 10_001}, InvalidValue, "k must be from 1 to 10,000"),
     ("mode", {"epsilon": 1, "delta": 1e-9, "mechanism": "noisy-max"}, InvalidType, "use permute-and-flip"),
     ("median", {"epsilon": 1, "delta": 1e-9}, InvalidValue, "values, mode or top_k"),
 ]

@@ -12,7 +12,7 @@ from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expecte
 from dpselect.analysis.promises import among, epsilon_for_average, promise
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.questions.costs import EqualCost, equal_cost
+from dpselect.questions.plan import EqualCost, equal_cost
 from tests.cli.plans import MECHANISMS, guaranteed
 
 
@@ -107,7 +107,8 @@ def test_a_plan_shows_what_was_asked_and_no_score() -> None:
     )
     assert "7310" not in json.dumps(planned.to_dict())
     assert repr(plan(3, error=2, score_range=1)) == (
-        "Plan(Select(candidates=3, sensitivity=None, monotonic=False, score_range=1), error=2, questions=1)"
+        "Plan(Select(candidates=3, sensitivity=None, monotonic=False, score_range=Fraction(1, 1)), error=2,"
+        " questions=1)"
     )
 
 

@@ -22,7 +22,7 @@ from dpselect.analysis.promises import promise, rarely_exceeded
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
 from dpselect.questions import Mode, Quantile, Select, TopK
-from dpselect.questions.costs import WHAT, times_allowed
+from dpselect.questions.plan import WHAT, times_allowed
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spans import public_span
 from tests import reference
@@ -344,24 +344,24 @@ def test_the_better_mechanism_is_more_accurate_at_the_same_cost(asked, used, bet
     planned = plan(30, question="mode", **asked)
     assert (planned.used, planned.better) == (used, better)
     spent = planned.costs[used].charge
-    for name, promised in planned.equally_dear.items():
+    for name, promised in planned._same_cost.items():
         charge = Charge("same", promised.mechanism.epsilon, name)
         if planned.budget is not None and planned.budget.rho is not None:
             assert spent.rho * (1 - Fraction(1, 10**6)) <= charge.rho <= spent.rho
         assert promised == promise(promised.mechanism, 30)
-    least = planned.equally_dear[better].average
-    assert least == min(promised.average for promised in planned.equally_dear.values())
+    least = planned._same_cost[better].average
+    assert least == min(promised.average for promised in planned._same_cost.values())
     assert planned.advice[0].startswith(f"Take {better}: at the same cost")
     assert (f"give mechanism={better!r}" in " ".join(planned.advice)) == (used != better)
 
 
 def test_for_few_questions_a_pure_budget_may_be_better_than_epsilon_and_delta():
     few, many = (plan(30, question="mode", budget="1,1e-6", questions=count) for count in (1, 100))
-    assert few.pure == promise(dpselect.PermuteAndFlip(1, monotonic=True), 30)
+    assert few._pure == promise(dpselect.PermuteAndFlip(1, monotonic=True), 30)
     assert "A pure budget of the same epsilon is better" in few.advice[-1]
-    assert many.pure.average > many.equally_dear["exponential"].average
+    assert many._pure.average > many._same_cost["exponential"].average
     assert "pure" not in " ".join(many.advice)
-    assert plan(30, question="mode", budget="zcdp:0.5").pure is None
+    assert plan(30, question="mode", budget="zcdp:0.5")._pure is None
 
 
 def test_a_delta_compares_the_totals_of_all_draws():

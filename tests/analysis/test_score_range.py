@@ -21,7 +21,7 @@ from dpselect.analysis import (
     worst_case_error,
 )
 from dpselect.analysis.promises import among
-from dpselect.questions.costs import equal_cost
+from dpselect.questions.plan import equal_cost
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 SLACK = 1e-9

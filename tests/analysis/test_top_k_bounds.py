@@ -9,8 +9,7 @@ import pytest
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.analysis.promises import selection_errors
 from dpselect.analysis.top_k import expected_shortfall_of_one_shot
-from dpselect.questions.bounds import log_sets, log_sets_between
-from dpselect.questions.methods import All, Margin, NoisyCounts, OneShot, Peel, Set
+from dpselect.questions.methods import All, Margin, NoisyCounts, OneShot, Peel, Set, log_sets, log_sets_between
 from tests import reference
 from tests.simulated_top_k import noisy_counts, one_shot, peeling
 

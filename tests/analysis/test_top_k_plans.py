@@ -251,7 +251,7 @@ def test_titles_and_records():
     assert TopK(candidates=30, k=3, max_values=1, ordered=True).title == (
         "The 3 most common of 30 candidates, in order, with one value for each person"
     )
-    assert question.parameters()["k"] == [3, 8]
+    assert question.to_dict()["k"] == [3, 8]
     assert plan(question=question, epsilon=1) == plan(
         30, question="top_k", k=(3, 8), method="margin", max_values=2, epsilon=1
     )

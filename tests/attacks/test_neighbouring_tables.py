@@ -23,7 +23,7 @@ from dpselect.questions.quantiles import OverRange
 from dpselect.tables import files
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
-from dpselect.tables.duckdb import source as duckdb_source
+from dpselect.tables.duckdb import files as duckdb_source
 from dpselect.tables.duckdb.values import cast_groups, cast_list, columns_of_list, forms_of
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries as spark_queries
@@ -285,12 +285,13 @@ def margins_of_a_smaller_range(monkeypatch):
 
 def one_shot_for_one_less(monkeypatch):
     """As many candidates are charged as are chosen, but one."""
+    right = top_k.OneShot.draw
 
-    def cost(self, mechanism):
-        fewer = max(self.rounds - 1, Fraction(1, 2))
-        return top_k.Share(self.name, mechanism.epsilon * fewer, top_k.PURE_LOSS, mechanism.claim), 1
+    def draw(self, *asked):
+        drawn, fewer = right(self, *asked), max(self.rounds - 1, Fraction(1, 2))
+        return replace(drawn, part=replace(drawn.part, epsilon=drawn.mechanism.epsilon * fewer))
 
-    monkeypatch.setattr(top_k.OneShot, "cost", cost)
+    monkeypatch.setattr(top_k.OneShot, "draw", draw)
 
 
 def noise_for_half_of_the_values(monkeypatch):

@@ -17,7 +17,7 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.app import Explorer
 from dpselect.ledger import Charge
 from dpselect.mechanisms import MECHANISMS
-from dpselect.questions.costs import affordable_epsilon
+from dpselect.questions.plan import affordable_epsilon
 from dpselect.research.plotting import of_bar, of_mechanism
 from dpselect.research.procedures import Chooser
 from tests import reference

@@ -4,8 +4,6 @@ import math
 import os
 import pickle
 import sqlite3
-import threading
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -28,19 +26,9 @@ from dpselect.errors import (
     LedgerError,
 )
 from dpselect.ledger import PURE, Charge, Receipt, store
-from dpselect.ledger.store import WRITE, transaction
 from dpselect.mechanisms import MECHANISMS
 
 TENTH = Charge({"question": "mode", "column": "diagnosis"}, "0.1")
-
-
-def test_ten_times_a_tenth_is_exactly_one(ledger: Ledger) -> None:
-    assert [ledger.spend("0.1", f"question {i}") for i in range(10)] == list(range(1, 11))
-    assert (ledger.spent, ledger.remaining, ledger.budget) == (1, 0, 1)
-    assert all(isinstance(number, Fraction) for number in (ledger.spent, ledger.remaining, ledger.budget))
-    with pytest.raises(BudgetExceeded, match="exceeds what is left of the budget, 0 of 1: nothing was spent"):
-        ledger.spend("1e-4000", "one more")
-    assert len(ledger.entries()) == 10
 
 
 def test_ten_times_the_float_a_tenth_is_more_than_one(ledger: Ledger) -> None:
@@ -124,26 +112,6 @@ def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path / "elsewhere")
     ledger.spend("0.5", "question")
     assert Ledger(tmp_path / "here.ledger").spent == Fraction(1, 2)
-
-
-def test_the_file_alone_holds_everything(ledger: Ledger, path: Path, tmp_path: Path) -> None:
-    """No write-ahead log, no journal left: a copy of the file is a whole copy."""
-    ledger.spend("0.1", "question")
-    assert os.listdir(path.parent) == [path.name]
-    copy = tmp_path / "copy.ledger"
-    copy.write_bytes(path.read_bytes())
-    assert Ledger(copy).spent == Fraction(1, 10)
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-    connection.close()
-
-
-def test_every_connection_is_as_durable_as_sqlite_can_be(ledger: Ledger) -> None:
-    with transaction(ledger.path, WRITE) as connection:
-        read = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
-        assert read == ["delete", 3]
-        assert connection.execute("PRAGMA busy_timeout").fetchone()[0] >= 10_000
-        assert connection.isolation_level is None
 
 
 def test_a_ledger_that_somebody_switched_to_a_write_ahead_log_is_switched_back(ledger: Ledger, path: Path) -> None:
@@ -230,14 +198,6 @@ def test_the_canonical_text_of_a_question_is_stable(what: Any) -> None:
     assert charge.text.isascii()
 
 
-def test_a_charge_of_several_releases_costs_them_all(ledger: Ledger) -> None:
-    entry = ledger.charge(Charge("top 3", "0.1", "permute-and-flip", count=3))
-    assert (entry.epsilon, entry.charge.each, entry.charge.count) == (Fraction(3, 10), Fraction(1, 10), 3)
-    assert ledger.spent == Fraction(3, 10)
-    with pytest.raises(BudgetExceeded):
-        ledger.charge(Charge("top 8", "0.1", "permute-and-flip", count=8))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -290,41 +250,6 @@ def test_a_mechanism_that_is_not_ours_has_no_name() -> None:
 # Several users of one file.
 
 
-def test_two_objects_see_each_other(ledger: Ledger, path: Path) -> None:
-    other = Ledger(path)
-    ledger.spend("0.6", "one")
-    assert other.remaining == Fraction(2, 5)
-    with pytest.raises(BudgetExceeded):
-        other.spend("0.6", "two")
-    other.spend("0.4", "three")
-    assert ledger.remaining == 0
-    assert [entry.what for entry in ledger.entries()] == ["one", "three"]
-
-
-def test_threads_share_a_ledger(path: Path) -> None:
-    ledger = Ledger(path, budget="1")
-    spent, unexpected = [], []
-
-    def spend() -> None:
-        try:
-            while True:
-                spent.append(ledger.spend("1/40", "question"))
-        except BudgetExceeded:
-            pass
-        except BaseException as error:
-            unexpected.append(error)
-
-    threads = [threading.Thread(target=spend) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert unexpected == []
-    assert sorted(spent) == list(range(1, 41))
-    assert ledger.remaining == 0
-    ledger.verify()
-
-
 def test_the_representation_and_the_lazy_names(ledger: Ledger) -> None:
     assert repr(ledger) == f"Ledger({str(ledger.path)!r}, budget=pure('1'))"
     assert dpselect.ledger.Ledger is dpselect.Ledger is Ledger
@@ -345,12 +270,3 @@ def test_entries_and_receipts_travel(ledger: Ledger) -> None:
 def test_a_text_that_is_no_receipt_is_refused(text: str) -> None:
     with pytest.raises(InvalidValue, match="receipt must"):
         Receipt.from_json(text)
-
-
-def test_an_error_closes_its_connection_and_the_ledger_goes_on(ledger: Ledger) -> None:
-    for _ in range(50):
-        with pytest.raises(BudgetExceeded):
-            ledger.spend(2, "too much")
-    ledger.spend(1, "all")
-    check: Callable[[], Receipt] = ledger.verify
-    assert check().id == 1

@@ -12,23 +12,10 @@ from dpselect.errors import (
     InvalidType,
     InvalidValue,
     RequestConflict,
-    RequestUnanswered,
 )
 from dpselect.ledger import Charge
 
 TENTH = Charge({"question": "mode", "column": "diagnosis"}, "0.1")
-
-
-def test_a_stored_answer_comes_back_and_costs_nothing(ledger: Ledger, path: Path) -> None:
-    entry = ledger.charge(TENTH, request_id="r-1")
-    assert entry.answer is None
-    ledger.store_answer(entry.id, '"asthma"')
-    for repeat in (ledger, Ledger(path)):
-        again = repeat.charge(TENTH, request_id="r-1")
-        assert (again.id, again.answer, again.head) == (entry.id, '"asthma"', entry.head)
-    assert (ledger.spent, len(ledger.entries())) == (Fraction(1, 10), 1)
-    assert ledger.charge(TENTH, request_id="r-2").id == 2
-    ledger.verify()
 
 
 def test_a_stored_answer_comes_back_when_the_budget_is_gone(ledger: Ledger) -> None:
@@ -37,33 +24,6 @@ def test_a_stored_answer_comes_back_when_the_budget_is_gone(ledger: Ledger) -> N
     assert ledger.charge(whole, request_id="r").answer == "42"
     with pytest.raises(BudgetExceeded):
         ledger.charge(whole, request_id="other")
-
-
-@pytest.mark.parametrize("is_answered", [True, False])
-@pytest.mark.parametrize(
-    "other",
-    [
-        Charge(TENTH.what, "0.2"),
-        Charge("another question", "0.1"),
-        Charge(TENTH.what, "0.1", "exponential"),
-        Charge(TENTH.what, "0.05", count=2),
-    ],
-)
-def test_the_same_request_with_other_parameters_is_an_error(ledger: Ledger, other: Charge, is_answered: bool) -> None:
-    entry = ledger.charge(TENTH, request_id="r")
-    if is_answered:
-        ledger.store_answer(entry.id, "x")
-    with pytest.raises(RequestConflict, match="request_id was used before with a different question or parameters"):
-        ledger.charge(other, request_id="r")
-    assert ledger.spent == Fraction(1, 10)
-
-
-def test_a_charged_request_without_an_answer_is_an_error(ledger: Ledger) -> None:
-    """The first answer may have been seen: neither is it free to draw again, nor is anything charged silently."""
-    ledger.charge(TENTH, request_id="r")
-    with pytest.raises(RequestUnanswered, match=r"as entry 1, but its answer was not stored\. Nothing is refunded"):
-        ledger.charge(TENTH, request_id="r")
-    assert ledger.spent == Fraction(1, 10)
 
 
 def test_an_answer_never_changes(ledger: Ledger) -> None:

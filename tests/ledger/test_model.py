@@ -44,20 +44,26 @@ class Model:
 
 
 class ConcentratedModel(Model):
-    """The same with a sum of rho. That of a tiny epsilon is a float beyond the grid, and costs 10^-50."""
+    """The same with a sum of rho."""
 
     def cost(self, charge: Charge) -> Fraction:
-        rho = Fraction(loss_of(charge.mechanism).zcdp(charge.each)) * charge.count
-        return Fraction(1, 10**50) if rho < Fraction(1, 10**70) else rho
+        return rho_of(charge)
+
+
+def rho_of(charge: Charge) -> Fraction:
+    """That of a tiny epsilon is a float beyond the grid, and costs 10^-50."""
+    rho = Fraction(loss_of(charge.mechanism).zcdp(charge.each)) * charge.count
+    return Fraction(1, 10**50) if rho < Fraction(1, 10**70) else rho
 
 
 def recorded(charge: Charge) -> Charge:
     """An odd fraction costs the next multiple of 10^-50, and all others what they are."""
-    if charge.each not in ODD:
-        return charge
-    exact = charge.each * charge.count
-    rounded = Fraction(-(-exact.numerator * 10**50 // exact.denominator), 10**50)
-    return Charge(charge.what, rounded / charge.count, charge.mechanism, charge.count)
+    each = charge.each
+    if each in ODD:
+        exact = each * charge.count
+        each = Fraction(-(-exact.numerator * 10**50 // exact.denominator), 10**50) / charge.count
+    rounded = Charge(charge.what, each, charge.mechanism, charge.count)
+    return Charge(charge.what, each, charge.mechanism, charge.count, rho=rho_of(rounded))
 
 
 class LedgerMachine(RuleBasedStateMachine):

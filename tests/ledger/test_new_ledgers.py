@@ -26,35 +26,6 @@ os.write(1, b"ANSWER")
 """
 
 
-@pytest.fixture
-def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, set[str]]]:
-    """Every folder that Python syncs from now on, and the names that are in it at that moment."""
-    found: list[tuple[Path, set[str]]] = []
-    real_open, real_sync = os.open, os.fsync
-    paths: dict[int, Path] = {}
-
-    def open_(path: str | Path, *arguments: int) -> int:
-        descriptor = real_open(path, *arguments)
-        paths[descriptor] = Path(path)
-        return descriptor
-
-    def sync(descriptor: int) -> None:
-        real_sync(descriptor)
-        if paths[descriptor].is_dir():
-            found.append((paths[descriptor], set(os.listdir(descriptor))))
-
-    monkeypatch.setattr(os, "open", open_)
-    monkeypatch.setattr(os, "fsync", sync)
-    return found
-
-
-def test_the_folder_is_synced_after_the_file_has_its_name(path: Path, synced: list[tuple[Path, set[str]]]) -> None:
-    """And before the constructor returns, so before the first charge."""
-    Ledger(path, budget=1)
-    assert [folder for folder, _ in synced] == [path.parent]
-    assert path.name in synced[0][1]
-
-
 def test_a_folder_that_cannot_be_synced_gives_no_ledger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(descriptor: int) -> None:
         raise OSError(errno.EIO, "Input/output error")

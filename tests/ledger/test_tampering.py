@@ -135,11 +135,6 @@ def test_an_edited_rho_or_delta_is_found(filled: Path, column: str, value: str) 
     assert_found(filled)
 
 
-def test_rho_and_delta_that_change_places_are_found(filled: Path) -> None:
-    tamper(filled, "UPDATE entries SET rho = delta, delta = rho WHERE id = 3")
-    assert_found(filled)
-
-
 @pytest.mark.parametrize("what", ["budget", "rho", "delta"])
 def test_every_changed_byte_of_the_budget_and_of_a_cost_is_found(filled: Path, what: str) -> None:
     """In the file itself, byte by byte."""
@@ -161,46 +156,37 @@ def test_every_changed_byte_of_the_budget_and_of_a_cost_is_found(filled: Path, w
                     use(Ledger(filled))  # type: ignore[operator]
 
 
-def test_an_edited_request_is_found_when_it_is_made_to_disappear(filled: Path) -> None:
-    tamper(filled, "UPDATE entries SET request_id = NULL WHERE id = 2")
-    assert_found(filled)
+def moved(table: str, *steps: tuple[int, int]) -> list[str]:
+    return [f"UPDATE {table} SET id = {new} WHERE id = {old}" for old, new in steps]
 
 
-@pytest.mark.parametrize("id", [1, 3, ENTRIES - 1])
-def test_a_removed_entry_is_found(filled: Path, id: int) -> None:
-    tamper(filled, "DELETE FROM answers WHERE id = :id", "DELETE FROM entries WHERE id = :id", id=id)
-    assert_found(filled)
+SWAP = [(2, 99), (4, 2), (99, 4)]
+NO_ANSWERS = "DELETE FROM answers"
+REMOVED = "DELETE FROM entries WHERE id = :id"
+INSERTED = "INSERT INTO entries {copied}"
 
 
-@pytest.mark.parametrize("id", [1, 3, ENTRIES - 1])
-def test_a_removed_entry_is_found_when_the_others_close_ranks(filled: Path, id: int) -> None:
-    steps = [f"UPDATE entries SET id = {i - 1} WHERE id = {i}" for i in range(id + 1, ENTRIES + 1)]
-    tamper(filled, "DELETE FROM answers", "DELETE FROM entries WHERE id = :id", id=id)
-    tamper(filled, *steps)
-    assert_found(filled)
-
-
-@pytest.mark.parametrize("id", [-1, 0, ENTRIES + 1, ENTRIES + 5])
-def test_an_inserted_entry_is_found(filled: Path, id: int) -> None:
-    tamper(filled, f"INSERT INTO entries {copied(filled)}", id=id)
-    assert_found(filled)
-
-
-def test_an_entry_inserted_between_two_others_is_found(filled: Path) -> None:
-    steps = [f"UPDATE entries SET id = {i + 1} WHERE id = {i}" for i in range(ENTRIES, 3, -1)]
-    tamper(filled, "DELETE FROM answers", *steps, f"INSERT INTO entries {copied(filled)}", id=4)
-    assert_found(filled)
-
-
-def test_reordered_entries_are_found(filled: Path) -> None:
-    swap = [f"UPDATE entries SET id = {new} WHERE id = {old}" for old, new in ((2, 99), (4, 2), (99, 4))]
-    tamper(filled, "DELETE FROM answers", *swap)
-    assert_found(filled)
-
-
-def test_swapped_answers_are_found(filled: Path) -> None:
-    swap = [f"UPDATE answers SET id = {new} WHERE id = {old}" for old, new in ((2, 99), (4, 2), (99, 4))]
-    tamper(filled, *swap)
+@pytest.mark.parametrize(
+    ("id", "statements"),
+    [
+        (2, ["UPDATE entries SET request_id = NULL WHERE id = :id"]),
+        (3, ["UPDATE entries SET rho = delta, delta = rho WHERE id = :id"]),
+        *((id, ["DELETE FROM answers WHERE id = :id", REMOVED]) for id in (1, 3, ENTRIES - 1)),
+        *(
+            (id, [NO_ANSWERS, REMOVED, *moved("entries", *((i, i - 1) for i in range(id + 1, ENTRIES + 1)))])
+            for id in (1, 3, ENTRIES - 1)
+        ),
+        *((id, [INSERTED]) for id in (-1, 0, ENTRIES + 1, ENTRIES + 5)),
+        (4, [NO_ANSWERS, *moved("entries", *((i, i + 1) for i in range(ENTRIES, 3, -1))), INSERTED]),
+        (0, [NO_ANSWERS, *moved("entries", *SWAP)]),
+        (0, moved("answers", *SWAP)),
+    ],
+)
+def test_entries_that_are_removed_inserted_moved_or_lose_a_part_are_found(
+    filled: Path, id: int, statements: list[str]
+) -> None:
+    """Also if the others close ranks, or make room."""
+    tamper(filled, *(statement.format(copied=copied(filled)) for statement in statements), id=id)
     assert_found(filled)
 
 

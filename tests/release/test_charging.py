@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect import BudgetExceeded, Ledger, PermuteAndFlip, open_table
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue, LedgerError, RequestConflict
+from dpselect import Ledger, PermuteAndFlip, open_table
+from dpselect.errors import EngineFailure, InvalidValue, LedgerError, RequestConflict
 from dpselect.mechanisms import MECHANISMS
 from dpselect.release import decode_answer, encode_answer
 from dpselect.tables.duckdb.engine import DuckDBEngine
@@ -66,27 +66,6 @@ def test_every_question_is_charged_with_its_public_parameters(name, path):
     Ledger(path).verify(answer.receipt)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_answered_beyond_the_budget(name, path):
-    ask = questions(open_table(ROWS, person="person", ledger=path, budget="1"))[name]
-    ask(epsilon="0.7")
-    with pytest.raises(BudgetExceeded, match=r"what is left of the budget, 0\.3 of 1"):
-        ask(epsilon="0.4")
-    ask(epsilon="0.3")
-    assert Ledger(path).remaining == 0
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_request_is_repeated_and_costs_nothing(name, path):
-    table = open_table(ROWS, person="person", ledger=path, budget="1")
-    first = questions(table)[name](epsilon="0.001", request_id="monday")
-    for _ in range(5):
-        again = questions(open_table(ROWS, person="person", ledger=path))[name](epsilon="0.001", request_id="monday")
-        assert again == first
-        assert again.value == first.value
-    assert Ledger(path).spent == Fraction(1, 1000)
-
-
 def test_a_request_with_other_parameters_is_refused(path):
     table = open_table(ROWS, person="person", ledger=path, budget="1")
     table.mode("code", candidates=CODES, epsilon="0.1", request_id="x")
@@ -99,20 +78,6 @@ def test_a_request_with_other_parameters_is_refused(path):
         with pytest.raises(RequestConflict):
             other()
     assert Ledger(path).spent == Fraction(1, 10)
-
-
-def test_bad_questions_cost_nothing(path):
-    table = open_table(ROWS, person="person", ledger=path, budget="1")
-    for bad in (
-        lambda: table.mode("nothing", candidates=CODES, epsilon="0.1"),
-        lambda: table.mode("code", candidates=[], epsilon="0.1"),
-        lambda: table.mode("code", candidates=CODES, epsilon="-1"),
-        lambda: table.top_k("code", 9, candidates=CODES, epsilon="0.1"),
-        lambda: table.median("cost", lower=5, upper=1, epsilon="0.1"),
-    ):
-        with pytest.raises((InvalidValue, InvalidType)):
-            bad()
-    assert Ledger(path).spent == 0
 
 
 def test_the_charge_is_on_disk_before_anything_is_counted(path, monkeypatch):
@@ -129,17 +94,6 @@ def test_the_charge_is_on_disk_before_anything_is_counted(path, monkeypatch):
         table.mode("code", candidates=CODES, epsilon="0.25")
     assert seen == [Fraction(1, 4)]
     assert Ledger(path).spent == Fraction(1, 4)
-
-
-def test_a_broken_ledger_answers_nothing(path, monkeypatch):
-    table = open_table(ROWS, person="person", ledger=path, budget="1")
-    monkeypatch.setattr(DuckDBEngine, "chosen", lambda *_: pytest.fail("counted without a charge"))
-    path.write_bytes(b"not a ledger at all")
-    with pytest.raises(LedgerError):
-        table.mode("code", candidates=CODES, epsilon="0.1")
-    path.unlink()
-    with pytest.raises(LedgerError):
-        table.mode("code", candidates=CODES, epsilon="0.1")
 
 
 def test_a_ledger_may_be_given_as_an_object(path):

@@ -100,15 +100,6 @@ def test_a_wrong_price_costs_nothing(price, error, words, name, currency, path):
     assert Ledger(path).entries() == []
 
 
-def test_ten_selections_cost_what_the_exponential_mechanism_costs(path):
-    """The reason for all of this: ten selections at 0.1 cost a quarter of what permute-and-flip costs."""
-    ledger = Ledger(path, budget=dpselect.zcdp("0.0125"))
-    for _ in range(10):
-        ExponentialMechanism("0.1").release([1, 2], ledger=ledger)
-    with pytest.raises(BudgetExceeded):
-        PermuteAndFlip("0.1").release([1, 2], ledger=ledger)
-
-
 def test_a_stated_rho_is_never_below_that_of_the_mechanism(path):
     ledger = Ledger(path, budget=dpselect.zcdp("0.5"))
     with pytest.raises(InvalidValue, match="rho must be at least that of the mechanism"):

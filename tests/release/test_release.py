@@ -76,14 +76,6 @@ def test_without_a_request_nothing_is_read_but_by_the_draw():
     assert log == [("charge", 1, None, None), "draw"]
 
 
-def test_an_answer_of_data_that_changed_meanwhile_is_not_stored():
-    log, contents = [], iter(["before", "after"])
-    Release({}, PermuteAndFlip(1)).draw(
-        drawn(log), ledger=Recorder(log), request_id="r", content=lambda: next(contents)
-    )
-    assert log == [("charge", 1, "r", "1 before"), "draw"]
-
-
 def test_what_is_checked_first_costs_nothing():
     log = []
     for bad, words in (
@@ -104,14 +96,6 @@ def test_what_is_checked_first_costs_nothing():
     with pytest.raises(InvalidType, match="ledger must be a Ledger, got type"):
         Release({}, PermuteAndFlip(1)).draw(drawn(log), ledger=Recorder)
     assert log == []
-
-
-def test_a_subclass_may_draw_otherwise_and_is_refused():
-    class Mine(PermuteAndFlip):
-        pass
-
-    with pytest.raises(InvalidType, match="mechanism must be"):
-        Mine(1).release([1, 2])
 
 
 def test_a_release_is_inert_and_shows_what_is_public():
@@ -157,6 +141,8 @@ def test_without_labels_the_index_is_the_value():
         lambda ledger: PermuteAndFlip(1).release([1, 2], ["a"], ledger=ledger),
         lambda ledger: PermuteAndFlip(1).release([1, 2], "ab", ledger=ledger),
         lambda ledger: PermuteAndFlip(1).release([1, 2], 5, ledger=ledger),
+        lambda ledger: PermuteAndFlip(1).release([1, 2], {"a", "b"}, ledger=ledger),  # its order differs by process
+        lambda ledger: PermuteAndFlip(1).release([1, 2], {"a": 1, "b": 2}, ledger=ledger),
         lambda ledger: PermuteAndFlip(1).release([1, 2], ledger=ledger, what=5),
         lambda ledger: PermuteAndFlip(1).release([1, 2], ledger=ledger, what={"candidates": 99}),
         lambda ledger: PermuteAndFlip(1).release([1, 2], ledger=ledger, request_id=""),
@@ -242,19 +228,6 @@ def test_digests_do_not_round():
         (np.array([1, 23]), np.array([12, 3])),
     ):
         assert scores_digest(as_vector(one)) != scores_digest(as_vector(other))
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [{"a", "b", "c"}, {"a": 1, "b": 2, "c": 3}, frozenset("abc"), "abc"],
-    ids=["set", "dict", "frozenset", "text"],
-)
-def test_labels_without_an_order_are_refused(labels, tmp_path):
-    """The order of a set of texts differs between processes: a retry would name another candidate."""
-    ledger = Ledger(tmp_path / "l", budget=1)
-    with pytest.raises(InvalidType, match="labels must be a list"):
-        PermuteAndFlip(1).release([0, 0, 1000], labels, ledger=ledger)
-    assert ledger.spent == 0
 
 
 def test_a_subclass_cannot_release_under_another_name(tmp_path):

@@ -18,7 +18,7 @@ import pytest
 
 from dpselect import Ledger, open_table
 from dpselect.cli import main
-from dpselect.errors import EngineFailure, RequestConflict, RequestUnanswered
+from dpselect.errors import EngineFailure, RequestConflict
 from dpselect.tables.duckdb.engine import DuckDBEngine
 from tests import spark
 
@@ -145,17 +145,6 @@ def test_an_answer_stored_by_hand_is_not_given_to_a_table(path, tmp_path):
     assert ledger.spent == Fraction(1, 1000)
 
 
-def test_the_answer_of_another_table_is_never_given(path):
-    """As it was: a table of only y was told that its mode is x."""
-    codes, options = ["x", "y"], {"epsilon": 50, "request_id": "r1"}
-    table = open_table(pa.table({"d": ["x"] * 50}), ledger=path, budget="100")
-    assert table.mode("d", candidates=codes, **options).value == "x"
-    other = open_table(pa.table({"d": ["y"] * 50}), ledger=path)
-    with pytest.raises(RequestConflict):
-        other.mode("d", candidates=codes, **options)
-    assert other.mode("d", candidates=codes, epsilon=50, request_id="r2").value == "y"
-
-
 @pytest.mark.parametrize("kind", [kind for kind in SOURCES if kind not in FILES])
 def test_the_order_of_rows_does_not_matter(kind, path, tmp_path):
     question = "groups"
@@ -188,20 +177,8 @@ def test_threads_and_row_groups_do_not_matter():
 
 def test_a_retry_in_another_process(path, tmp_path):
     file = csv_file(SAME, tmp_path)
-    command = [sys.executable, "-m", "dpselect", "mode", str(file), "--column", "code", "--candidates", "a,b,c"]
-    command += [
-        "--person",
-        "who",
-        "--epsilon",
-        "0.001",
-        "--ledger",
-        str(path),
-        "--budget",
-        "1",
-        "--request-id",
-        "r",
-        "--json",
-    ]
+    options = "--column code --candidates a,b,c --person who --epsilon 0.001 --budget 1 --request-id r --json"
+    command = [sys.executable, "-m", "dpselect", "mode", str(file), *options.split(), "--ledger", str(path)]
     first = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     repeated = first | {"repeated": True}
     assert json.loads(subprocess.run(command, capture_output=True, check=True).stdout) == repeated
@@ -241,18 +218,6 @@ def test_the_digest_is_made_for_requests_only_and_before_the_charge(path, monkey
         QUESTIONS["groups"](table, epsilon="0.1", request_id="r")
     assert seen == [(Fraction(1, 10), ["code", "who", "county"])]
     assert Ledger(path).spent == Fraction(1, 10)
-
-
-def test_an_answer_of_data_that_changed_meanwhile_is_not_stored(path, monkeypatch):
-    """Between the digest and the draw the files may be written anew: then the answer is of other data."""
-    digests = iter(["before", "after", "after"])
-    monkeypatch.setattr(DuckDBEngine, "content", lambda self, columns: next(digests))
-    table = open_table(SAME, person="who", ledger=path, budget="1")
-    QUESTIONS["mode"](table, epsilon="0.1", request_id="r")
-    [entry] = Ledger(path).entries()
-    assert entry.answer is None
-    with pytest.raises(RequestUnanswered):
-        QUESTIONS["mode"](table, epsilon="0.1", request_id="r")
 
 
 def test_a_file_that_is_gone_fails_without_its_message(tmp_path, path):

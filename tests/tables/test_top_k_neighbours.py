@@ -322,24 +322,23 @@ def values_that_are_not_limited(monkeypatch):
 
 
 def one_shot_for_one_less(monkeypatch):
-    def drawn_by(self, price, budget, groups, monotonic):
+    right = top_k.OneShot.draw
+
+    def draw(self, price, budget, groups, monotonic):
         each = price.epsilon / groups / (self.rounds - 1)
-        return self.checked(price.kind(budget)(each, **self.claim(monotonic).arguments()))
+        mechanism = price.kind(budget)(each, **self.claim(monotonic).arguments())
+        return replace(right(self, price, budget, groups, monotonic), mechanism=mechanism)
 
-    def cost(self, mechanism):
-        return top_k.Share(self.name, mechanism.epsilon * (self.rounds - 1), top_k.PURE_LOSS, mechanism.claim), 1
-
-    monkeypatch.setattr(top_k.OneShot, "drawn_by", drawn_by)
-    monkeypatch.setattr(top_k.OneShot, "cost", cost)
+    monkeypatch.setattr(top_k.OneShot, "draw", draw)
 
 
 def peeling_for_one_less(monkeypatch):
-    def drawn_by(self, price, budget, groups, monotonic):
-        kind = price.kind(budget)
-        return kind(price.each(kind.loss, (self.rounds - 1) * groups), **self.claim(monotonic).arguments())
+    def draw(self, price, budget, groups, monotonic):
+        kind, count = price.kind(budget), (self.rounds - 1) * groups
+        drawn = kind(price.each(kind.loss, count), **self.claim(monotonic).arguments())
+        return top_k.Draw(drawn, drawn, count, method=self)
 
-    monkeypatch.setattr(top_k.Peel, "drawn_by", drawn_by)
-    monkeypatch.setattr(top_k.Peel, "cost", lambda self, mechanism: (mechanism, self.rounds - 1))
+    monkeypatch.setattr(top_k.Peel, "draw", draw)
 
 
 def noise_for_half_of_the_values(monkeypatch):

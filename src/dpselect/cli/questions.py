@@ -37,7 +37,7 @@ from dpselect.questions.options import ASKING, PLANNING, QUESTIONS, Named, Optio
 from dpselect.score_files import PRIVACY, read_public_scores, shown_path
 
 if TYPE_CHECKING:
-    from dpselect.questions.plans import Shown
+    from dpselect.questions.plan import Plan
     from dpselect.release import Answer
     from dpselect.tables import Table
     from dpselect.tables.domains import Domain
@@ -227,7 +227,7 @@ def _is_file(path: Path) -> bool:
 
 def _is_within(path: Path, source: str) -> bool:
     """Whether the file is the table, or looks like one of the files in its folder."""
-    from dpselect.tables.databases import file_of  # noqa: PLC0415 - plans need no tables
+    from dpselect.tables.files import file_of  # noqa: PLC0415 - plans need no tables
 
     try:
         table = Path(file_of(source))
@@ -583,7 +583,7 @@ def _check_ways(options: Sequence[Option], given: Given) -> None:
         raise InvalidValue(f"give one of {', '.join(others)} and {last}{told}")
 
 
-def _print_plan(planned: "Shown", as_json: bool, file: str | None, size: int) -> None:
+def _print_plan(planned: "Plan", as_json: bool, file: str | None, size: int) -> None:
     """Print a plan as tables with their meaning; or as JSON, with exact numbers and unrounded floats."""
     if as_json:
         content = planned.to_dict()

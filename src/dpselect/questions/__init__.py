@@ -4,10 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpselect.questions.most import Mode, TopK
+    from dpselect.questions.most import Mode, TopK, UnlistedMode, UnlistedTopK, Values
     from dpselect.questions.quantiles import Quantile, Quantiles
     from dpselect.questions.question import Question, Select
-    from dpselect.questions.unlisted import UnlistedMode, UnlistedTopK, Values
 
 __all__ = [
     "Mode",
@@ -21,10 +20,9 @@ __all__ = [
     "Values",
 ]
 _HOMES = {
-    **dict.fromkeys(("Mode", "TopK"), "most"),
+    **dict.fromkeys(("Mode", "TopK", "UnlistedMode", "UnlistedTopK", "Values"), "most"),
     **dict.fromkeys(("Quantile", "Quantiles"), "quantiles"),
     **dict.fromkeys(("Question", "Select"), "question"),
-    **dict.fromkeys(("UnlistedMode", "UnlistedTopK", "Values"), "unlisted"),
 }
 
 

@@ -20,33 +20,101 @@ If an answer need not be ordered and k > d/2, one shot and peeling choose the d 
 
 **Which method `auto` takes** follows from public numbers only, never from the counts: `automatic` states it.
 docs/top-k.md has the measurements.
+
+**Bounds on the error that hold for all data.**
+
+There are d candidates with counts x, of which k are chosen; K is the set of the k largest counts and S the chosen set.
+The error is the shortfall per item, (sum of K - sum of S) / k. S and K differ by at most r = min(k, d - k) candidates
+on each side. The *cut* of S is the largest count that is not chosen minus the smallest chosen one. If S is not a top k,
+some u in K is not in S, and some w in S is not in K. The cut is then largest_out - smallest_in = max x_u - min x_w over
+such u and w: a candidate outside K that is not chosen has no more than u, and one of K that is chosen no less than w.
+Pair these u and w in any way: the sum of K exceeds that of S by at most r times the cut, if that is positive.
+
+All rates are one here; at the rate c, errors are divided by c.
+
+**set.** One selection among the C(d, k) sets, whose scores are their sums. So the shortfall in total has the mean and
+the tails of one selection among that many candidates (`selection_errors`); per item they are divided by k.
+
+**margin.** One selection among all sets, whose scores are their margins u(S), the negated cuts. The best margin is not
+negative, because that of K is not. So the cut of S, -u(S), is at most the error of the selection. Per item the
+shortfall is at most r / k times that. This holds for the sets of several sizes together, too.
+
+**peel.** One selection after another. In the i-th, one of the i largest counts is left, so the choice falls short of
+the i-th most common one by at most the error of a selection among d candidates. If the d - k candidates that are left
+out are selected, on negated counts, then the shortfall in total is at most the sum of d - k such errors.
+
+**one-shot.** Exponential noises E, and the largest x + E are chosen. Let T be a number between the noisy counts that
+are chosen and the others, and b one between the counts of K and the others. For w in S outside K, x_w + E_w >= T, and
+so b - x_w <= E_w - (T - b). For u in K outside S, x_u - b <= (T - b) - E_u. There are as many w as u, so T - b cancels,
+and may be replaced by any fixed number a: the shortfall in total is at most the sum of E_w - a over these w plus that
+of a - E_u over these u. So it is at most the sum of the positive parts of E_i - a over all d - k candidates outside K
+plus that of a - E_i over all k in K, with the means exp(-a) and a - 1 + exp(-a). At a = ln(d / k) this is k ln(d / k).
+
+* *Average.* The shortfall per item is at most ln(d / k); for k = 1, this is Proposition 1 of McKenna & Sheldon (2020).
+* *Another average.* Each choice has the bounds of a selection among d candidates by permute-and-flip, as in peeling. By
+  theorem 15 of docs/theory.md, the choices are the first arrivals of times that are uniform on [0, 1 / p_j], with p_j =
+  exp(x_j - x*). Given that the last choice arrived at z, the others are uniform on [z, 1 / p_j]. So the next one is
+  chosen by permute-and-flip with probabilities p'_j of heads that are proportional to 1 / (1 / p_j - z). If m is the
+  best one that is left, p'_m / p'_j = (1 / p_j - z) / (1 / p_m - z) >= p_m / p_j. So no difference to the best one is
+  larger than a difference of the scores with which permute-and-flip selects, and the bounds hold for all scores.
+* *The cut* is at least t only if E_w >= t + min E_u for one of d - k candidates w, because x_u - x_w <= E_w - E_u. The
+  smallest of k noises is exponential of rate k, so this has probability at most (d - k) k / (k + 1) exp(-t).
+* *In order*, let the i-th choice w have t or more people less than the i-th most common one. One of the i largest
+  counts, u, is not among the i - 1 choices before, so E_w - E_u >= t, and w has a rank j above that of u, which is at
+  most k. The smallest of min(j - 1, k) noises comes in as before, and the sum over j = 2, ..., d has the factor (d - k)
+  k / (k + 1) + k - H_k, where H_k is 1 + 1/2 + ... + 1/k.
+
+If the d - k candidates that are left out are chosen, on negated counts, exchange k and d - k; the cut is the same.
+
+**noisy-counts.** The same with Laplace noises L. Their differences exceed t with probability (1/2 + t / 4) exp(-t). The
+means of the positive parts are exp(-a) / 2 and a + exp(-a) / 2 for a >= 0.
+
+* *Average.* The sum of the means is k a + d exp(-a) / 2. For k <= d/2 it is smallest at a = ln(d / (2 k)), and for k >
+  d/2 the same holds with -L, -a and d - k. So the shortfall in total is at most r (1 + ln(d / (2 r))).
+* *The cut* is at least t only for one of k (d - k) pairs; *in order*, for one of k (d - k) + k (k - 1) / 2 pairs.
+
+**A gap makes the margin sure.** If the k-th largest count leads the next one by g, all other sets of k together have a
+probability of at most C(d, k) exp(-2 g) (remark to theorem 14). So the gap that makes the answer right in 95 of 100
+cases is half of the bound of the cut.
+
+**What is attained.** With k - 1 counts far above all others, one of the other d - k + 1 candidates is selected: at rate
+one, and by margins, which differ by twice as much as counts, at rate two. The shortfall per item is 1 / k of that
+error. If the candidates that are left out are selected, let d - k - 1 counts be far below all others: one of k + 1 is
+left out.
 """
 
+import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right, insort
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from importlib import import_module
 from itertools import accumulate
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from dpselect import _validate
 from dpselect._numbers import shown
 from dpselect._scores import as_lengths, as_vector
-from dpselect._types import Array, Vector
+from dpselect._types import Array, Floats, Positions, Vector
 from dpselect.accounting.budget import AUTO, Budget, Price
-from dpselect.accounting.charge import ONE_SHOT
-from dpselect.analysis.promises import UnitErrors
+from dpselect.accounting.charge import ONE_SHOT, Charge
+from dpselect.analysis.promises import UnitErrors, selection_errors
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase, checked_mechanism
-from dpselect.mechanisms.noisy_max import ReportNoisyMax
+from dpselect.mechanisms.noisy_max import ReportNoisyMax, log_inversion
 from dpselect.mechanisms.parameters import Claim, Parameters, stated
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
 from dpselect.mechanisms.several import MOST_MEMBERS, SelectsInOrder, SelectsSeveral, checked_counts, sizes_of
-from dpselect.questions import bounds
+from dpselect.mechanisms.thresholds import Threshold
+from dpselect.mechanisms.worst import harmonic
 from dpselect.release import Priced
 from dpselect.selection.gaps import UNIT_RATE, gaps_of
+
+WHAT = "a planned question"
 
 
 @dataclass(frozen=True)
@@ -60,12 +128,108 @@ class Share:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return what one part guarantees."""
+        """What one part guarantees."""
         return Guarantee(self.epsilon, self.loss.zcdp(self.epsilon))
 
     def terms(self) -> dict[str, Any]:
         """Return how far apart neighbours are, for the ledger; nothing if the question says it all."""
         return {} if self.claim is None else self.claim.to_dict()
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What draws an answer, and what a ledger records for it. All of it is public.
+
+    Attributes:
+        mechanism: what draws.
+        part: one of the equal parts of the charge.
+        count: the number of parts, over all groups that one person may be in.
+        delta: the delta of all parts together.
+        method: how several candidates are chosen; None for questions that choose none.
+        threshold: above what an unlisted value is chosen; None for other questions.
+    """
+
+    mechanism: Any
+    part: Priced
+    count: int
+    delta: Fraction = Fraction(0)
+    method: "Method | None" = None
+    threshold: Threshold | None = None
+
+    def charge(self, rho: Fraction | None = None) -> Charge:
+        """Return what a ledger is asked to record for a planned question."""
+        return Charge(WHAT, self.part.epsilon, self.part.name, self.count, rho=rho, delta=self.delta)
+
+
+class Task(NamedTuple):
+    """What is chosen from given counts, to compute its error: `size` candidates with high scores, by a mechanism.
+
+    A method may choose the candidates that are left out, on negated scores. Their shortfall in total is that of the
+    answer, so per item of the answer it is `share` times as much.
+    """
+
+    scores: Floats
+    size: Any  # a number, or a pair for margins
+    mechanism: MechanismBase
+    share: float
+
+    @property
+    def rate(self) -> float:
+        """The rate c of the noise."""
+        return float(self.mechanism.rate)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the mechanism is permute-and-flip, or the exponential mechanism."""
+        return cast("SelectsSeveral", self.mechanism).waits
+
+    def noise(self, generator: np.random.Generator) -> Callable[[tuple[int, int]], Floats]:
+        """Return the noise of the mechanism, of any shape."""
+        return partial(self.mechanism.noise, generator)
+
+
+def _laws() -> Any:
+    """The formulas and simulations of `analysis.top_k`, imported when they are first used."""
+    return import_module("dpselect.analysis.top_k")
+
+
+_FLOAT_BITS = 53
+_MOST_EXACT = 300  # larger binomial coefficients are bounded by Stirling's formula
+
+
+def log_sets(candidates: int, size: int) -> float:
+    """The logarithm of the number of sets of this size, or an upper bound that is tight to 1 / (6 * 300).
+
+    With s(d) = sqrt(2 pi d) (d / e)**d, Robbins (1955) has s(d) exp(1 / (12 d + 1)) < d! < s(d) exp(1 / (12 d)). So
+    C(d, k) < s(d) / (s(k) s(d - k)): the other factor, exp(1 / (12 d) - 1 / (12 k + 1) - 1 / (12 (d - k) + 1)), is
+    below one. If k / d < 2**-53, the term -(d - k) ln(1 - k / d) is k in floats, and k bounds it for all d.
+
+    >>> log_sets(5, 2) == math.log(10), round(log_sets(2000, 1000) - math.log(math.comb(2000, 1000)), 5)
+    (True, 0.00012)
+    """
+    few = min(size, candidates - size)
+    if few <= _MOST_EXACT:
+        return math.log(math.comb(candidates, few))
+    if candidates >> _FLOAT_BITS > few:
+        return few * (math.log(candidates) - math.log(few) + 1) - math.log(2 * math.pi * few) / 2
+    share, many = few / candidates, candidates - few
+    return -few * math.log(share) - many * math.log1p(-share) - math.log(2 * math.pi * few * (many / candidates)) / 2
+
+
+def log_sets_between(candidates: int, least: int, most: int) -> float:
+    """The logarithm of the number of sets whose size is in an interval, or an upper bound by the most frequent size."""
+    if most <= _MOST_EXACT:
+        return math.log(sum(math.comb(candidates, size) for size in range(least, most + 1)))
+    nearest = min(max(candidates // 2, least), most)
+    bound = math.log(most - least + 1) + log_sets(candidates, nearest)
+    return bound if candidates > 2**1000 else min(bound, candidates * math.log(2))
+
+
+def _union(factor: Fraction, log_chance: float) -> float:
+    """The chance times the factor, if that is a probability. The factor may be beyond all floats."""
+    if factor <= 0:
+        return 0.0
+    return math.exp(min(math.log(factor.numerator) - math.log(factor.denominator) + log_chance, 0.0))
 
 
 @dataclass(frozen=True)
@@ -84,6 +248,7 @@ class Method(ABC):
     is_free: ClassVar[bool] = False  # whether the answer follows from public numbers alone
     needs_limit: ClassVar[bool] = False  # whether its noise grows with `max_values`
     needs_runs: ClassVar[bool] = False  # whether an engine that returns levels draws with `select_runs`
+    returns_sets: ClassVar[bool] = False  # whether it has no order to return
 
     k: int
     candidates: int
@@ -92,47 +257,48 @@ class Method(ABC):
 
     @property
     def values(self) -> int:
-        """Return for how many candidates one person can count."""
+        """For how many candidates one person can count."""
         return self.candidates if self.max_values is None else min(self.max_values, self.candidates)
 
     @property
     def fewer(self) -> int:
-        """Return the number of candidates that are chosen, or left out, whichever is smaller."""
+        """The number of candidates that are chosen, or left out, whichever is smaller."""
         return min(self.k, self.candidates - self.k)
 
     @property
     def leaves_out(self) -> bool:
-        """Return whether the candidates that are left out are chosen."""
+        """Whether the candidates that are left out are chosen."""
         return False
 
     @property
     def sizes_asked(self) -> Any:
-        """Return how many candidates are chosen: a number, or a pair for an interval."""
+        """How many candidates are chosen: a number, or a pair for an interval."""
         return self.k
 
     @property
     def rounds(self) -> int:
-        """Return how many draws an answer consists of."""
+        """How many draws an answer consists of."""
         return 1
 
     @property
     def selections(self) -> int | None:
-        """Return the number of selections, each among the candidates that are left; None if it is not done so."""
+        """The number of selections, each among the candidates that are left; None if it is not done so."""
         return None
 
     @property
     def parts(self) -> int:
-        """Return the number of equal parts of a charge."""
+        """The number of equal parts of a charge."""
         return self.rounds
 
     @abstractmethod
     def claim(self, monotonic: bool) -> Claim:
         """Return how far apart the scores of neighbours are: `monotonic` if one is added or removed, else replaced."""
 
-    def drawn_by(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> MechanismBase:
-        """Return the mechanism that draws, with its share of a price that is divided among groups."""
+    def draw(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> Draw:
+        """Return what draws, and what is charged, at a price that is divided among groups."""
         claim = self.claim(monotonic).arguments()
-        return self.checked(price.drawn_by(budget, self.rounds * groups, **claim))
+        drawn = self.checked(price.drawn_by(budget, self.rounds * groups, **claim))
+        return Draw(drawn, drawn, self.parts * groups, method=self)
 
     def checked(self, mechanism: Parameters) -> MechanismBase:
         """Return the mechanism, checked to be one that can draw."""
@@ -147,9 +313,12 @@ class Method(ABC):
         """Refuse scores that the method cannot take. Called before anything is charged."""
         gaps_of(scores, UNIT_RATE)  # refuses scores that are not finite
 
-    def cost(self, mechanism: MechanismBase) -> tuple[Priced, int]:
-        """Return the parts that a ledger records, and their number."""
-        return mechanism, self.parts
+    @abstractmethod
+    def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
+        """Draw: return positions, in order if that is part of the answer, otherwise ascending.
+
+        With lengths, the positions are those in the vector in which each score is repeated.
+        """
 
     @abstractmethod
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
@@ -160,12 +329,32 @@ class Method(ABC):
         about all differences of an answer in order.
         """
 
-    @abstractmethod
-    def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
-        """Draw: return positions, in order if that is part of the answer, otherwise ascending.
+    def _attained(self, kind: type[MechanismBase], doubtful: int) -> float:
+        """The error where only one of so many candidates is in doubt."""
+        return selection_errors(kind, math.log(doubtful)).attained / self.k
 
-        With lengths, the positions are those in the vector in which each score is repeated.
-        """
+    # The errors on given counts.
+
+    def task(self, mechanism: MechanismBase, scores: Floats) -> Task:
+        """Return what is chosen from these scores."""
+        if self.leaves_out:
+            return Task(-scores, self.rounds, mechanism, self.rounds / self.k)
+        return Task(scores, self.sizes_asked, mechanism, 1.0)
+
+    def shortfall(self, task: Task) -> float | None:  # noqa: ARG002 - for methods that have a formula
+        """Return the expected shortfall per item of the task; None where no formula is cheap."""
+        return None
+
+    def simulated(self, task: Task, runs: int, generator: np.random.Generator) -> Positions:
+        """Return what is chosen in so many runs, in floats. Never for release."""
+        found: Positions = _laws().simulate_once(task.scores, task.size, task.rate, runs, task.noise(generator))
+        return found
+
+    def inverted(self, task: Task, exponents: Floats) -> Floats | None:  # noqa: ARG002 - for methods that have a bound
+        """Return how likely two counts with these differences are inverted, at most; None if that is not known."""
+        return np.exp(-exponents)
+
+    # In words.
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""
@@ -174,12 +363,12 @@ class Method(ABC):
 
     @property
     def limit(self) -> int | None:
-        """Return for how many candidates a person counts, if they may have more; otherwise None."""
+        """For how many candidates a person counts, if they may have more; otherwise None."""
         return None if self.max_values is None or self.max_values >= self.candidates else self.max_values
 
     @property
     def size_words(self) -> str:
-        """Return how many candidates are chosen, in words."""
+        """How many candidates are chosen, in words."""
         return f"{self.k:,}"
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
@@ -237,27 +426,21 @@ class All(Method):
     """All candidates: nothing is read, and nothing is charged."""
 
     name: ClassVar[str] = "all"
-
     is_free: ClassVar[bool] = True
 
     def claim(self, monotonic: bool) -> Claim:
-        """Return any claim: nothing is drawn."""
         return stated(1, monotonic)
 
     def checked(self, mechanism: Parameters) -> MechanismBase:
-        """Return the mechanism, which does not draw."""
         return checked_mechanism(mechanism)
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:  # noqa: ARG002 - unread
-        """Return all positions."""
         return list(range(self.candidates))
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:  # noqa: ARG002 - nothing is drawn
-        """Return that there is no error."""
         return UnitErrors(0.0, 0.0, lambda _: 0.0)
 
     def meaning(self, average: str, usual: str, rare: str) -> str:  # noqa: ARG002 - there is no error
-        """Return that there is no error."""
         return f"All {self.k:,} candidates are chosen, so the answer has no error."
 
     def _reason(self, currency: str) -> str:  # noqa: ARG002 - for methods whose reason is about zCDP
@@ -269,18 +452,27 @@ class Set(Method):
 
     name: ClassVar[str] = "set"
     needs_limit: ClassVar[bool] = True
+    returns_sets: ClassVar[bool] = True
 
     def claim(self, monotonic: bool) -> Claim:
-        """Return the range of sums."""
         return stated(score_range=min(self.values, self.fewer) * (1 if monotonic else 2))
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
-        """Draw a set, listed by position."""
         return cast("SelectsSeveral", mechanism).select_set(scores, self.k, lengths=lengths)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
-        """Return the bounds of one choice among all sets."""
-        return bounds.of_sets(kind, self.candidates, self.k)
+        total = selection_errors(kind, log_sets(self.candidates, self.k))
+        attained = self._attained(kind, self.candidates - self.k + 1)
+        return UnitErrors(total.average / self.k, attained, lambda x: total.tail(self.k * x))
+
+    def shortfall(self, task: Task) -> float | None:
+        found: float | None = _laws().expected_shortfall_of_sets(task.scores, task.size, task.rate, waits=task.waits)
+        return found
+
+    def simulated(self, task: Task, runs: int, generator: np.random.Generator) -> Positions:
+        asked = (task.scores, task.size, task.rate, runs, generator)
+        found: Positions = _laws().simulate_sets(*asked, waits=task.waits)
+        return found
 
     def _in_most_cases(self, usual: str, rare: str) -> str:
         return _difference(usual, rare)
@@ -303,40 +495,50 @@ class Margin(Method):
     """
 
     name: ClassVar[str] = "margin"
+    returns_sets: ClassVar[bool] = True
 
     least: int | None = None
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Return the smallest and the largest size."""
+        """The smallest and the largest size."""
         return self.k if self.least is None else self.least, self.k
 
     @property
     def sizes_asked(self) -> Any:
-        """Return how many candidates are chosen: a number, or a pair for an interval."""
         return self.k if self.least is None else self.sizes
 
     def claim(self, monotonic: bool) -> Claim:
-        """Return the range of margins."""
         return stated(score_range=2 if monotonic else 4)
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
-        """Draw a set, listed by position."""
-        several = cast("SelectsSeveral", mechanism)
-        return several.select_margin(scores, self.sizes_asked, lengths=lengths)
+        return cast("SelectsSeveral", mechanism).select_margin(scores, self.sizes_asked, lengths=lengths)
 
     def check_scores(self, scores: Vector) -> None:
-        """Refuse scores that are not counts."""
         super().check_scores(scores)
         checked_counts(scores)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the public parameters, as JSON can hold them."""
-        return {**super().parameters(), "k": self.k if self.least is None else list(self.sizes)}
-
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
-        """Return the bounds of the cut."""
-        return bounds.of_margins(kind, self.candidates, *self.sizes)
+        d, (least, most) = self.candidates, self.sizes
+        cut = selection_errors(kind, log_sets_between(d, least, most))
+        share = 1.0 if d >= 2 * least else (d - least) / least
+        attained = self._attained(kind, d - most + 1) / 2 if least == most else 0.0
+        return UnitErrors(share * cut.average, attained, cut.tail)
+
+    def shortfall(self, task: Task) -> float | None:
+        found: float | None = _laws().expected_shortfall_of_margins(task.scores, task.size, task.rate, waits=task.waits)
+        return found
+
+    def simulated(self, task: Task, runs: int, generator: np.random.Generator) -> Positions:
+        asked = (task.scores, task.size, task.rate, runs, generator)
+        found: Positions = _laws().simulate_margins(*asked, waits=task.waits)
+        return found
+
+    def inverted(self, task: Task, exponents: Floats) -> None:  # noqa: ARG002 - no bound is known
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        return {**super().parameters(), "k": self.k if self.least is None else list(self.sizes)}
 
     @property
     def _is_interval(self) -> bool:
@@ -344,11 +546,9 @@ class Margin(Method):
 
     @property
     def size_words(self) -> str:
-        """Return how many candidates are chosen, in words."""
         return super().size_words if self.least is None else f"{self.least} to {self.k}"
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
-        """Return what the bounds mean."""
         if not self._is_interval:
             return super().meaning(average, usual, rare)
         return (
@@ -357,7 +557,6 @@ class Margin(Method):
         )
 
     def remark(self, within_95: float) -> str:
-        """Return when the margin finds the true top k."""
         if self._is_interval:
             return ""
         return (
@@ -374,20 +573,16 @@ class _OneByOne(Method):
 
     @property
     def leaves_out(self) -> bool:
-        """Return whether the candidates that are left out are chosen."""
         return not self.ordered and 2 * self.k > self.candidates
 
     @property
     def rounds(self) -> int:
-        """Return how many candidates are chosen, or left out."""
         return self.candidates - self.k if self.leaves_out else self.k
 
     def claim(self, monotonic: bool) -> Claim:
-        """Return how far one count moves, up or down."""
         return stated(1, monotonic)
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
-        """Draw one candidate after another, or those that are left out."""
         vector = as_vector(scores)
         if not self.leaves_out:
             found = self._in_order(mechanism, vector, lengths)
@@ -405,26 +600,34 @@ class OneShot(_OneByOne):
 
     name: ClassVar[str] = ONE_SHOT
 
-    def drawn_by(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> MechanismBase:
-        """Return the mechanism of each candidate. Only the pure epsilon of all of them together is known."""
-        kind, each = price.kind(budget), price.each(PURE_LOSS, groups) / self.rounds
-        return self.checked(kind(each, **self.claim(monotonic).arguments()))
-
-    def cost(self, mechanism: MechanismBase) -> tuple[Priced, int]:
-        """Return one part, of which only the pure epsilon is known."""
-        return Share(self.name, mechanism.epsilon * self.rounds, PURE_LOSS, mechanism.claim), self.parts
+    def draw(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> Draw:
+        # Only the pure epsilon of all candidates together is known: all noises are one release.
+        kind, whole = price.kind(budget), price.each(PURE_LOSS, groups)
+        drawn = self.checked(kind(whole / self.rounds, **self.claim(monotonic).arguments()))
+        return Draw(drawn, Share(self.name, whole, PURE_LOSS, drawn.claim), groups, method=self)
 
     @property
     def parts(self) -> int:
-        """Return one: all noises are one release."""
         return 1
 
     def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
         return cast("SelectsInOrder", mechanism).select_order(scores, self.rounds, lengths=lengths)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
-        """Return the bounds of exponential noise."""
-        return bounds.of_one_shot(kind, self.candidates, self.k, self.rounds, ordered=self.ordered)
+        d, chosen = self.candidates, self.rounds
+        one = selection_errors(kind, math.log(d))
+        total = chosen * min(math.log(d) - math.log(chosen), one.average)
+        factor = Fraction((d - chosen) * chosen, chosen + 1)
+        factor += Fraction(chosen - harmonic(math.log(chosen))) if self.ordered else 0
+        attained = self._attained(kind, self.k + 1 if self.leaves_out else d - self.k + 1)
+        return UnitErrors(total / self.k, attained, lambda x: _union(factor, -x))
+
+    def shortfall(self, task: Task) -> float | None:
+        found: float | None = _laws().expected_shortfall_of_one_shot(task.scores, task.size, task.rate)
+        return found
+
+    def inverted(self, task: Task, exponents: Floats) -> Floats:  # noqa: ARG002 - one mechanism draws
+        return np.exp(-exponents) / 2
 
     def _reason(self, currency: str) -> str:  # noqa: ARG002 - for methods whose reason is about zCDP
         if self.ordered:
@@ -446,11 +649,9 @@ class Peel(_OneByOne):
 
     @property
     def selections(self) -> int | None:
-        """Return the number of selections, unless the candidates that are left out are selected."""
         return None if self.leaves_out else self.rounds
 
     def checked(self, mechanism: Parameters) -> MechanismBase:
-        """Return the mechanism: any can draw."""
         return checked_mechanism(mechanism)
 
     def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
@@ -459,8 +660,27 @@ class Peel(_OneByOne):
         return peeled_in_runs(scores, lengths, self.rounds, mechanism)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
-        """Return the bounds of one selection, or of all that are left out."""
-        return bounds.of_peeling(kind, self.candidates, self.k, self.rounds, leaves_out=self.leaves_out)
+        one = selection_errors(kind, math.log(self.candidates))
+        if not self.leaves_out:
+            return one
+        share = self.rounds / self.k
+        attained = self._attained(kind, self.k + 1)
+        return UnitErrors(share * one.average, attained, lambda x: min(1.0, self.rounds * one.tail(x / share)))
+
+    def shortfall(self, task: Task) -> float | None:
+        if not task.mechanism.has_sets:
+            return None
+        asked = (task.scores, task.size, task.rate)
+        found: float | None = _laws().expected_shortfall_of_peeling(*asked, waits=task.waits)
+        return found
+
+    def simulated(self, task: Task, runs: int, generator: np.random.Generator) -> Positions:
+        simulate = _laws().simulate_once if task.mechanism.is_luce else _laws().simulate_rounds
+        found: Positions = simulate(task.scores, task.size, task.rate, runs, task.noise(generator))
+        return found
+
+    def inverted(self, task: Task, exponents: Floats) -> Floats | None:
+        return super().inverted(task, exponents) if task.mechanism.has_sets else None
 
     def _in_most_cases(self, usual: str, rare: str) -> str:
         return _difference(usual, rare)
@@ -480,33 +700,34 @@ class NoisyCounts(Method):
     mechanisms: ClassVar[tuple[str, ...]] = (AUTO, ReportNoisyMax.name)  # that may be asked for
 
     def claim(self, monotonic: bool) -> Claim:
-        """Return how far all counts together move."""
         return stated(score_range=self.values * (1 if monotonic else 2))
 
-    def drawn_by(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> MechanismBase:  # noqa: ARG002 - one mechanism
-        """Return report noisy max, whatever the budget: it adds Laplace noise."""
+    def draw(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> Draw:  # noqa: ARG002 - one mechanism
         if price.mechanism not in self.mechanisms:
             raise InvalidValue(f"method {self.name} adds Laplace noise: leave mechanism out, or give noisy-max")
-        each = price.each(ReportNoisyMax.loss, self.values * groups)
-        return ReportNoisyMax(each * self.values, **self.claim(monotonic).arguments())
-
-    def cost(self, mechanism: MechanismBase) -> tuple[Priced, int]:
-        """Return one part for each count that a person can change."""
-        return Share(mechanism.name, mechanism.epsilon / self.parts, mechanism.loss, mechanism.claim), self.parts
+        count = self.parts * groups
+        each = price.each(ReportNoisyMax.loss, count)
+        drawn = ReportNoisyMax(each * self.values, **self.claim(monotonic).arguments())
+        return Draw(drawn, Share(drawn.name, each, drawn.loss, drawn.claim), count, method=self)
 
     @property
     def parts(self) -> int:
-        """Return the number of counts that a person can change."""
         return self.values
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
-        """Draw the candidates with the largest noisy counts."""
         found = cast("SelectsInOrder", mechanism).select_order(scores, self.k, lengths=lengths)
         return found if self.ordered else sorted(found)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
-        """Return the bounds of Laplace noise."""
-        return bounds.of_noisy_counts(kind, self.candidates, self.k, ordered=self.ordered)
+        d, k, few = self.candidates, self.k, self.fewer
+        total = few * (1 + math.log(d) - math.log(2 * few)) if few else 0.0
+        pairs = Fraction(k * (d - k) + (k * (k - 1) // 2 if self.ordered else 0))
+        attained = self._attained(kind, d - k + 1)
+        return UnitErrors(total / k, attained, lambda x: _union(pairs, log_inversion(x)))
+
+    def inverted(self, task: Task, exponents: Floats) -> Floats:  # noqa: ARG002 - one mechanism draws
+        chances: Floats = (0.5 + exponents / 4) * np.exp(-exponents)
+        return chances
 
     def _reason(self, currency: str) -> str:
         smallest = "noise on all counts, which also pays for an order, may be the smallest"
@@ -514,8 +735,6 @@ class NoisyCounts(Method):
 
 
 METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Set, Margin, OneShot, Peel, NoisyCounts)}
-_SETS = (Set.name, Margin.name)
-_LIMITED = (Set.name, NoisyCounts.name)
 
 
 def automatic(  # noqa: PLR0913 - one parameter for each public number
@@ -577,7 +796,8 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
     limit = checked_limit(max_values)
     in_order = _validate.boolean(ordered=ordered)
     name = _name(method)
-    if in_order and name in _SETS:
+    asked = METHODS.get(name, Peel)  # peel stands for auto here, which needs neither
+    if in_order and asked.returns_sets:
         raise InvalidValue(f"method {name} has no order to return: leave out either ordered or the method")
     least, most = sizes_of(k, candidates)
     is_pair = isinstance(k, (tuple, list))
@@ -585,7 +805,7 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
         raise InvalidValue("k may be a pair only with method margin: give one number")
     if is_pair:
         return Margin(most, candidates, limit, least=least)
-    if name in _LIMITED and limit is None:
+    if asked.needs_limit and limit is None:
         raise InvalidValue(
             f"method {name} needs max_values: how many candidates one person may count for. It is public, and must"
             " not be taken from the data"
@@ -618,7 +838,7 @@ def is_in_order(method: str, ordered: bool) -> bool:
     >>> is_in_order("auto", ordered=False), is_in_order("peel", ordered=False)
     (False, True)
     """
-    return ordered or method not in (AUTO, *_SETS)
+    return ordered or (method in METHODS and not METHODS[method].returns_sets)
 
 
 def _name(method: Any) -> str:

@@ -1,36 +1,72 @@
-"""The most common of public candidates: one of them, or the top k by a method of `questions.methods`.
+"""The most common values, and all that enough people have: of public candidates, or found in the data with a delta.
 
-The candidates are a list, or a public domain that is too large to list. All values of a domain that nobody has are one
-run of candidates with score 0, whatever their number. If the choice falls into that run, a uniform value that nobody
-has is the answer, drawn again and again until it is one. So the answer has exactly the distribution that it would have
-if all values of the domain were listed, at the same pure epsilon. An answer "none of them" would reveal that nobody has
-the value.
+**Public candidates** are a list, or a public domain that is too large to list. All values of a domain that nobody has
+are one run of candidates with score 0, whatever their number. If the choice falls into that run, a uniform value that
+nobody has is the answer, drawn again and again until it is one. So the answer has exactly the distribution that it
+would have if all values of the domain were listed, at the same pure epsilon. An answer "none of them" would reveal that
+nobody has the value.
+
+**Values that nobody listed.** The most common ones are chosen above a threshold (`mechanisms.thresholds`). All that are
+common enough are found by coins (`selection.finding`). Both are (epsilon, delta)-differentially private, and what they
+return is public. "Nothing was common enough" is an answer like any other, at the same cost.
+
+**Shares.** A top-k of found values is k selections one after another, each with 1/k of epsilon and of delta; so are
+groups. The coins of m values of a person have a share of 1/m each. A person who is replaced changes the counts of up to
+m values that they leave and of m that they get: 2 m coins.
+
+**How many people a value needs, by coins.** A value that n people have comes out with the probability pi(n) of
+`selection.finding`.
+
+**Above "nothing".** "Nothing" has the score s = 1 + T, and the rate is c for each person. A value that n = s + g people
+have, g >= 0, and that no other value competes with, loses
+
+    permute-and-flip   exp(-c g) / 2           if "nothing" is asked first, which has probability 1/2, and its coin,
+                                               of probability exp(-c g), is heads;
+    exponential        x / (1 + x), x = exp(-c g).
+
+In the unlimited version it also loses to `MOST` anonymous candidates of score 0. Their weight is at most
+MOST exp(-c n) = exp(-c g) exp(-c) MOST exp(-c T) <= exp(-c g) delta / F, with F >= 1/2 for permute-and-flip and F >= 1
+for the exponential mechanism. With permute-and-flip a candidate wins with at most half its weight against a better one
+(theorem 18), so all of them win with at most exp(-c g) delta. So with d = delta, or d = 0 in the limited version, the
+value loses with probability at most q <= 1/2 if
+
+    permute-and-flip   g >= ln((1/2 + d) / q) / c,
+    exponential        g >= ln((1 + d) (1 - q) / q) / c.
 """
 
 import math
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fractions import Fraction
 from itertools import accumulate
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from dpselect import _validate
-from dpselect._numbers import LONGEST, first_true
+from dpselect._numbers import LONGEST, first_true, shown
 from dpselect.accounting.budget import AUTO, Budget, Price
+from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION
 from dpselect.analysis.promises import ErrorsOf
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.parameters import Claim
+from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.several import sizes_of
-from dpselect.questions.methods import METHODS, Method, Peel, is_in_order, method_for
+from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
+from dpselect.questions.methods import METHODS, Draw, Method, Peel, Share, checked_limit, is_in_order, method_for
 from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
-from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable, checked_for_tables, divided
+from dpselect.questions.question import FOUND, OF_TABLE, Asked, OfTable, checked_for_tables, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
-from dpselect.questions.unlisted import UnlistedMode, UnlistedTopK, checked_delta
-from dpselect.release import Priced
+from dpselect.release import Accuracy
 from dpselect.selection.draws import Draws
+from dpselect.selection.enclosure import log_bracket
+from dpselect.selection.finding import Finding
+
+_HALF, _RARELY = Fraction(1, 2), Fraction(1, 20)
+_DIGITS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +91,9 @@ class Mode(OfTable):
 
     name: ClassVar[str] = "mode"
     priced: ClassVar[tuple[str, ...]] = ("delta", "mechanism")
-    candidates: Any = option(
+    returns_one: ClassVar[bool] = True
+    limits_listed: ClassVar[bool] = False  # whether a person may count for a limited number of listed candidates
+    candidates: Annotated[Any, {"type": "integer", "minimum": 2}] = option(
         asking=(
             Option(
                 ("--candidates",),
@@ -137,100 +175,86 @@ class Mode(OfTable):
         max_values: Any = None,
         **stated: Any,
     ) -> OfTable:
-        """Return the question about a column of a table; about unlisted values if there are no candidates."""
-        if candidates is None:
+        limit = table.individuals.limit(max_values)
+        if candidates is None and cls.found is not None:
+            checked_delta(price)
             check_unlisted(other)
-            return UnlistedMode.about(table, column, price, max_values=max_values, **stated)
-        check_listed(delta=price.delta, max_values=max_values)
-        return cls.of(table, column, table.among(column, candidates, other), **stated)
-
-    @classmethod
-    def of(cls, table: Asked, column: Any, among: Any, **stated: Any) -> Self:
-        """Return the question about a column of a table, whose candidates are a list or a domain."""
-        return cls(column=column, among=among, candidates=among.size, rule=among.words, **stated, **table.stated)
+            return cls.found.about(table, column, price, max_values=limit, **stated)
+        refused = {"delta": price.delta} if cls.limits_listed else {"delta": price.delta, "max_values": max_values}
+        for name in (name for name, value in refused.items() if value is not None):
+            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
+        among = table.among(column, candidates, other)
+        stated |= {"among": among, "candidates": among.size, "rule": among.words, "max_values": limit}
+        return super().about(table, column, price, **stated)
 
     @property
     def size(self) -> int:
-        """Return the number of candidates."""
         return int(self.candidates)
 
     @property
     def how(self) -> Method:
-        """Return how it is chosen: the mode is one selection."""
+        """How it is chosen: the mode is one selection."""
         return self.taken or Peel(1, self.candidates, ordered=True)
 
     @property
     def claim(self) -> Claim:
-        """Return how much one person can change what is drawn from."""
         return self.how.claim(self.is_added)
 
     @property
     def rounds(self) -> int:
-        """Return the number of selections, if each of them has bounds of its own."""
         return self.how.selections or 1
 
     @property
     def is_free(self) -> bool:
-        """Return whether all candidates are chosen."""
         return self.how.is_free
 
     @property
     def free_value(self) -> list[Any]:
-        """Return all candidates."""
         return list(self.among.listed)
 
     @property
     def draws(self) -> int:
-        """Return the number of parts of a charge."""
         return self.how.parts * self.max_groups
 
     def draw(self, price: Price, budget: Budget | None = None) -> Draw:
-        """Return what draws at this price, and what is charged for it."""
         # No mechanism takes a longer run. This must be refused before the charge.
         if self.among is not None and self.candidates.bit_length() > LONGEST:
             raise InvalidValue(f"{self.rule} has too many values: give a smaller max_bytes, or an alphabet")
-        how = (self if self.taken is not None else self.settled(price, budget)).how
-        drawn = how.drawn_by(price, budget, self.max_groups, self.is_added)
+        how = self.how if self.taken is not None else self.method_at(price, budget)
+        draw = how.draw(price, budget, self.max_groups, self.is_added)
         if how.needs_runs and self.column is not None:
-            checked_for_tables(drawn)
-        part, count = how.cost(drawn)
-        return Draw(drawn, part, count * self.max_groups, method=how)
+            checked_for_tables(draw.mechanism)
+        return draw
 
-    def part(self, mechanism: MechanismBase) -> Priced:
-        """Return one of the parts of a charge."""
-        return self.how.cost(mechanism)[0]
+    def method_at(self, price: Price, budget: Budget | None) -> Method:  # noqa: ARG002 - for the top k
+        """Return the method that a table with this budget takes at such a price."""
+        return self.how
 
     @property
     def errors(self) -> ErrorsOf | None:
-        """Return the bounds of the method."""
         return self.how.bounds
 
     @property
     def title(self) -> str:
-        """Return the question in words."""
         return f"The most common of {self.of_what}{self.in_groups}"
 
     @property
     def of_what(self) -> str:
-        """Return in words what the candidates are, and how many."""
+        """What the candidates are, and how many, in words."""
         size = self.candidates
         number = f"{size:,}" if size <= _validate.EXACT_IN_FLOATS else f"about {Decimal(size):.2e}"
         return f"{number} candidates" if self.rule is None else f"{self.rule}, {number} candidates"
 
     def people_needed(self, mechanism: MechanismBase) -> int | None:
-        """Return how many people the most common value of a rule needs; None for a list.
-
-        With x people it loses to n - 1 values that nobody has with the probability of the mechanism's worst case. Other
-        values that people have only take from that of the n - 1.
-        """
+        # With x people it loses to n - 1 values that nobody has with the probability of the mechanism's worst case.
+        # Other values that people have only take from that of the n - 1.
         if self.rule is None:
             return None
         worst, log_n = mechanism.worst, math.log(self.size)
-        exponent = first_true(lambda x: worst.loss_probability(x, log_n) <= 0.05, 1.0)
+        exponent = first_true(lambda x: worst.loss_probability(x, log_n) <= _RARELY, 1.0)
         return math.ceil(exponent / float(mechanism.rate))
 
     def need(self, people: int) -> str:
-        """Return in words how many people the most common value needs."""
         where = " of the group" if self.is_grouped else ""
         return (
             f"The most common value needs {people:,} people{where}: with fewer, more than 5 of 100 answers may be"
@@ -238,43 +262,23 @@ class Mode(OfTable):
         )
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
-        """Return what the errors mean."""
         return (
             f"On average, the chosen value has at most {average} fewer people than the most common one. In 95 of 100"
             f" cases the difference is less than {usual}, in 99 of 100 less than {rare}."
         )
 
     def remark(self, within_95: float) -> str:
-        """Return when the margin finds the true top k."""
         return self.how.remark(within_95)
 
     def entry(self) -> dict[str, Any]:
-        """Return the public parameters that a ledger records."""
-        return {"question": self.name, **self._method_entry, "column": self.column.name, **self.among.entry()}
-
-    @property
-    def _method_entry(self) -> dict[str, Any]:
-        return {}
+        return {"question": self.name, "column": self.column.name, **self.among.entry()}
 
     def estimate(self, individuals: Individuals) -> str:
-        """Return what is estimated, in words."""
-        which = f", of {self.rule}" if self.rule is not None else self._by_method
-        return f"{self._most(individuals)}{individuals.in_each_group}{which}"
-
-    def _most(self, individuals: Individuals) -> str:
-        return f"the value that most {individuals.noun} have"
-
-    @property
-    def _by_method(self) -> str:
-        return ""
+        which = "" if self.rule is None else f", of {self.rule}"
+        return f"the value that most {individuals.noun} have{individuals.in_each_group}{which}"
 
     def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
-        """Count and select: return a candidate or several of them, or a dict with that for each group."""
-        return individuals.by_group([self._shown(own) for own in self._chosen(engine, individuals, draw)])
-
-    def _shown(self, chosen: list[Any]) -> Any:
-        [only] = chosen
-        return only
+        return individuals.by_group([self.shown(own) for own in self._chosen(engine, individuals, draw)])
 
     def _chosen(self, engine: Engine, individuals: Individuals, draw: Draw) -> list[list[Any]]:
         how, listed = draw.method or self.how, self.among.as_list
@@ -287,13 +291,6 @@ class Mode(OfTable):
                 return [chooser.of_group(group, own, tally) for group, own in enumerate(tally.levels())]
 
         return counted(choose)
-
-
-def check_listed(**given: Any) -> None:
-    """Refuse what only values that nobody listed need."""
-    for name, value in given.items():
-        if value is not None:
-            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
 
 
 def check_unlisted(other: Any) -> None:
@@ -373,6 +370,8 @@ class TopK(Mode):
     """
 
     name: ClassVar[str] = "top_k"
+    returns_one: ClassVar[bool] = False
+    limits_listed: ClassVar[bool] = True
     k: int | tuple[int, int] = option(
         asking=Option(
             ("-k",), "K|LO:HI", "How many candidates to return, or an interval in which to find a clear cut.", sizes
@@ -385,7 +384,7 @@ class TopK(Mode):
             page=Field("How many, k", example="3"),
         ),
     )
-    method: str = option(
+    method: Annotated[str, {"enum": [AUTO, *METHODS]}] = option(
         Option(
             ("--method",),
             "M",
@@ -401,7 +400,7 @@ class TopK(Mode):
             "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
             whole,
         ),
-        planning=replace(MOST_VALUES, page=Field("Values per person", example="1")),
+        planning=replace(MOST_VALUES, page=Field("Values per person", example="1", empty="any number")),
         default=None,
     )
     ordered: bool = option(
@@ -409,78 +408,46 @@ class TopK(Mode):
         default=False,
     )
 
-    @classmethod
-    def about(  # noqa: PLR0913 - the candidates, by keyword
-        cls,
-        table: Asked,
-        column: Any,
-        price: Price,
-        *,
-        candidates: Any = None,
-        other: Any = None,
-        max_values: Any = None,
-        **stated: Any,
-    ) -> OfTable:
-        """Return the question about a column of a table; about unlisted values if there are no candidates."""
-        limit = table.individuals.limit(max_values)
-        if candidates is None:
-            checked_delta(price)
-            check_unlisted(other)
-            return UnlistedTopK.about(table, column, price, max_values=limit, **stated)
-        check_listed(delta=price.delta)
-        return cls.of(table, column, table.among(column, candidates, other), max_values=limit, **stated)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.taken is None and self.among is None:
-            self._method(Price(1), None)  # checks all fields
+            self.method_at(Price(1), None)  # checks all fields
             least, most = sizes_of(self.k, self.candidates)
             object.__setattr__(self, "k", most if isinstance(self.k, int) else (least, most))
 
     def settled(self, price: Price, budget: Budget | None) -> Self:
-        """Return the question with the method that answers at such a price."""
-        return replace(self, taken=self._method(price, budget))
+        return replace(self, taken=self.method_at(price, budget))
 
-    def _method(self, price: Price, budget: Budget | None) -> Method:
+    def method_at(self, price: Price, budget: Budget | None) -> Method:
         choices = {"method": self.method, "max_values": self.max_values, "ordered": self.ordered}
         return method_for(self.k, self.candidates, **choices, price=price, budget=budget)
 
     @property
     def how(self) -> Method:
-        """Return the method, or the one of a pure budget if that is not settled."""
-        return self.taken or self._method(Price(1), None)
+        """The method, or the one of a pure budget if that is not settled."""
+        return self.taken or self.method_at(Price(1), None)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Return the names of the mechanisms that can draw with this method, in a table."""
         return tuple(name for name in MECHANISMS if self._can_draw(name))
 
     def _can_draw(self, name: str) -> bool:
         price, how = Price(1, None, name), self.how
         try:
-            named = how if how.is_free else replace(self, method=how.name, taken=None)._method(price, None)
+            asked = how if how.is_free else replace(self, method=how.name).method_at(price, None)
             drawn = self.draw(price).mechanism
         except (InvalidType, InvalidValue):
             return False
-        return named.name == how.name and (drawn.has_runs or not how.needs_runs)
+        return asked.name == how.name and (drawn.has_runs or not how.needs_runs)
 
     def used(self, price: Price, budget: Budget | None) -> str:
-        """Return the name of the mechanism that draws at such a price."""
-        return str(self.how.drawn_by(price, budget, self.max_groups, self.is_added).name)
-
-    @classmethod
-    def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
-        """Return whether the candidates are in order. Those that are found in the data are."""
-        method, ordered = stated.get("method", AUTO), stated.get("ordered", False)
-        return {"ordered": "candidates" not in stated or is_in_order(method, ordered)}
+        return str(self.how.draw(price, budget, self.max_groups, self.is_added).mechanism.name)
 
     @property
     def method_name(self) -> str | None:
-        """Return the name of the method."""
         return self.how.name
 
     def about_method(self, concentrated: bool) -> list[str]:
-        """Return in words which method answers and why."""
         told = [self.how.taken_for(concentrated, self.method)]
         if self.condition and not self.how.needs_limit and self.max_values is not None:
             told.append("It does not need max_values: leave it out, and people count for all values that they have.")
@@ -495,21 +462,27 @@ class TopK(Mode):
         >>> list(TopK(k=10, candidates=1000).applicable(Price("0.1")))
         ['margin', 'one-shot', 'peel']
         """
-        taken = replace(self, method=AUTO, taken=None).settled(price, budget)
-        if taken.is_free:
-            return {taken.how.name: taken.draw(price, budget)}
+        automatic = replace(self, method=AUTO).method_at(price, budget)
         found: dict[str, Draw] = {}
-        for name in METHODS:
+        for name in [automatic.name] if automatic.is_free else METHODS:
             try:
-                one = taken if name == taken.how.name else replace(self, method=name, taken=None).settled(price, budget)
-                found.setdefault(one.how.name, one.draw(price, budget))
+                method = automatic if name == automatic.name else replace(self, method=name).method_at(price, budget)
+                draw = replace(self, taken=method).draw(price, budget)
+                found.setdefault(method.name, draw)
             except (InvalidType, InvalidValue):
                 continue
-        return found if self.taken is None else {**found, self.taken.name: self.draw(price, budget)}
+        if self.taken is None or automatic.is_free:
+            return found
+        return {**found, self.taken.name: self.draw(price, budget)}
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
+        """Return whether the candidates are in order. Those that are found in the data are."""
+        method, ordered = stated.get("method", AUTO), stated.get("ordered", False)
+        return {"ordered": "candidates" not in stated or is_in_order(method, ordered)}
 
     @property
     def title(self) -> str:
-        """Return the question in words."""
         number = f"{self.k:,}" if isinstance(self.k, int) else f"{self.k[0]:,} to {self.k[1]:,}"
         limit = {None: "", 1: ", with one value for each person"}
         most = limit.get(self.max_values, f", with at most {self.max_values} values for each person")
@@ -518,21 +491,17 @@ class TopK(Mode):
 
     @property
     def max_values_in_words(self) -> int | None:
-        """Return for how many values a person counts, if they may have more; otherwise None."""
         return self.how.limit
 
     @property
     def shares(self) -> str:
-        """Return in words how the price is divided."""
         return self.with_groups(divided(self.draws, self.how.draws_of))
 
     def people_needed(self, mechanism: MechanismBase) -> int | None:
-        """Return None: what a value needs depends on the method."""
         del mechanism
         return None
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
-        """Return what the errors mean: of one choice, if one candidate is chosen after another."""
         if self.how.selections is None:
             return self.how.meaning(average, usual, rare)
         return (
@@ -540,18 +509,300 @@ class TopK(Mode):
             f" of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."
         )
 
-    @property
-    def _method_entry(self) -> dict[str, Any]:
-        return self.how.parameters()
+    def entry(self) -> dict[str, Any]:
+        return {**super().entry(), **self.how.parameters()}
 
-    def _most(self, individuals: Individuals) -> str:
+    def estimate(self, individuals: Individuals) -> str:
         what = "the value" if self.how.size_words == "1" else f"the {self.how.size_words} values"
-        counts = "" if self.is_free else individuals.counted_for(self.how.limit)
-        return f"{what} that most {individuals.noun} have{counts}"
+        counts, which = individuals.counted_for(self.how.limit), f", by the method {self.how.name}"
+        if self.is_free:
+            counts, which = "", ""
+        if self.rule is not None:
+            which = f", of {self.rule}"
+        return f"{what} that most {individuals.noun} have{counts}{individuals.in_each_group}{which}"
+
+
+class People(NamedTuple):
+    """How many people must have a value so that it is found: in half of all cases, in 95 of 100, and always."""
+
+    half: int
+    usual: int
+    surely: int | None = None
+    nothing: Fraction | None = None  # the score of "nothing", in people
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unlisted(OfTable):
+    """What questions about unlisted values share: for how many values a person counts; None for any number."""
+
+    coins: ClassVar[str] = "selections"  # what one person can influence several of
+    max_values: int | None = None
+
+    @classmethod
+    def about(cls, table: Asked, column: Any, price: Price, *, max_values: Any = None, **stated: Any) -> OfTable:
+        return super().about(table, column, price, max_values=table.individuals.limit(max_values), **stated)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_limit(self.max_values)
 
     @property
-    def _by_method(self) -> str:
-        return "" if self.is_free else f", by the method {self.how.name}"
+    def size(self) -> int:
+        """The largest number of values that are distinguished."""
+        return MOST
 
-    def _shown(self, chosen: list[Any]) -> Any:
-        return chosen
+    @property
+    def claim(self) -> Claim:
+        return stated(1, self.is_added)
+
+    def entry(self) -> dict[str, Any]:
+        of_table = OfTable.stated_fields()  # which the table states itself
+        stated = {name: value for name, value in self.to_dict().items() if name not in of_table and value is not None}
+        return {**stated, "column": self.column.name}
+
+    @abstractmethod
+    def people(self, draw: Draw) -> People:
+        """Return how many people must have a value."""
+
+    @property
+    @abstractmethod
+    def what(self) -> str:
+        """What is found, in words."""
+
+    @property
+    def title(self) -> str:
+        if self.max_values is None:
+            return f"{self.what}, with any number of values for each person"
+        limit = "one value" if self.max_values == 1 else f"at most {self.max_values:,} values"
+        return f"{self.what}, with {limit} for each person"
+
+    def meaning(self, average: str, usual: str, rare: str) -> str:  # noqa: ARG002 - people that a value needs, no errors
+        return ""
+
+    @abstractmethod
+    def found_if(self, people: People) -> list[str]:
+        """Return in words how many people a value needs."""
+
+    @property
+    def counted_people(self) -> str:
+        """Whom these numbers count, in words; nothing if everybody counts for all their values."""
+        if self.max_values is None:
+            return ""
+        chosen = many_in_words(self.max_values, "value")
+        return f"These are people for whom the value counts: of people with more than {chosen}, some chosen at random."
+
+    def accuracy(self, draw: Draw) -> Accuracy:
+        people, limit = self.people(draw), self.max_values if self.noun == "people" else None
+        told = " ".join(filter(None, [*self.found_if(people), "" if limit is None else self.counted_people]))
+        condition = "" if limit is None else f"if nobody has more than {many_in_words(limit, 'value')}"
+        numbers = float(people.half), float(people.usual)
+        method = "people who must have a value to be found"
+        return self.in_nouns(Accuracy(*numbers, "people", method, told, condition=condition))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnlistedTopK(Unlisted):
+    """The values that most people have, if they are common enough: at most k of them.
+
+    Args:
+        k: the largest number of values.
+        max_values: for how many values a person counts; None for any number.
+        groups: the number of public groups, each of which gets an answer; None for one answer.
+        max_groups: in how many groups a person may count.
+        neighbours: "add-remove" or "replace".
+    """
+
+    name: ClassVar[str] = "top_k"
+    candidates: Annotated[str, {"const": FOUND}] = field(default=FOUND, init=False, repr=False)
+    k: Annotated[Any, {"type": "integer", "minimum": 1, "maximum": MOST}]
+
+    @classmethod
+    def about(
+        cls, table: Asked, column: Any, price: Price, *, method: str = AUTO, ordered: Any = True, **stated: Any
+    ) -> OfTable:
+        del ordered  # the answer always is
+        check_method(method)
+        return super().about(table, column, price, **stated)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.k, (tuple, list)):
+            raise InvalidValue("k may be a pair only with a list of candidates: give one number")
+        number = _validate.count(k=self.k)
+        if not 1 <= number <= MOST:
+            raise InvalidValue(f"k must be from 1 to {MOST:,} without a list of candidates, got {number}")
+
+    @property
+    def what(self) -> str:
+        return f"Up to {self.k} most common values, found in the data"
+
+    @property
+    def rounds(self) -> int:
+        return int(self.k)
+
+    def draw(self, price: Price, budget: Budget | None = None) -> Draw:
+        delta, kind, count = checked_delta(price), price.kind(budget), self.draws
+        is_luce = getattr(kind, "is_luce", False)
+        loss = kind.loss if is_luce else PURE_LOSS
+        drawn = checked_for_tables(kind(price.each(loss, count), **self.claim.arguments()))
+        if drawn.far_below is None:
+            raise InvalidType(f"mechanism {drawn.name} cannot choose among found values: use permute-and-flip")
+        factor = Factor(drawn.far_below, replaced=not self.is_added, grouped=self.is_grouped)
+        above = threshold(drawn.rate, delta / count, self.max_values, factor)
+        part = Share(EXPONENTIAL_FOUND if is_luce else drawn.name, drawn.epsilon, loss, drawn.claim)
+        return Draw(drawn, part, count, delta, threshold=above)
+
+    def people(self, draw: Draw) -> People:
+        nothing, mechanism, delta = _above(draw), draw.mechanism, draw.delta / draw.count
+        half, usual = (_people_above(nothing, mechanism, delta, rarely) for rarely in (_HALF, _RARELY))
+        return People(half, usual, nothing=nothing.people)
+
+    def found_if(self, people: People) -> list[str]:
+        where = " of a group" if self.is_grouped else ""
+        nothing = 0.0 if people.nothing is None else float(people.nothing)
+        return [
+            f'"Nothing was common enough" competes like a value that {shown(nothing)} people have.',
+            f"A value that no other one competes with wins against it with probability 1/2 if {people.half:,}"
+            f" people{where} have it, and in 95 of 100 cases if {people.usual:,} have it.",
+        ]
+
+    def estimate(self, individuals: Individuals) -> str:
+        what, it = ("the value", "it") if self.k == 1 else (f"up to {self.k:,} values", "them")
+        counts = individuals.counted_for(self.max_values)
+        return f"{what} that most {individuals.noun} have, if enough have {it}{counts}{individuals.in_each_group}"
+
+    def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
+        above = _above(draw)
+
+        def choose() -> list[list[Any]]:
+            with engine.tally(self.column, None, individuals, self.max_values) as tally:
+                chosen = [
+                    chosen_above(own.individuals, own.values, self.k, above, draw.mechanism) for own in tally.levels()
+                ]
+                wanted = [(group, *place) for group, places in enumerate(chosen) for place in places]
+                values = iter(tally.values(wanted))
+                return [[next(values) for _ in places] for places in chosen]
+
+        return individuals.by_group([self.shown(own) for own in counted(choose)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnlistedMode(UnlistedTopK):
+    """The value that most people have, if it is common enough."""
+
+    name: ClassVar[str] = "mode"
+    returns_one: ClassVar[bool] = True
+    k: Any = field(default=1, repr=False, metadata=OF_TABLE)
+
+    @property
+    def what(self) -> str:
+        return "The most common value, found in the data"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values(Unlisted):
+    """All values that enough people have, as `Table.values` returns them.
+
+    Args:
+        max_values: for how many values a person counts.
+        groups: the number of public groups, each of which gets an answer; None for one answer.
+        max_groups: in how many groups a person may count.
+        neighbours: "add-remove" or "replace".
+    """
+
+    name: ClassVar[str] = "values"
+    priced: ClassVar[tuple[str, ...]] = ("delta",)
+    coins: ClassVar[str] = "coins"
+    max_values: int = option(
+        asking=Option(
+            ("--max-values",),
+            "N",
+            "For how many of the values that are found a person counts: N of theirs, at random.",
+            whole,
+        ),
+        planning=Option(("--max-values",), "M", "For how many values one person counts at most.", whole),
+        default=1,
+    )
+
+    @classmethod
+    def about(cls, table: Asked, column: Any, price: Price, *, max_values: Any = 1, **stated: Any) -> OfTable:
+        limit = checked_limit(max_values)
+        if limit is None:
+            raise InvalidValue("max_values must be given: for how many values a person counts")
+        if limit > 1 and table.individuals.person is None:
+            raise InvalidValue("max_values must be 1 without a person column: a row has one value")
+        if price.delta is None:
+            raise InvalidValue("values are found in the data, which needs delta: give for example 1e-9")
+        return super().about(table, column, price, max_values=limit, **stated)
+
+    @property
+    def what(self) -> str:
+        return "The values that enough people have"
+
+    @property
+    def rounds(self) -> int:
+        return self.max_values * (1 if self.is_added else 2)
+
+    def draw(self, price: Price, budget: Budget | None = None) -> Draw:  # noqa: ARG002 - coins suit every budget
+        delta, count = checked_delta(price), self.draws
+        each = price.each(PURE_LOSS, count)
+        return Draw(Finding(each, delta / count), Share(PARTITION_SELECTION, each), count, delta)
+
+    def people(self, draw: Draw) -> People:
+        coins: Finding = draw.mechanism
+        return People(coins.people_for(_HALF), coins.people_for(1 - _RARELY), coins.surely)
+
+    def found_if(self, people: People) -> list[str]:
+        where = " of a group" if self.is_grouped else ""
+        return [
+            f"A value is found with probability 1/2 if {people.half:,} people{where} have it, in 95 of 100 cases if"
+            f" {people.usual:,} have it, and always if {people.surely:,} have it."
+        ]
+
+    def estimate(self, individuals: Individuals) -> str:
+        counts = individuals.counted_for(self.max_values)
+        return f"the values that enough {individuals.noun} have{counts}{individuals.in_each_group}"
+
+    def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
+
+        def find() -> list[list[Any]]:
+            with engine.tally(self.column, None, individuals, self.max_values) as tally:
+                return tally.found(draw.mechanism)
+
+        return individuals.by_group(counted(find))
+
+
+def _above(draw: Draw) -> Threshold:
+    if draw.threshold is None:
+        raise LookupError("unlisted values are chosen above a threshold")
+    return draw.threshold
+
+
+def _people_above(nothing: Threshold, mechanism: MechanismBase, delta: Fraction, rarely: Fraction) -> int:
+    """How many people a value needs to lose with at most this probability, by the docstring of the module."""
+    anonymous = Fraction(0) if nothing.most is None else delta
+    lost = (_HALF + anonymous) / rarely
+    if mechanism.is_luce:
+        lost = (1 + anonymous) * (1 - rarely) / rarely
+    _, high = log_bracket(max(lost, Fraction(1)), _DIGITS)
+    return math.ceil(nothing.people + max(high, Fraction(0)) / mechanism.rate)
+
+
+def checked_delta(price: Price) -> Fraction:
+    """The delta of a question about values that nobody listed."""
+    if price.delta is None:
+        raise InvalidValue(
+            "give candidates, the public list of possible answers, or a rule such as dpselect.every('int64');"
+            " without them the question needs delta, such as 1e-9"
+        )
+    delta: Fraction = price.delta
+    return delta
+
+
+def check_method(method: str) -> None:
+    """Refuse methods that cannot choose among unlisted values."""
+    if method not in (AUTO, Peel.name):
+        raise InvalidValue(f"method must be auto or peel without a list of candidates, got {str(method)[:40]!r}")
+
+
+Mode.found, TopK.found = UnlistedMode, UnlistedTopK

@@ -2,14 +2,43 @@
 
 One level is one selection among the values of a grid. Several levels are answered part by part (`splitting`): m of them
 have L = ceil(log2(m + 1)) depths, each of which gets an equal share of the price.
+
+**The errors of several quantiles** (`questions.splitting`). A level q that is answered in the part between the levels l
+and h has the level p = (q - l)/(h - l) in this part. The part has the people between the ranks R_l and R_h, so the cut
+aims at the rank R_l + p (R_h - R_l) = (1 - p) R_l + p R_h, while q n = (1 - p) l n + p h n. With the error
+E_q = |R_q - q n| and the error e_q of the cut itself,
+
+    E_q <= e_q + (1 - p) E_l + p E_h,    where E_0 = E_1 = 0.
+
+So the error of a level is at most a sum over the depths, with weights of at most one (`_Cut.weights`). The cut itself
+has a score of one for each person, and one person moves it by at most max(p, 1 - p): its error is max(p, 1 - p) times
+that of a selection at the rate of the question. The last cut of a part is one of the `size` values, all others are one
+of size 2**32 places. Averages add up. For a tail of probability t, each of d depths may exceed its own bound with
+probability t/d (a union bound). None of it is attained: it is an upper bound. Places are whole people, so the best cut
+of a depth may be off by up to one more person, which is left out.
+
+**How many people.** With n people, the candidates below all people and those above all of them are at least
+min(p, 1 - p) n people away from the level, where n is the number of people in the part. There are at most `size` of
+them, so the probability that one of them is the answer, and thus says nothing about anybody, is at most
+size exp(-c min(p, 1 - p) n), with the rate c of a person. It is at most 1/20 if n >= ln(20 size) / (c min(p, 1 - p)).
+For the median c = epsilon: 95/epsilon people for 2**64 candidates, 47 on either side. Cuts may be among people who
+share a value. There a rank has 2**32/n places, so the good cuts weigh as much as 2/c ranks, or 2**33/(c n) places, and
+there are size c n/2 other candidates for each of them.
+
+**The usual error.** If values lie so densely that ranks near the level have about equally many places, the error of a
+cut has about the weights exp(-c |j|) for ranks j, and a mean of 1/c. That is much less than the bound, in which all
+other candidates are equally far away. The errors of the depths are added up here, too, as if all of them went in one
+direction. They do not, so the true mean is somewhat smaller: for deciles at epsilon 1 about 7.5 people instead of 11.5.
 """
 
 import datetime
-from abc import abstractmethod
+import math
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, cast
+from functools import cache
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 
@@ -18,14 +47,13 @@ from dpselect._levels import NAMED, levels_name, levels_text, percent, read_leve
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect._types import Number
 from dpselect.accounting.budget import Price
-from dpselect.analysis.promises import ErrorsOf, Promise
+from dpselect.analysis.promises import ErrorsOf, Promise, promise, rarely_exceeded
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import (
     Claim,
     Parameters,
-    Sensitivity,
     change_by_addition,
     neighbours_of,
     of_cuts,
@@ -33,17 +61,11 @@ from dpselect.mechanisms.parameters import (
     stated,
 )
 from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.questions.methods import Draw
 from dpselect.questions.options import HIDDEN, Field, Option, end, listed_levels, option, whole
-from dpselect.questions.quantile_errors import (
-    errors_by_level,
-    people_for_level,
-    people_for_levels,
-    promise_for_levels,
-    usual_error_of_levels,
-)
-from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable, many, plain
+from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
-from dpselect.questions.splitting import split_quantiles
+from dpselect.questions.splitting import SUB_PLACES, split_quantiles
 from dpselect.selection.draws import Draws
 
 MEDIAN, ROWS = "median", "rows"  # what a person counts with
@@ -53,6 +75,8 @@ _MOST_IN_RANGE = 2**64
 # The candidates of the range "log" for floats: zero and, for either sign, 90 in each of 27 decades and the end of them.
 _MAGNITUDES = 2 * (27 * 90 + 1) + 1
 _MICROSECOND = datetime.timedelta(microseconds=1)
+_ONE_IN = 20  # answers may say nothing
+_ITERATIONS = 50
 
 
 def read_max_rows(per_person: Any, max_rows: Any, individuals: Individuals) -> int | None:
@@ -78,10 +102,10 @@ def read_max_rows(per_person: Any, max_rows: Any, individuals: Individuals) -> i
 
 @dataclass(frozen=True, kw_only=True)
 class OverRange(OfTable):
-    """What questions about quantiles share: the candidates, and with how many rows a person counts."""
+    """What one quantile and several share: the candidates, and with how many rows a person counts."""
 
     is_of_numbers: ClassVar[bool] = True
-    lower: Any = option(
+    lower: EndOfRange = option(
         asking=Option(
             ("--lower",),
             "A",
@@ -96,12 +120,12 @@ class OverRange(OfTable):
         ),
         default=None,
     )
-    upper: Any = option(
+    upper: EndOfRange = option(
         asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", end),
         planning=Option(("--upper",), "B", "Largest candidate.", page=Field("to", example="100")),
         default=None,
     )
-    step: Any = option(
+    step: Exact = option(
         asking=Option(
             ("--step",),
             "S",
@@ -117,7 +141,7 @@ class OverRange(OfTable):
         ),
         default=None,
     )
-    range: str = option(
+    range: Annotated[str, {"enum": [FULL, LOG]}] = option(
         asking=Option(
             ("--range",),
             "full|log",
@@ -156,6 +180,8 @@ class OverRange(OfTable):
         ),
         default=None,
     )
+    # The levels, in the order of the answer.
+    asked: tuple[Fraction, ...] = field(init=False, repr=False, compare=False, metadata=OF_TABLE)
     grid: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the candidates
     stands_for: str | None = field(
         default=None, repr=False, metadata=OF_TABLE
@@ -176,7 +202,6 @@ class OverRange(OfTable):
         max_rows: Any = None,
         **stated: Any,
     ) -> OfTable:
-        """Return the question about a column of a table."""
         rows = read_max_rows(per_person, max_rows, table.individuals)
         grid = table.span(column, lower, upper, step, range)
         return super().about(table, column, price, grid=grid, max_rows=rows, **stated)
@@ -204,14 +229,50 @@ class OverRange(OfTable):
             raise InvalidValue("lower, upper and step make more than 2**64 candidates: give a larger step")
 
     @property
+    def only(self) -> Fraction | None:
+        """The only level, if there is one: it needs no cuts."""
+        return self.asked[0] if len(self.asked) == 1 else None
+
+    @property
+    def ascending(self) -> tuple[Fraction, ...]:
+        """The levels in ascending order."""
+        return tuple(sorted(self.asked))
+
+    @property
+    def rounds(self) -> int:
+        return len(self.asked)
+
+    @property
+    def depths(self) -> int:
+        """How many selections one person can influence, one after another: ceil(log2(m + 1)) of m."""
+        return len(self.asked).bit_length()
+
+    @property
+    def draws(self) -> int:
+        return self.depths * self.max_groups
+
+    @property
     def claim(self) -> Claim:
-        """Return how much one person can change the scores."""
-        bound = self.sensitivity()
+        neighbours = neighbours_of(self.neighbours)
+        if self.only is None:  # of the number of people on the larger side of a cut
+            bound = of_cuts(neighbours, rows=self.rows)
+        else:
+            bound = of_quantile(self.only, neighbours, in_groups=self.groups is not None, rows=self.rows)
         return stated(bound.largest_change, bound.monotonic)
 
-    @abstractmethod
-    def sensitivity(self) -> Sensitivity:
-        """Return how much one individual can change a score."""
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        if self.only is not None:
+            return super().mechanisms
+        return tuple(name for name, kind in MECHANISMS.items() if kind.has_sets)
+
+    def checked(self, mechanism: Parameters) -> MechanismBase:
+        drawn = super().checked(mechanism)
+        if self.only is None and not drawn.has_sets:
+            raise InvalidType(
+                f"mechanism {drawn.name} cannot draw several quantiles: use permute-and-flip or exponential"
+            )
+        return drawn
 
     @property
     def _has_ends(self) -> bool:
@@ -219,10 +280,7 @@ class OverRange(OfTable):
 
     @property
     def size(self) -> int:
-        """Return the number of candidates.
-
-        If an end of the range is missing, it depends on the type of the column, and 2**64 is the most that it can be.
-        """
+        # Without an end of the range, it depends on the type of the column, and 2**64 is the most that it can be.
         if self.candidates is not None:
             return self.candidates
         if self.range == LOG:
@@ -238,17 +296,17 @@ class OverRange(OfTable):
 
     @property
     def error_unit(self) -> str:
-        """Return the unit of errors: a person who counts with several rows has several ranks."""
+        # A person who counts with several rows has several ranks.
         return "people" if self.max_rows is None else "rows"
 
     @property
     def rows(self) -> int:
-        """Return with how many rows a person counts."""
+        """With how many rows a person counts."""
         return 1 if self.max_rows is None else self.max_rows
 
     @property
     def over(self) -> str:
-        """Return the candidates in words."""
+        """The candidates, in words."""
         number = many(self.size, "candidate")
         if self.candidates is not None:
             return f"among {number}"
@@ -256,35 +314,99 @@ class OverRange(OfTable):
             return f"among {number} of two digits (range log)"
         ends = [f"from {plain(self.lower)}"] if self.lower is not None else []
         ends += [f"to {plain(self.upper)}"] if self.upper is not None else []
-        ends += [f"in steps of {plain(self.step)}"] if self.step is not None else []
+        ends += (
+            [f"in steps of {self.step if isinstance(self.step, datetime.timedelta) else plain(self.step)}"]
+            if self.step is not None
+            else []
+        )
         at_most = "" if self.lower is not None and self.upper is not None else "at most "
         shown = "2**64 candidates" if self.size == _MOST_IN_RANGE else number
         return f"{' '.join(ends) or 'over the whole range of the column'} ({at_most}{shown})"
 
     @property
     def of_rows(self) -> str:
-        """Return in words with how many rows a person counts; nothing if once."""
+        """With how many rows a person counts, in words; nothing if once."""
         return "" if self.max_rows is None else f", with at most {many(self.max_rows, 'row')} of each person"
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the question in the types of JSON.
+    # How far the answer may be off.
 
-        Returns:
-            Its name, its fields, and the number of candidates.
+    @property
+    def unit(self) -> int:
+        return 1 if self.only is None else self.only.denominator
 
-        >>> Quantile(level="0.9", lower=0, upper=1000).parameters()["candidates"]
-        1001
-        """
-        return {**super().parameters(), "candidates": self.size}
+    @property
+    def errors(self) -> ErrorsOf | None:
+        return None if self.only is None else super().errors
+
+    def promise(self, mechanism: MechanismBase) -> Promise:
+        if self.only is not None:
+            return super().promise(mechanism)
+        return promise_for_levels(mechanism, self.size, self.ascending)
+
+    def all_within(self, mechanism: MechanismBase, probability: float) -> float:
+        if self.only is not None:
+            return super().all_within(mechanism, probability)
+        return max(errors_by_level(mechanism, self.size, self.ascending, probability, together=True))
+
+    def people_needed(self, mechanism: MechanismBase) -> int | None:
+        if self.only is None:
+            return people_for_levels(mechanism, self.size, self.ascending)
+        return people_for_level(float(mechanism.rate * self.unit), self.size, self.only)
+
+    def usual_error(self, mechanism: MechanismBase) -> float | None:
+        return usual_error_of_levels(mechanism, self.ascending) if self.only is None else None
+
+    # In words.
+
+    @property
+    def what(self) -> str:
+        """The name of the quantile, of the levels, or their number."""
+        if self.returns_one:
+            return _name_of(*self.asked)
+        name = next((name for name, levels in NAMED.items() if levels == self.ascending), None)
+        return name or many(self.rounds, "quantile")
+
+    @property
+    def title(self) -> str:
+        return f"The {self.what} {self.over}{self.of_rows}{self.in_groups}"
+
+    def meaning(self, average: str, usual: str, rare: str) -> str:
+        if self.only is not None:
+            return (
+                f"On average, the rank of the answer is at most {average} {self.error_unit} further from the"
+                f" {_name_of(self.only)} than that of the best candidate. In 95 of 100 cases the difference is less"
+                f" than {usual}, in 99 of 100 less than {rare}."
+            )
+        return (
+            f"On average, the rank of each answer is at most {average} {self.error_unit} from its level, apart from"
+            f" rounding to whole {self.error_unit}. In 95 of 100 cases it is less than {usual}, in 99 of 100 less than"
+            f" {rare}. These are upper bounds, summed over {many(self.depths, 'depth')}. They are about the values"
+            " rounded down to candidates: if values lie between candidates, choose a smaller step."
+        )
+
+    @property
+    def shares(self) -> str:
+        if self.only is not None:
+            return super().shares
+        groups = f" in each of {many(self.max_groups, 'group')}" if self.max_groups > 1 else ""
+        levels, depths = many(self.rounds, "level"), many(self.depths, "depth")
+        return self.with_groups(
+            f"{levels} are found in {depths}{groups}, and each depth gets 1/{self.draws:,} of the price."
+        )
+
+    # What a table asks for.
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "question": self.stands_for or self.name}
 
     def entry(self) -> dict[str, Any]:
-        """Return the public parameters that a ledger records."""
         marks = {"range": LOG} if self.grid.marks else {}
         rows = {} if self.max_rows is None else {"per_person": ROWS, "max_rows": self.max_rows}
+        levels = {"levels": levels_name(self.asked) or [str(level) for level in self.asked]}
         return {
             "question": self.stands_for or self.name,
             "column": self.column.name,
-            **self._levels_entry,
+            **({"level": str(*self.asked)} if self.returns_one else levels),
             "lower": str(self.grid.value(0)),
             "upper": str(self.grid.value(self.grid.size - 1)),
             "candidates": self.grid.size,
@@ -292,36 +414,32 @@ class OverRange(OfTable):
             **rows,
         }
 
-    @property
-    @abstractmethod
-    def _levels_entry(self) -> dict[str, Any]: ...
-
     def estimate(self, individuals: Individuals) -> str:
-        """Return what is estimated, in words."""
+        what, whom = levels_text(self.asked), "rows"
+        if self.returns_one:
+            what = "median" if self.only == _HALF else f"{percent(*self.asked)} quantile"
+        if individuals.person is not None:
+            whom = "people, each at the median of their own rows"
+            if self.max_rows is not None:
+                whom = f"rows of people, at most {many(self.max_rows, 'row')} of each person"
         instead = "" if self.stands_for is None else f" (in place of the {self.stands_for})"
-        return f"{self._estimated} over {self._whom(individuals)}{instead}{individuals.in_each_group}"
-
-    @property
-    @abstractmethod
-    def _estimated(self) -> str:
-        """The name of what is estimated."""
-
-    def _whom(self, individuals: Individuals) -> str:
-        if individuals.person is None:
-            return "rows"
-        if self.max_rows is None:
-            return "people, each at the median of their own rows"
-        plural = "" if self.max_rows == 1 else "s"
-        return f"rows of people, at most {self.max_rows:,} row{plural} of each person"
+        return f"{what} over {whom}{instead}{individuals.in_each_group}"
 
     def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
-        """Count and select: return a value or a list of values of the grid, or a dict with that for each group."""
         found = engine.places(self.column, self.grid, individuals, self.max_rows)
-        return individuals.by_group([self._of_group(data, draw.mechanism) for data in found])
+        return individuals.by_group([self.shown(self._of_group(data, draw.mechanism)) for data in found])
 
-    @abstractmethod
-    def _of_group(self, data: Places, mechanism: MechanismBase) -> Any:
-        """The answer for the people of one group."""
+    def _of_group(self, data: Places, mechanism: MechanismBase) -> list[Any]:
+        """The answers in the order of the levels, which are drawn in ascending order."""
+        if self.only is not None:
+            return [self.grid.value(mechanism.select_runs(*quantile_score_runs(data, self.grid.size, self.only)))]
+        drawn = split_quantiles(data, self.grid.size, self.ascending, for_each_level(mechanism), Draws())
+        values = dict(zip(self.ascending, map(self.grid.value, drawn), strict=True))
+        return [values[level] for level in self.asked]
+
+
+def _name_of(level: Fraction) -> str:
+    return "median" if level == _HALF else f"{exact_text(level)} quantile"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,65 +469,17 @@ class Quantile(OverRange):
     """
 
     name: ClassVar[str] = "quantile"
+    has_range: ClassVar[bool] = True
+    returns_one: ClassVar[bool] = True
     level: Number = option(Option(("--level", "-q"), "Q", "Share of people below it, such as 0.9 or 1/3."))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "level", _validate.level(self.level))
+        object.__setattr__(self, "asked", (self.level,))
 
-    @property
-    def has_range(self) -> bool:
-        """Return True."""
-        return True
 
-    @property
-    def exact_level(self) -> Fraction:
-        """Return the level."""
-        return cast("Fraction", self.level)
-
-    def sensitivity(self) -> Sensitivity:
-        """Return how much one individual can change a score."""
-        neighbours = neighbours_of(self.neighbours)
-        return of_quantile(self.exact_level, neighbours, in_groups=self.groups is not None, rows=self.rows)
-
-    @property
-    def unit(self) -> int:
-        """Return the denominator of the level: how much of a score is one person."""
-        return self.exact_level.denominator
-
-    def people_needed(self, mechanism: MechanismBase) -> int | None:
-        """Return about how many people, or rows, an answer needs."""
-        return people_for_level(float(mechanism.rate * self.unit), self.size, self.exact_level)
-
-    @property
-    def what(self) -> str:
-        """Return the name of the quantile."""
-        return "median" if self.exact_level == Fraction(1, 2) else f"{exact_text(self.exact_level)} quantile"
-
-    @property
-    def title(self) -> str:
-        """Return the question in words."""
-        return f"The {self.what} {self.over}{self.of_rows}{self.in_groups}"
-
-    def meaning(self, average: str, usual: str, rare: str) -> str:
-        """Return what the errors mean."""
-        return (
-            f"On average, the rank of the answer is at most {average} {self.error_unit} further from the {self.what}"
-            f" than that of the best candidate. In 95 of 100 cases the difference is less than {usual}, in 99 of 100"
-            f" less than {rare}."
-        )
-
-    @property
-    def _levels_entry(self) -> dict[str, Any]:
-        return {"level": str(self.level)}
-
-    @property
-    def _estimated(self) -> str:
-        return "median" if self.level == _HALF else f"{percent(self.exact_level)} quantile"
-
-    def _of_group(self, data: Places, mechanism: MechanismBase) -> Any:
-        index = mechanism.select_runs(*quantile_score_runs(data, self.grid.size, self.exact_level))
-        return self.grid.value(index)
+_LEVELS = {"anyOf": [{"type": "array", "items": {"type": ["number", "string"]}}, {"enum": [*NAMED]}]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -431,7 +501,7 @@ class Quantiles(OverRange):
     name: ClassVar[str] = "quantiles"
     has_plot: ClassVar[bool] = True
     is_split: ClassVar[bool] = True
-    levels: Any = option(
+    levels: Annotated[Any, _LEVELS] = option(
         asking=Option(
             ("--levels",), "LIST", "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels
         ),
@@ -447,140 +517,12 @@ class Quantiles(OverRange):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "levels", read_levels(self.levels))
+        object.__setattr__(self, "asked", self.levels)
 
     @classmethod
     def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
         """Return the level of each value."""
         return {"levels": [exact_text(level) for level in stated["levels"]]}
-
-    @property
-    def alone(self) -> Quantile | None:
-        """Return the question for the only level, if there is one: it needs no cuts."""
-        if len(self.levels) > 1:
-            return None
-        shared = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "levels"}
-        return Quantile(level=self.levels[0], **shared)
-
-    @property
-    def unit(self) -> int:
-        """Return how much of a score is one person."""
-        return 1 if self.alone is None else self.alone.unit
-
-    @property
-    def ascending(self) -> tuple[Fraction, ...]:
-        """Return the levels in ascending order."""
-        return tuple(sorted(self.levels))
-
-    @property
-    def rounds(self) -> int:
-        """Return the number of selections: one for each level."""
-        return len(self.levels)
-
-    @property
-    def depths(self) -> int:
-        """Return how many selections one person can influence, one after another: ceil(log2(m + 1)) of m."""
-        return len(self.levels).bit_length()
-
-    @property
-    def draws(self) -> int:
-        """Return the number of selections that one person can influence, in all groups that they may be in."""
-        return self.depths * self.max_groups
-
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        """Return the names of the mechanisms that can split."""
-        return tuple(name for name, kind in MECHANISMS.items() if kind.has_sets)
-
-    def sensitivity(self) -> Sensitivity:
-        """Return how much one individual can change the number of people on the larger side of a cut."""
-        if self.alone is not None:
-            return self.alone.sensitivity()
-        return of_cuts(neighbours_of(self.neighbours), rows=self.rows)
-
-    def checked(self, mechanism: Parameters) -> MechanismBase:
-        """Return the mechanism, checked to be one that can split."""
-        drawn = super().checked(mechanism)
-        if len(self.levels) > 1 and not drawn.has_sets:
-            raise InvalidType(
-                f"mechanism {drawn.name} cannot draw several quantiles: use permute-and-flip or exponential"
-            )
-        return drawn
-
-    @property
-    def errors(self) -> ErrorsOf | None:
-        """Return None if several selections make up an answer."""
-        return None if self.alone is None else self.alone.errors
-
-    def promise(self, mechanism: MechanismBase) -> Promise:
-        """Return the bounds for the level with the largest ones."""
-        if self.alone is not None:
-            return self.alone.promise(mechanism)
-        return promise_for_levels(mechanism, self.size, self.ascending)
-
-    def all_within(self, mechanism: MechanismBase, probability: float) -> float:
-        """Return an error that any level reaches with at most this probability."""
-        if self.alone is not None:
-            return self.alone.all_within(mechanism, probability)
-        return max(errors_by_level(mechanism, self.size, self.ascending, probability, together=True))
-
-    def people_needed(self, mechanism: MechanismBase) -> int | None:
-        """Return about how many people, or rows, an answer needs."""
-        if self.alone is not None:
-            return self.alone.people_needed(mechanism)
-        return people_for_levels(mechanism, self.size, self.ascending)
-
-    def usual_error(self, mechanism: MechanismBase) -> float | None:
-        """Return about how large the error of the worst level is on data without wide gaps."""
-        return None if self.alone is not None else usual_error_of_levels(mechanism, self.ascending)
-
-    @property
-    def title(self) -> str:
-        """Return the question in words."""
-        return f"The {self.what} {self.over}{self.of_rows}{self.in_groups}"
-
-    @property
-    def what(self) -> str:
-        """Return the name of the levels, or their number."""
-        name = next((name for name, levels in NAMED.items() if levels == self.ascending), None)
-        return name or many(len(self.levels), "quantile")
-
-    def meaning(self, average: str, usual: str, rare: str) -> str:
-        """Return what the errors mean."""
-        if self.alone is not None:
-            return self.alone.meaning(average, usual, rare)
-        return (
-            f"On average, the rank of each answer is at most {average} {self.error_unit} from its level, apart from"
-            f" rounding to whole {self.error_unit}. In 95 of 100 cases it is less than {usual}, in 99 of 100 less than"
-            f" {rare}. These are upper bounds, summed over {many(self.depths, 'depth')}. They are about the values"
-            " rounded down to candidates: if values lie between candidates, choose a smaller step."
-        )
-
-    @property
-    def shares(self) -> str:
-        """Return in words how the price is divided."""
-        if self.draws == 1:
-            return super().shares
-        groups = f" in each of {many(self.max_groups, 'group')}" if self.max_groups > 1 else ""
-        each = "" if self.groups is None else " The accuracy holds for each group."
-        levels, depths = many(len(self.levels), "level"), many(self.depths, "depth")
-        return f"{levels} are found in {depths}{groups}, and each depth gets 1/{self.draws:,} of the price.{each}"
-
-    @property
-    def _levels_entry(self) -> dict[str, Any]:
-        return {"levels": levels_name(self.levels) or [str(level) for level in self.levels]}
-
-    @property
-    def _estimated(self) -> str:
-        return levels_text(self.levels)
-
-    def _of_group(self, data: Places, mechanism: MechanismBase) -> Any:
-        """The answers in the order of the levels, which are drawn in ascending order."""
-        if self.alone is not None:
-            return [self.alone._of_group(data, mechanism)]
-        ascending = sorted(self.levels)
-        drawn = split_quantiles(data, self.grid.size, ascending, for_each_level(mechanism), Draws())
-        values = dict(zip(ascending, map(self.grid.value, drawn), strict=True))
-        return [values[level] for level in self.levels]
 
 
 def _written(value: Any, name: str) -> Any:
@@ -589,7 +531,7 @@ def _written(value: Any, name: str) -> Any:
         return value
     if not isinstance(value, str):
         return _validate.exact(**{name: str(value) if isinstance(value, (float, np.floating)) else value})
-    for reader in (rational_from_text, datetime.date.fromisoformat, datetime.datetime.fromisoformat):
+    for reader in (rational_from_text, datetime.date.fromisoformat, datetime.datetime.fromisoformat, _duration):
         try:
             return reader(value.strip())
         except (NotExact, NotFinite, ValueError):
@@ -597,6 +539,14 @@ def _written(value: Any, name: str) -> Any:
     raise InvalidValue(
         f"{name}: {value[:40]!r} is neither a number nor a date: write for example 12, 0.5 or 2026-01-31"
     )
+
+
+def _duration(text: str) -> datetime.timedelta:
+    """A length of time as `plain` writes it, in seconds."""
+    found = re.fullmatch(r"PT(-?\d{1,15}(?:\.\d{1,6})?)S", text)
+    if found is None:
+        raise ValueError
+    return datetime.timedelta(microseconds=int(Fraction(found[1]) * 10**6))
 
 
 def _distance(lower: Any, upper: Any, step: Any) -> tuple[Fraction, Fraction]:
@@ -624,3 +574,132 @@ def for_each_level(mechanism: MechanismBase) -> Callable[[Fraction], SelectsSeve
     """The mechanism for the scores of a level, given the one for scores in units of its `change_by_addition`."""
     several = cast("SelectsSeveral", mechanism)
     return lambda level: several.with_sensitivity(several.sensitivity * change_by_addition(level))
+
+
+# The errors of several quantiles, and how many people they need.
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How one level is answered.
+
+    Attributes:
+        level: its level within the part, p.
+        share: the share of all people in the part.
+        is_last: whether the part is not split again.
+        weights: the levels whose errors add up to its own, by their position, with their weights.
+    """
+
+    level: Fraction
+    share: Fraction
+    is_last: bool
+    weights: dict[int, Fraction]
+
+    @property
+    def largest_side(self) -> Fraction:
+        """Return max(p, 1 - p)."""
+        return max(self.level, 1 - self.level)
+
+
+@cache
+def cuts_of(levels: tuple[Fraction, ...]) -> tuple[_Cut, ...]:
+    """How levels in ascending order are answered: the middle one first."""
+    found: dict[int, _Cut] = {}
+
+    def solve(first: int, last: int) -> None:
+        if first == last:
+            return
+        middle = (first + last) // 2
+        low = levels[first - 1] if first else Fraction(0)
+        high = levels[last] if last < len(levels) else Fraction(1)
+        p = (levels[middle] - low) / (high - low)
+        weights = {middle: Fraction(1)}
+        for position, weight in ((first - 1, 1 - p), (last, p)):
+            for other, share in found[position].weights.items() if position in found else ():
+                weights[other] = weights.get(other, Fraction(0)) + weight * share
+        found[middle] = _Cut(p, high - low, last - first == 1, weights)
+        solve(first, middle)
+        solve(middle + 1, last)
+
+    solve(0, len(levels))
+    return tuple(found[position] for position in range(len(levels)))
+
+
+def promise_for_levels(mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...]) -> Promise:
+    """The bounds for the level with the largest ones, in people. The mechanism is that of one depth.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> deciles = tuple(Fraction(i, 10) for i in range(1, 10))
+    >>> round(promise_for_levels(PermuteAndFlip("0.25"), 1001, deciles).average)
+    272
+    """
+    among_places, among_values = (promise(mechanism, n).average for n in (SUB_PLACES * size, size))
+    average = max(_sums(levels, lambda _, is_last: among_values if is_last else among_places))
+    usual, rare = (max(errors_by_level(mechanism, size, levels, probability)) for probability in (0.05, 0.01))
+    return Promise(mechanism, average, 0.0, usual, rare)
+
+
+def errors_by_level(
+    mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...], probability: float, *, together: bool = False
+) -> list[float]:
+    """For each level, an error in people that it reaches with at most this probability.
+
+    If `together`, the probability is that any of the levels reaches its own error.
+    """
+
+    def bound(depth: int, is_last: bool) -> float:
+        candidates = size if is_last else SUB_PLACES * size
+        return rarely_exceeded(mechanism, candidates, probability / (len(levels) if together else depth))
+
+    return _sums(levels, bound)
+
+
+def _sums(levels: tuple[Fraction, ...], bound: Callable[[int, bool], float]) -> list[float]:
+    """The error of each level, given the bound of a selection by the depth of the level, and whether it is the last."""
+    cuts = cuts_of(levels)
+    return [
+        sum(
+            float(weight * cuts[other].largest_side) * bound(len(cut.weights), cuts[other].is_last)
+            for other, weight in cut.weights.items()
+        )
+        for cut in cuts
+    ]
+
+
+def usual_error_of_levels(mechanism: MechanismBase, levels: tuple[Fraction, ...]) -> float:
+    """About how large the error of the worst level is if values lie densely: an estimate, in people.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> round(usual_error_of_levels(PermuteAndFlip("0.25"), tuple(Fraction(i, 10) for i in range(1, 10))), 1)
+    11.5
+    """
+    return max(_sums(levels, lambda *_: 1 / float(mechanism.rate)))
+
+
+def people_for_level(rate: float, size: int, level: Fraction) -> int:
+    """How many people a quantile needs. `rate` is that of one person's rank.
+
+    >>> people_for_level(1.0, 2**64, Fraction(1, 2)), people_for_level(1.0, 1001, Fraction(1, 2))
+    (95, 20)
+    """
+    return math.ceil(math.log(_ONE_IN * size) / (rate * float(min(level, 1 - level))))
+
+
+def people_for_levels(mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...]) -> int:
+    """How many people several quantiles need: as many as the level that needs most.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> deciles = tuple(Fraction(i, 10) for i in range(1, 10))
+    >>> people_for_levels(PermuteAndFlip("0.25"), 2**64, deciles)
+    2758
+    """
+    return max(_people_for_cut(cut, float(mechanism.rate), size) for cut in cuts_of(levels))
+
+
+def _people_for_cut(cut: _Cut, rate: float, size: int) -> int:
+    own, smallest_side = rate / float(cut.largest_side), float(1 - cut.largest_side)
+    exponent = math.log(_ONE_IN * size)  # c n min(p, 1 - p), for n people of the part
+    if not cut.is_last:
+        for _ in range(_ITERATIONS):
+            exponent = math.log(_ONE_IN * size * max(1.0, exponent / smallest_side / 2))
+    return math.ceil(exponent / (own * smallest_side * float(cut.share)))

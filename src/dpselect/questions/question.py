@@ -1,66 +1,44 @@
 """A question: what is asked, as one frozen record of public numbers, for a plan, an answer, a command and a page.
 
-A record can be made from public numbers alone. Then it can be planned. A table adds what only it knows: the column,
-and what the candidates are. Either way the same methods say who draws, how often, what is charged (`draw`), how far the
-answer may be off (`accuracy`), and what that means in words.
+A record can be made from public numbers alone, also from JSON (`Question.from_dict`). Then it can be planned. A table
+adds what only it knows: the column, and what the candidates are. Either way the same methods say who draws, how often,
+what is charged (`draw`), how far the answer may be off (`accuracy`), and what that means in words.
 
 Errors are in people. The score of a count is a number of people. The score of a quantile of level a/b is -u, where u/b
 is how far the rank of the candidate is off: with n people, at most a n / b + u/b of them are below it, and at least
 a n / b - u/b are at or below it. So errors of scores are divided by b.
 """
 
+import dataclasses
+import datetime
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self, cast
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Protocol, Self, cast, get_args, get_origin
 
 from dpselect import _validate
+from dpselect._messages import question_for
 from dpselect._numbers import exact_text, shown
 from dpselect._types import Number
 from dpselect.accounting.budget import Budget, Price
-from dpselect.accounting.charge import Charge
 from dpselect.analysis.promises import ErrorsOf, Promise, among, epsilon_for_average, promised_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
-from dpselect.mechanisms.thresholds import Threshold
-from dpselect.questions.methods import Method
-from dpselect.questions.options import HIDDEN, Field, Option, combined, listed, option, whole
+from dpselect.questions.methods import Draw
+from dpselect.questions.options import HIDDEN, Field, Option, combined, listed, named, option, whole
 from dpselect.questions.rows import Engine, Individuals
-from dpselect.release import Accuracy, Priced
-
-WHAT = "a planned question"
-
-
-@dataclass(frozen=True)
-class Draw:
-    """What draws an answer, and what a ledger records for it. All of it is public.
-
-    Attributes:
-        mechanism: what draws.
-        part: one of the equal parts of the charge.
-        count: the number of parts, over all groups that one person may be in.
-        delta: the delta of all parts together.
-        method: how several candidates are chosen; None for questions that choose none.
-        threshold: above what an unlisted value is chosen; None for other questions.
-    """
-
-    mechanism: Any
-    part: Priced
-    count: int
-    delta: Fraction = Fraction(0)
-    method: Method | None = None
-    threshold: Threshold | None = None
-
-    def charge(self, rho: Fraction | None = None) -> Charge:
-        """Return what a ledger is asked to record for a planned question."""
-        return Charge(WHAT, self.part.epsilon, self.part.name, self.count, rho=rho, delta=self.delta)
-
+from dpselect.release import Accuracy
 
 OF_TABLE = {"of_table": True}  # the metadata of a field that only a table fills: plans do not state it
+_EXACT = {"type": ["number", "string"]}  # a number may be text, and is taken exactly
+Exact = Annotated[Any, _EXACT]
+EndOfRange = Annotated[Any, {**_EXACT, "description": "a number, or a date or a timestamp as ISO text"}]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +52,8 @@ class Question(ABC):
     has_plot: ClassVar[bool] = False  # an answer is a distribution function
     is_of_numbers: ClassVar[bool] = False  # of numbers, dates and timestamps, so it leaves out other text
     is_split: ClassVar[bool] = False  # whether an answer needs several selections, one after another
+    has_range: ClassVar[bool] = False  # whether the candidates are a range, which can be made longer or finer
+    found: ClassVar["type[Question] | None"] = None  # the record of the same question about values that nobody listed
 
     @classmethod
     def about(cls, table: "Asked", column: Any, price: Price, **stated: Any) -> "OfTable":  # noqa: ARG003 - for tables
@@ -83,7 +63,7 @@ class Question(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Return the number of candidates."""
+        """The number of candidates."""
 
     @classmethod
     def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003 - for answers of several values
@@ -98,7 +78,7 @@ class Question(ABC):
 
     @property
     def method_name(self) -> str | None:
-        """Return the name of the method for the top k; None for other questions."""
+        """The name of the method for the top k; None for other questions."""
         return None
 
     def applicable(self, price: Price, budget: Budget | None = None) -> dict[str, Draw]:  # noqa: ARG002 - for the top k
@@ -112,37 +92,32 @@ class Question(ABC):
     @property
     @abstractmethod
     def claim(self) -> Claim:
-        """Return how much one person can change the scores."""
+        """How much one person can change the scores."""
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Return the names of the mechanisms that can answer it: tables need those that select from runs."""
+        """The names of the mechanisms that can answer it: tables need those that select from runs."""
         return tuple(name for name, kind in MECHANISMS.items() if kind.has_runs)
 
     @property
     def rounds(self) -> int:
-        """Return the number of selections of an answer, or of the answer for one group, that have bounds each."""
+        """The number of selections of an answer, or of the answer for one group, that have bounds each."""
         return 1
 
     @property
     def draws(self) -> int:
-        """Return the number of equal parts of a charge, over all groups that one person may be in."""
+        """The number of equal parts of a charge, over all groups that one person may be in."""
         return self.rounds
 
     @property
     def is_free(self) -> bool:
-        """Return whether the answer follows from public numbers alone."""
+        """Whether the answer follows from public numbers alone."""
         return False
 
     def draw(self, price: Price, budget: Budget | None = None) -> Draw:
-        """Return what draws at this price, and what is charged for it.
+        """Return what draws at this price of the whole question, and what is charged for it.
 
-        Args:
-            price: the price of the whole question.
-            budget: the budget that pays; None without a ledger.
-
-        Returns:
-            The draw.
+        The budget is the one that pays; None without a ledger.
         """
         drawn = self.checked(price.drawn_by(budget, self.draws, **self.claim.arguments()))
         return Draw(drawn, drawn, self.draws)
@@ -151,43 +126,31 @@ class Question(ABC):
         """Return the mechanism, checked to be one that can answer."""
         return checked_for_tables(mechanism)
 
-    def drawn(self, name: str, *, epsilon: Fraction | None = None, rho: Fraction | None = None) -> MechanismBase:
-        """Return the mechanism of this name that draws at this price."""
-        return cast("MechanismBase", self.draw(Price(epsilon, rho, name)).mechanism)
-
     def used(self, price: Price, budget: Budget | None) -> str:
         """Return the name of the mechanism that draws at such a price, as a table with this budget chooses it."""
         return price.kind(budget).name
 
-    def part(self, mechanism: MechanismBase) -> Priced:
-        """Return one of the parts of a charge."""
-        return mechanism
-
-    def charge(self, mechanism: MechanismBase, rho: Fraction | None = None) -> Charge:
-        """Return what a ledger is asked to record if this mechanism draws."""
-        return Draw(mechanism, self.part(mechanism), self.draws).charge(rho)
-
-    def with_error(self, name: str, error: Fraction) -> MechanismBase:
-        """Return the mechanism whose average error is at most this many people."""
-        claim, kind = self.claim.arguments(), MECHANISMS[name]
-        average = self.promise(kind(1, **claim)).average
-        return kind(epsilon_for_average(average, error * self.unit), **claim)
+    def with_error(self, name: str, error: Fraction) -> Draw:
+        """Return what draws by this mechanism if the average error may be this many people."""
+        unit = self.draw(Price(1, mechanism=name)).mechanism
+        average = self.promise(type(unit)(1, **unit.claim.arguments())).average
+        return self.draw(Price(epsilon_for_average(average, error * self.unit) / unit.epsilon, mechanism=name))
 
     # How far the answer may be off.
 
     @property
     def unit(self) -> int:
-        """Return how much of a score is one person."""
+        """How much of a score is one person."""
         return 1
 
     @property
     def error_unit(self) -> str:
-        """Return the unit of errors."""
+        """The unit of errors."""
         return "people"
 
     @property
     def errors(self) -> ErrorsOf | None:
-        """Return the bounds of one difference, in units of the scores, at rate one; None if there are none."""
+        """The bounds of one difference, in units of the scores, at rate one; None if there are none."""
         return among(self.size)
 
     def promise(self, mechanism: MechanismBase) -> Promise:
@@ -199,14 +162,12 @@ class Question(ABC):
         errors = cast("ErrorsOf", self.errors)(type(mechanism))
         return errors.rarely_exceeded(probability / self.rounds) / float(mechanism.rate)
 
-    def people_needed(self, mechanism: MechanismBase) -> int | None:
+    def people_needed(self, mechanism: MechanismBase) -> int | None:  # noqa: ARG002 - for questions with a rule
         """Return about how many people an answer needs to mean something; None if that has no general rule."""
-        del mechanism
         return None
 
-    def usual_error(self, mechanism: MechanismBase) -> float | None:
+    def usual_error(self, mechanism: MechanismBase) -> float | None:  # noqa: ARG002 - for several quantiles
         """Return about how large the error is on data without wide gaps; None if the bounds say enough."""
-        del mechanism
         return None
 
     # In words.
@@ -214,7 +175,7 @@ class Question(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """Return the question in words."""
+        """The question in words."""
 
     @abstractmethod
     def meaning(self, average: str, usual: str, rare: str) -> str:
@@ -222,12 +183,7 @@ class Question(ABC):
 
     @property
     def is_grouped(self) -> bool:
-        """Return whether there is an answer for each of several groups."""
-        return False
-
-    @property
-    def has_range(self) -> bool:
-        """Return whether the candidates are a range, which can be made longer or finer."""
+        """Whether there is an answer for each of several groups."""
         return False
 
     def need(self, people: int) -> str:
@@ -240,12 +196,12 @@ class Question(ABC):
 
     @property
     def condition(self) -> str:
-        """Return in words which data the bounds are about; nothing for any data."""
+        """Which data the bounds are about, in words; nothing for any data."""
         return ""
 
     @property
     def holds(self) -> str:
-        """Return a sentence on which data the bounds hold for."""
+        """A sentence on which data the bounds hold for."""
         if not self.condition:
             return "This holds for any data."
         return (
@@ -264,17 +220,142 @@ class Question(ABC):
 
     @property
     def shares(self) -> str:
-        """Return in words how the price is divided; nothing if there is one draw."""
+        """How the price is divided, in words; nothing if there is one draw."""
         return divided(self.draws, "selections")
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the question in the types of JSON.
+    # As JSON.
+
+    @classmethod
+    def stated_fields(cls) -> "dict[str, dataclasses.Field[Any]]":
+        """Return the fields that can be stated from public numbers alone, by name."""
+        return {each.name: each for each in fields(cls) if "of_table" not in each.metadata}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question in the types of JSON, without what only a table knows.
 
         Returns:
-            Its name and its fields; exact numbers, dates and times are text.
+            Its name and its fields. Exact numbers, dates and times are text.
+
+        >>> from dpselect.questions import Quantile
+        >>> Quantile(level=0.9, lower=0, upper=1000).to_dict()["level"]
+        '0.9'
         """
-        stated_fields = [each.name for each in fields(self) if "of_table" not in each.metadata]
-        return {"question": self.name, **{name: plain(getattr(self, name)) for name in stated_fields}}
+        return {"question": self.name, **{name: plain(getattr(self, name)) for name in self.stated_fields()}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the question that `to_dict` described.
+
+        Args:
+            data: the name of the question as `question`, and its fields. Those with a default may be left out.
+
+        Returns:
+            The question.
+
+        Raises:
+            InvalidValue, InvalidType: a field is unknown, missing or wrong, or it is another question.
+
+        >>> Question.from_dict({"question": "median", "lower": 0, "upper": 1000}).title
+        'The median from 0 to 1000 in steps of 1 (1,001 candidates)'
+        """
+        if not isinstance(data, Mapping) or "question" not in data:
+            raise InvalidType("data must be a dict with the name of a question: give for example {'question': 'mode'}")
+        given = dict(data)
+        found = question_of(given.pop("question"), given)
+        if not isinstance(found, cls):
+            raise InvalidValue(f"question must be {getattr(cls, 'name', 'about a table')!r}, got {found.name!r}")
+        return found
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of what `to_dict` returns and `from_dict` reads.
+
+        Returns:
+            The schema, which follows from the fields of the record.
+
+        >>> from dpselect.questions import TopK
+        >>> TopK.schema()["required"], TopK.schema()["properties"]["ordered"]["type"]
+        (['question', 'candidates', 'k'], 'boolean')
+        """
+        known = cls.stated_fields()
+        return {
+            "type": "object",
+            "properties": {
+                "question": {"const": cls.name},
+                **{name: {**_schema_of(each.type), **_told(each)} for name, each in known.items()},
+            },
+            "required": ["question", *(n for n, each in known.items() if each.default is MISSING or not each.init)],
+            "additionalProperties": False,
+        }
+
+
+def _told(stated: "dataclasses.Field[Any]") -> dict[str, Any]:
+    """The default of a field, and what its option says about it."""
+    default = {} if stated.default is MISSING else {"default": plain(stated.default)}
+    options: tuple[Option, ...] = stated.metadata.get("planning") or stated.metadata.get("asking") or ()
+    return {**default, **({"description": options[0].help} if options else {})}
+
+
+_JSON = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    Fraction: "string",
+    Decimal: "string",
+    str: "string",
+    NoneType: "null",
+}
+
+
+def _schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of the values of a field, given its type."""
+    parts = get_args(kind)
+    if get_origin(kind) is Annotated:
+        return {**_schema_of(parts[0]), **parts[1]}
+    if kind in _JSON:
+        return {"type": _JSON[kind]}
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": _schema_of(parts[0]), "minItems": len(parts), "maxItems": len(parts)}
+    different: list[dict[str, Any]] = []
+    different += [each for each in map(_schema_of, parts) if each not in different]
+    return {"anyOf": different} if different else {}
+
+
+FOUND = "found in the data"
+
+
+def question_of(question: Any, given: Mapping[str, Any]) -> Question:
+    """The question of this name with these fields; or the record, which has its fields already.
+
+    >>> question_of("median", {"lower": 0, "upper": 100}).level
+    Fraction(1, 2)
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if isinstance(question, Question):
+        if chosen:
+            raise InvalidValue(f"{next(iter(chosen))} belongs in the record of the question: give it there")
+        return question
+    entry = named(question)
+    kind = entry.record
+    if kind.found is not None and chosen.get("candidates") == FOUND:
+        kind = kind.found
+        del chosen["candidates"]
+    known = {name: each for name, each in kind.stated_fields().items() if name not in entry.fixed}
+    for name in chosen:
+        if name not in known and name in {each.name for each in entry.planning}:
+            raise InvalidValue(f"{name} is for values that nobody listed: give delta instead of candidates")
+        if name not in known:
+            meant = question_for(name, known, {})
+            raise InvalidValue(
+                f"{name} is not a parameter of {question}, which takes {', '.join(sorted(known))}{meant}"
+            )
+    needed = [name for name, each in known.items() if each.default is MISSING and name not in chosen]
+    chosen |= {name: entry.defaults[name] for name in needed if name in entry.defaults}
+    missing = [name for name in needed if name not in chosen]
+    if missing:
+        raise InvalidValue(f"{question} needs {' and '.join(missing)}")
+    asked: Question = kind(**chosen, **entry.fixed)
+    return asked
 
 
 def divided(draws: int, noun: str) -> str:
@@ -289,11 +370,17 @@ def divided(draws: int, noun: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A field in the types of JSON."""
+    """A field in the types of JSON.
+
+    >>> plain((Fraction(1, 4), datetime.date(2026, 1, 31), datetime.timedelta(minutes=1)))
+    ['0.25', '2026-01-31', 'PT60S']
+    """
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, tuple):
         return [plain(each) for each in value]
+    if isinstance(value, datetime.timedelta):
+        return f"PT{exact_text(Fraction(value // datetime.timedelta(microseconds=1), 10**6))}S"
     return exact_text(value) if isinstance(value, Fraction) else str(value)
 
 
@@ -311,12 +398,12 @@ class Asked(Protocol):
 
     @property
     def individuals(self) -> Individuals:
-        """Return who is counted."""
+        """Who is counted."""
         ...
 
     @property
     def stated(self) -> dict[str, Any]:
-        """Return of whom it is asked, as fields of a question."""
+        """Of whom it is asked, as fields of a question."""
         ...
 
     def among(self, column: Any, candidates: Any, other: Any) -> Any:
@@ -348,7 +435,7 @@ class OfTable(Question):
             combined,
             is_shared=True,
             is_repeated=True,
-            page=Field("Groups"),
+            page=Field("Groups", empty="none"),
         ),
         default=None,
     )
@@ -377,6 +464,7 @@ class OfTable(Question):
         ),
         default=Neighbours.ADD_REMOVE.value,
     )
+    returns_one: ClassVar[bool] = False  # whether an answer is a value, and not a list of values
     column: Any = field(default=None, repr=False, metadata=OF_TABLE)
     noun: str = field(default="people", repr=False, metadata=OF_TABLE)
 
@@ -393,40 +481,40 @@ class OfTable(Question):
 
     @classmethod
     def about(cls, table: Asked, column: Any, price: Price, **stated: Any) -> "OfTable":  # noqa: ARG003 - for others
-        """Return the question about a column of a table, from the parameters that its options state."""
         return cls(column=column, **stated, **table.stated)
+
+    def shown(self, values: list[Any]) -> Any:
+        """Return the answer for one group: a value, or all of them."""
+        if not self.returns_one:
+            return values
+        return values[0] if values else None
 
     @property
     def free_value(self) -> list[Any]:
-        """Return the answer, if it follows from public numbers alone."""
+        """The answer, if it follows from public numbers alone."""
         return []
 
     @property
     def is_added(self) -> bool:
-        """Return whether neighbours differ by one person who is added or removed, and not replaced."""
+        """Whether neighbours differ by one person who is added or removed, and not replaced."""
         return self.neighbours == Neighbours.ADD_REMOVE
 
     @property
     def is_grouped(self) -> bool:
-        """Return whether there is an answer for each of several groups."""
         return self.groups is not None
 
     @property
     def draws(self) -> int:
-        """Return the number of selections that one person can influence: those of all groups that they may be in."""
         return self.rounds * self.max_groups
 
     @property
     def max_values_in_words(self) -> int | None:
-        """Return for how many values a person counts, if they may have more; otherwise None."""
+        """For how many values a person counts, if they may have more; otherwise None."""
         return None
 
     @property
     def condition(self) -> str:
-        """Return in words which data the bounds are about; nothing for any data.
-
-        Of people with more values or groups, some are chosen at random. The bounds are about what is chosen.
-        """
+        # Of people with more values or groups, some are chosen at random. The bounds are about what is chosen.
         limit = self.max_values_in_words
         told = [] if limit is None else [f"has more than {many_in_words(limit, 'value')}"]
         if self.groups is not None and self.max_groups < self.groups:
@@ -435,17 +523,14 @@ class OfTable(Question):
 
     @property
     def shares(self) -> str:
-        """Return in words how the price is divided, and that the accuracy holds for each group."""
         return self.with_groups(super().shares)
 
     def with_groups(self, shares: str) -> str:
-        """Return in words how the price is divided, and that the accuracy holds for each group."""
         each = "" if self.groups is None else "The accuracy holds for each group."
         return " ".join(filter(None, [shares, each]))
 
     @property
     def in_groups(self) -> str:
-        """Return in words for which groups it is asked."""
         if self.groups is None:
             return ""
         each = "" if self.max_groups == 1 else f", with a person in at most {self.max_groups:,} of them"
@@ -466,14 +551,7 @@ class OfTable(Question):
         """Count and choose: return a value, or a dict with a value for each group."""
 
     def accuracy(self, draw: Draw) -> Accuracy | None:
-        """Return how far an answer may be off, from public numbers alone; None if there is nothing to choose.
-
-        Args:
-            draw: what drew.
-
-        Returns:
-            The bounds of a plan for the mechanism that drew.
-        """
+        """Return how far an answer may be off, from public numbers alone; None if there is nothing to choose."""
         if self.size < 2:
             return None
         mechanism = draw.mechanism
@@ -571,54 +649,37 @@ class Select(Question):
 
     def __post_init__(self) -> None:
         _validate.count(2, _validate.EXACT_IN_FLOATS, candidates=self.candidates)
-        claim = stated(self.sensitivity, self.monotonic, self.score_range)
-        _validate.moderate(
-            **({"score_range": claim.score_range} if claim.by_range else {"sensitivity": claim.sensitivity})
-        )
+        claim = self.claim
+        name = "score_range" if claim.by_range else "sensitivity"
+        number = _validate.moderate(**{name: getattr(claim, name)})
+        if getattr(self, name) is not None:
+            object.__setattr__(self, name, number)
 
     @property
     def error_unit(self) -> str:
-        """Return the unit of errors."""
         return "units of the scores"
 
     @property
     def size(self) -> int:
-        """Return the number of candidates."""
         return self.candidates
 
     @property
     def claim(self) -> Claim:
-        """Return how much one person can change the scores."""
         return stated(self.sensitivity, self.monotonic, self.score_range)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Return the names of all mechanisms."""
         return tuple(MECHANISMS)
 
     def checked(self, mechanism: Parameters) -> MechanismBase:
-        """Return the mechanism: any can answer."""
         return cast("MechanismBase", mechanism)
 
     @property
     def title(self) -> str:
-        """Return the question in words."""
         return f"Choosing one of {self.candidates:,} candidates, {self.claim}"
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
-        """Return what the errors mean."""
         return (
             f"On average, the chosen candidate scores at most {average} below the best one. In 95 of 100 cases the"
             f" difference is less than {usual}, in 99 of 100 less than {rare}."
         )
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the question in the types of JSON.
-
-        Returns:
-            Its name, the number of candidates, and how far apart neighbours are.
-
-        >>> Select(candidates=30).parameters()
-        {'question': 'select', 'candidates': 30, 'sensitivity': '1', 'monotonic': False}
-        """
-        return {"question": self.name, "candidates": self.candidates, **self.claim.to_json()}

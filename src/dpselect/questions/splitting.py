@@ -31,7 +31,7 @@ from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.selection.draws import Draws
 
 _BITS = 32
-_SUB_PLACES = 1 << _BITS
+SUB_PLACES = 1 << _BITS
 # A value that more people share than this is resolved only where it must be.
 _MANY = 1 << 20
 # The runs that are not drawn are chosen with a probability of about exp(-_DOUBT).
@@ -134,7 +134,7 @@ class People:
 
     def below(self, place: int) -> int:
         """Return how many people are below a place."""
-        value, sub = place >> _BITS, place & (_SUB_PLACES - 1)
+        value, sub = place >> _BITS, place & (SUB_PLACES - 1)
         index = int(np.searchsorted(self.values, np.uint64(value)))
         before = int(self.ends[index - 1]) if index else 0
         if index == self.values.size or int(self.values[index]) != value:
@@ -214,7 +214,7 @@ def split_quantiles(
         solve(Part(part.start, rank, part.low, cut), first, middle, below, wanted[middle])
         solve(Part(rank, part.stop, cut, part.high), middle + 1, last, wanted[middle], above)
 
-    solve(Part(0, people.total, 0, size * _SUB_PLACES - 1), 0, len(levels), 0, denominator)
+    solve(Part(0, people.total, 0, size * SUB_PLACES - 1), 0, len(levels), 0, denominator)
     return answers
 
 

@@ -23,11 +23,10 @@ Otherwise the interval of the mean is that of Student (1908).
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -38,24 +37,11 @@ from dpselect._show import tracked
 from dpselect._types import Floats, Number, Positions, Vector
 from dpselect.accounting.budget import AUTO, Price
 from dpselect.analysis.comparison import Records, checked_epsilons
-from dpselect.analysis.top_k import (
-    expected_shortfall_of_margins,
-    expected_shortfall_of_one_shot,
-    expected_shortfall_of_peeling,
-    expected_shortfall_of_sets,
-    shortfalls,
-    simulate_margins,
-    simulate_once,
-    simulate_rounds,
-    simulate_sets,
-)
+from dpselect.analysis.top_k import shortfalls
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Neighbours
-from dpselect.mechanisms.several import SelectsSeveral
-from dpselect.questions.methods import Margin, Method, NoisyCounts, OneShot, Peel, Set
+from dpselect.questions.methods import Draw, Method, Task
 from dpselect.questions.most import TopK
-from dpselect.questions.question import Draw
 
 _FEWEST_RUNS, _MOST_RUNS = 2, 10**7
 _MOST_PAIRS = 10**7
@@ -159,40 +145,30 @@ def seeded(seed: Any) -> np.random.Generator:
 
 def error_of(vector: Vector, draw: Draw, runs: int, generator: np.random.Generator) -> TopKError:
     """The error of this method and mechanism on these scores."""
-    method, mechanism = _drawn_by(draw)
+    method = cast("Method", draw.method)
     method.check_scores(vector)
-    if method.k == method.candidates:
-        return _exactly(0.0, method)
-    law, task = _LAWS[method.name], _task(method, mechanism, _floats(vector))
-    found = law.exact(task)
+    task = method.task(draw.mechanism, _floats(vector))
+    found = 0.0 if method.k == method.candidates else method.shortfall(task)
     if found is not None:
-        return _exactly(task.share * found, method)
-    short = task.share * shortfalls(task.scores, law.simulated(task, runs, generator))
+        mean = task.share * found
+        return TopKError(mean, mean, mean, True, 0, method.name)
+    short = task.share * shortfalls(task.scores, method.simulated(task, runs, generator))
     mean, width = float(short.mean()), half_width(short)
-    high = mean + width if mean else _rare(task, law.inversion(task), runs)
+    high = mean + width if mean else _rare(task, method, runs)
     return TopKError(mean, max(mean - width, 0.0), high, False, runs, method.name)
-
-
-def _drawn_by(draw: Draw) -> tuple[Method, MechanismBase]:
-    return cast("Method", draw.method), draw.mechanism
 
 
 def simulated_answers(vector: Vector, draw: Draw, runs: int, generator: np.random.Generator) -> Positions:
     """Simulated answers in floats: a row of positions for each run. Never for release."""
-    method, mechanism = _drawn_by(draw)
+    method = cast("Method", draw.method)
     if method.k == method.candidates:
         return np.tile(np.arange(method.candidates), (runs, 1))
-    task = _task(method, mechanism, _floats(vector))
-    found = _LAWS[method.name].simulated(task, runs, generator)
-    if task.share == 1.0:
+    found = method.simulated(method.task(draw.mechanism, _floats(vector)), runs, generator)
+    if not method.leaves_out:
         return found
     is_left = np.ones((runs, method.candidates), np.bool_)  # the answer is what the simulation leaves out
     np.put_along_axis(is_left, found, False, axis=1)
     return np.nonzero(is_left)[1].reshape(runs, method.k)
-
-
-def _exactly(mean: float, method: Method) -> TopKError:
-    return TopKError(mean, mean, mean, True, 0, method.name)
 
 
 def _floats(vector: Vector) -> Floats:
@@ -203,102 +179,17 @@ def _floats(vector: Vector) -> Floats:
     return -below
 
 
-class _Task(NamedTuple):
-    """What is chosen: `size` candidates with high scores, by a mechanism.
-
-    A method may choose the candidates that are left out, on negated scores. Their shortfall in total is that of the
-    answer, so per item of the answer it is `share` times as much.
-    """
-
-    scores: Floats
-    size: Any  # a number, or a pair for margins
-    mechanism: MechanismBase
-    share: float
-
-    @property
-    def rate(self) -> float:
-        """Return the rate c of the noise."""
-        return float(self.mechanism.rate)
-
-    @property
-    def waits(self) -> bool:
-        """Return whether the mechanism is permute-and-flip, or the exponential mechanism."""
-        return cast("SelectsSeveral", self.mechanism).waits
-
-
-def _task(method: Method, mechanism: MechanismBase, scores: Floats) -> _Task:
-    if method.leaves_out:
-        return _Task(-scores, method.rounds, mechanism, method.rounds / method.k)
-    return _Task(scores, method.sizes_asked, mechanism, 1.0)
-
-
-_Chance = Callable[[Floats], Floats]
-
-
-def _exponential(exponents: Floats) -> Floats:
-    chances: Floats = np.exp(-exponents)
-    return chances
-
-
-def _laplace(exponents: Floats) -> Floats:
-    chances: Floats = (0.5 + exponents / 4) * np.exp(-exponents)
-    return chances
-
-
-def _rare(task: _Task, inversion: _Chance | None, runs: int) -> float:
+def _rare(task: Task, method: Method, runs: int) -> float:
     """An upper bound of the mean where no run was short."""
     ordered: Floats = np.sort(task.scores)
     size = int(max(task.size) if isinstance(task.size, tuple) else task.size)
     possible = -math.expm1(math.log((1 - LEVEL) / 2) / runs)
     largest = possible * task.share * float(ordered[-size:].sum() - ordered[:size].sum()) / size
-    if inversion is None or size * (ordered.size - size) > _MOST_PAIRS:
+    if size * (ordered.size - size) > _MOST_PAIRS:
         return largest
     gaps = np.subtract.outer(ordered[-size:], ordered[:-size])
-    return min(largest, task.share * float((gaps * inversion(task.rate * gaps)).sum()) / size)
-
-
-class _Law(NamedTuple):
-    """What is known about a method: its mean where a formula is cheap, answers, and how likely a pair is inverted."""
-
-    exact: Callable[[_Task], float | None]
-    simulated: Callable[[_Task, int, np.random.Generator], Positions]
-    inversion: Callable[[_Task], _Chance | None]
-
-
-def _of_peeling(task: _Task) -> float | None:
-    if not task.mechanism.has_sets:
-        return None
-    return expected_shortfall_of_peeling(task.scores, task.size, task.rate, waits=task.waits)
-
-
-def _peeled(task: _Task, runs: int, generator: np.random.Generator) -> Positions:
-    simulate = simulate_once if task.mechanism.is_luce else simulate_rounds
-    return simulate(task.scores, task.size, task.rate, runs, partial(task.mechanism.noise, generator))
-
-
-def _noisy(task: _Task, runs: int, generator: np.random.Generator) -> Positions:
-    return simulate_once(task.scores, task.size, task.rate, runs, partial(task.mechanism.noise, generator))
-
-
-_LAWS = {
-    Set.name: _Law(
-        lambda task: expected_shortfall_of_sets(task.scores, task.size, task.rate, waits=task.waits),
-        lambda task, *runs: simulate_sets(task.scores, task.size, task.rate, *runs, waits=task.waits),
-        lambda _: _exponential,
-    ),
-    Margin.name: _Law(
-        lambda task: expected_shortfall_of_margins(task.scores, task.size, task.rate, waits=task.waits),
-        lambda task, *runs: simulate_margins(task.scores, task.size, task.rate, *runs, waits=task.waits),
-        lambda _: None,
-    ),
-    OneShot.name: _Law(
-        lambda task: expected_shortfall_of_one_shot(task.scores, task.size, task.rate),
-        _noisy,
-        lambda _: lambda exponents: _exponential(exponents) / 2,
-    ),
-    Peel.name: _Law(_of_peeling, _peeled, lambda task: _exponential if task.mechanism.has_sets else None),
-    NoisyCounts.name: _Law(lambda _: None, _noisy, lambda _: _laplace),
-}
+    inverted = method.inverted(task, task.rate * gaps)
+    return largest if inverted is None else min(largest, task.share * float((gaps * inverted).sum()) / size)
 
 
 LEVEL = 0.95

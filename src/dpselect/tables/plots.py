@@ -106,8 +106,7 @@ def _number(value: Any) -> Decimal:
 def _shares_off(answer: Answer, levels: tuple[Fraction, ...], people: int, asked: Mapping[str, Any]) -> list[float]:
     """The error of each level, in ascending order, as a share of the people."""
     from dpselect.mechanisms import MECHANISMS  # noqa: PLC0415
-    from dpselect.questions.quantile_errors import errors_by_level  # noqa: PLC0415 - SciPy is slow to import
-    from dpselect.questions.quantiles import Quantiles  # noqa: PLC0415 - as above
+    from dpselect.questions.quantiles import Quantiles, errors_by_level  # noqa: PLC0415
 
     number = _validate.count(1, 2**63, people=people)
     question = Quantiles(levels=list(levels), **asked)

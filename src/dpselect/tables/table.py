@@ -17,17 +17,18 @@ from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
+from dpselect.questions.methods import Draw
 from dpselect.questions.most import Mode, TopK, check_unlisted
+from dpselect.questions.most import Values as UnlistedValues
 from dpselect.questions.options import named
 from dpselect.questions.quantiles import Quantile, Quantiles
-from dpselect.questions.question import Draw, OfTable, Question
+from dpselect.questions.question import OfTable, Question
 from dpselect.questions.rows import Engine, Individuals
-from dpselect.questions.unlisted import Values as UnlistedValues
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.checks import Check, check_column
-from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
+from dpselect.tables.files import resolved
 from dpselect.tables.kinds import Column, known_column
 from dpselect.tables.spans import Span, public_span
 from dpselect.top_k import free_answer
