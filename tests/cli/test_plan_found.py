@@ -69,7 +69,7 @@ BAD = [
     (("mode", "--error", "3", "--delta", "1e-9"), "error needs candidates"),
     (("mode", "--epsilon", "1", "--candidates", "3", "--max-values", "2"), "max_values is for values that nobody"),
     (("top", "-k", "3", "--epsilon", "1", "--delta", "1e-9", "--method", "set"), "method needs candidates"),
-    (("top", "-k", "3:5", "--epsilon", "1", "--delta", "1e-9"), "k must be"),
+    (("top", "-k", "3:5", "--epsilon", "1", "--delta", "1e-9"), "k may be a pair only with a list"),
     (("values", "--epsilon", "1"), "give delta"),
     (("values", "--epsilon", "1", "--delta", "0.7"), "at most 1/2"),
     (("mode", "--epsilon", "1", "--every", "colour"), "must be"),

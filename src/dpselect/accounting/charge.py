@@ -14,7 +14,8 @@ from dpselect import _validate
 from dpselect._types import Number
 from dpselect.accounting.repeats import PREFIX, checked_delta, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import MECHANISMS, Neighbours, Parameters, is_mechanism_name, name_of, neighbours_of
+from dpselect.mechanisms.base import MECHANISMS, MechanismBase, is_mechanism_name, name_of
+from dpselect.mechanisms.parameters import Neighbours, neighbours_of
 from dpselect.mechanisms.privacy import CONCENTRATED, PURE_LOSS, PrivacyLoss
 
 
@@ -189,7 +190,7 @@ class Charge:
         return charge._with(mechanism=mechanism, rho=rho)
 
     @classmethod
-    def of(cls, mechanism: Parameters, what: Mapping[str, Any], count: int = 1) -> "Charge":
+    def of(cls, mechanism: MechanismBase, what: Mapping[str, Any], count: int = 1) -> "Charge":
         """Return the cost of `count` draws from this mechanism. Its public parameters are added to the question.
 
         Args:
