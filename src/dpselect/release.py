@@ -31,7 +31,7 @@ from dpselect._numbers import decimal_from_text, exact_text, finite, float_near,
 from dpselect._types import Floats, Vector
 from dpselect._validate import warn, warn_of_large_delta
 from dpselect.accounting.budget import Budget
-from dpselect.accounting.charge import Charge, What, drawn_by, with_terms
+from dpselect.accounting.charge import Charge, What, drawn_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import Guarantee
 
@@ -365,7 +365,12 @@ class Release:
     @property
     def charge(self) -> Charge:
         """The cost. It names the mechanism that draws, whose public parameters are added to the question."""
-        what = with_terms(self.what, self.mechanism.terms())
+        what: Any = self.what
+        if not isinstance(what, (str, Mapping)):
+            raise InvalidType(f"what must be a text or a mapping of public parameters, got {type(what).__name__}")
+        terms = self.mechanism.terms()
+        if terms:
+            what = {**({"question": what} if isinstance(what, str) else what), **terms}
         return Charge(what, self.mechanism.epsilon, self.mechanism.name, self.count, rho=self.rho, delta=self.delta)
 
     @property

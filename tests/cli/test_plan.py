@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from dpselect import PermuteAndFlip, analysis
-from dpselect.analysis import expected_error
+from dpselect import ExponentialMechanism, PermuteAndFlip, analysis
+from dpselect.accounting import total
+from dpselect.analysis import expected_error, worst_case_error
+from dpselect.ledger import Charge
 from tests.cli.conftest import ALL_COMMANDS, Run
 from tests.cli.plans import by_name, plan, words
 
@@ -100,6 +102,34 @@ def test_text_and_json_are_those_of_the_analysis(run: Run, command: str) -> None
     text = words(result.out)
     for told in [planned.title, *planned.paragraphs.values(), *map(" ".join, planned.table[1])]:
         assert words(told) in text
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "times", "delta", "better"),
+    [("0.1", 50, "1e-6", "exponential"), ("1", 1, "1e-6", "permute-and-flip"), ("2", 3, "1e-9", "permute-and-flip")],
+)
+def test_delta_compares_at_equal_error_and_at_equal_budget(
+    run: Run, epsilon: str, times: int, delta: str, better: str
+) -> None:
+    options = ("--candidates", "1000", "--epsilon", epsilon, "--questions", times, "--delta", delta, "--monotonic")
+    many = plan(run, "select", *options)["approximate"]
+    assert (many["delta"], many["better"]) == (float(delta), better)
+    own, at_error, at_budget = (
+        many[name] for name in ("exponential", "permute_and_flip_at_equal_error", "permute_and_flip_at_equal_budget")
+    )
+    for row, kind in ((own, ExponentialMechanism), (at_error, PermuteAndFlip), (at_budget, PermuteAndFlip)):
+        mechanism = kind(row["epsilon"], monotonic=True)
+        assert row["expected_error_at_most"] == pytest.approx(worst_case_error(mechanism, 1000).error, rel=1e-9)
+        spent = total([Charge.of(mechanism, {}, count=times)], delta).approximate
+        assert spent is not None
+        assert row["total_epsilon"] == pytest.approx(spent.epsilon, rel=1e-9)
+    assert own["epsilon"] == float(epsilon)
+    assert at_error["expected_error_at_most"] == pytest.approx(own["expected_error_at_most"])
+    more = total([Charge("a", at_budget["epsilon"] * 1.001, "permute-and-flip", times)], delta).approximate
+    assert more is not None
+    assert at_budget["total_epsilon"] <= own["total_epsilon"] < more.epsilon
+    is_exponential = own["expected_error_at_most"] < at_budget["expected_error_at_most"]
+    assert is_exponential == (own["total_epsilon"] < at_error["total_epsilon"]) == (better == "exponential")
 
 
 @pytest.mark.usefixtures("public")

@@ -34,10 +34,9 @@ import dpselect
 from dpselect import BudgetExceeded, Ledger, tuning
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
 from dpselect.selection.draws import Draws
-from dpselect.tuning import Poisson, PrivateSearchCV, geometric, held_out
-from dpselect.tuning.held_out import FINE, WHOLE, units
+from dpselect.tuning import Poisson, PrivateSearchCV, geometric, trials
 from dpselect.tuning.search_cv import Parts, _are_right, split
-from dpselect.tuning.spaces import checked_space, drawn_parameters
+from dpselect.tuning.trials import FINE, WHOLE, checked_space, drawn_parameters, units
 
 # scikit-learn before 1.7 calls SciPy in a way that newer SciPys deprecate.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -543,9 +542,9 @@ def test_scores_of_ones_own():
 def test_noise_is_that_of_the_grid(monkeypatch):
     """A person changes the sum by up to `grid` units, so its rate is that many times smaller."""
     rates = []
-    monkeypatch.setattr(held_out, "two_sided_geometric", lambda rate, draws: rates.append(rate) or 5)
+    monkeypatch.setattr(trials, "two_sided_geometric", lambda rate, draws: rates.append(rate) or 5)
     for grid in (WHOLE, FINE):
-        found = held_out.noisy_sum(lambda rows: np.ones(rows.size), np.arange(3), grid, Fraction(1, 2), Draws())
+        found = trials.noisy_sum(lambda rows: np.ones(rows.size), np.arange(3), grid, Fraction(1, 2), Draws())
         assert found == 3 * grid + 5
     assert rates == [Fraction(1, 2), Fraction(1, 2 * FINE)]
 
@@ -558,9 +557,9 @@ def test_everybody_is_in_one_part():
 
 
 def test_the_share_of_held_out_people():
-    flags = held_out.held_out(40_000, Fraction(1, 4), Draws())
+    flags = trials.held_out(40_000, Fraction(1, 4), Draws())
     assert abs(flags.mean() - 0.25) < 6.5 * (0.1875 / 40_000) ** 0.5
-    assert (held_out.held_out(40_000, Fraction(1, 4), Draws()) != flags).any()
+    assert (trials.held_out(40_000, Fraction(1, 4), Draws()) != flags).any()
 
 
 def test_parameters_are_drawn_from_lists_and_distributions():

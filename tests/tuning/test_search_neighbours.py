@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from dpselect.tuning import PrivateSearchCV, geometric, held_out
+from dpselect.tuning import PrivateSearchCV, geometric, trials
 from dpselect.tuning.search_cv import Parts
 from tests.seam import BranchingDraws, distribution
 
@@ -49,7 +49,7 @@ def run(monkeypatch):
         assert rate == 1
         return 0
 
-    monkeypatch.setattr(held_out, "two_sided_geometric", no_noise)
+    monkeypatch.setattr(trials, "two_sided_geometric", no_noise)
     return PrivateSearchCV(Response(), {"least": [1, 2]}, epsilon=1, repeats=geometric(mean=1 / STOP))._checked_run()
 
 

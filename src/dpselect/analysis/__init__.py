@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpselect.analysis.comparison import Comparison, compare
-    from dpselect.analysis.error import epsilon_for, error_quantile, error_tail, expected_error
-    from dpselect.analysis.evaluations import expected_evaluations
+    from dpselect.analysis.error import (
+        epsilon_for,
+        error_quantile,
+        error_tail,
+        expected_error,
+        expected_evaluations,
+    )
     from dpselect.analysis.privacy import check_privacy, search_neighbours
     from dpselect.analysis.promises import Bounds, Promise, WorstCase, error_bounds, worst_case_error
     from dpselect.analysis.unequal import UnequalErrors, unequal_errors
@@ -50,8 +55,9 @@ __all__ = [
 _HOMES = {
     "Accuracy": "release",
     **dict.fromkeys(("Comparison", "compare"), "analysis.comparison"),
-    **dict.fromkeys(("epsilon_for", "error_quantile", "error_tail", "expected_error"), "analysis.error"),
-    "expected_evaluations": "analysis.evaluations",
+    **dict.fromkeys(
+        ("epsilon_for", "error_quantile", "error_tail", "expected_error", "expected_evaluations"), "analysis.error"
+    ),
     **dict.fromkeys(("check_privacy", "search_neighbours"), "analysis.privacy"),
     **dict.fromkeys(("Bounds", "Promise", "WorstCase", "error_bounds", "worst_case_error"), "analysis.promises"),
     **dict.fromkeys(("UnequalErrors", "unequal_errors"), "analysis.unequal"),
@@ -61,7 +67,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module 'dpselect.analysis' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"dpselect.{_HOMES[name]}"), name)
@@ -69,5 +74,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names."""
     return sorted(__all__)

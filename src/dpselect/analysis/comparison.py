@@ -1,5 +1,6 @@
 """Compare all mechanisms over a range of epsilons: as a table and as a figure."""
 
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ from dpselect.mechanisms.parameters import stated
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 
 _ENDINGS = (".png", ".svg", ".pdf")
+_DOTS_PER_INCH = 100
 _NEGLIGIBLE = 1e-6  # of the largest error: a figure does not show less
 # The colours of Okabe & Ito suit all kinds of colour vision. Dashes distinguish the lines in greyscale.
 _STYLES = (
@@ -53,12 +55,21 @@ def comparison_figure(records: Sequence[Any], series: str, unit: str) -> Any:
 
 
 def matplotlib_figure(**options: Any) -> Any:
-    """An empty figure that no window shows, and that notebooks show as a picture."""
+    """An empty figure that no window shows, and that notebooks show as a picture, without a magic command.
+
+    `%matplotlib inline` teaches a notebook to show all figures; it then shows this one in its own way.
+    """
     try:
-        import_module("matplotlib.figure")
+        figure: Any = import_module("matplotlib.figure").Figure
     except ModuleNotFoundError:
         raise MissingExtra(f"plots need matplotlib: {install_command('matplotlib')}") from None
-    return import_module("dpselect.analysis.pictures").Picture(**options)
+
+    def png(self: Any) -> bytes:
+        written = io.BytesIO()
+        self.savefig(written, format="png", dpi=_DOTS_PER_INCH)
+        return written.getvalue()
+
+    return type("Picture", (figure,), {"_repr_png_": png})(**options)
 
 
 def save_figure(figure: Any, path: str | Path) -> None:
@@ -85,6 +96,10 @@ class Records(ABC):
 
     Attributes:
         records: the records, each a frozen dataclass with an `epsilon` and an `expected_error`.
+
+    Raises:
+        MissingExtra: pandas, polars or matplotlib is not installed.
+        InvalidValue: the file name of a plot does not end in .png, .svg or .pdf.
     """
 
     _series: ClassVar[str]  # the field of a record that distinguishes the lines of a figure
@@ -96,7 +111,7 @@ class Records(ABC):
         return f"{type(self).__name__}({len(self.records)} records)"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row for each epsilon, and columns for each line of the figure."""
+        # a row for each epsilon, and columns for each line of the figure
         names = list(dict.fromkeys(getattr(record, self._series) for record in self.records))
         rows: dict[float, dict[str, dict[str, str]]] = {}
         for record in self.records:
@@ -119,14 +134,10 @@ class Records(ABC):
 
     @staticmethod
     @abstractmethod
-    def _cells(record: Any) -> dict[str, str]:
-        """The numbers of a record, by the heads of their columns."""
+    def _cells(record: Any) -> dict[str, str]: ...  # by the heads of their columns
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the records as dictionaries.
-
-        Returns:
-            One dictionary per record, with its fields.
+        """Return the records as dictionaries, with a key for each field.
 
         >>> compare([10, 8, 0], [1]).to_dicts()[0]["mechanism"]
         'permute-and-flip'
@@ -136,12 +147,6 @@ class Records(ABC):
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame with a row for each record.
 
-        Returns:
-            The frame.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-
         >>> compare([10, 8, 0], [1]).to_pandas()["mechanism"].tolist()
         ['permute-and-flip', 'exponential', 'noisy-max']
         """
@@ -149,12 +154,6 @@ class Records(ABC):
 
     def to_polars(self) -> Any:
         """Return a polars DataFrame with a row for each record.
-
-        Returns:
-            The frame.
-
-        Raises:
-            MissingExtra: polars is not installed.
 
         >>> compare([10, 8, 0], [1]).to_polars()["mechanism"].to_list()
         ['permute-and-flip', 'exponential', 'noisy-max']
@@ -166,13 +165,6 @@ class Records(ABC):
 
         Args:
             path: a file to save the figure to; it must end in .png, .svg or .pdf.
-
-        Returns:
-            The figure.
-
-        Raises:
-            InvalidValue: the file name has a different ending.
-            MissingExtra: matplotlib is not installed.
 
         >>> figure = compare([10, 8, 0], [0.1, 1]).plot()
         >>> len(figure.axes[0].lines)
@@ -235,17 +227,13 @@ def compare(
 ) -> Comparison:
     """Compare the expected errors and 95 % quantiles of all mechanisms at each epsilon, on these scores.
 
-    The result is as private as the scores: use public or synthetic ones, or keep it to yourself.
+    The result is as private as the scores: use public or synthetic ones, or keep it to yourself. The `ratio` of a
+    record is relative to permute-and-flip.
 
     Args:
         scores: one score per candidate.
         epsilons: the epsilons to compare at.
-        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
-        monotonic: whether one person moves all scores in the same direction, as with counts of people.
-        score_range: the largest change of the difference of two scores; replaces the other two.
-
-    Returns:
-        One record per mechanism and epsilon; `ratio` is relative to permute-and-flip.
+        sensitivity, monotonic, score_range: See `PermuteAndFlip`.
 
     Raises:
         InvalidType: the scores cannot be read, or `epsilons` is not a sequence of numbers.

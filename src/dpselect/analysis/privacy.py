@@ -26,18 +26,12 @@ class HasProbabilities(Protocol):
     """Any mechanism with a pmf and public parameters, ours or not."""
 
     @property
-    def sensitivity(self) -> Any:
-        """How much one person can change any single score."""
-        ...
+    def sensitivity(self) -> Any: ...
 
     @property
-    def monotonic(self) -> bool:
-        """Whether one person moves all scores in the same direction."""
-        ...
+    def monotonic(self) -> bool: ...
 
-    def pmf(self, scores: Any) -> Any:
-        """The probability of selecting each candidate."""
-        ...
+    def pmf(self, scores: Any) -> Any: ...
 
 
 def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
@@ -49,9 +43,6 @@ def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
     Args:
         mechanism: a mechanism, or any object with `pmf`, and with `sensitivity` and `monotonic`, or `score_range`.
         scores: one score per candidate. The result is as private as they are.
-
-    Returns:
-        The largest log-ratio.
 
     Raises:
         InvalidType: the scores are not a one-dimensional sequence of numbers.
@@ -73,23 +64,13 @@ def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:
 
 
 def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) -> float:
-    """The largest log-ratio over a grid of the whole box of neighbours; for a handful of candidates only.
+    """The largest log-ratio over a grid of the whole box of neighbours; at most epsilon if the mechanism is private.
 
     The box is [-sensitivity, sensitivity]^n, with `steps` values per side; for monotonic scores, the two boxes
     [0, sensitivity]^n and [-sensitivity, 0]^n; for a score range, both of these and the centred box, which it
     allows with any shift. So it also catches irregular mechanisms, if they show on the grid.
 
-    Args:
-        mechanism: a mechanism, or any object with `pmf`, and with `sensitivity` and `monotonic`, or `score_range`.
-        scores: one score for each of at most eight candidates. The result is as private as they are.
-        steps: the number of values of each score along a side of the box; at least two.
-
-    Returns:
-        The largest log-ratio found; at most epsilon if the mechanism is private.
-
-    Raises:
-        InvalidType: the scores cannot be read, or `steps` is not an integer.
-        InvalidValue: there are no scores or too many, a score is not finite, or `steps` is below two.
+    See `check_privacy` for the parameters. There are at most eight candidates, and at least two steps.
 
     >>> from dpselect import ExponentialMechanism
     >>> search_neighbours(ExponentialMechanism(epsilon=1), [10, 8, 0]) <= 1 + 1e-9

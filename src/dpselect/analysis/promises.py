@@ -62,9 +62,9 @@ class Promise:
     """
 
     mechanism: MechanismBase
-    average: float  # the expected error is at most this ...
-    attained: float  # ... and on some scores at least this
-    within_95: float  # at least 95 of 100 selections have a smaller error
+    average: float
+    attained: float
+    within_95: float
     within_99: float
 
 
@@ -151,9 +151,6 @@ def worst_case_error(mechanism: MechanismBase, n: int) -> WorstCase:
         mechanism: a mechanism with its public parameters.
         n: the number of candidates.
 
-    Returns:
-        The error, and the gap between the best candidate and the others at which it occurs, in units of the scores.
-
     Raises:
         InvalidType: `mechanism` is not one of dpselect's, or `n` is not an integer.
         InvalidValue: `n` is not positive, or has more than 4,000 digits.
@@ -232,7 +229,7 @@ class Bounds:
     worst: WorstErrors = field(repr=False)
 
     def tail(self, error: float) -> float:
-        """Return an upper bound on Pr[error >= t] that holds for all scores.
+        """Return an upper bound on Pr[error >= t] that holds for all scores, from 0 to 1.
 
         For the exponential mechanism and permute-and-flip it is n exp(-c t), the paper's bound with
         t = (log n + s) / c. For report noisy max it is a union bound: a candidate that is t worse wins only if the
@@ -240,9 +237,6 @@ class Bounds:
 
         Args:
             error: t, in units of the scores.
-
-        Returns:
-            A number from 0 to 1.
 
         Raises:
             InvalidType: `error` is not a number.
@@ -256,23 +250,14 @@ class Bounds:
 
 
 def error_bounds(mechanism: MechanismBase, n: int) -> Bounds:
-    """Bound the expected error and its tails, from n and the public parameters of the mechanism alone.
+    """Bound the expected error and its tails, from n and the public parameters alone, in units of the scores.
 
     For permute-and-flip and the exponential mechanism the upper bound is log(n) / c with c = epsilon / score_range, and
     the lower one a quarter of it (Proposition 5). For report noisy max the error is at most the largest noise minus the
     noise of the best candidate, so the upper bound is the mean of the largest of n noises; the lower one is attained on
     (x, ..., x, 0) with x = -log(n) / c.
 
-    Args:
-        mechanism: a mechanism with its public parameters.
-        n: the number of candidates.
-
-    Returns:
-        The bounds, in units of the scores.
-
-    Raises:
-        InvalidType: `mechanism` is not one of dpselect's, or `n` is not an integer.
-        InvalidValue: `n` is not positive, or has more than 4,000 digits.
+    See `worst_case_error` for the parameters.
 
     >>> from dpselect import PermuteAndFlip
     >>> error_bounds(PermuteAndFlip(epsilon=1), 1000).upper

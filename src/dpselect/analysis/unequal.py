@@ -52,9 +52,6 @@ def generalized_scores(scores: Any, sensitivities: Any, epsilon: Number, failure
         epsilon: the epsilon of the selection that follows. It only sets t and has no effect on privacy here.
         failure: the probability that the bound may fail. It only sets t.
 
-    Returns:
-        One exact score for each candidate.
-
     Raises:
         InvalidType: the scores, the sensitivities or a number cannot be read.
         InvalidValue: there are no scores, a number is out of range, or there are not as many sensitivities as scores.
@@ -84,7 +81,6 @@ def margin(n: int, epsilon: Number, failure: Number) -> Fraction:
 
 
 def _sensitivities(sensitivities: Any, count: int) -> Vector:
-    """One positive number for each score."""
     rule = "sensitivities must be positive finite numbers"
     try:
         vector = _finite(as_vector(sensitivities))
@@ -213,7 +209,7 @@ class UnequalErrors:
     2.5
     """
 
-    common: float  # with the largest sensitivity for all scores
+    common: float
     generalized: float
 
     @property
@@ -234,19 +230,8 @@ def unequal_errors(
 ) -> UnequalErrors:
     """Compare the expected errors of both ways to choose among scores of unequal sensitivities.
 
-    Args:
-        scores: one score per candidate. The result is as private as they are.
-        sensitivities: the largest change of each score when one person changes.
-        epsilon: the epsilon of the selection.
-        failure: the probability that the bound of `generalized_scores` may fail.
-        kind: the mechanism class that selects.
-
-    Returns:
-        The error with the largest sensitivity for all scores, and that with generalized scores.
-
-    Raises:
-        InvalidType: `kind` is not a mechanism class, or the scores, the sensitivities or a number cannot be read.
-        InvalidValue: there are no scores, a number is out of range, or there are not as many sensitivities as scores.
+    The result is as private as the scores. `kind` is the mechanism class that selects. See `generalized_scores` for the
+    other parameters.
 
     >>> unequal = unequal_errors([1000, 900, 500, 0], [1, 1, 1, 1000], epsilon=1)
     >>> round(unequal.common), round(unequal.generalized)

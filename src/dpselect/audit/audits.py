@@ -150,9 +150,6 @@ def audit(  # noqa: PLR0913 - what is claimed, and how hard to try
         watch: a function that is called with the fraction of the work that is done, from 0 to 1. If omitted, a bar is
             shown on a terminal and in a notebook.
 
-    Returns:
-        The lower bounds on epsilon, one for each pair, with the events that they were computed from.
-
     Raises:
         InvalidType: `f` is not callable or returns an unhashable value, or an argument has the wrong type.
         InvalidValue: an argument is out of range, a pair does not consist of neighbours, or `f` fails in every run.
@@ -277,9 +274,6 @@ def audit_pmf(
         epsilon: the promised epsilon; `mechanism.epsilon` if omitted.
         scores: a dictionary from names to score vectors; the short vectors of `hard_pairs` if omitted.
         slack: how far errors of the probabilities may move a log-ratio.
-
-    Returns:
-        The largest log-ratio of each score vector, and the verdict.
 
     Raises:
         InvalidType: the mechanism has no `pmf`, or `scores` is not a dictionary.

@@ -169,9 +169,6 @@ def hard_pairs(
             `monotonic`.
         longest: the number of candidates in the longest vectors.
 
-    Returns:
-        The pairs, each with a name that says what it tests.
-
     Raises:
         InvalidType: an argument has the wrong type.
         InvalidValue: an argument is out of range, or the sensitivity is too large or too small for floats.

@@ -224,7 +224,7 @@ def _is_file(path: Path) -> bool:
 
 def _is_within(path: Path, source: str) -> bool:
     """Whether the file is the table, or looks like one of the files in its folder."""
-    from dpselect.tables.databases import file_of  # noqa: PLC0415 - plans need no tables
+    from dpselect.tables.files import file_of  # noqa: PLC0415 - plans need no tables
 
     try:
         table = Path(file_of(source))

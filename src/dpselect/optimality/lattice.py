@@ -89,9 +89,6 @@ def variable_count(n: int, k: int) -> int:
         n: the number of candidates.
         k: the depth of the lattice.
 
-    Returns:
-        The number of variables.
-
     >>> variable_count(4, 8), variable_count(8, 8)
     (525, 30459)
     """
@@ -159,13 +156,12 @@ def _array(values: Iterator[int]) -> Integers:
 
 
 def _orderings(n: int, k: int, counts: list[Counter[int]]) -> npt.NDArray[Any]:
-    """The multinomial coefficients; in 64 bits if the costs computed from them fit, too."""
+    # multinomial coefficients; in 64 bits if the costs computed from them fit, too
     found = [math.factorial(n) // math.prod(map(math.factorial, count.values())) for count in counts]
     return np.array(found, np.int64 if 2 * n * k * (k + 1) ** n < 2**63 else object)
 
 
 def _moved(steps: Steps, step: int, target: int) -> Steps:
-    """The class after one candidate moves from a step to another."""
     left = list(steps)
     left[left.index(step)] = target
     return tuple(sorted(left))

@@ -211,13 +211,10 @@ def _with_largest(errors: csr_array, rows: csr_array, sums: csr_array) -> tuple[
 
 
 def _padded(rows: csr_array, entry: float) -> Any:
-    """The rows with a last column of one entry."""
     return hstack([rows, csr_array(np.full((rows.shape[0], 1), entry))])
 
 
 class _Found(NamedTuple):
-    """The solver's answer, before anything is checked."""
-
     value: float
     shares: Floats
     sum_prices: Floats

@@ -435,7 +435,7 @@ class OfTable(Question):
             combined,
             is_shared=True,
             is_repeated=True,
-            page=Field("Groups"),
+            page=Field("Groups", empty="none"),
         ),
         default=None,
     )
@@ -464,6 +464,7 @@ class OfTable(Question):
         ),
         default=Neighbours.ADD_REMOVE.value,
     )
+    returns_one: ClassVar[bool] = False  # whether an answer is a value, and not a list of values
     column: Any = field(default=None, repr=False, metadata=OF_TABLE)
     noun: str = field(default="people", repr=False, metadata=OF_TABLE)
 
@@ -481,6 +482,12 @@ class OfTable(Question):
     @classmethod
     def about(cls, table: Asked, column: Any, price: Price, **stated: Any) -> "OfTable":  # noqa: ARG003 - for others
         return cls(column=column, **stated, **table.stated)
+
+    def shown(self, values: list[Any]) -> Any:
+        """Return the answer for one group: a value, or all of them."""
+        if not self.returns_one:
+            return values
+        return values[0] if values else None
 
     @property
     def free_value(self) -> list[Any]:

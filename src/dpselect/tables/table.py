@@ -27,8 +27,8 @@ from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Answer, Release
 from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_column, groups_of_columns
 from dpselect.tables.checks import Check, check_column
-from dpselect.tables.databases import resolved
 from dpselect.tables.domains import Domain
+from dpselect.tables.files import resolved
 from dpselect.tables.kinds import Column, known_column
 from dpselect.tables.spans import Span, public_span
 from dpselect.top_k import free_answer

@@ -29,12 +29,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs scikit-learn when it is first used."""
     if name == "PrivateSearchCV":
         return import_module("dpselect.tuning.search_cv").PrivateSearchCV
     raise AttributeError(f"module 'dpselect.tuning' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Return the public names, also of what is not imported yet."""
     return sorted([*__all__, "PrivateSearchCV"])

@@ -75,9 +75,6 @@ def tune(  # noqa: PLR0913 - all but two are keywords
         ledger: The ledger. It is charged for all runs before the first one, and the charge stays if a run fails.
         what: The question for the ledger, a string or a mapping of public parameters.
 
-    Returns:
-        The best result with its candidate, what it guarantees, and with a ledger the entry and a receipt.
-
     Raises:
         InvalidValue, InvalidType: an argument is invalid; nothing was charged.
         BudgetExceeded: the ledger's budget is too small; nothing was run.
@@ -153,8 +150,6 @@ def best_run(
 def _scored(
     run: Callable[[Candidate], Result], candidate: Candidate, score: Callable[[Result], Any]
 ) -> tuple[Fraction, Result] | None:
-    """Run once, and return the exact score and the result; None if anything fails."""
-
     def scored() -> tuple[Fraction, Result]:
         result = run(candidate)
         return rational(score(result)), result

@@ -23,17 +23,25 @@ from typing import Any
 
 import numpy as np
 
-from dpselect import _validate
 from dpselect._messages import install_command
 from dpselect._types import Number, Positions
+from dpselect._validate import exact_positive
 from dpselect.accounting.charge import What
 from dpselect.accounting.repeats import Repeats, geometric
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra, RunFailed
 from dpselect.ledger import Ledger
 from dpselect.selection.draws import Draws
 from dpselect.tuning.best import Tuned, tune
-from dpselect.tuning.held_out import FINE, WHOLE, held_out, noisy_sum
-from dpselect.tuning.spaces import Space, check_parameters, checked_space, drawn_parameters
+from dpselect.tuning.trials import (
+    FINE,
+    WHOLE,
+    Space,
+    check_parameters,
+    checked_space,
+    drawn_parameters,
+    held_out,
+    noisy_sum,
+)
 
 try:
     from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -71,7 +79,6 @@ class Parts:
     testing: Positions
 
     def rows(self, positions: Positions) -> tuple[Any, Any]:
-        """Return features and labels of some rows."""
         return _safe_indexing(self.features, positions), _safe_indexing(self.labels, positions)
 
 
@@ -86,11 +93,9 @@ class Run:
 
     @property
     def grid(self) -> int:
-        """Return the number of units of a score of one."""
         return WHOLE if self.scoring is None else FINE
 
     def __call__(self, parts: Parts, draws: Draws) -> Trained:
-        """Return what the run releases."""
         parameters = drawn_parameters(self.space, draws)
         model = clone(self.estimator).set_params(**clone(parameters, safe=False))
         check_parameters(model.get_params(deep=True))  # a distribution may draw anything
@@ -150,7 +155,7 @@ def split(features: Any, labels: Any, share: Fraction, draws: Draws) -> Parts:
     return Parts(features, labels, np.flatnonzero(~flags), np.flatnonzero(flags))
 
 
-def _delegated(name: str) -> Callable[[Any], bool]:
+def _has(name: str) -> Callable[[Any], bool]:
     """Whether the model, or before fitting the estimator, has a method."""
 
     def is_there(search: Any) -> bool:
@@ -159,6 +164,28 @@ def _delegated(name: str) -> Callable[[Any], bool]:
         return True
 
     return is_there
+
+
+def _of_model(name: str, words: str) -> Any:
+    """A method that the best model answers. Before fitting, there is one where the estimator has one."""
+
+    def method(self: Any, X: Any) -> Any:  # noqa: N803 - scikit-learn's name
+        return getattr(self._model, name)(X)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"PrivateSearchCV.{name}", words
+    return available_if(_has(name))(method)
+
+
+def _attribute(name: str, words: str) -> property:
+    """An attribute of the best model; before fitting there is none."""
+
+    def found(self: Any) -> Any:
+        model = vars(self).get("best_estimator_")
+        if model is None:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it has a model: call fit")
+        return getattr(model, name)
+
+    return property(found, doc=words)
 
 
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
@@ -258,9 +285,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             X: The features, one row for each person: an array, a data frame or a sparse matrix. Its types are public.
             y: The label of each row: an array, a Series or a data frame. Its type is public.
 
-        Returns:
-            The search itself.
-
         Raises:
             InvalidValue, InvalidType: an argument is invalid; nothing was charged.
             BudgetExceeded: the ledger's budget is too small; nothing was run.
@@ -278,7 +302,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         return self
 
     def _best(self, run: Run, parts: Parts, draws: Draws) -> Tuned[str, Trained]:
-        """Tune with one candidate: a run draws its parameters itself."""
         leaks = []
 
         def quiet_run(_: str) -> Trained:
@@ -294,7 +317,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             with _ONE_AT_A_TIME:
                 return tune(
                     quiet_run,
-                    ["random parameters"],
+                    ["random parameters"],  # one candidate: a run draws its parameters itself
                     epsilon=max(self._epsilon(), run.score_epsilon),
                     delta=self.delta,
                     repeats=_DEFAULT_REPEATS if self.repeats is None else self.repeats,
@@ -325,18 +348,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         if unknown:
             raise InvalidValue(f"param_distributions must have parameters of the estimator, got {', '.join(unknown)}")
         check_parameters(known)
-        for part in space:
-            for name, values in part.items():
-                for value in values if isinstance(values, list) else [values]:
-                    check_parameters({name: value})
-        each = self._epsilon() if self.score_epsilon is None else _positive(score_epsilon=self.score_epsilon)
+        for name, values in (pair for part in space for pair in part.items()):
+            for value in values if isinstance(values, list) else [values]:
+                check_parameters({name: value})
+        each = self._epsilon() if self.score_epsilon is None else exact_positive(score_epsilon=self.score_epsilon)
         return Run(self.estimator, space, each, self.scoring)
 
     def _epsilon(self) -> Fraction:
-        return _positive(epsilon=self.epsilon)
+        return exact_positive(epsilon=self.epsilon)
 
     def _share(self) -> Fraction:
-        share = _positive(test_size=self.test_size)
+        share = exact_positive(test_size=self.test_size)
         if share >= 1:
             raise InvalidValue("test_size must be between 0 and 1: it is the probability of being held out")
         return share
@@ -348,68 +370,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             raise NotFittedError("there was no run, as Poisson repeats allow: fit again, which is charged again")
         return self.best_estimator_
 
-    @available_if(_delegated("predict"))  # type: ignore[untyped-decorator] # scikit-learn has no types
-    def predict(self, X: Any) -> Any:  # noqa: N803 - scikit-learn's name
-        """Return the predictions of the best model.
+    predict = _of_model("predict", "Return the predictions of the best model.")
+    predict_proba = _of_model("predict_proba", "Return the probabilities of classes by the best model.")
+    predict_log_proba = _of_model("predict_log_proba", "Return their logarithms.")
+    decision_function = _of_model("decision_function", "Return the decision function of the best model.")
+    transform = _of_model("transform", "Return what the best model makes of the features.")
 
-        Args:
-            X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.predict` returns.
-        """
-        return self._model.predict(X)
-
-    @available_if(_delegated("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:  # noqa: N803
-        """Return the probabilities of classes by the best model.
-
-        Args:
-            X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.predict_proba` returns.
-        """
-        return self._model.predict_proba(X)
-
-    @available_if(_delegated("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Any:  # noqa: N803
-        """Return the logarithms of the probabilities of classes by the best model.
-
-        Args:
-            X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.predict_log_proba` returns.
-        """
-        return self._model.predict_log_proba(X)
-
-    @available_if(_delegated("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Any:  # noqa: N803
-        """Return the decision function of the best model.
-
-        Args:
-            X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.decision_function` returns.
-        """
-        return self._model.decision_function(X)
-
-    @available_if(_delegated("transform"))  # type: ignore[untyped-decorator]
-    def transform(self, X: Any) -> Any:  # noqa: N803
-        """Return what the best model makes of the features.
-
-        Args:
-            X: The features of some rows.
-
-        Returns:
-            What `best_estimator_.transform` returns.
-        """
-        return self._model.transform(X)
-
-    @available_if(_delegated("score"))  # type: ignore[untyped-decorator]
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+    @available_if(_has("score"))  # type: ignore[untyped-decorator] # scikit-learn has no types
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803 - scikit-learn's name
         """Return the score of the best model on other rows, by the model's own method.
 
         It is exact: on private rows it is a release of its own, and no ledger sees it.
@@ -417,40 +385,18 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         Args:
             X: The features of some rows.
             y: Their labels.
-
-        Returns:
-            What `best_estimator_.score` returns.
         """
         return float(self._model.score(X, y))
 
-    @property
-    def classes_(self) -> Any:
-        """Return the classes of the best model."""
-        return self._fitted("classes_")
-
-    @property
-    def n_features_in_(self) -> int:
-        """Return the number of columns that the best model was trained on."""
-        return int(self._fitted("n_features_in_"))
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Return the names of the columns that the best model was trained on."""
-        return self._fitted("feature_names_in_")
-
-    def _fitted(self, name: str) -> Any:
-        """An attribute of the best model; before fitting there is none."""
-        model = vars(self).get("best_estimator_")
-        if model is None:
-            raise AttributeError(f"{type(self).__name__} has no {name} before it has a model: call fit")
-        return getattr(model, name)
+    classes_ = _attribute("classes_", "The classes of the best model.")
+    n_features_in_ = _attribute("n_features_in_", "The number of columns that the best model was trained on.")
+    feature_names_in_ = _attribute("feature_names_in_", "The names of the columns that the best model was trained on.")
 
     @property
     def _estimator_type(self) -> Any:  # scikit-learn before 1.7 asks for it
         return getattr(self.estimator, "_estimator_type", None)
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn needs to know: a search is what its estimator is."""
         from sklearn.utils import get_tags  # noqa: PLC0415 - from 1.6 on, where this method is called
 
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -461,14 +407,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         return tags
 
     def __sklearn_clone__(self) -> "PrivateSearchCV":
-        """Return a search with the same parameters that is not fitted. It charges the same ledger."""
+        # It charges the same ledger.
         own = self.get_params(deep=False)
         ledger = own.pop("ledger")
         return type(self)(**{name: clone(value, safe=False) for name, value in own.items()}, ledger=ledger)
-
-
-def _positive(**parameter: Any) -> Fraction:
-    return _validate.exact_positive(**parameter)
 
 
 def _in_people(units: int, grid: int) -> float:

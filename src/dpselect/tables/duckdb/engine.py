@@ -23,10 +23,10 @@ from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain, counted_form, counted_item
 from dpselect.tables.duckdb import checks, places
+from dpselect.tables.duckdb.connections import connect, progress_shown
 from dpselect.tables.duckdb.content import of_source
-from dpselect.tables.duckdb.kept import Keeper
-from dpselect.tables.duckdb.names import index_of
-from dpselect.tables.duckdb.source import Source, connect, progress_shown, read, schema, source_of
+from dpselect.tables.duckdb.files import Keeper, index_of, source_of
+from dpselect.tables.duckdb.source import Query, read, schema
 from dpselect.tables.duckdb.values import (
     CANDIDATES,
     GROUPS,
@@ -330,19 +330,19 @@ class DuckDBEngine:
         if individuals.groups is not None:
             lists = {**lists, GROUPS: columns_of_groups(individuals.groups)}
 
-        def count(source: Source) -> Columns:
-            connection = self._connection.cursor() if cursor is None else cursor
-            for name, table in lists.items():
-                connection.register(name, table)
-            source.attach(connection)
-            with progress_shown(connection, "Counting"):
-                bound = {**parameters, **source.parameters}
-                if cursor is not None:
-                    cursor.execute(statement(source.query), bound)
-                    return {}
-                return connection.sql(statement(source.query), params=bound).fetchnumpy()
+        connection = self._connection.cursor() if cursor is None else cursor
+        for name, table in lists.items():
+            connection.register(name, table)
 
-        return counted(lambda: read(self._keeper, individuals.names(column), count))
+        def count(rows: Query) -> Columns:
+            with progress_shown(connection, "Counting"):
+                bound = {**parameters, **rows.parameters}
+                if cursor is not None:
+                    cursor.execute(statement(rows.text), bound)
+                    return {}
+                return connection.sql(statement(rows.text), params=bound).fetchnumpy()
+
+        return counted(lambda: read(self._keeper, connection, individuals.names(column), count))
 
 
 def _number_of_groups(individuals: Individuals) -> int:

@@ -38,7 +38,7 @@ from dpselect.streaming.summary_arrow import read_cells
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain, counted_form
 from dpselect.tables.duckdb import places
-from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.duckdb.values import different_values
 from dpselect.tables.kinds import Column
 from dpselect.tables.spans import Span
