@@ -29,7 +29,6 @@ from dpselect.cli.options import (
 )
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS, MechanismBase
-from dpselect.mechanisms.base import checked_mechanism
 from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.questions.methods import is_in_order
 from dpselect.questions.options import sizes, whole
@@ -133,7 +132,7 @@ def _check_options(
 def _select_one(candidates: ScoreFile, price: Price, claim: Claim, release: dict[str, Any]) -> Callable[[bool], None]:
     """Select a candidate, and return what prints it."""
     paid = release["ledger"]
-    chooser = checked_mechanism(price.drawn_by(None if paid is None else paid.budget, 1, **claim.arguments()))
+    chooser = price.drawn_by(None if paid is None else paid.budget, 1, **claim.arguments())
     answer = chooser.release(candidates.scores, **release, rho=price.rho)
     return lambda as_json: (_print_json if as_json else _print_text)(chooser, answer, candidates)
 

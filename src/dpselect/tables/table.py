@@ -761,7 +761,7 @@ class GroupedTable(Table):
         return self._found
 
     def group_by(self, *_arguments: Any, **_options: Any) -> NoReturn:
-        """Refuse: a table is grouped once. Give all columns to one call, as a list: see `Table.group_by`."""
+        """Refuse: a table is grouped once. Give all columns to one call. See `Table.group_by`."""
         raise InvalidValue(
             "the table is already grouped: call group_by on the table that open_table returned, with a list of all"
             " columns"
