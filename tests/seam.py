@@ -31,6 +31,7 @@ import pyarrow as pa
 
 import dpselect
 from dpselect.ledger import store
+from dpselect.mechanisms import summary as part
 from dpselect.mechanisms import thresholds
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.questions import Mode, most, splitting
@@ -39,12 +40,10 @@ from dpselect.questions.rows import quantile_score_runs
 from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
-from dpselect.streaming import part
-from dpselect.tables import domains
+from dpselect.tables import domains, files
 from dpselect.tables.candidates import public_values
-from dpselect.tables.duckdb import kept
 from dpselect.tables.duckdb.engine import DuckDBEngine, DuckDBTally
-from dpselect.tables.duckdb.source import source_of
+from dpselect.tables.duckdb.files import Keeper, source_of
 from dpselect.tables.kinds import Kind
 from dpselect.tables.spans import public_span
 from tests import reference
@@ -281,7 +280,7 @@ def refilled(table: Any, source: Any) -> Any:
     """The table with the rows of another source of the same schema, in much less time than it takes to open one."""
     engine = table._engine
     engine._source = source_of(source)
-    engine._keeper = kept.Keeper(engine._source, engine._connection, keep=False)
+    engine._keeper = Keeper(engine._source, engine._connection, keep=False)
     return table
 
 
@@ -845,7 +844,7 @@ def rules_are_tallied() -> Iterator[None]:
 @contextmanager
 def rows_are_kept_at_once() -> Iterator[None]:
     """Rows of files that were written just before are kept, too."""
-    with patch.object(kept, "_TICK", 0):
+    with patch.object(files, "_TICK", 0):
         yield
 
 

@@ -23,7 +23,7 @@ from dpselect.questions.quantiles import OverRange
 from dpselect.tables import files
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
-from dpselect.tables.duckdb import source as duckdb_source
+from dpselect.tables.duckdb import files as duckdb_source
 from dpselect.tables.duckdb.values import cast_groups, cast_list, columns_of_list, forms_of
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries as spark_queries

@@ -18,7 +18,8 @@ import dpselect
 from dpselect import Ledger
 from dpselect.errors import EngineFailure, InvalidValue
 from dpselect.tables import files
-from dpselect.tables.duckdb import databases, duckdb_file, parquet, source
+from dpselect.tables.duckdb import databases
+from dpselect.tables.duckdb import files as duckdb_files
 from tests.carried import carried
 
 CHANGED = r"^source has changed since it was opened: its columns or their types differ\. Open it again$"
@@ -244,9 +245,9 @@ def rewritten_sqlite(folder, rows):
 
 
 RACES = {
-    "Parquet": (rewritten_parquet, source.Files),
-    "DuckDB": (rewritten_duckdb, duckdb_file.DuckDBFileRows),
-    "SQLite": (rewritten_sqlite, databases.DatabaseRows),
+    "Parquet": (rewritten_parquet, duckdb_files.ParquetFiles),
+    "DuckDB": (rewritten_duckdb, databases.DuckDBFile),
+    "SQLite": (rewritten_sqlite, databases.SQLite),
 }
 
 
@@ -257,13 +258,13 @@ def test_no_row_decides_the_error_if_a_source_changes_after_the_check(kind, rows
     rewrite, class_ = RACES[kind]
     save(tmp_path, COLUMNS)
     table = dpselect.open_table(tmp_path / name, **how)
-    attach = class_.attach
+    read = class_.rows
 
-    def late(self, connection, **options):
+    def late(self, cursor, names):
         rewrite(tmp_path, ODD[rows])
-        attach(self, connection, **options)
+        return read(self, cursor, names)
 
-    monkeypatch.setattr(class_, "attach", late)
+    monkeypatch.setattr(class_, "rows", late)
     with pytest.raises(InvalidValue, match=CHANGED) as caught:
         table.mode("x", candidates=[1, 2], epsilon=1)
     assert caught.value.__context__ is None
@@ -276,7 +277,7 @@ def test_a_table_of_sqlite_stays_as_it_is_while_it_is_read(tmp_path):
     with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
     table = dpselect.open_table(tmp_path / "t.db", table="t")
-    connector = table._engine._source._connector
+    connector = table._engine._source
     with connector.session() as run:
         before = connector.found_fields(run)
         save_sqlite(tmp_path, ["other"])
@@ -292,9 +293,9 @@ def test_a_table_of_sqlite_stays_as_it_is_while_it_is_read(tmp_path):
 def test_schemas_are_read_again_only_if_a_file_has_changed(tick, times, monkeypatch, tmp_path):
     """Or was changed a moment before: the clock of the file system may not show a second change."""
     found = []
-    monkeypatch.setattr(files, "TICK", tick)
-    columns = parquet.common_columns
-    monkeypatch.setattr(parquet, "common_columns", lambda *given: found.append(1) or columns(*given))
+    monkeypatch.setattr(files, "_TICK", tick)
+    columns = duckdb_files._parquet_schema
+    monkeypatch.setattr(duckdb_files, "_parquet_schema", lambda *given: found.append(1) or columns(*given))
     save_parquet(tmp_path, COLUMNS)
     table = dpselect.open_table(tmp_path / "t.parquet")
     for _ in range(3):

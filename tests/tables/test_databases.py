@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import dpselect
 from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.databases import resolved
+from dpselect.tables.files import resolved
 from dpselect.tables.kinds import Kind
 from tests import postgresql
 from tests.postgresql import PASSWORD, execute, url
@@ -394,7 +394,7 @@ def test_a_table_that_becomes_another_one_is_refused_before_a_charge(folder, old
 def test_nobody_changes_a_table_while_it_is_read(folder):
     """What is looked at and what is read belong to one transaction, which holds a lock."""
     execute(folder, "CREATE TABLE held (x int8)")
-    connector = dpselect.open_table(url(folder), table="held")._engine._source._connector
+    connector = dpselect.open_table(url(folder), table="held")._engine._source
     with connector.session() as run:
         connector.found_fields(run)
         with pytest.raises(Exception, match="lock timeout"):

@@ -321,6 +321,28 @@ def test_far_moments_in_parquet_take_nothing_with_them(tmp_path):
         assert late[0] == (0, False, expected)
 
 
+@pytest.mark.parametrize("beside", ["nano", "96 bits", "narrow", "uuid"])
+def test_far_moments_beside_what_arrow_has_in_another_type(beside, tmp_path):
+    """DuckDB would fail on them, so Arrow reads all columns of the question."""
+    noon, far = datetime.datetime(2024, 1, 1, 12), raw([2**62], pa.timestamp("ms"))
+    kinds = {"narrow": pa.float16(), "uuid": pa.uuid(), "nano": pa.timestamp("ns"), "96 bits": pa.timestamp("ns")}
+    values = {"narrow": [np.float16(0.5), np.float16(2)], "uuid": [bytes(15) + b"\1", bytes(15) + b"\2"]}
+    value, other = values.get(beside, [noon, noon.replace(year=2200)])
+    rows = {
+        "t": pa.concat_arrays([pa.array([noon, noon], pa.timestamp("ms")), far]),
+        "who": pa.array([value, value, other], kinds[beside]),
+        "g": ["p", "p", "q"],
+        "text": broken_texts(pa.string()).slice(0, 3),
+    }
+    old = {"use_deprecated_int96_timestamps": True} if beside == "96 bits" else {}
+    pq.write_table(pa.table(rows), tmp_path / "t.parquet", **old)
+    table = dpselect.open_table(tmp_path / "t.parquet", person="who")
+    assert counts(table, "t", [noon]) == [1]
+    assert counts(table.group_by("g", groups=["p", "q"]), "t", [noon]) == [[1], [0]]
+    assert counts(table.group_by("text", groups=["a", "?", "a?"]), "t", [noon]) == [[1], [0], [0]]
+    assert counts(dpselect.open_table(tmp_path / "t.parquet", person="text"), "t", [noon]) == [2 - bool(old)]
+
+
 def test_nan_counts_nowhere_even_where_statistics_hide_it(tmp_path):
     """Parquet's statistics leave NaN out, so that an engine may believe that there is none."""
     pq.write_table(pa.table({"x": [1.0, math.nan, 2.0, math.inf, -math.inf]}), tmp_path / "t.parquet")

@@ -8,7 +8,7 @@ import pytest
 
 import dpselect
 from dpselect.errors import MissingExtra
-from dpselect.tables.duckdb import source
+from dpselect.tables.duckdb import files
 from tests.tables.looking import counts, in_writing
 from tests.tables.test_leaks import POISON, broken_texts, outcome, questions, raw, table_with, views
 
@@ -19,7 +19,7 @@ MOMENT = datetime.datetime(2024, 1, 1, 12)
 
 @pytest.fixture
 def _without_arrow(monkeypatch):
-    monkeypatch.setattr(source, "has_arrow", lambda: False)
+    monkeypatch.setattr(files, "has_arrow", lambda: False)
 
 
 def written(table, path, encoding=None):

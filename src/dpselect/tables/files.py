@@ -1,4 +1,4 @@
-"""Find the files that a path, a folder or a pattern names: each once, all of one format, with columns from folders.
+"""Where rows are: the files of a path, a folder or a pattern, each once and all of one format, or a database.
 
 A file listed under two names would count twice, and each of its rows would have twice its weight. So files are
 compared by device and inode, which links share, and by name: two files in one folder whose names differ only in the
@@ -6,21 +6,25 @@ ending may be a table and its compressed copy. Contents are never compared: an e
 
 A folder `key=value` below the given one is a column, as Hive writes partitions. The value belongs to every row in the
 folder and is as private as these are: it is read as text, and no message shows it.
+
+The URL of a database may hold a password. So no message quotes a source that looks like an address, not even one that
+is mistyped, and the record of a database does not show its address. Nothing here opens a connection.
 """
 
 import fnmatch
 import glob
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote, unquote_to_bytes
 
 from dpselect._validate import is_unicode
-from dpselect.errors import InvalidValue
+from dpselect.errors import InvalidType, InvalidValue
 
 _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
@@ -30,7 +34,7 @@ _GLOB_MARKS = "*?[]{}"
 _MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
 
 # Clocks of file systems tick at least every two seconds. A change in the same tick as the one before would not show.
-TICK = 2 * 10**9
+_TICK = 2 * 10**9
 
 _Identity = tuple[int, int] | str
 _Facts = TypeVar("_Facts")
@@ -55,9 +59,9 @@ class Listing:
 
     def folder_columns(self, names: Iterable[str]) -> dict[str, list[str | None]]:
         """Return the value of each file for every key, except for keys that are columns of the files (`names`)."""
-        own = {name.lower() for name in names}
-        columns = dict(zip(self.keys, zip(*self.values, strict=True), strict=True))
-        return {key: list(values) for key, values in columns.items() if key.lower() not in own}
+        own = set(map(str.lower, names)) if self.keys else ()
+        columns = zip(self.keys, map(list, zip(*self.values, strict=True)), strict=True)
+        return {key: values for key, values in columns if key.lower() not in own}
 
 
 def shown(path: Path) -> str:
@@ -69,39 +73,48 @@ def shown(path: Path) -> str:
 def files_of(source: str) -> Listing:
     """The files that the source names, all of one format."""
     top, found = _found(source)
-    paths = _once([path for path in found if _is_nameable(path, top)], top)
+    names: dict[_Identity, list[Path]] = {}
+    for path in found:
+        if _is_nameable(path, top):
+            names.setdefault(_identity(path), []).append(path)
+    # For each file, a name without links if there is one, otherwise the first.
+    paths = sorted(min(same, key=lambda path: (_has_link(path, top), path)) for same in names.values())
     if not paths:
         raise InvalidValue(f"{source}: none of its files can be read: check the path")
-    formats = {_format(path) for path in paths}
+    formats = set(map(_format, paths))
     if len(formats) > 1:
         raise InvalidValue(f"{source}: some files are CSV and some are Parquet: give files of one format")
     _check_copies(paths)
-    keys = _common_keys(paths, top)
-    values = tuple(tuple(_value(written) for _, written in _columns(path, top)) for path in paths)
-    public = tuple(str(top.absolute().joinpath(*_public_parts(path, top))) for path in paths)
+    columns = [_columns(path, top) for path in paths]
+    keys = _common_keys(paths, columns)
+    values = tuple(tuple(_value(written) for _, written in own) for own in columns)
     # Absolute, because DuckDB gives a leading ~ or file: a special meaning.
-    return Listing(formats.pop(), tuple(path.absolute() for path in paths), keys, values, public)
+    absolute = tuple(path.absolute() for path in paths)
+    return Listing(formats.pop(), absolute, keys, values, tuple(_public(path, top) for path in paths))
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The state of files at a moment: if two states are equal, the files have most likely not changed."""
 
     files: tuple[tuple[int, ...], ...]
     size: int  # of all files together, in bytes
     changed: int  # when one of them was last changed, in nanoseconds since 1970
 
+    def is_settled(self) -> bool:
+        """Return whether there are files, and another change now would show."""
+        return bool(self.files) and self.changed <= time.time_ns() - _TICK
+
 
 def state_of(paths: Sequence[Path]) -> State | None:
     """The state of some files; None if one of them cannot be found."""
     try:
-        found = [path.stat() for path in paths]
+        found = list(map(os.stat, paths))
     except OSError:
         return None
     files = tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found)
     # The time of writing can be set: a copy has that of its original. Then the other one says when that was done.
-    changed = max((max(one.st_mtime_ns, one.st_ctime_ns) for one in found), default=0)
-    return State(files, sum(one.st_size for one in found), changed)
+    changed = max((max(written, moved) for *_, written, moved in files), default=0)
+    return State(files, sum(size for _, _, size, *_ in files), changed)
 
 
 class Watch(Generic[_Facts]):
@@ -127,14 +140,13 @@ class Watch(Generic[_Facts]):
 
     def _settled(self) -> State | None:
         """The state of the files that exist; None if one was changed just now, so that another change may not show."""
-        state = state_of([path for path in self._paths if os.path.exists(path)])
-        is_settled = state is not None and state.files and state.changed <= time.time_ns() - TICK
-        return state if is_settled else None
+        state = state_of(list(filter(os.path.exists, self._paths)))
+        return state if state is not None and state.is_settled() else None
 
 
 def check_once(paths: Sequence[Path]) -> None:
     """Refuse the files if two of them have become the same file since they were listed."""
-    if len({_identity(path) for path in paths}) < len(paths):
+    if len(set(map(_identity, paths))) < len(paths):
         raise InvalidValue("source has changed since it was opened and now names one file twice: open it again")
 
 
@@ -152,7 +164,7 @@ def _found(source: str) -> tuple[Path, list[Path]]:
         return path, found
     fixed = next((i for i, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts))
     top = Path(*path.parts[:fixed])
-    found = [match for match in _matching(top, path.parts[fixed:]) if os.path.isfile(match)]
+    found = list(filter(os.path.isfile, _matching(top, path.parts[fixed:])))
     if not found:
         raise InvalidValue(f"{source}: there is no such file: check the path")
     return top, found
@@ -208,22 +220,17 @@ def _identity(path: Path) -> _Identity:
     return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
 
 
-def _once(paths: Sequence[Path], top: Path) -> list[Path]:
-    """One name for each file: a name without links if there is one, otherwise the first."""
-    named: dict[_Identity, list[Path]] = {}
-    for path in paths:
-        named.setdefault(_identity(path), []).append(path)
-    return sorted(min(names, key=lambda path: (_has_link(path, top), path)) for names in named.values())
+def _folders(path: Path, top: Path) -> tuple[str, ...]:
+    return path.relative_to(top).parts[:-1]
 
 
 def _has_link(path: Path, top: Path) -> bool:
-    depth = len(path.relative_to(top).parts)
-    return any(map(os.path.islink, [path, *path.parents][:depth]))
+    return any(map(os.path.islink, [path, *path.parents][: len(_folders(path, top)) + 1]))
 
 
 def _is_nameable(path: Path, top: Path) -> bool:
     """Whether the engines can read this path. If a value in it is the reason, the rows are left out silently."""
-    private = "".join(part for part in path.relative_to(top).parts[:-1] if "=" in part)
+    private = "".join(part for part in _folders(path, top) if "=" in part)
     # Spark reads a path as a pattern, and fails on one with a colon. Which files are read must not depend on a row.
     if "\\" in private or not is_unicode(private) or (":" in private and set(private) & set(_GLOB_MARKS)):
         return False
@@ -232,17 +239,16 @@ def _is_nameable(path: Path, top: Path) -> bool:
     return True
 
 
-def _public_parts(path: Path, top: Path) -> list[str]:
-    *folders, name = path.relative_to(top).parts
-    return [*(folder for folder in folders if "=" not in folder), name]
+def _public(path: Path, top: Path) -> str:
+    """The path without the folders that are columns."""
+    return str(top.absolute().joinpath(*(part for part in _folders(path, top) if "=" not in part), path.name))
 
 
 def _format(path: Path) -> Format:
     """The format, by the first bytes of the file, then by its ending."""
     beginning, reason = b"", ""
     try:
-        with path.open("rb") as file:
-            beginning = file.read(len(_PARQUET_MAGIC))
+        beginning = _beginning(path, len(_PARQUET_MAGIC))
     except OSError as error:
         reason = error.strerror or type(error).__name__
     if reason:  # raised here, so that its context is not the error above, which names the path
@@ -254,16 +260,23 @@ def _format(path: Path) -> Format:
     wrong = (
         "this is not a Parquet file, despite its name"
         if path.name.lower().endswith(_PARQUET_ENDINGS)
-        else ("this is neither Parquet nor named as CSV (.csv, .tsv, .txt, with or without .gz)")
+        else "this is neither Parquet nor named as CSV (.csv, .tsv, .txt, with or without .gz)"
     )
     raise InvalidValue(f"{shown(path)}: {wrong}: give a CSV or Parquet file")
 
 
+def _beginning(path: Path, size: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(size)
+
+
 def _check_copies(paths: Sequence[Path]) -> None:
     """Refuse two files whose names suggest that one is a compressed copy of the other."""
-    folders = {folder: _identity(folder) for folder in {path.parent for path in paths}}
+    folders: dict[Path, _Identity] = {}
     seen: dict[tuple[_Identity, str], Path] = {}
     for path in paths:
+        if path.parent not in folders:
+            folders[path.parent] = _identity(path.parent)
         other = seen.setdefault((folders[path.parent], _stem(path.name)), path)
         if other is not path:
             raise InvalidValue(
@@ -275,22 +288,25 @@ def _check_copies(paths: Sequence[Path]) -> None:
 def _stem(name: str) -> str:
     """The name without any endings, in lower case."""
     stem = name.casefold()
-    while ending := next((ending for ending in (*_ENDINGS, ".gz") if stem.endswith(ending)), ""):
-        stem = stem[: len(stem) - len(ending)]
+    while stem.endswith((*_ENDINGS, ".gz")):
+        stem = stem.rpartition(".")[0]
     return stem
 
 
 def _columns(path: Path, top: Path) -> list[tuple[str, str]]:
     """The keys in the folder names of a file, with their unparsed values."""
-    pairs = [part.partition("=") for part in path.relative_to(top).parts[:-1]]
-    named = [(unquote(key), written) for key, equals, written in pairs if equals]
-    return [(key, written) for key, written in named if key.strip() and key.isprintable()]
+    found = []
+    for part in _folders(path, top):
+        key, equals, written = part.partition("=")
+        if equals and unquote(key).strip() and unquote(key).isprintable():
+            found.append((unquote(key), written))
+    return found
 
 
-def _common_keys(paths: Sequence[Path], top: Path) -> tuple[str, ...]:
+def _common_keys(paths: Sequence[Path], columns: Sequence[Sequence[tuple[str, str]]]) -> tuple[str, ...]:
     """The keys that the folder names of every file have."""
-    first, *others = [tuple(key for key, _ in _columns(path, top)) for path in paths]
-    if len({key.lower() for key in first}) != len(first):
+    first, *others = [tuple(key for key, _ in own) for own in columns]
+    if len(set(map(str.lower, first))) != len(first):
         raise InvalidValue(f"{shown(paths[0])}: two of its folders name the same column: rename one")
     for path, keys in zip(paths[1:], others, strict=True):
         if keys != first:
@@ -309,3 +325,120 @@ def _value(written: str) -> str | None:
         return unquote_to_bytes(written).decode()
     except UnicodeDecodeError:
         return None
+
+
+# An address, also one that lacks a slash: what precedes an @ may be a password.
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://|[^/]*@|/[^/]*@)")
+_KEYWORDS = re.compile(r"\bpassword\s*=")
+_POSTGRESQL = ("postgresql", "postgres")
+_FILE_URL = re.compile(r"(sqlite|duckdb):///(.+)", re.DOTALL)
+_MOST_PARTS = 3  # the database, the schema and the table
+_OTHERS = (
+    "give a path, postgresql://..., sqlite:///file.db or duckdb:///file.duckdb; read other databases into an Arrow"
+    " table with ADBC or ODBC, or export the table to Parquet"
+)
+
+
+class System(Enum):
+    """The systems whose databases can be opened."""
+
+    POSTGRESQL = "PostgreSQL"
+    SQLITE = "SQLite"
+    DUCKDB = "DuckDB"
+
+
+@dataclass(frozen=True)
+class Database:
+    """A table or a query of a database.
+
+    Attributes:
+        system: the kind of database.
+        address: the URL, which may hold a password, or the path of the file.
+        table: the parts of the name of the table; none for a query.
+        query: the query, if there is no table.
+    """
+
+    system: System
+    address: str = field(repr=False)
+    table: tuple[str, ...] = ()
+    query: str = field(default="", repr=False)
+
+    @property
+    def what(self) -> str:
+        """The table or the query, for messages."""
+        return f"table {'.'.join(self.table)!r}" if self.table else "query"
+
+
+def resolved(source: Any, table: Any = None, query: Any = None) -> Any:
+    """The database that the source names, or the source itself if it is something else."""
+    found = _database(str(source)) if isinstance(source, (str, Path)) else None
+    if found is None:
+        for name, value in {"table": table, "query": query}.items():
+            if value is not None:
+                raise InvalidValue(f"{name} is for databases, and source is not one: leave {name} out")
+        return source
+    if (table is None) == (query is None):
+        raise InvalidValue("source is a database: give either table, a name, or query, a SELECT statement")
+    return Database(*found, query=_query(query)) if table is None else Database(*found, table=_parts(table))
+
+
+def file_of(source: str) -> str:
+    """The path of the file in a URL such as sqlite:///file.db; other sources as they are."""
+    match = _FILE_URL.fullmatch(source)
+    return source if match is None else match[2]
+
+
+def _database(source: str) -> tuple[System, str] | None:
+    match = _ADDRESS.match(source)
+    if match is None or os.path.exists(source):
+        if _KEYWORDS.search(source) and not os.path.exists(source):
+            raise InvalidValue("source looks like the parameters of a connection: give a URL postgresql://...")
+        return _by_content(source)
+    scheme = match[1].lower()
+    if scheme in _POSTGRESQL and source[len(scheme) :].startswith("://"):
+        return System.POSTGRESQL, _sendable(source, "source")
+    path = file_of(source)
+    if path == source:
+        raise InvalidValue(
+            f"there is no such file, and addresses that start with {scheme}: cannot be opened: {_OTHERS}"
+        )
+    if not os.path.isfile(path):
+        raise InvalidValue(f"source names a file of {scheme} that does not exist: check the path after {scheme}:///")
+    return System[scheme.upper()], _sendable(path, "source")
+
+
+def _by_content(path: str) -> tuple[System, str] | None:
+    """The kind of database in a file, by its first bytes."""
+    try:
+        beginning = _beginning(Path(path), 16) if os.path.isfile(path) else b""
+    except (OSError, ValueError):  # the reader of files reports it
+        return None
+    if beginning == b"SQLite format 3\0":
+        return System.SQLITE, _sendable(path, "source")
+    return (System.DUCKDB, _sendable(path, "source")) if beginning[8:12] == b"DUCK" else None
+
+
+def _parts(table: Any) -> tuple[str, ...]:
+    """A table by its name: a text is split at its points, and the parts of a tuple are taken as they are."""
+    parts: Sequence[Any] = table.split(".") if isinstance(table, str) else table
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+        raise InvalidType('table must be a name such as "visits" or "clinic.visits", or a tuple of names')
+    if not 1 <= len(parts) <= _MOST_PARTS or not all(parts):
+        raise InvalidValue('table must be a name such as "visits" or "clinic.visits", or a tuple of names')
+    return tuple(_sendable(part, "table") for part in parts)
+
+
+def _query(query: Any) -> str:
+    if not isinstance(query, str):
+        raise InvalidType(f"query must be a SELECT statement as text, got {type(query).__name__}")
+    text = _sendable(query, "query").strip().rstrip(";").strip()
+    if not text:
+        raise InvalidValue("query must be a SELECT statement: it is empty")
+    return text
+
+
+def _sendable(text: str, what: str) -> str:
+    """The text, if a driver can take it: a zero byte would end it, and what follows would be ignored."""
+    if "\0" in text or not is_unicode(text):
+        raise InvalidValue(f"{what} has a zero character, or one that UTF-8 cannot encode: remove it")
+    return text

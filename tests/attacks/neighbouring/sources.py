@@ -26,7 +26,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpselect.tables.databases import resolved
+from dpselect.tables.files import resolved
 from tests.attacks.neighbouring.values import Type
 
 ALIASES = ("hard link", "symbolic link", "linked folder", "compressed copy")

@@ -279,7 +279,7 @@ def test_numbers_are_not_copied_and_nothing_is_changed(monkeypatch):
         {"n": np.arange(1000), "f": np.arange(1000) / 7, "v": objects(["a", HOSTILE["a lone surrogate"]] * 500)}
     )
     before = frame.copy(deep=True)
-    table = frames.columns_of(frame).scanned(["n", "f"])
+    table = frames.frame_of(frame).scanned(["n", "f"])
     for name in ("n", "f"):
         assert table[name].chunk(0).buffers()[1].address == frame[name].to_numpy().ctypes.data
     converted = []

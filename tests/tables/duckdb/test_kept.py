@@ -20,8 +20,10 @@ from typer.testing import CliRunner
 import dpselect
 from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.duckdb import kept
-from dpselect.tables.duckdb.source import Files, connect
+from dpselect.tables import files
+from dpselect.tables.duckdb import files as kept
+from dpselect.tables.duckdb.connections import connect
+from dpselect.tables.duckdb.files import CSVFiles
 from dpselect.tables.files import files_of
 from tests.tables.duckdb.test_lines import CANDIDATES, PIECES, model
 from tests.tables.looking import counts, places
@@ -39,20 +41,23 @@ def written(path, data=LINES, seconds=1):
 @pytest.fixture(autouse=True)
 def no_wait(monkeypatch):
     """Rows of files that were changed just before are kept too."""
-    monkeypatch.setattr(kept, "_TICK", 0)
+    monkeypatch.setattr(files, "_TICK", 0)
 
 
 @pytest.fixture
 def reads(monkeypatch):
     """How often files were read, as a list with an element for each time."""
-    found, attach = [], Files.attach
+    found = []
+    for kind in (kept.CSVFiles, kept.ParquetFiles):
 
-    def attached(self, connection, *, empty=False):
-        if not empty:
-            found.append(self.files)
-        attach(self, connection, empty=empty)
+        def counted(self, cursor, names, kind=kind, rows=kind.rows):
+            if names is not None:
+                found.append(self.files)
+            return rows(self, cursor, names)
 
-    monkeypatch.setattr(Files, "attach", attached)
+        monkeypatch.setattr(kind, "rows", counted)
+    quick = kept.ParquetFiles.quick
+    monkeypatch.setattr(kept.ParquetFiles, "quick", lambda self, names: found.append(self.files) or quick(self, names))
     return found
 
 
@@ -187,12 +192,12 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(monkeypatch, reads, tm
 @pytest.mark.parametrize("write", [Path.write_bytes, written])
 def test_a_file_that_has_just_been_changed_is_not_kept(write, monkeypatch, reads, tmp_path):
     """It may be changed once more in the same tick of the clock, also by a copy that has the time of its original."""
-    monkeypatch.setattr(kept, "_TICK", 3600 * 10**9)
+    monkeypatch.setattr(files, "_TICK", 3600 * 10**9)
     write(tmp_path / "t.csv", LINES)
     table = dpselect.open_table(tmp_path / "t.csv", keep=True)
     assert asked(table) == ANSWERS
     assert len(reads) == 3
-    monkeypatch.setattr(kept, "_TICK", 0)
+    monkeypatch.setattr(files, "_TICK", 0)
     assert asked(table) == ANSWERS
     assert len(reads) == 4
 
@@ -252,8 +257,8 @@ def kept_rows(tmp_path_factory):
 
     def read(data):
         path.write_bytes(data)
-        rows = kept.KeptRows(Files(files_of(str(path))), connection)
-        return connection.execute(rows.query).fetchall()
+        rows = kept.KeptRows(CSVFiles(files_of(str(path))), connection)
+        return connection.execute(f"FROM {rows.name}").fetchall()
 
     return read
 
@@ -298,9 +303,9 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 import dpselect
-from dpselect.tables.duckdb import kept
+from dpselect.tables import files
 
-kept._TICK = 0
+files._TICK = 0
 table = dpselect.open_table("t.csv", person="who", keep=True)
 for _ in range(3):
     table.mode("code", candidates=["x", "y"], epsilon=1)

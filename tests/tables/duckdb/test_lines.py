@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect.errors import InvalidValue
 from dpselect.tables.duckdb import lines
-from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.spark import csv_lines
 from tests.tables.looking import counts, places
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect.tables.duckdb import places
-from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spans import public_span
 

@@ -14,7 +14,7 @@ import pytest
 
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.duckdb import kept
+from dpselect.tables import files
 from tests.tables.looking import counts, places
 
 CODES = ["I10", "E11, type 2", 'said "no"', None, "I10", "J45"]
@@ -117,7 +117,7 @@ MIDDLES = [[(10, False, 2), (30, False, 1)], [(10, False, 1), (20, False, 1), (3
 @pytest.mark.parametrize("name", SOURCES)
 @pytest.mark.parametrize("keep", [None, True])
 def test_every_source_counts_the_same(name, keep, tmp_path, monkeypatch):
-    monkeypatch.setattr(kept, "_TICK", -(10**18))  # files that have just been written are kept, too
+    monkeypatch.setattr(files, "_TICK", -(10**18))  # files that have just been written are kept, too
     source = SOURCES[name](tmp_path)
     table = dpselect.open_table(source, keep=keep)
     for _ in range(2):  # a source is not used up by a question

@@ -17,7 +17,7 @@ import dpselect
 from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
 from dpselect.tables.domains import Domain
-from dpselect.tables.duckdb import source as duckdb_source
+from dpselect.tables.duckdb.files import ParquetFiles
 from dpselect.tables.spark import session as spark_session
 from dpselect.tables.spark import source as spark_source
 from tests import spark
@@ -135,12 +135,11 @@ def test_no_setting_of_the_session_types_the_names_of_folders(configured, tmp_pa
 def test_an_error_of_spark_shows_no_name_of_a_folder(monkeypatch, tmp_path):
     path = test_folder_names.partition(tmp_path, test_leaks.CANARY, "parquet")
     listing = spark_source.files_of(str(tmp_path))
-    description = duckdb_source.Files(listing)
-    monkeypatch.setattr(duckdb_source, "Files", lambda _: description)
+    description = ParquetFiles(listing)
     path.write_bytes(b"PAR1" + b"x" * 100 + b"PAR1")
-    monkeypatch.setattr(spark_source.duckdb_source, "schema", lambda *_: {})
+    monkeypatch.setattr(spark_source, "schema", lambda *_: {})
     with pytest.raises(EngineFailure, match="Spark cannot open these Parquet files") as caught:
-        spark_source._parquet_rows(listing)
+        spark_source._parquet_rows(description, listing)
     assert test_leaks.CANARY not in test_folder_names.carried(caught.value)
 
 

@@ -19,7 +19,8 @@ from dpselect.questions.rows import Individuals
 from dpselect.tables.checks import MOST_EXAMPLES, Check, Notation, Notice, Reading, Reason, check_from
 from dpselect.tables.domains import counted_item
 from dpselect.tables.duckdb import lines, places
-from dpselect.tables.duckdb.source import Files, Source, read
+from dpselect.tables.duckdb.files import CSVFiles
+from dpselect.tables.duckdb.source import Query, Source, read
 from dpselect.tables.duckdb.values import (
     CANDIDATES,
     GROUPS,
@@ -51,12 +52,11 @@ def checked(source: Source, cursor: duckdb.DuckDBPyConnection, reading: Reading,
     if individuals.groups is not None:
         cursor.register(GROUPS, columns_of_groups(individuals.groups))
 
-    def classify(found: Source) -> None:
-        found.attach(cursor)
-        statement = f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS {_classified(found.query, reading, individuals)}"
-        cursor.execute(statement, found.parameters)
+    def classify(rows: Query) -> None:
+        statement = f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS {_classified(rows.text, reading, individuals)}"
+        cursor.execute(statement, rows.parameters)
 
-    read(source, individuals.names(reading.column), classify)
+    read(source, cursor, individuals.names(reading.column), classify)
     cursor.execute(
         f"CREATE OR REPLACE TEMP TABLE {_TEXTS} AS SELECT reason, written, count(*) AS number"
         f" FROM {_ROWS} WHERE written IS NOT NULL GROUP BY ALL"
@@ -222,14 +222,14 @@ _SEPARATOR = b"\x1f"
 
 def _faults_of_lines(source: Source, cursor: duckdb.DuckDBPyConnection) -> dict[Reason, int]:
     """How many lines of CSV files are malformed, for each reason."""
-    if not isinstance(source, Files) or source.header is None:
+    if not isinstance(source, CSVFiles):
         return {}
     delimiter, names = source.header
-    query = f"SELECT {lines.line_fault(delimiter, len(names))} AS fault, count(*)"
-    paths = {"paths": source.parameters["paths"]}
-    found = dict(
-        cursor.execute(f"{query} FROM {lines.lines()} WHERE line IS NOT NULL GROUP BY fault", paths).fetchall()
+    query = (
+        f"SELECT {lines.line_fault(delimiter, len(names))} AS fault, count(*) FROM {lines.lines()}"
+        " WHERE line IS NOT NULL GROUP BY fault"
     )
+    found = dict(cursor.execute(query, lines.bound(source.files)).fetchall())
     total, encoding, empty = map(sum, zip(*(_lines_of_file(path) for path in source.files), strict=True))
     # What DuckDB did not return and is not UTF-8's fault is beyond its limit. A line that begins with the separator is
     # read as an empty one.

@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from dpselect.tables.duckdb.source import Source, read
+from dpselect.tables.duckdb.source import Query, Source, read
 from dpselect.tables.duckdb.values import identifier, value_of
 from dpselect.tables.kinds import Column, Kind
 
@@ -40,13 +40,13 @@ def of_source(source: Source, connection: duckdb.DuckDBPyConnection, columns: Se
     texts = " || ".join(_field(_text(column)) for column in columns)
     sums = ", ".join(f"CAST(sum(md5_number_{half}(row_text)) AS VARCHAR)" for half in ("lower", "upper"))
 
-    def add_up(reading: Source) -> list[Any]:
-        cursor = connection.cursor()
-        reading.attach(cursor)
-        query = f"SELECT count(*), {sums} FROM (SELECT {texts} AS row_text FROM ({reading.query}))"
-        return cursor.execute(query, reading.parameters).fetchall()
+    cursor = connection.cursor()
 
-    return of_sums(columns, read(source, [column.name for column in columns], add_up))
+    def add_up(rows: Query) -> list[Any]:
+        query = f"SELECT count(*), {sums} FROM (SELECT {texts} AS row_text FROM ({rows.text}))"
+        return cursor.execute(query, rows.parameters).fetchall()
+
+    return of_sums(columns, read(source, cursor, [column.name for column in columns], add_up))
 
 
 def of_sums(columns: Sequence[Column], found: Sequence[Sequence[Any]]) -> str:

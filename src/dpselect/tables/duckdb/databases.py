@@ -1,78 +1,373 @@
-"""Rows of PostgreSQL or SQLite, streamed through Arrow into DuckDB, which counts.
+"""Databases as sources: rows of PostgreSQL, SQLite and DuckDB files, streamed into DuckDB, which counts.
 
-The database selects only the columns of a question. Each column has an expression in the SQL of the database that no
-row makes fail, a type in which it arrives, which follows from the declared types and never from rows, and an expression
-of DuckDB for its value. A connection is opened for each question and closed after it. In the same transaction, the
-columns are looked at and the rows are read: no expression meets a column of another type. If a stream breaks off,
-DuckDB fails: a part of the rows is never taken for all of them.
+The database selects only the columns of a question. A connection is opened for each question and closed after it; it
+can only read. In the same transaction, the columns are looked at and the rows are read: no expression meets a column of
+another type. If a stream breaks off, DuckDB fails: a part of the rows is never taken for all of them.
+
+PostgreSQL and SQLite are read through their ADBC drivers. Each column has an expression in the SQL of the database that
+no row makes fail, a type in which it arrives, which follows from the declared types and never from rows, and an
+expression of DuckDB for its value.
+
+PostgreSQL's driver receives rows with COPY in binary form. It does not check the infinities of dates and timestamps,
+which wrap around to other values, nor timestamps that overflow when they are counted from 1970. So these are moved to
+the ends of what can be sent. Numbers of the type numeric are sent as text. Types come from the server's description of
+the statement: none depends on a row. Texts of a database whose encoding is not UTF-8 may have no equivalent in it, and
+PostgreSQL would fail on a row that has one. So such a database is refused.
+
+All columns of SQLite are text, as in a CSV file. A column can hold values of any type, whatever was declared. The
+driver guesses a type from the first rows, and fails on a later row that differs. So every value is sent as bytes, with
+a mark before it, and a missing value as a mark of its own: what the driver sees has the same type in every row. DuckDB
+reads the bytes as text; if they are not UTF-8, the value is missing. The bytes of a database in UTF-16 are converted on
+the way. Numbers that SQLite says are equal have the same text, and others have another one: the integer 7 and the float
+7.0 are "7", and a float has as many digits as it takes to read it back.
+
+The rows of a DuckDB file are streamed by Arrow's C interface, which needs no PyArrow. While its connection is open,
+nobody can change the file.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
-import pyarrow as pa
 
-from dpselect.tables.databases import Database, System, quoted
-from dpselect.tables.duckdb.connector import Connector, selection
-from dpselect.tables.duckdb.names import check_names, check_same
-from dpselect.tables.duckdb.postgresql import PostgreSQL
-from dpselect.tables.duckdb.sqlite import SQLite
+from dpselect._messages import install_command
+from dpselect._validate import withheld
+from dpselect.errors import InvalidValue, MissingExtra
+from dpselect.tables.duckdb.connections import connect_file
+from dpselect.tables.duckdb.source import ROWS, Cursor, Query, Source, check_names, check_same, registered
+from dpselect.tables.duckdb.values import column_of, identifier
+from dpselect.tables.files import Database, System, Watch
 
-_ROWS = "dpselect_rows"
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Run: TypeAlias = "Callable[[str], pa.RecordBatchReader]"  # runs a statement, after the stream before was closed
 
 
-class DatabaseRows:
-    """The rows of a table or a query of a database: some of the columns, or all."""
+class _Rows(Source):
+    """The rows of a table or a query. No row is read when it is opened, and no message of a driver is passed on."""
 
-    files: Sequence[Path] = ()
-    needs_arrow = frozenset[str]()
+    def __init__(self, database: Database, files: Sequence[Path] = ()) -> None:
+        self._database, self._relation = database, _relation_of(database)
+        unreadable = InvalidValue(
+            f"{database.what} cannot be read: check the names, which are compared exactly, the permissions, and that it"
+            f" is {database.system.value}'s SQL"
+        )
+        # The columns are found again if one of these files has changed; without files, each time.
+        self._watch = withheld(lambda: Watch(files, self._found), unreadable)
+        check_names([column.name for column in self._watch.facts])
 
-    def __init__(self, database: Database, connector: Connector, names: Sequence[str] | None = None) -> None:
-        self._database, self._connector, self._open = database, connector, ExitStack()
-        self._fields = [field for field in connector.fields.facts if names is None or field.name in names]
-        self.parameters: dict[str, Any] = {}
-        values = (f"{field.value.format(quoted(field.name))} AS {quoted(field.name)}" for field in self._fields)
-        self.query = f"SELECT {', '.join(values)} FROM {_ROWS}"
-
-    def is_untyped(self, column: str) -> bool:
-        """Return whether the database gives this column as text."""
-        return any(field.untyped for field in self._fields if field.name == column)
-
-    def readings(self, names: Sequence[str]) -> "Sequence[DatabaseRows]":
-        """Return the rows with only these columns, to be read once."""
-        return [DatabaseRows(self._database, self._connector, names)]
+    def _found(self) -> Sequence[Any]:
+        """The columns as they are now."""
+        raise NotImplementedError
 
     def check(self) -> None:
-        """Refuse the table if its columns have changed since it was opened."""
-        check_same(True, self._connector.fields.is_same())
+        check_same(self._watch.is_same())
 
-    def attach(self, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
-        """Start a stream of the rows, or register only the types."""
-        schema = pa.schema({field.name: field.sent for field in self._fields})
-        if empty:
-            connection.register(_ROWS, schema.empty_table())
+
+def _relation_of(database: Database) -> str:
+    """What the rows are selected from, in the SQL of all these systems."""
+    # The line break ends a comment in the last line.
+    return ".".join(map(identifier, database.table)) or f"({database.query}\n) AS dpselect_query"
+
+
+class DuckDBFile(_Rows):
+    """A DuckDB file, read in connections of its own."""
+
+    def __init__(self, database: Database) -> None:
+        # What was not yet written to the file itself is in its log.
+        super().__init__(database, [Path(database.address), Path(f"{database.address}.wal")])
+
+    def _found(self) -> Sequence[Any]:
+        with closing(connect_file(self._database.address)) as connection:
+            return _columns(connection.sql(f"SELECT * FROM {self._relation} LIMIT 0"))
+
+    @contextmanager
+    def rows(self, cursor: Cursor, names: Sequence[str] | None) -> Iterator[Query]:
+        columns = [column for column in self._watch.facts if names is None or column.name in names]
+        selected = ", ".join(identifier(column.name) for column in columns)
+        statement = f"SELECT {selected} FROM {self._relation}{' LIMIT 0' if names is None else ''}"
+        with closing(connect_file(self._database.address)) as own:
+            rows = own.sql(statement)
+            check_same(_columns(rows) == columns)
+            with registered(cursor, rows.__arrow_c_stream__()) as query:
+                yield query
+
+
+def _columns(rows: duckdb.DuckDBPyRelation) -> Sequence[Any]:
+    return [column_of(name, str(type_)) for name, type_ in zip(rows.columns, rows.types, strict=True)]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a database.
+
+    Attributes:
+        name: its name.
+        selected: its expression in the SQL of the database.
+        sent: the type of Arrow in which it arrives, as text.
+        value: DuckDB's expression for its value, in which {} is what arrived.
+        untyped: whether it arrives as text because the database has no type for it that DuckDB has, too.
+    """
+
+    name: str
+    selected: str
+    sent: str
+    value: str = "{}"
+    untyped: bool = False
+
+
+class _Driven(_Rows):
+    """A database with an ADBC driver."""
+
+    _driver: str
+    _watch: Watch[Sequence[Field]]
+
+    def session(self) -> AbstractContextManager[Run]:
+        """Open a connection, in which all statements see the same tables, and close it at the end."""
+        raise NotImplementedError
+
+    def found_fields(self, run: Run) -> Sequence[Field]:
+        """Return the fields as they are now. No row is read."""
+        raise NotImplementedError
+
+    @contextmanager
+    def _cursor(self, url: str) -> Iterator[tuple[Any, Run]]:
+        """A cursor of the driver, and what runs its statements."""
+        try:
+            dbapi = importlib.import_module(f"{self._driver.replace('-', '_')}.dbapi")  # an extra
+        except ImportError:
+            needs = f"{self._database.system.value} needs its ADBC driver"
+            raise MissingExtra(f"{needs}: {install_command(self._driver)}") from None
+
+        def run(statement: str) -> "pa.RecordBatchReader":
+            cursor.execute(statement)
+            return cursor.fetch_record_batch()
+
+        with dbapi.connect(url) as connection, connection.cursor() as cursor:
+            yield cursor, run
+
+    def _found(self) -> Sequence[Field]:
+        with self.session() as run:
+            return self.found_fields(run)
+
+    def _described(self, run: Run) -> "pa.Schema":
+        """The names and types that the driver states for no rows."""
+        with run(f"SELECT * FROM {self._relation} LIMIT 0") as stream:
+            return stream.schema
+
+    def is_untyped(self, column: str) -> bool:
+        return any(field.untyped for field in self._watch.facts if field.name == column)
+
+    def _selection(self, fields: Sequence[Field]) -> str:
+        """The statement for these columns, in the SQL of the database."""
+        columns = ", ".join(f"{field.selected} AS {identifier(field.name)}" for field in fields)
+        return f"SELECT {columns} FROM {self._relation}"
+
+    @contextmanager
+    def rows(self, cursor: Cursor, names: Sequence[str] | None) -> Iterator[Query]:
+        import pyarrow as pa  # noqa: PLC0415 - an extra
+
+        fields = [field for field in self._watch.facts if names is None or field.name in names]
+        schema = pa.schema({field.name: _arrow_type(field.sent) for field in fields})
+        values = (f"{field.value.format(identifier(field.name))} AS {identifier(field.name)}" for field in fields)
+        text = f"SELECT {', '.join(values)} FROM {ROWS}"
+        if names is None:
+            with registered(cursor, schema.empty_table(), text) as query:
+                yield query
             return
-        run = self._open.enter_context(self._connector.session())
-        check_same(self._connector.fields.facts, self._connector.found_fields(run))
-        stream = self._open.enter_context(run(selection(self._database, self._fields)))
-        connection.register(_ROWS, pa.RecordBatchReader.from_batches(schema, _batches(stream, schema)))
-
-    def close(self) -> None:
-        """Close the connection to the database."""
-        self._open.close()
+        with self.session() as run:
+            check_same(self.found_fields(run) == self._watch.facts)
+            with run(self._selection(fields)) as stream:
+                rows = pa.RecordBatchReader.from_batches(schema, _batches(stream, schema))
+                with registered(cursor, rows, text) as query:
+                    yield query
 
 
-def _batches(stream: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _arrow_type(name: str) -> "pa.DataType":
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    return pa.timestamp("us", "UTC") if name == "timestamp[us, tz=UTC]" else pa.type_for_alias(name)
+
+
+def _batches(stream: "pa.RecordBatchReader", schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
     for batch in stream:
         if len(batch):  # SQLite's driver guesses types from rows, and without rows it has none
             yield pa.record_batch(batch.columns, schema=schema)
 
 
-def rows_of_database(database: Database) -> DatabaseRows:
-    """The rows, after their columns were read and checked. No row is read, and no message of a driver is passed on."""
-    connector: Connector = PostgreSQL(database) if database.system is System.POSTGRESQL else SQLite(database)
-    check_names([field.name for field in connector.fields.facts])
-    return DatabaseRows(database, connector)
+_UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the database, the user and the password"
+_FACTS = (
+    "SELECT encoding, name FROM (SELECT current_setting('server_encoding') AS encoding) AS one LEFT JOIN"
+    " (SELECT CAST(typname AS text) AS name FROM pg_type GROUP BY typname HAVING bool_and(typtype = 'e')) AS enums"
+    " ON true"
+)
+_SETTINGS = ("SET TRANSACTION READ ONLY", "SET client_encoding TO 'UTF8'")
+
+_AS_THEY_ARE = {
+    "bool": "bool",
+    "int2": "int16",
+    "int4": "int32",
+    "int8": "int64",
+    "float4": "float",
+    "float8": "double",
+}
+_TEXTS = ("text", "varchar", "bpchar", "name")
+# The largest moments that fit when they are counted from 1970, and the smallest that PostgreSQL has.
+_ENDS = {
+    "date": ("DATE '4714-11-24 BC'", "DATE '5874897-12-31'", "date32[day]"),
+    "timestamp": ("TIMESTAMP '4714-11-24 00:00:00 BC'", "TIMESTAMP '294246-12-31 23:59:59.999999'", "timestamp[us]"),
+    "timestamptz": (
+        "TIMESTAMPTZ '4714-11-24 00:00:00+00 BC'",
+        "TIMESTAMPTZ '294246-12-31 23:59:59.999999+00'",
+        "timestamp[us, tz=UTC]",
+    ),
+}
+_MOST_DIGITS = 38  # of a decimal in DuckDB
+
+
+class PostgreSQL(_Driven):
+    """PostgreSQL, in read-only transactions."""
+
+    _driver = "adbc-driver-postgresql"
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._relation = database, _relation_of(database)
+        encoding, self._enums = withheld(self._facts, InvalidValue(_UNREACHABLE))
+        if encoding != "UTF8":
+            raise InvalidValue(f"the database has the encoding {encoding}: copy the table to a database in UTF8")
+        super().__init__(database)
+        # Whether the server knows all functions, and sends what is expected, is found out before a charge.
+        if withheld(self._sent, InvalidValue(_UNREACHABLE)) != [field.sent for field in self._watch.facts]:
+            raise InvalidValue(f"{database.what} has a column whose type is not what its name says: cast it in a query")
+
+    @contextmanager
+    def session(self) -> Iterator[Run]:
+        with self._cursor(self._database.address) as (cursor, run):
+            for setting in _SETTINGS:
+                cursor.execute(setting)
+            yield run
+
+    def found_fields(self, run: Run) -> Sequence[Field]:
+        """Return the fields as they are now. Until the end of the session, nobody can change them."""
+        return [_field(each, self._enums) for each in self._described(run)]
+
+    def _facts(self) -> tuple[str, frozenset[str]]:
+        """The encoding of the database, and the names of types that are enumerations in all schemas."""
+        with self.session() as run, run(_FACTS) as stream:
+            found = stream.read_all().to_pydict()
+        return found["encoding"][0], frozenset(name for name in found["name"] if name is not None)
+
+    def _sent(self) -> list[str]:
+        """The types in which the columns arrive."""
+        with self.session() as run, run(f"{self._selection(self._watch.facts)} LIMIT 0") as stream:
+            return list(map(str, stream.schema.types))
+
+
+def _field(each: "pa.Field", enums: frozenset[str]) -> Field:
+    """How to read a column. The driver states its type, for a domain that of its values."""
+    name, x = each.name, identifier(each.name)
+    stated = {key.decode(): value.decode() for key, value in (each.metadata or {}).items()}
+    type_ = stated.get("POSTGRESQL:type", "")
+    if type_ in _AS_THEY_ARE:
+        return Field(name, x, _AS_THEY_ARE[type_])
+    if type_ in _ENDS:
+        low, high, sent = _ENDS[type_]
+        return Field(name, f"CASE WHEN {x} < {low} THEN {low} WHEN {x} > {high} THEN {high} ELSE {x} END", sent)
+    if type_ == "numeric":
+        # Without trailing zeros: 1.0 and 1 are the same number, and the same person.
+        value = _decimal(int(stated.get("POSTGRESQL:typmod", "-1")))
+        return Field(name, f"CAST(trim_scale({x}) AS text)", "string", value, untyped=value == "{}")
+    if type_ in _TEXTS or type_ in enums:
+        return Field(name, f"CAST({x} AS text)", "string")
+    if type_ == "uuid":
+        return Field(name, f"CAST({x} AS text)", "string", "TRY_CAST({} AS UUID)")
+    return Field(name, "CAST(NULL AS bytea)", "binary")
+
+
+def _decimal(modifier: int) -> str:
+    """The decimal with the declared digits. Without a declaration, or if DuckDB has none such, it stays text.
+
+    PostgreSQL packs numeric(p, s) as p * 2**16 + (s modulo 2**11) + 4, and has -1 where nothing is declared.
+    """
+    precision, scale = (modifier - 4) >> 16, ((modifier - 4) & 2047 ^ 1024) - 1024
+    if modifier < 4 or not 0 <= scale <= precision <= _MOST_DIGITS:
+        return "{}"
+    # What is not a number becomes NULL: NaN.
+    return f"TRY_CAST({{}} AS DECIMAL({precision},{scale}))"
+
+
+_TEXT = "CAST({0} AS TEXT)"
+# SQLite compares integers and floats exactly. Most of its versions write 15 digits of a float, too few for some.
+_REAL = (
+    "CASE WHEN {0} = CAST({0} AS INTEGER) THEN CAST(CAST({0} AS INTEGER) AS TEXT)"
+    f" WHEN CAST({_TEXT} AS REAL) = {{0}} THEN {_TEXT} ELSE printf('%!.17g', {{0}}) END"
+)
+# As text of a database in UTF-16, bytes of an odd number would lose the last one. They are no text, and missing.
+_IS_TEXT = f"typeof({{0}}) <> 'blob' OR length(CAST({_TEXT} AS BLOB)) = length({{0}})"
+_SELECTED = (
+    f"CAST(CASE WHEN typeof({{0}}) = 'real' THEN '=' || {_REAL}"
+    f" WHEN {{0}} IS NOT NULL AND ({_IS_TEXT}) THEN '=' || {_TEXT} ELSE '-' END AS BLOB)"
+)
+_CODECS = {"UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}
+_INVALID = b"=\xff"  # not UTF-8
+_VALUE = "CASE WHEN {0} <> CAST('-' AS BLOB) THEN TRY(decode({0}[2:])) END"
+
+
+class SQLite(_Driven):
+    """An SQLite file."""
+
+    _driver = "adbc-driver-sqlite"
+
+    def __init__(self, database: Database) -> None:
+        # What was not yet written to the file itself is in its log.
+        super().__init__(database, [Path(database.address), Path(f"{database.address}-wal")])
+
+    @contextmanager
+    def session(self) -> Iterator[Run]:
+        url = f"{Path(self._database.address).absolute().as_uri()}?mode=ro"
+        with self._cursor(url) as (_, run):
+            with closing(run("PRAGMA encoding")) as stream:
+                encoding = stream.read_all()["encoding"][0].as_py()
+            yield run if encoding == "UTF-8" else lambda statement: _in_utf8(run(statement), _CODECS[encoding])
+
+    def found_fields(self, run: Run) -> Sequence[Field]:
+        """Return the fields as they are now: all columns are text, whatever was declared."""
+        names = self._described(run).names
+        return [Field(name, _SELECTED.format(identifier(name)), "binary", _VALUE, untyped=True) for name in names]
+
+
+def _in_utf8(stream: "pa.RecordBatchReader", codec: str) -> "pa.RecordBatchReader":
+    """Columns of bytes that are text in another encoding, in UTF-8."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    schema = pa.schema({name: pa.binary() for name in stream.schema.names})
+
+    def batches() -> "Iterator[pa.RecordBatch]":
+        for batch in stream:
+            if len(batch):  # without rows, the driver has no types
+                columns = [[_recoded(value, codec) for value in column.to_pylist()] for column in batch.columns]
+                yield pa.record_batch([pa.array(column, pa.binary()) for column in columns], schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _recoded(text: bytes, codec: str) -> bytes:
+    try:
+        return text.decode(codec).encode()
+    except UnicodeDecodeError:
+        return _INVALID
+
+
+_SOURCES = {System.POSTGRESQL: PostgreSQL, System.SQLITE: SQLite, System.DUCKDB: DuckDBFile}
+
+
+def source_of_database(database: Database) -> Source:
+    """The rows of a table or a query of a database."""
+    return _SOURCES[database.system](database)

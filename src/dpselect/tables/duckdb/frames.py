@@ -16,7 +16,7 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from dpselect.errors import InvalidType
-from dpselect.tables.duckdb.names import FrameColumns, check_names
+from dpselect.tables.duckdb.source import Frame, check_names
 
 Array: TypeAlias = Any  # an Arrow array, in one piece or in chunks
 
@@ -27,44 +27,44 @@ _PER_SECOND = {"s": 1, "ms": 10**3}
 _LARGEST = 2**63 - 1
 
 
-def columns_of(frame: Any) -> FrameColumns:
+def frame_of(frame: Any) -> Frame:
     """The columns of a pandas or polars DataFrame, of Arrow data, or of another object that DuckDB scans."""
-    kinds: dict[tuple[str, str], Callable[[Any], PandasColumns | PolarsColumns | ArrowColumns]] = {
-        ("pandas", "DataFrame"): PandasColumns,
-        ("polars", "DataFrame"): PolarsColumns,
-        ("polars", "LazyFrame"): PolarsColumns,
+    if isinstance(frame, pa.RecordBatchReader):
+        raise InvalidType("source is a stream that can be read only once: read it into a table first")
+    if isinstance(frame, (pads.FileSystemDataset, pads.UnionDataset)):
+        # Its files may differ from its schema, now or later, and then a row would decide whether it can be read.
+        raise InvalidType("source is an Arrow dataset of files: give their folder or a pattern, or source.to_table()")
+    kinds: dict[tuple[str, str], type[PandasFrame | PolarsFrame]] = {
+        ("pandas", "DataFrame"): PandasFrame,
+        ("polars", "DataFrame"): PolarsFrame,
+        ("polars", "LazyFrame"): PolarsFrame,
     }
     known = ((base.__module__.partition(".")[0], base.__name__) for base in type(frame).__mro__)
-    columns = next((kinds[base] for base in known if base in kinds), ArrowColumns)(frame)
-    check_names(columns.names)
-    return columns
+    found = next((kinds[base] for base in known if base in kinds), ArrowFrame)(frame)
+    check_names(found.names)
+    return found
 
 
-class PandasColumns:
+class PandasFrame(Frame):
     """A pandas DataFrame, read column by column without a common type."""
 
     def __init__(self, frame: Any) -> None:
-        self._frame, self.names = frame, list(frame.columns)
+        super().__init__(frame)
+        self.names = list(frame.columns)
 
     def stated(self) -> list[tuple[Any, Any]]:
         """Return the names and dtypes. The categories of a categorical are not a part of its type."""
-        return [(name, _without_categories(dtype)) for name, dtype in self._frame.dtypes.items()]
+        dtypes = self._frame.dtypes.items()
+        return [(n, ("category", d.categories.dtype) if hasattr(d, "categories") else d) for n, d in dtypes]
 
-    def is_untyped(self, name: str) -> bool:
+    def is_untyped(self, column: str) -> bool:
         """Return whether this is a column of Python objects."""
-        return str(self._frame.dtypes[name]) == "object"
+        return str(self._frame.dtypes[column]) == "object"
 
-    def scanned(self, names: Sequence[str]) -> pa.Table:
-        """Return an Arrow table."""
-        return pa.table({name: _from_pandas(self._frame[name]) for name in names})
-
-    def described(self) -> pa.Table:
-        """Return an Arrow table without rows."""
-        return pa.table({name: _from_pandas(self._frame[name].iloc[:0]) for name in self.names})
-
-
-def _without_categories(dtype: Any) -> Any:
-    return ("category", dtype.categories.dtype) if hasattr(dtype, "categories") else dtype
+    def scanned(self, names: Sequence[str] | None) -> pa.Table:
+        """Return an Arrow table, without rows for the types of all."""
+        frame = self._frame.iloc[:0] if names is None else self._frame
+        return pa.table({name: _from_pandas(frame[name]) for name in (self.names if names is None else names)})
 
 
 def _from_pandas(series: Any) -> Array:
@@ -75,7 +75,8 @@ def _from_pandas(series: Any) -> Array:
     if reader is None:
         name = dtype.name.partition("[")[0]  # the name of a sparse type includes a value
         raise InvalidType(f"source has a column of the pandas type {name}, which cannot be read: drop or cast it")
-    return readable(reader(series))
+    array = reader(series)
+    return _without_failures(array)
 
 
 def _as_it_is(series: Any) -> Array:
@@ -126,25 +127,30 @@ _EXTENSIONS: dict[str, Callable[[Any], Array]] = {
 }
 
 
-class PolarsColumns:
+class PolarsFrame(Frame):
     """A polars DataFrame or LazyFrame."""
 
     def __init__(self, frame: Any) -> None:
-        self._frame, self._types = frame, dict(frame.collect_schema())
+        super().__init__(frame)
+        self._types = dict(self._opened)
         self.names = list(self._types)
 
     def stated(self) -> list[tuple[Any, Any]]:
         """Return the schema."""
         return list(self._frame.collect_schema().items())
 
-    def is_untyped(self, name: str) -> bool:
+    def is_untyped(self, column: str) -> bool:
         """Return whether this is a column of Python objects."""
-        return str(self._types[name]) == "Object"
+        return str(self._types[column]) == "Object"
 
-    def scanned(self, names: Sequence[str]) -> Any:
+    def scanned(self, names: Sequence[str] | None) -> Any:
         """Return a part of the frame, or an Arrow table where a column must be converted."""
+        import polars as pl  # noqa: PLC0415 - imported when used
         from polars import selectors  # noqa: PLC0415 - imported when used
 
+        if names is None:
+            types = {name: pl.String if self.is_untyped(name) else type_ for name, type_ in self._types.items()}
+            return pl.DataFrame(schema=types)
         # By position: since polars 1.36, names such as "*" are patterns in selectors, too.
         part = self._frame.select(selectors.by_index(*(self.names.index(name) for name in names)))
         if not any(self.is_untyped(name) or _is_zoned(self._types[name]) for name in names):
@@ -153,13 +159,7 @@ class PolarsColumns:
         return pa.table({name: self._converted(whole.get_column(name)) for name in names})
 
     def _converted(self, series: Any) -> Array:
-        return texts(series.to_list()) if self.is_untyped(series.name) else readable(series.to_arrow())
-
-    def described(self) -> Any:
-        """Return a frame without rows."""
-        import polars as pl  # noqa: PLC0415 - imported when used
-
-        return pl.DataFrame(schema={name: pl.String if str(t) == "Object" else t for name, t in self._types.items()})
+        return texts(series.to_list()) if self.is_untyped(series.name) else _without_failures(series.to_arrow())
 
 
 def _is_zoned(dtype: Any) -> bool:
@@ -167,115 +167,62 @@ def _is_zoned(dtype: Any) -> bool:
     return getattr(dtype, "time_unit", None) == "ms" and getattr(dtype, "time_zone", None) is not None
 
 
-class ArrowColumns:
+class ArrowFrame(Frame):
     """An Arrow table, record batch or dataset in memory, or another object that DuckDB knows how to scan."""
 
     def __init__(self, frame: Any) -> None:
+        super().__init__(frame)
         schema = getattr(frame, "schema", None)
-        self._frame, self._schema = frame, schema if isinstance(schema, pa.Schema) else pa.schema([])
+        self._schema = schema if isinstance(schema, pa.Schema) else pa.schema([])
         self.names = self._schema.names
 
     def stated(self) -> list[tuple[Any, Any]]:
         """Return nothing: Arrow data in memory cannot be changed."""
         return []
 
-    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
-        """Return False."""
-        return False
-
-    def described(self) -> Any:
-        """Return the frame itself: DuckDB looks at its schema."""
-        return self._frame
-
-    def scanned(self, names: Sequence[str]) -> Any:
+    def scanned(self, names: Sequence[str] | None) -> Any:
         """Return the frame itself, or a stream of these columns where one must be converted."""
-        if any(_fails(self._schema.field(name).type) for name in names if name in self.names):
-            return stream([self._frame], names)
+        if any(_fails(self._schema.field(name).type) for name in names or () if name in self.names):
+            return _stream([self._frame], list(names or ()), {})
         return self._frame
 
 
-class ParquetColumns:
-    """Parquet files as Arrow reads them. DuckDB fails on text that is not UTF-8, and on some timestamps."""
-
-    def __init__(self, paths: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> None:
-        """Read the schemas; `folders` has the value of each file for every column that names of folders are."""
-        schemas = _schemas_of(paths)
-        self._paths, self._folders = paths, folders
-        self.names = schemas[0].names if schemas else []
-        types = {name: [schema.field(name).type for schema in schemas] for name in self.names}
-        self._alike = {name for name, each in types.items() if all(map(_is_read_alike, each))}
-        self._coarse = {name for name, each in types.items() if any(map(is_coarse, each))}
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether both are read in the same way."""
-        return isinstance(other, ParquetColumns) and self._facts() == other._facts()
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.names))
-
-    def _facts(self) -> tuple[Any, ...]:
-        return self.names, self._alike, self._coarse
-
-    def can_read(self, names: Sequence[str]) -> bool:
-        """Return whether Arrow reads the same values of these columns as DuckDB does."""
-        return self._alike.issuperset(set(names) - self._folders.keys())
-
-    def must_read(self, names: Sequence[str]) -> bool:
-        """Return whether DuckDB could fail on timestamps in these columns."""
-        return not self._coarse.isdisjoint(names)
-
-    def stated(self) -> list[tuple[Any, Any]]:
-        """Return nothing: the files are checked."""
-        return []
-
-    def is_untyped(self, name: str) -> bool:  # noqa: ARG002 - all columns have types
-        """Return False."""
-        return False
-
-    def described(self) -> Any:
-        """Return a dataset: DuckDB looks at its schema."""
-        return pads.dataset(self._paths[0], format="parquet")
-
-    def scanned(self, names: Sequence[str]) -> pa.RecordBatchReader:
-        """Return a stream of all files."""
-        own = [name for name in names if name not in self._folders]
-        parts = [pads.dataset(path, format="parquet") for path in self._paths]
-        return stream(parts, own, {name: self._folders[name] for name in names if name in self._folders})
-
-
-def _schemas_of(paths: Sequence[Path]) -> list[pa.Schema]:
-    """The schemas of the files; none if Arrow cannot read one of them, or its names are not those of the first."""
-    try:
-        schemas = [pq.read_schema(path) for path in paths]
-    except (pa.ArrowException, OSError):
-        return []
-    same = all(schema.names == schemas[0].names for schema in schemas)
-    return schemas if same and len(set(schemas[0].names)) == len(schemas[0].names) else []
-
-
-def _is_read_alike(type_: pa.DataType) -> bool:
-    """Whether DuckDB and Arrow read the same values of this type from a Parquet file."""
-    type_ = _unpacked(type_)
-    kinds = ("boolean", "integer", "float32", "float64", "string", "large_string", "decimal128", "date32")
-    fine = pa.types.is_timestamp(type_) and type_.unit != "ns"  # 96-bit timestamps do not fit nanoseconds
-    return fine or any(getattr(pa.types, f"is_{kind}")(type_) for kind in kinds)
-
-
-def stream(
-    parts: Sequence[Any], names: Sequence[str], others: Mapping[str, Sequence[str | None]] | None = None
+def parquet_stream(
+    paths: Sequence[Path], names: Sequence[str], folders: Mapping[str, Sequence[str | None]]
 ) -> pa.RecordBatchReader:
-    """These columns of Arrow tables, record batches or datasets, one after the other; timestamps in microseconds.
+    """These columns of Parquet files as Arrow reads them, and columns of text that have one value in each file.
 
-    `others` are columns of text that have one value in each part.
+    Timestamps of 96 bits do not fit nanoseconds.
     """
-    constant = others or {}
-    own = {name: _fine(_unpacked(parts[0].schema.field(name).type)) for name in names}
+    format_ = pads.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+    return _stream([pads.dataset(path, format=format_) for path in paths], names, folders)
+
+
+def are_read_alike(paths: Sequence[Path], names: Sequence[str]) -> bool:
+    """Whether DuckDB and Arrow read the same values of these columns of Parquet files."""
+    try:
+        types = [pq.read_schema(path).field(name).type for path in paths for name in names]
+    except (pa.ArrowException, OSError, KeyError):
+        return False
+    # 96-bit timestamps are nanoseconds for Arrow.
+    kinds = ("boolean", "integer", "float32", "float64", "string", "large_string", "decimal128", "date32")
+    plain = [any(getattr(pa.types, f"is_{kind}")(_unpacked(type_)) for kind in kinds) for type_ in types]
+    return all(plain[i] or (pa.types.is_timestamp(type_) and type_.unit != "ns") for i, type_ in enumerate(types))
+
+
+def _stream(
+    parts: Sequence[Any],
+    names: Sequence[str],
+    constant: Mapping[str, Sequence[str | None]],
+) -> pa.RecordBatchReader:
+    """These columns of Arrow tables, record batches or datasets, one after the other; timestamps in microseconds."""
+    own = {name: _readable(parts[0].schema.field(name).type) for name in names}
     schema = pa.schema({**own, **dict.fromkeys(constant, pa.string())})
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number, part in enumerate(parts):
             for batch in _batches(part, names):
-                columns = [microseconds(batch.column(name)).cast(type_) for name, type_ in own.items()]
+                columns = [_microseconds(batch.column(name)).cast(type_) for name, type_ in own.items()]
                 columns += [pa.repeat(pa.scalar(each[number], pa.string()), len(batch)) for each in constant.values()]
                 yield pa.record_batch(columns, schema=schema)
 
@@ -288,7 +235,7 @@ def _batches(part: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     return iter([part] if isinstance(part, pa.RecordBatch) else part.select(list(names)).to_batches())
 
 
-def is_coarse(type_: pa.DataType) -> bool:
+def _is_coarse(type_: pa.DataType) -> bool:
     """Whether this is a type of timestamps whose unit is larger than a microsecond."""
     type_ = _unpacked(type_)
     return pa.types.is_timestamp(type_) and type_.unit in _PER_SECOND
@@ -296,11 +243,19 @@ def is_coarse(type_: pa.DataType) -> bool:
 
 def _fails(type_: pa.DataType) -> bool:
     """Whether DuckDB fails on some values of this type: it converts them when it scans."""
-    return is_coarse(type_) and _unpacked(type_).tz is not None
+    return _is_coarse(type_) and _unpacked(type_).tz is not None
 
 
-def _fine(type_: pa.DataType) -> pa.DataType:
-    return pa.timestamp("us", type_.tz) if is_coarse(type_) else type_
+def _readable(type_: pa.DataType) -> pa.DataType:
+    """The type in which DuckDB reads the values of a column: that of Parquet, if there are several."""
+    type_ = _unpacked(type_)
+    if isinstance(type_, pa.BaseExtensionType):
+        return type_.storage_type
+    if pa.types.is_float16(type_):
+        return pa.float32()
+    if pa.types.is_decimal256(type_):
+        return pa.float64()
+    return pa.timestamp("us", type_.tz) if _is_coarse(type_) else type_
 
 
 def _unpacked(type_: pa.DataType) -> pa.DataType:
@@ -308,14 +263,9 @@ def _unpacked(type_: pa.DataType) -> pa.DataType:
     return _unpacked(type_.value_type) if packed else type_
 
 
-def readable(array: Array) -> Array:
-    """The values in a type on which DuckDB does not fail; the array itself if its type is fine."""
-    return microseconds(array) if _fails(array.type) else array
-
-
-def microseconds(array: Array) -> Array:
+def _microseconds(array: Array) -> Array:
     """Timestamps of larger units in microseconds, without those beyond 64 bits; other arrays as they are."""
-    if not is_coarse(array.type):
+    if not _is_coarse(array.type):
         return array
     while array.type != _unpacked(array.type):
         decode = pc.run_end_decode if pa.types.is_run_end_encoded(array.type) else pc.dictionary_decode
@@ -324,7 +274,11 @@ def microseconds(array: Array) -> Array:
     whole = array.cast(pa.int64())
     is_near = pc.and_(pc.less_equal(whole, most), pc.greater_equal(whole, -most))
     near = pc.if_else(is_near, whole, pa.scalar(None, pa.int64()))
-    return near.cast(array.type).cast(_fine(array.type))
+    return near.cast(array.type).cast(_readable(array.type))
+
+
+def _without_failures(array: Array) -> Array:
+    return _microseconds(array) if _fails(array.type) else array
 
 
 def texts(values: Sequence[Any] | np.ndarray[Any, Any]) -> pa.ChunkedArray:

@@ -15,10 +15,12 @@ tests that the line is well-formed and has as many fields as the header; only th
 """
 
 import csv
+import glob
 import gzip
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue
@@ -94,6 +96,11 @@ def rows(
     Folder names become columns, too (`folders`, by name), if a `join` after the `option` supplies them.
     """
     return rows_of(lines(option, join), delimiter, names, [*names, *(folders or {})], folders)
+
+
+def bound(paths: Sequence[Path]) -> dict[str, Any]:
+    """The parameter of files, escaped for DuckDB, which expands patterns: a file named t[1].csv is not t1.csv."""
+    return {"paths": [glob.escape(str(path)) for path in paths]}
 
 
 def lines(option: str = "", join: str = "") -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dpselect.errors import EngineFailure
 from dpselect.tables.duckdb import lines
-from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.duckdb.values import identifier
 
 _BYTES = "dpselect_bytes"

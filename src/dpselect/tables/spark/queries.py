@@ -20,7 +20,7 @@ from dpselect.questions.rows import Individuals
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.domains import Domain, counted_form, counted_item
 from dpselect.tables.duckdb import places
-from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.duckdb.values import form_of, keys_of, keys_of_groups, present
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spans import Span

@@ -16,9 +16,11 @@ from pyspark.sql import types as spark
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.duckdb import content
-from dpselect.tables.duckdb import source as duckdb_source
+from dpselect.tables.duckdb.connections import connect
+from dpselect.tables.duckdb.files import CSVFiles, ParquetFiles, files_source, source_of
+from dpselect.tables.duckdb.source import Query, Source, read, schema
 from dpselect.tables.duckdb.values import column_of, identifier, is_wide
-from dpselect.tables.files import Format, Listing, check_once, files_of
+from dpselect.tables.files import Listing, check_once, files_of
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark.csv_lines import LineReader, ranges_of
 from dpselect.tables.spark.session import session
@@ -56,7 +58,7 @@ class FrameRows:
     """A Spark DataFrame."""
 
     def __init__(
-        self, frame: DataFrame, columns: Mapping[str, Column] | None = None, source: duckdb_source.Files | None = None
+        self, frame: DataFrame, columns: Mapping[str, Column] | None = None, source: ParquetFiles | None = None
     ) -> None:
         self.spark, self._frame, self._source = frame.sparkSession, frame, source
         self._files = () if source is None else source.files
@@ -102,37 +104,36 @@ class FrameRows:
 class LineRows:
     """CSV files, which every worker must be able to open under the same path."""
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, source: CSVFiles, listing: Listing) -> None:
         self.spark = session()
-        self._files, self._ranges = listing.paths, tuple(ranges_of(listing.paths))
-        self._header = self._delimiter, names = duckdb_source.common_header(listing.paths)
-        self._names, self._folders = tuple(names), listing.folder_columns(names)
-        self.columns = {name: column_of(name, "VARCHAR", untyped=True) for name in (*names, *self._folders)}
+        self._source, self._ranges = source, tuple(ranges_of(source.files))
+        self._folders = listing.folder_columns(source.names)
+        self.columns = {name: column_of(name, "VARCHAR", untyped=True) for name in (*source.names, *self._folders)}
 
     def check(self) -> None:
         """Refuse files that became the same file, or whose header has changed."""
-        check_once(self._files)
-        duckdb_source.check_header(self._files, self._header)
+        self._source.check()
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
         """Return these columns, renamed, with one task per range of bytes."""
         self.check()
-        reader = LineReader(self._ranges, self._delimiter, self._names, tuple(names), self._folders)
+        own = self._source
+        reader = LineReader(self._ranges, own.delimiter, tuple(own.names), tuple(names), self._folders)
         numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
         return numbers.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))
 
     def content(self, columns: Sequence[Column]) -> str:  # noqa: ARG002 - all or none
         """Return a digest of the files."""
-        return content.of_files(self._files)
+        return content.of_files(self._source.files)
 
 
 class LocalRows:
     """Rows that DuckDB reads in this process (a data frame, an Arrow table, a relation) and sends to Spark."""
 
-    def __init__(self, source: duckdb_source.Source) -> None:
-        self._source, self._connection = source, duckdb_source.connect()
+    def __init__(self, source: Source) -> None:
+        self._source, self._connection = source, connect()
         self.spark = session()
-        self.columns = dict(duckdb_source.schema(self._source, self._connection))
+        self.columns = dict(schema(self._source, self._connection))
 
     def check(self) -> None:
         """Refuse a source whose columns have changed."""
@@ -145,13 +146,13 @@ class LocalRows:
             columns[-1] = column_of(columns[-1].name, "VARCHAR")
         selected = ", ".join(f"{_sent(column)} AS c{i}" for i, column in enumerate(columns))
 
-        def selected_rows(source: duckdb_source.Source) -> pa.Table:
-            connection = self._connection.cursor()
-            source.attach(connection)
-            query = f"SELECT {selected} FROM ({source.query})"
-            return connection.sql(query, params=source.parameters).to_arrow_table()
+        cursor = self._connection.cursor()
 
-        rows = duckdb_source.read(self._source, list(dict.fromkeys(names)), selected_rows)
+        def selected_rows(rows: Query) -> pa.Table:
+            query = f"SELECT {selected} FROM ({rows.text})"
+            return cursor.sql(query, params=dict(rows.parameters)).to_arrow_table()
+
+        rows = read(self._source, cursor, list(dict.fromkeys(names)), selected_rows)
         fields = [spark.StructField(f"c{i}", _spark_type(column)) for i, column in enumerate(columns)]
         return self.spark.createDataFrame(rows, spark.StructType(fields))
 
@@ -167,18 +168,18 @@ def rows_of(source: Any) -> Rows:
             raise InvalidType("source is a stream, which never ends: write it to a table first")
         return FrameRows(source)
     if not isinstance(source, (str, Path)):
-        return LocalRows(duckdb_source.source_of(source))
+        return LocalRows(source_of(source))
     listing = files_of(str(source))
-    return LineRows(listing) if listing.format is Format.CSV else _parquet_rows(listing)
+    files = files_source(listing)
+    return LineRows(files, listing) if isinstance(files, CSVFiles) else _parquet_rows(files, listing)
 
 
-def _parquet_rows(listing: Listing) -> Rows:
+def _parquet_rows(files: ParquetFiles, listing: Listing) -> Rows:
     """Parquet files, described by DuckDB, which checks that all have the same columns, and read by Spark."""
-    files = duckdb_source.Files(listing)
     paths = [str(path.resolve() if ".." in path.parts else path.absolute()) for path in listing.paths]
     if not all(_is_for_spark(path, has_folders=bool(listing.keys)) for path in listing.public_paths):
         return LocalRows(files)
-    columns = duckdb_source.schema(files, duckdb_source.connect())
+    columns = schema(files, connect())
     reader = session().read.option("mergeSchema", "false")
     for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may be set to fail on dates before 1900
         reader = reader.option(old, "CORRECTED")

@@ -19,7 +19,7 @@ from dpselect.questions.rows import Levels
 from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Values
-from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.duckdb.values import Form, keys_of
 from dpselect.tables.spark import queries
 

@@ -1,0 +1,369 @@
+"""Files as sources, rows of CSV files that are kept in memory, and the source for what the user gave.
+
+DuckDB fails on a text in Parquet that is not UTF-8, unless it replaces each
+wrong byte with a question mark, or leaves it out. Neither result can be used alone: two people whose names differ only
+in wrong bytes would become one, and each would move what counts of the other. So if a strict scan fails, Arrow reads
+the files. Without Arrow, or if it would read another column differently, which would let a row with such a text change
+what is read of others, DuckDB reads them in both ways, and the rows are joined. The two results are equal exactly if
+the text is valid: the first is as long as the text, and the second is shorter if anything is left out. A text that is
+not valid is then missing. DuckDB also fails on timestamps in milliseconds that do not fit into microseconds: Arrow
+reads all questions about such a column, whatever its rows are.
+
+Rows of CSV files can be kept in memory, so that several questions about one table read its files once. They are read by
+the query of the files themselves into a private table of DuckDB, and count only while the files are the same: size,
+time of the last change, inode and device of each file are compared before every question. Rows are kept only if none of
+these changed while they were read.
+
+Whether rows are kept follows from the sizes of the files and the memory of the machine, and never from a row. In
+memory, a field of one byte takes 16 bytes or a little more, and longer fields take less than that for each byte. So
+files are kept if their size is at most a sixteenth of the memory that DuckDB may use. If memory runs out nevertheless,
+because other questions need it, DuckDB moves rows to the private folder for spilling, encrypted, as it does for any
+question. Of compressed files the size says nothing, and Parquet files are quick to read, so neither are kept. Nor are
+files of very many columns: DuckDB plans a question about one of them quickly, but for all of them it compares each
+expression with every other, which takes minutes for 5,000 columns.
+"""
+
+import itertools
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dpselect._messages import install_command
+from dpselect._validate import withheld
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
+from dpselect.tables.duckdb import lines
+from dpselect.tables.duckdb.connections import connect, progress_shown
+from dpselect.tables.duckdb.source import ROWS, UNREADABLE, Cursor, Frame, Query, Source, has_arrow, registered
+from dpselect.tables.duckdb.values import identifier
+from dpselect.tables.files import Database, Format, Listing, State, System, Watch, check_once, files_of, shown, state_of
+
+_KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
+
+
+class _Files(Source):
+    """Files with one schema, and columns from the names of their folders, which are joined with the rows by file path.
+
+    DuckDB's own parsing of such names is off: it guesses types from the values, and also reads parent folders.
+    """
+
+    _change: str  # what is another one if the files have changed
+
+    def __init__(self, listing: Listing, watch: Watch[Any], names: Sequence[str]) -> None:
+        self.files, self._watch = listing.paths, watch
+        values = listing.folder_columns(names)
+        prefix = "dpselect_"
+        while any(name.lower().startswith(prefix) for name in names):  # our names must differ from the user's
+            prefix += "_"
+        self._file, self._folders = f"{prefix}file", {key: f"{prefix}{i}" for i, key in enumerate(values)}
+        self._parameters: dict[str, Any] = lines.bound(self.files)
+        self._option, self._join = "", ""
+        if values:
+            self._parameters |= {f"folder{i}": column for i, column in enumerate(values.values())}
+            self._parameters["files"] = list(map(str, self.files))
+            texts = (f"CAST(unnest($folder{i}) AS VARCHAR) AS {name}" for i, name in enumerate(self._folders.values()))
+            self._option = f", filename = '{self._file}'"
+            self._join = f" LEFT JOIN (SELECT unnest($files) AS {self._file}, {', '.join(texts)}) USING ({self._file})"
+
+    def is_untyped(self, column: str) -> bool:
+        return column in self._folders
+
+    def check(self) -> None:
+        """Check that each file still counts once, and has its columns: of CSV files, also in the same places.
+
+        With columns in other places, other people than those of the ledger would be protected.
+        """
+        if self._watch.is_untouched():
+            return
+        check_once(self.files)
+        with suppress(InvalidValue):  # files that are damaged, or no longer alike, have changed
+            if self._watch.is_same():
+                return
+        if not all(map(os.path.exists, self.files)):
+            raise FileNotFoundError  # the engine says that it cannot count
+        raise InvalidValue(f"source has changed since it was opened: {self._change}")
+
+
+class CSVFiles(_Files):
+    """CSV files with one header: all columns are text."""
+
+    _change = "its header is another one: open it again"
+
+    def __init__(self, listing: Listing) -> None:
+        watch = Watch(listing.paths, partial(_common_header, listing.paths))
+        self.header = self.delimiter, self.names = watch.facts
+        super().__init__(listing, watch, self.names)
+        text = lines.rows(self.delimiter, self.names, self._option, self._join, self._folders)
+        self._query = Query(text, self._parameters)
+
+    def is_untyped(self, column: str) -> bool:  # noqa: ARG002 - as of Source
+        return True
+
+    def rows(self, cursor: Cursor, names: Sequence[str] | None) -> AbstractContextManager[Query]:  # noqa: ARG002 - as of Source
+        return nullcontext(self._query)
+
+
+def _common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
+    first = lines.header(paths[0])
+    for path in paths[1:]:
+        if lines.header(path) != first:
+            same = "give files with the same columns"
+            raise InvalidValue(f"{shown(path)}: its header differs from that of {shown(paths[0])}: {same}")
+    return first
+
+
+_NUMBER = "file_row_number"  # DuckDB's own name, which cannot be changed
+# Timestamps of finer units. All others count as coarse.
+_FINE = "type = 'INT96' OR converted_type = 'TIMESTAMP_MICROS' OR contains(logical_type, 'MILLIS=<null>')"
+
+
+class ParquetFiles(_Files):
+    """Parquet files with one schema."""
+
+    _change = "its columns or their types differ. Open it again"
+
+    def __init__(self, listing: Listing) -> None:
+        watch = Watch(listing.paths, partial(_parquet_schema, listing.paths))
+        columns, coarse = watch.facts
+        self._types = dict(columns)
+        super().__init__(listing, watch, list(self._types))
+        self._values = listing.folder_columns(self._types)
+        texts = frozenset(name for name, type_ in self._types.items() if type_ == "VARCHAR")
+        can_number = _NUMBER not in {name.lower() for name in self._types}
+        self._texts, self._by_arrow = (texts, coarse) if can_number else (frozenset[str](), coarse | texts)
+        self.needs_arrow = frozenset[str]() if has_arrow() else self._by_arrow
+        renamed = ", ".join(f"{name} AS {identifier(key)}" for key, name in self._folders.items())
+        selected = f"* EXCLUDE ({self._file}) RENAME ({renamed})" if renamed else "*"
+        text = f"SELECT {selected} FROM {self._scan(self._option)}{self._join}"
+        self._strict = Query(text, self._parameters)
+
+    @staticmethod
+    def _scan(options: str) -> str:
+        return f"read_parquet($paths, hive_partitioning = false{options})"
+
+    def quick(self, names: Sequence[str]) -> Query | None:
+        may_fail = self._by_arrow.isdisjoint(names) and not self._texts.isdisjoint(names)
+        return self._strict if may_fail else None
+
+    def rows(self, cursor: Cursor, names: Sequence[str] | None) -> AbstractContextManager[Query]:
+        if names is not None and not self._by_arrow.isdisjoint(names):
+            return self._rows_by_arrow(cursor, names)
+        if names is None or self._texts.isdisjoint(names):
+            return nullcontext(self._strict)
+        return self._rows_by_arrow(cursor, names) if self._is_read_alike(names) else nullcontext(self._twice(names))
+
+    def _is_read_alike(self, names: Sequence[str]) -> bool:
+        """Whether Arrow is there, and reads the same values of these columns as DuckDB does."""
+        if not has_arrow():
+            return False
+        from dpselect.tables.duckdb.frames import are_read_alike  # noqa: PLC0415 - needs PyArrow, an extra
+
+        return are_read_alike(self.files, [name for name in names if name in self._types])
+
+    def _rows_by_arrow(self, cursor: Cursor, names: Sequence[str]) -> AbstractContextManager[Query]:
+        from dpselect.tables.duckdb.frames import parquet_stream  # noqa: PLC0415 - needs PyArrow, an extra
+
+        own = [name for name in dict.fromkeys(names) if name in self._types]
+        folders = {name: values for name, values in self._values.items() if name in names}
+        # UUIDs arrive as bytes.
+        uuids = (identifier(name) for name in own if self._types[name] == "UUID")
+        replaced = ", ".join(f"TRY_CAST(hex({name}) AS UUID) AS {name}" for name in uuids)
+        selected = f"* REPLACE ({replaced})" if replaced else "*"
+        return registered(cursor, parquet_stream(self.files, own, folders), f"SELECT {selected} FROM {ROWS}")
+
+    def _twice(self, names: Sequence[str]) -> Query:
+        """A query for these columns in which a text that is not UTF-8 is missing: see the top of the file."""
+        texts = {name: f"{self._file}_text{i}" for i, name in enumerate(names) if name in self._texts}
+        again = "".join(f", {identifier(name)} AS {other}" for name, other in texts.items())
+        values = {name: self._folders.get(name, identifier(name)) for name in names}
+        values |= {name: f"CASE WHEN {values[name]} = {other} THEN {values[name]} END" for name, other in texts.items()}
+        selected = ", ".join(f"{value} AS {identifier(name)}" for name, value in values.items())
+        replaced, shortened = (
+            self._scan(f", filename = '{self._file}', {_NUMBER} = true, utf8_validation = '{how}'")
+            for how in ("replace", "ignore")
+        )
+        second = f"(SELECT {self._file}, {_NUMBER}{again} FROM {shortened})"
+        text = f"SELECT {selected} FROM {replaced}{self._join} JOIN {second} USING ({self._file}, {_NUMBER})"
+        return Query(text, self._parameters)
+
+
+def _parquet_schema(paths: Sequence[Path]) -> tuple[list[tuple[str, str]], frozenset[str]]:
+    """The columns that all Parquet files have, with their types, and those that some file holds in milliseconds.
+
+    A field of a struct that has the name of a column counts as that column. Then it may be read by Arrow needlessly.
+    """
+    columns: list[tuple[str, str]] = []
+    other: set[str] = set()
+    with closing(connect()) as connection:
+        for path in paths:
+
+            def found(query: str, path: Path = path) -> list[Any]:
+                cut = InvalidValue(f"{shown(path)}: this is not a complete Parquet file: give a CSV or Parquet file")
+                bound = {"path": lines.bound([path])["paths"][0]}
+                return withheld(lambda: connection.execute(query, bound).fetchall(), cut, duckdb.Error)
+
+            described = found("DESCRIBE SELECT * FROM read_parquet($path, hive_partitioning = false)")
+            own = [(name, type_) for name, type_, *_ in described]
+            columns = columns or own
+            if own != columns:
+                same = "give files with the same columns"
+                raise InvalidValue(f"{shown(path)}: its columns differ from those of {shown(paths[0])}: {same}")
+            other |= {
+                name for (name,) in found(f"SELECT name FROM parquet_schema($path) WHERE NOT coalesce({_FINE}, false)")
+            }
+    moments = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+    return columns, frozenset(name for name, type_ in columns if type_ in moments and name in other)
+
+
+class Relation(Frame):
+    """A relation of the user's own connection. Its rows are streamed by Arrow's C interface, without PyArrow."""
+
+    def stated(self) -> list[tuple[Any, Any]]:
+        return list(zip(self._frame.columns, self._frame.types, strict=True))
+
+    def scanned(self, names: Sequence[str] | None) -> Any:
+        if names is None:
+            return self._frame.limit(0).__arrow_c_stream__()
+        own = self._frame.columns
+        # A relation may have several columns of one name. DuckDB renames them when it scans.
+        distinct = len({name.lower() for name in own}) == len(own) and set(names).issubset(own)
+        return self._frame.project(", ".join(map(identifier, names)) if distinct else "*").__arrow_c_stream__()
+
+
+def source_of(source: Any) -> Source:
+    """The source for the object that the user gave."""
+    if isinstance(source, Database):
+        return _of_database(source)
+    if isinstance(source, (str, Path)):
+        return files_source(files_of(str(source)))
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return Relation(source)
+    if any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
+        return _of_frame(source)
+    raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
+
+
+def files_source(listing: Listing) -> "CSVFiles | ParquetFiles":
+    """The source for these files."""
+    return CSVFiles(listing) if listing.format is Format.CSV else ParquetFiles(listing)
+
+
+def _of_frame(source: Any) -> Source:
+    _check_arrow("data frames and Arrow tables need PyArrow", install_command("pyarrow"))
+    from dpselect.tables.duckdb.frames import frame_of  # noqa: PLC0415 - needs PyArrow, an extra
+
+    return withheld(lambda: frame_of(source), EngineFailure(UNREADABLE))
+
+
+def _of_database(database: Database) -> Source:
+    if database.system is not System.DUCKDB:
+        remedy = install_command(f"adbc-driver-{database.system.name.lower()}", "pyarrow")
+        _check_arrow(f"{database.system.value} needs its ADBC driver and PyArrow", remedy)
+    from dpselect.tables.duckdb.databases import source_of_database  # noqa: PLC0415 - few need it
+
+    return source_of_database(database)
+
+
+def _check_arrow(what: str, remedy: str) -> None:
+    if not has_arrow():
+        raise MissingExtra(f"{what}: {remedy}")
+
+
+def index_of(source: Any) -> dict[str, str]:
+    """The names of a pandas index, which are no columns, and what to do about them."""
+    names = getattr(getattr(source, "index", None), "names", ())
+    hint = "it is the index of the frame: give frame.reset_index()"
+    return {name: hint for name in names if isinstance(name, str)}
+
+
+_SHARE = 16  # files are at most this part of DuckDB's memory
+_MOST_COLUMNS = 500  # up to here, a plan for all columns takes about as long as one for a few
+
+_numbers = itertools.count()
+
+
+class KeptRows:
+    """All columns of some files in a private table, which exists as long as this object."""
+
+    def __init__(self, source: CSVFiles, connection: Cursor) -> None:
+        self.name = f"dpselect_kept_{next(_numbers)}"
+        source.check()
+        with (
+            closing(connection.cursor()) as cursor,
+            source.rows(cursor, source.names) as query,
+            progress_shown(cursor, "Reading"),
+        ):
+            cursor.execute(f"CREATE TABLE {self.name} AS {query.text}", query.parameters)
+        weakref.finalize(self, _drop, connection, self.name).atexit = False
+
+
+def _drop(connection: Cursor, name: str) -> None:
+    with suppress(duckdb.Error), closing(connection.cursor()) as cursor:
+        cursor.execute(f"DROP TABLE {name}")
+
+
+class Keeper(Source):
+    """Keeps the rows of a source: from the first question on, from the second on (None), or never.
+
+    The first of several questions costs no more than an only one, if rows are kept from the second on. While one
+    thread reads the rows, others read the files: they neither wait nor can be left waiting in a forked process.
+    """
+
+    def __init__(self, source: Source, connection: Cursor, keep: bool | None) -> None:
+        self._source, self._connection, self._from_first = source, connection, keep is True
+        self.files, self.check, self.quick = source.files, source.check, source.quick  # type: ignore[method-assign]
+        self._files = source if isinstance(source, CSVFiles) and keep is not False and _can_be_kept(source) else None
+        self._lock = threading.Lock()
+        self._rows: KeptRows | None = None
+        self._state: State | None = None  # of the files at the last question
+
+    @contextmanager
+    def rows(self, cursor: Cursor, names: Sequence[str] | None) -> Iterator[Query]:
+        kept = None if self._files is None else self._kept(self._files)
+        if kept is not None:
+            yield Query(f"SELECT * FROM {kept.name}")
+            return
+        with self._source.rows(cursor, names) as query:
+            yield query
+
+    def _kept(self, files: CSVFiles) -> KeptRows | None:
+        """The rows of the files as they are now, if they are kept."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            state = state_of(files.files)
+            is_first, self._state = state != self._state, state
+            if is_first:
+                self._rows = None
+            if self._rows is None and state is not None and (self._from_first or not is_first):
+                self._rows = self._read(files, state)
+            return self._rows
+        finally:
+            self._lock.release()
+
+    def _read(self, files: CSVFiles, state: State) -> KeptRows | None:
+        if not state.is_settled() or not self._has_room(state):
+            return None
+        rows = None
+        try:
+            rows = KeptRows(files, self._connection)
+        except (duckdb.OutOfMemoryException, duckdb.IOException):
+            self._files = None  # no second try: this and later questions are counted from the files
+        return rows if state_of(files.files) == state else None
+
+    def _has_room(self, state: State) -> bool:
+        query = "SELECT parse_formatted_bytes(current_setting('memory_limit'))"
+        with closing(self._connection.cursor()) as cursor:
+            [(memory,)] = cursor.execute(query).fetchall()
+        return bool(state.size * _SHARE <= memory)
+
+
+def _can_be_kept(source: CSVFiles) -> bool:
+    is_compressed = any(path.name.lower().endswith(".gz") for path in source.files)
+    return len(source.names) <= _MOST_COLUMNS and not is_compressed
