@@ -87,7 +87,7 @@ def test_a_table_draws_as_planned(k, max_values, neighbours, groups, price, budg
     who = {"neighbours": neighbours, **({} if groups is None else {"groups": groups, "max_groups": groups})}
     drawing = UnlistedTopK(k=k, max_values=max_values, **who).draw(Price(**price, delta="1e-7"), paid)
     assert planned.nothing == drawing.threshold.people
-    assert planned.mechanism == drawing.mechanism.name
+    assert planned.used == drawing.mechanism.name
     assert planned.each == (drawing.part.epsilon, drawing.delta / drawing.count)
     planned = plan_found("values", delta="1e-7", **price, **asked)
     coins = Values(max_values=max_values or 1, **who).draw(Price(**price, delta="1e-7"), paid)

@@ -150,7 +150,7 @@ def test_the_bounds_of_a_range_grow_with_its_logarithm():
     )
     assert finer.within_95 / coarser.within_95 == pytest.approx(math.log(20 * (10**9 + 1)) / math.log(20 * (10**6 + 1)))
     whole = plan(question="median", lower=-(2**63), upper=2**63 - 1, epsilon=1)
-    assert whole.candidates == 2**64
+    assert whole.question.size == 2**64
     assert 30 < whole.accuracy["permute-and-flip"].average < 44.4, "at most ln 2**64"
     mechanism = whole.promises["exponential"].mechanism
     assert rarely_exceeded(mechanism, 2**64, 0.05) == pytest.approx(2 * 47.3572, rel=1e-4), "2 ln(2**64 / 0.05)"
@@ -394,7 +394,7 @@ def test_json_has_no_spaces_in_keys_and_the_numbers_of_the_plan(question):
     assert not [key for key in keys(content) if " " in key]
     assert (content["used"], content["better"], content["questions"]) == ("exponential", "exponential", 3)
     assert content["question"] == {"median": "quantile"}.get(question, question)
-    assert content["candidates"] == planned.candidates
+    assert content["candidates"] == planned.question.size
     for row, cost in zip(content["mechanisms"], content["costs"], strict=True):
         accuracy, name = planned.accuracy[row["mechanism"]], row["mechanism"]
         assert (row["expected_error_at_most"], row["error_95"]) == (accuracy.average, accuracy.within_95)

@@ -29,7 +29,6 @@ from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_ex
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.privacy import Guarantee
 from dpselect.mechanisms.thresholds import MOST
@@ -386,16 +385,6 @@ class Plan:
         return {title: " ".join(sentences) for title, sentences in told.items() if sentences}
 
     @property
-    def candidates(self) -> int:
-        """The number of candidates."""
-        return self.question.size
-
-    @property
-    def claim(self) -> Claim:
-        """How far apart neighbours are."""
-        return self.question.claim
-
-    @property
     def method(self) -> str | None:
         """The name of the method for the top k; None for other questions."""
         return self.question.method_name
@@ -558,8 +547,8 @@ class Plan:
         claim = ("sensitivity", "monotonic", "score_range")  # of "select", and below in one form for all questions
         return {
             **{name: value for name, value in self.question.to_dict().items() if name not in claim},
-            "candidates": self.candidates,
-            **self.claim.to_json(),
+            "candidates": self.question.size,
+            **self.question.claim.to_json(),
             **{name: _exact(getattr(self, name)) for name in ("epsilon", "rho", "error")},
             "budget": None if self.budget is None else self.budget.to_dict(),
             "questions": self.questions,
@@ -673,11 +662,6 @@ class FoundPlan(Plan):
     def people(self) -> People:
         """How many people must have a value."""
         return self.question.people(self._draw)
-
-    @property
-    def mechanism(self) -> str:
-        """The name of what draws."""
-        return self.used
 
     @property
     def draws(self) -> int:
