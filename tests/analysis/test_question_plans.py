@@ -11,7 +11,6 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
-import pyarrow as pa
 import pytest
 
 import dpselect
@@ -275,28 +274,6 @@ def test_a_plan_says_how_many_questions_a_ledger_pays_for(tmp_path, budget, pric
             assert one.charged(one.charge(cost.charge)) == cost.one
     assert planned.suffices == (planned.costs[planned.used].allowed >= 5)
     assert any("pays for" in sentence for sentence in planned.sentences)
-
-
-def test_a_table_charges_what_was_planned(tmp_path):
-    rows = pa.table({"who": list(range(40)), "ward": ["a", "b"] * 20, "code": ["x", "y", "z", "x"] * 10})
-    for budget in ("1", "zcdp:0.5", "1,1e-6"):
-        planned = plan(3, question="mode", budget=budget, questions=3, groups=2, max_groups=2)
-        ledger = Ledger(tmp_path / f"{budget[:5].replace(':', '')}{len(budget)}.ledger", budget=budget)
-        table = dpselect.open_table(rows, person="who", ledger=ledger).group_by("ward", groups=["a", "b"], max_groups=2)
-        limit = planned.budget.limit.value / 3
-        price = {"epsilon": limit} if planned.budget.rho is None else {"rho": limit}
-        for _ in range(3):
-            answer = table.mode("code", candidates=["x", "y", "z"], **price)
-            assert answer.mechanism == planned.used
-            assert answer.epsilon == planned.promises[planned.used].mechanism.epsilon * 2
-            assert answer.charged == planned.costs[planned.used].one
-        with pytest.raises(BudgetExceeded):
-            table.mode("code", candidates=["x", "y", "z"], **price)
-    for name in PMF:
-        planned = plan(question="median", lower=0, upper=50, rho="0.01", neighbours="replace", mechanism=name)
-        table = dpselect.open_table(rows, neighbours="replace")
-        answer = table.median("who", lower=0, upper=50, rho="0.01", mechanism=name)
-        assert (answer.mechanism, answer.guarantee) == (name, planned.promises[name].mechanism.guarantee)
 
 
 def test_a_cap_refuses_larger_draws():
