@@ -84,12 +84,6 @@ def currency_of(budget: Budget | None, rho: Fraction | None) -> Budget:
     return pure(1) if rho is None else zcdp(1)
 
 
-def free(currency: Budget) -> Cost:
-    """What an answer costs that follows from public numbers alone."""
-    nothing = currency.of(Amount())
-    return Cost(None, nothing, nothing, None, None)
-
-
 def cost(charge: Charge, questions: int, budget: Budget | None, currency: Budget) -> Cost:
     """What this many charges cost, and how many of them the budget pays for."""
     allowed, refusal = paid_for(budget, charge)
@@ -984,7 +978,9 @@ def _compared(planned: Plan, price: Mapping[str, Fraction], mechanism: str, vect
     paid = price if price or budget is None else share_of(budget, asked, count)
     currency = currency_of(budget, paid.get("rho"))
     drawn = {name: _draw(asked, name, paid) for name in asked.mechanisms}
-    costs = {name: _cost(asked, each.charge(paid.get("rho")), count, budget, currency) for name, each in drawn.items()}
+    charges = {name: each.charge(paid.get("rho")) for name, each in drawn.items()}
+    nothing = Cost(None, currency.of(Amount()), currency.of(Amount()), None, None)
+    costs = {name: nothing if asked.is_free else cost(each, count, budget, currency) for name, each in charges.items()}
     same = _same_price(costs[used], currency)
     at_same_cost = {name: asked.draw(Price(**same, mechanism=name)).mechanism for name in asked.mechanisms}
     found = {}
@@ -1025,10 +1021,6 @@ def _draw(asked: Question, name: str, price: Mapping[str, Fraction]) -> Draw:
     if "error" in price:
         return asked.with_error(name, price["error"])
     return asked.draw(Price(**price, mechanism=name))
-
-
-def _cost(asked: Question, charge: Charge, count: int, budget: Budget | None, currency: Budget) -> Cost:
-    return free(currency) if asked.is_free else cost(charge, count, budget, currency)
 
 
 def _same_price(paid: Cost, currency: Budget) -> dict[str, Fraction]:
