@@ -188,6 +188,9 @@ def test_entries_that_are_removed_inserted_moved_or_lose_a_part_are_found(
     """Also if the others close ranks, or make room."""
     tamper(filled, *(statement.format(copied=copied(filled)) for statement in statements), id=id)
     assert_found(filled)
+    if statements[-1] == REMOVED:
+        with pytest.raises(LedgerCorrupt, match=f"entry {id} is missing"):
+            Ledger(filled).verify()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dpselect.accounting.charge import PURE, ZCDP
 from dpselect.accounting.totals import loss_of
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MechanismBase
-from dpselect.mechanisms.parameters import is_mechanism_name
+from dpselect.mechanisms.base import is_mechanism_name
 from dpselect.mechanisms.privacy import (
     BOUNDED_RANGE,
     CONCENTRATED,

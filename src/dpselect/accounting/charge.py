@@ -14,7 +14,8 @@ from dpselect import _validate
 from dpselect._types import Number
 from dpselect.accounting.repeats import PREFIX, checked_delta, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import MECHANISMS, Neighbours, Parameters, is_mechanism_name, name_of, neighbours_of
+from dpselect.mechanisms.base import MECHANISMS, MechanismBase, is_mechanism_name, name_of
+from dpselect.mechanisms.parameters import Neighbours, neighbours_of
 from dpselect.mechanisms.privacy import CONCENTRATED, PURE_LOSS, PrivacyLoss
 
 
@@ -189,7 +190,7 @@ class Charge:
         return charge._with(mechanism=mechanism, rho=rho)
 
     @classmethod
-    def of(cls, mechanism: Parameters, what: Mapping[str, Any], count: int = 1) -> "Charge":
+    def of(cls, mechanism: MechanismBase, what: Mapping[str, Any], count: int = 1) -> "Charge":
         """Return the cost of `count` draws from this mechanism. Its public parameters are added to the question.
 
         Args:
@@ -255,9 +256,6 @@ class Charge:
             finer: a factor by which the grid of exact epsilons and rhos is refined.
             finer_delta: the same for delta.
             cap: the largest epsilon of one release, a number on the grid that the charge does not exceed.
-
-        Returns:
-            The same charge if its costs are on the grid, otherwise one with slightly larger ones.
 
         >>> Charge("a third", "1/3").rounded_up().epsilon
         Fraction(1, 3)

@@ -642,7 +642,7 @@ class UnlistedTopK(Unlisted):
 
     def draw(self, price: Price, budget: Budget | None = None) -> Draw:
         delta, kind, count = checked_delta(price), price.kind(budget), self.draws
-        is_luce = getattr(kind, "is_luce", False)
+        is_luce = kind.is_luce
         loss = kind.loss if is_luce else PURE_LOSS
         drawn = checked_for_tables(kind(price.each(loss, count), **self.claim.arguments()))
         if drawn.far_below is None:

@@ -38,7 +38,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -53,14 +53,13 @@ from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import (
     Claim,
-    Parameters,
     change_by_addition,
     neighbours_of,
     of_cuts,
     of_quantile,
     stated,
 )
-from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.mechanisms.several import SelectsSeveral, selecting_sets
 from dpselect.questions.methods import Draw
 from dpselect.questions.options import HIDDEN, Field, Option, end, listed_levels, option, whole
 from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, checked_for_tables, many, plain
@@ -266,7 +265,7 @@ class OverRange(OfTable):
             return super().mechanisms
         return tuple(name for name, kind in MECHANISMS.items() if kind.has_sets)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         drawn = checked_for_tables(mechanism)
         if self.only is None and not drawn.has_sets:
             raise InvalidType(
@@ -571,7 +570,7 @@ def _distance(lower: Any, upper: Any, step: Any) -> tuple[Fraction, Fraction]:
 
 def for_each_level(mechanism: MechanismBase) -> Callable[[Fraction], SelectsSeveral]:
     """The mechanism for the scores of a level, given the one for scores in units of its `change_by_addition`."""
-    several = cast("SelectsSeveral", mechanism)
+    several = selecting_sets(mechanism)
     return lambda level: several.with_sensitivity(several.sensitivity * change_by_addition(level))
 
 

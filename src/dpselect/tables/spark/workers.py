@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure
-from dpselect.streaming.summary import ROWS, Summary, gathered
-from dpselect.streaming.summary_arrow import COLUMNS
+from dpselect.mechanisms.summary import COLUMNS, ROWS, Summary, gathered
 from dpselect.tables.spark.csv_lines import connect_in_worker, decoded
 
 _OTHERS = ["person", "individuals"]  # what is passed through
