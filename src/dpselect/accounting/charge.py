@@ -257,9 +257,6 @@ class Charge:
             finer_delta: the same for delta.
             cap: the largest epsilon of one release, a number on the grid that the charge does not exceed.
 
-        Returns:
-            The same charge if its costs are on the grid, otherwise one with slightly larger ones.
-
         >>> Charge("a third", "1/3").rounded_up().epsilon
         Fraction(1, 3)
         >>> Charge("tiny", "1e-4000").rounded_up().epsilon == Fraction(1, ROUND)

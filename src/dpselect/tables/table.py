@@ -58,7 +58,8 @@ def _explained(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(function)
     def checked(*arguments: _P.args, **named: _P.kwargs) -> _R:
-        check_keywords(function.__name__, named, accepted)
+        if not named.keys() <= accepted:
+            check_keywords(function.__name__, named, accepted)
         if len(arguments) > most:
             raise InvalidType(f"{function.__name__} takes {_by_place(names[:most])}: name the others, as in epsilon=1")
         return function(*arguments, **named)
