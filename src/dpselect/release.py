@@ -165,7 +165,7 @@ class Answer:
         epsilon: the epsilon of the whole answer, exactly.
         ledger_id: the entry that paid for it; None without a ledger.
         receipt: proof of that entry; store it in a different place. None without a ledger.
-        charged: what the ledger charged, in the currency of its budget; None without a ledger.
+        charged: what the ledger charged, in the units of its budget; None without a ledger.
         repeated: whether this is the stored answer of an earlier request, for which nothing was charged again.
         estimate: what the value estimates, in words, for questions about tables: "median over people, each at the
             median of their own rows".
