@@ -212,7 +212,7 @@ def test_deltas_without_and_with_too_much():
 
 def test_a_charge_states_the_deltas():
     runs = Repeated(geometric(mean=10), "0.1", "1e-9")
-    charge = Release("model", runs).charge
+    charge = Release("model", runs, delta=runs.delta).charge
     assert charge.what == {"question": "model", "delta_of_each_run": "1e-9"}
     assert (charge.epsilon, charge.delta, charge.composes_as) == (runs.epsilon, runs.delta, "pure")
     assert charge.mechanism == Repeated(geometric(mean=10), "0.1").name
