@@ -22,8 +22,8 @@ from dpselect.tables.duckdb.source import Query, Source, read, schema
 from dpselect.tables.duckdb.values import column_of, identifier, is_wide
 from dpselect.tables.files import Listing, check_once, files_of
 from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spark.csv_lines import LineReader, ranges_of
 from dpselect.tables.spark.session import session
+from dpselect.tables.spark.workers import LineReader, ranges_of
 
 _BINARY = "UTF8_BINARY"
 _NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
