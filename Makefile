@@ -88,7 +88,7 @@ test: .venv/installed-dev
 	$(MAKE) --jobs=2 types quick
 
 # The tests of what a selection does, bit by bit and by its distribution.
-EXACT := $(addprefix tests/,selection mechanisms streaming statistical contract)
+EXACT := $(addprefix tests/,selection mechanisms statistical contract)
 
 # mypy works on one core, so `make test` runs it beside the tests.
 types: .venv/installed-dev

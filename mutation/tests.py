@@ -3,19 +3,19 @@
 What survives them may still be killed by slower ones, in `make test`; it is worth a fast test of its own.
 """
 
-_ARROW = "tests/streaming/test_summary_arrow.py"
+_ARROW = "tests/mechanisms/test_summary_arrow.py"
 _COLD = "tests/selection/test_cold.py"
 _CONTRACT = "tests/contract/test_selection.py"
 _CURRENCIES = "tests/release/test_currencies.py"
 _EXACT = "tests/selection/test_exact_distribution.py"
-_LABELS = "tests/streaming/test_summary_labels.py"
+_LABELS = "tests/mechanisms/test_summary_labels.py"
 _LAZY = "tests/selection/test_lazy.py"
 _NUMBERS_OF_RUNS = "tests/selection/test_run_counts.py"
 _RECORDS = "tests/contract/test_records.py"
 _RUNS = "tests/selection/test_runs.py"
 _SENSITIVITY = "tests/tables/test_sensitivity.py"
 _SETTLING = "tests/mechanisms/test_noisy_max_settling.py"
-_SUMMARY = "tests/streaming/test_summary.py"
+_SUMMARY = "tests/mechanisms/test_summary.py"
 _TOTALS = "tests/accounting/test_accounting.py"
 _VISITS = "tests/selection/test_visits.py"
 
@@ -97,12 +97,12 @@ TESTS = {
         _CONTRACT,
     ),
     "selection/races.py": (_RUNS, "tests/selection/test_tickets.py", "tests/selection/test_orders.py"),
-    "streaming/summary.py": (
+    "mechanisms/summary.py": (
         _RECORDS,
         _LABELS,
         _ARROW,
-        "tests/streaming/test_batches.py",
-        "tests/streaming/test_summary_stateful.py",
+        "tests/mechanisms/test_batches.py",
+        "tests/mechanisms/test_summary_stateful.py",
         _SUMMARY,
     ),
     "mechanisms/permute_and_flip.py": (
@@ -134,19 +134,11 @@ TESTS = {
         "tests/analysis/test_generalized_scores.py",
     ),
     "selection/lazy.py": (_LAZY,),
-    "streaming/labels.py": (
+    "mechanisms/labels.py": (
         _RECORDS,
         _LABELS,
     ),
     "mechanisms/worst.py": ("tests/analysis/test_bounds.py",),
-    "streaming/part.py": (
-        "tests/streaming/test_summary_stateful.py",
-        _SUMMARY,
-    ),
-    "streaming/summary_arrow.py": (
-        _ARROW,
-        _LABELS,
-    ),
 }
 
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from dpselect import ExponentialMechanism
 from dpselect._types import Floats, Selections
+from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import choose_by_envelope, choose_by_rejection, choose_in_rows
-from dpselect.mechanisms.laws import softmax
-from dpselect.mechanisms.parameters import MECHANISMS
+from dpselect.mechanisms.laws import WorstErrors, softmax
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
-from dpselect.mechanisms.worst import WorstErrors
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import SHORT, Gaps, RowGaps
 

@@ -31,6 +31,7 @@ import pyarrow as pa
 
 import dpselect
 from dpselect.ledger import store
+from dpselect.mechanisms import summary as part
 from dpselect.mechanisms import thresholds
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.questions import Mode, most, splitting
@@ -39,7 +40,6 @@ from dpselect.questions.rows import quantile_score_runs
 from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
-from dpselect.streaming import part
 from dpselect.tables import domains, files
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb.engine import DuckDBEngine, DuckDBTally

@@ -79,12 +79,3 @@ def test_make_demo_installs_what_commands_need() -> None:
 def test_packages_that_messages_name_belong_to_an_extra() -> None:
     known = {re.split(r"[<>=\[]", one)[0] for packages in project().values() for one in packages}
     assert hinted() <= known
-
-
-def test_the_readme_activates_the_environment_and_then_types_bare_commands() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    first = readme.index("source .venv/bin/activate")
-    assert ".venv/bin/" not in readme.replace("source .venv/bin/activate", "")
-    assert first < readme.index("\ndpselect demo")
-    documents = "".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
-    assert ".venv/bin/" not in documents.replace("source .venv/bin/activate", "")

@@ -47,9 +47,9 @@ from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expecte
 from dpselect.errors import DPSelectError, InvalidValue
 from dpselect.explore.answers import asked_of, spending_of
 from dpselect.explore.scores import made
+from dpselect.mechanisms.summary import Summary
 from dpselect.release import decode_answer
 from dpselect.score_files import parse_score
-from dpselect.streaming.summary import Summary
 from dpselect.tables.kinds import Kind
 from dpselect.tuning import NegativeBinomial, Poisson
 from tests.numbers import LONG_NUMBERS, LONG_TEXTS, MISWRITTEN

@@ -171,7 +171,3 @@ def test_pictures_are_what_the_tool_draws(tmp_path):
     for name in set(drawn) - {"choice"}:
         assert drawn[name]() == (PICTURES / f"{name}.svg").read_bytes(), f"{name}: run `make pictures`"
     assert b"permute-and-flip" in drawn["choice"]()
-
-
-def test_the_citation_has_the_version():
-    assert f"\nversion: {dpselect.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

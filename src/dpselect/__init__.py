@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
     from dpselect.mechanisms.base import Mechanism
     from dpselect.mechanisms.privacy import Guarantee
+    from dpselect.mechanisms.summary import Summary
     from dpselect.release import Answer, Release
-    from dpselect.streaming.summary import Summary
     from dpselect.tables import Column, open_table
     from dpselect.tables.domains import every
     from dpselect.top_k import release_top_k, select_top_k
@@ -84,7 +84,7 @@ _LAZY = {
     "PrivacyUnit": "accounting.charge",
     "Release": "release",
     "ReportNoisyMax": "mechanisms",
-    "Summary": "streaming.summary",
+    "Summary": "mechanisms.summary",
     "approximate": "accounting.budget",
     "every": "tables.domains",
     "generalized_scores": "analysis.unequal",

@@ -23,7 +23,7 @@ _KINDS = "give a list, NumPy array, pandas or polars Series or Arrow array of in
 _FINITE_RULE = "scores must be finite numbers: drop or replace NaN, missing and infinite scores by a public rule first"
 _LENGTH_RULE = "scores must not have thousands of digits: round them by a public rule first"
 _SAFE_INTEGER = 2**53
-_NATIVE = np.dtype(np.float64), np.dtype(np.int64)
+_FLOATS, _INTEGERS = np.dtype(np.float64), np.dtype(np.int64)
 _LARGEST_INTEGER = 2**63 - 1
 
 
@@ -34,7 +34,12 @@ def not_finite() -> InvalidValue:
 
 def as_vector(scores: Any) -> Vector:
     """The exact scores, one per candidate."""
-    if type(scores) is np.ndarray and any(scores.dtype is own for own in _NATIVE) and scores.ndim == 1 and scores.size:
+    if (
+        type(scores) is np.ndarray
+        and (scores.dtype is _FLOATS or scores.dtype is _INTEGERS)
+        and scores.ndim == 1
+        and scores.size
+    ):
         return scores  # nothing to convert, and no foreign code is called
     return _guarded(_vector, scores)
 
@@ -199,6 +204,8 @@ def as_lengths(lengths: Any, count: int) -> Array:
 
     Returns an array of uint64, or of Python's integers if one of them is longer.
     """
+    if type(lengths) is np.ndarray and lengths.dtype == np.uint64 and lengths.ndim == 1:
+        return _checked_lengths(lengths.copy(), count)
     is_object = isinstance(lengths, np.ndarray) and lengths.dtype == object
     listed = list(lengths) if is_object or isinstance(lengths, (list, tuple)) else []
     # No class of others, whose operations could raise an error that quotes a length.

@@ -203,8 +203,8 @@ def _bar() -> Callable[[str], AbstractContextManager[Watch]] | None:
     with suppress(Exception):  # standard error may be closed, or anything that has `write`
         if sys.stderr.isatty():
             return _on_terminal
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return _in_notebook if hasattr(shell, "kernel") else None
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return _in_notebook if shell is not None and hasattr(shell(), "kernel") else None
 
 
 @contextmanager

@@ -42,13 +42,13 @@ def exact_positive(**parameter: Any) -> Fraction:
     number = _number(name, value, "a positive finite number")
     if number <= 0:
         raise InvalidValue(f"{name} must be > 0, got {_short(value)}: give a positive finite number")
-    return _not_long(name, number)
+    return number
 
 
 def exact(**parameter: Any) -> Fraction:
     """The exact value of a finite number of either sign: an int, float, Fraction, Decimal or decimal string."""
     [(name, value)] = parameter.items()
-    return _not_long(name, _number(name, value, "a finite number"))
+    return _number(name, value, "a finite number")
 
 
 def _number(name: str, value: Any, wanted: str) -> Fraction:
@@ -56,7 +56,7 @@ def _number(name: str, value: Any, wanted: str) -> Fraction:
     if isinstance(value, (bool, np.bool_)):
         raise InvalidType(f"{name} must be a number, got {value!r}: {accepted}")
     try:
-        return rational_from_text(value) if isinstance(value, str) else rational(value)
+        number = rational_from_text(value) if isinstance(value, str) else rational(value)
     except NotExact:
         if isinstance(value, str):
             raise InvalidValue(f"{name} must be a number, got the text {_short(value)}: {_as_text(value)}") from None
@@ -65,6 +65,9 @@ def _number(name: str, value: Any, wanted: str) -> Fraction:
         raise _too_long(name) from None
     except NotFinite:
         raise InvalidValue(f"{name} must be finite, got {_short(value)}: give {wanted}") from None
+    if max(abs(number.numerator), number.denominator) > _LARGEST:
+        raise _too_long(name)
+    return number
 
 
 def warn(message: str) -> None:
@@ -92,12 +95,6 @@ def _as_text(wrong: str) -> str:
     """A hint on how to write the number. We do not guess whether '1,000' means 1 or 1000."""
     with_comma = "write 0.1 with a decimal point, and no thousands separators"
     return with_comma if "," in wrong else "write it as 10, 0.1, 1e-3 or 1/3"
-
-
-def _not_long(name: str, number: Fraction) -> Fraction:
-    if max(abs(number.numerator), number.denominator) > _LARGEST:
-        raise _too_long(name)
-    return number
 
 
 def _too_long(name: str) -> InvalidValue:

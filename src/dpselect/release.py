@@ -31,7 +31,7 @@ from dpselect._numbers import decimal_from_text, exact_text, finite, float_near,
 from dpselect._types import Floats, Vector
 from dpselect._validate import warn, warn_of_large_delta
 from dpselect.accounting.budget import Budget
-from dpselect.accounting.charge import Charge, What, drawn_by, with_terms
+from dpselect.accounting.charge import Charge, What, drawn_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import Guarantee
 
@@ -77,9 +77,6 @@ class Receipt:
 
         Raises:
             InvalidValue: the text is not a receipt, or was written by a later version.
-
-        >>> Receipt.from_json('{"receipt": 1, "ledger": "00ff", "id": 3, "head": "ab12"}').id
-        3
         """
         try:
             content = json.loads(text)
@@ -168,7 +165,7 @@ class Answer:
         epsilon: the epsilon of the whole answer, exactly.
         ledger_id: the entry that paid for it; None without a ledger.
         receipt: proof of that entry; store it in a different place. None without a ledger.
-        charged: what the ledger charged, in the currency of its budget; None without a ledger.
+        charged: what the ledger charged, in the units of its budget; None without a ledger.
         repeated: whether this is the stored answer of an earlier request, for which nothing was charged again.
         estimate: what the value estimates, in words, for questions about tables: "median over people, each at the
             median of their own rows".
@@ -196,15 +193,7 @@ ledger_id=None)
 
     @cached_property
     def accuracy(self) -> Accuracy | None:
-        """How far the answer may be off, from public numbers alone; None if it is not about a table.
-
-        >>> import pyarrow
-        >>> import dpselect
-        >>> table = dpselect.open_table(pyarrow.table({"cost": range(1000)}))
-        >>> answer = table.median("cost", lower=0, upper=999, epsilon=1)
-        >>> answer.accuracy.unit, answer.accuracy.within_95 < 20
-        ('rows', True)
-        """
+        """How far the answer may be off, from public numbers alone; None if it is not about a table."""
         try:
             return None if self.measured is None else self.measured()
         except OverflowError:  # the bounds of a tiny epsilon are larger than any float
@@ -252,11 +241,6 @@ ledger_id=None)
         Decimals, dates, timestamps and exact epsilons are strings. Answers of groups are a list of pairs, because the
         name of a group need not be text; that of a group of several columns is a list. The guarantee and the receipt
         are objects.
-
-        >>> import dpselect
-        >>> answer = dpselect.ExponentialMechanism("0.2").release([0, 10**6])
-        >>> answer.to_dict()["guarantee"]["epsilon"]
-        '0.2'
         """
         return {
             "value": _plain(self.value),
@@ -277,12 +261,7 @@ ledger_id=None)
 
     @property
     def entry(self) -> str:
-        """Which entry of a ledger paid for the answer, and how much, in words; nothing without a ledger.
-
-        >>> import dpselect
-        >>> dpselect.PermuteAndFlip("0.1").release([0, 1]).entry
-        ''
-        """
+        """Which entry of a ledger paid for the answer, and how much, in words; nothing without a ledger."""
         if self.ledger_id is None or self.charged is None:
             return ""
         cost = "repeated, nothing charged" if self.repeated else f"charged {self.charged.words}"
@@ -350,8 +329,8 @@ class Release:
     >>> release = Release("favourite colour", PermuteAndFlip("0.1"), count=3)
     >>> print(release.guarantee)
     0.3-DP (pure), 0.014283-zCDP
-    >>> release.charge.epsilon, release.charge.what["question"]
-    (Fraction(3, 10), 'favourite colour')
+    >>> release.charge.epsilon, release.charge.what["question"], release.draw(lambda: "blue").value
+    (Fraction(3, 10), 'favourite colour', 'blue')
     """
 
     what: What
@@ -365,7 +344,12 @@ class Release:
     @property
     def charge(self) -> Charge:
         """The cost. It names the mechanism that draws, whose public parameters are added to the question."""
-        what = with_terms(self.what, self.mechanism.terms())
+        what: Any = self.what
+        if not isinstance(what, (str, Mapping)):
+            raise InvalidType(f"what must be a text or a mapping of public parameters, got {type(what).__name__}")
+        terms = self.mechanism.terms()
+        if terms:
+            what = {**({"question": what} if isinstance(what, str) else what), **terms}
         return Charge(what, self.mechanism.epsilon, self.mechanism.name, self.count, rho=self.rho, delta=self.delta)
 
     @property
@@ -390,20 +374,12 @@ class Release:
             content: a function that returns a digest of what `sample` reads, to recognise the same data. A request id
                 needs it. It is as secret as the data. The ledger stores only a salted hash of it.
 
-        Returns:
-            The answer, with the entry and a receipt if there is a ledger.
-
         Raises:
             BudgetExceeded: the budget is too small; nothing was drawn.
             RequestConflict: the request id was used for another question, or on other data.
             RequestUnanswered: the request was charged before, but its answer was not stored.
             LedgerError: the ledger cannot be used; nothing was drawn.
             InvalidValue, InvalidType: an argument is invalid; nothing was charged.
-
-        >>> from dpselect import PermuteAndFlip
-        >>> mechanism = PermuteAndFlip("0.1")
-        >>> Release("favourite", mechanism).draw(lambda: mechanism.select([0, 10**6])).value
-        1
         """
         charge = self.charge
         self._warn_of_large_loss()

@@ -165,7 +165,7 @@ def test_a_pure_budget_computes_like_its_epsilon(first: Fraction, second: Fracti
     [
         (1, pure(1)), (0.1, pure(0.1)), ("0.1", pure("1/10")), (Decimal("0.1"), pure("0.1")), (" 1/3 ", pure("1/3")),
         ("10,cap:0.1", pure(10, cap="0.1")), (" 10 , cap:1/3 ", pure(10, cap="1/3")),
-        ("zcdp:0.5", zcdp("0.5")), (" zcdp : 1/3 ", zcdp("1/3")), ("zcdp:0.5,1e-9", zcdp("0.5", delta="1e-9")),
+        ("zcdp:0.5", zcdp("0.5")), (" ZCDP : 1/3 ", zcdp("1/3")), ("zcdp:0.5,1e-9", zcdp("0.5", delta="1e-9")),
         ("1,1e-6", approximate(1, "1e-6")), ("1, 1e-6, 0", approximate(1, "1e-6", share=0)),
         ("1,1e-6,1/3", approximate(1, "1e-6", share="1/3")), (zcdp(1), zcdp(1)),
     ],
@@ -190,7 +190,13 @@ def test_bad_budgets_are_refused(bad: Any) -> None:
         as_budget(bad)
 
 
-@pytest.mark.parametrize("text", ["0,5", "1,5", "zcdp=0.5", "rho:0.5", "10,cap=0.1", "zcdp:x", "half"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0,5", "1,5", "zcdp=0.5", "rho:0.5", "10,cap=0.1", "zcdp:x", "half", "eps:1", "cap:0.1", "1;1e-6", ""),
+        *("zcdp:", "zcdp:1,cap:2", "1,2,3,4", "1,cap:0.1,0.5"),
+    ],
+)
 def test_a_wrong_text_shows_how_budgets_are_written(text: str) -> None:
     forms = "budget must have a form such as 1, 10,cap:0.1, zcdp:0.5, zcdp:0.5,1e-9 or 1,1e-6"
     with pytest.raises(InvalidValue, match=re.escape(f"{forms}, got {text!r}")):
@@ -357,6 +363,7 @@ def test_what_a_charge_costs() -> None:
 
 @settings(deadline=None)
 @given(POSITIVE, BELOW_ONE, POSITIVE, BELOW_ONE, st.integers(1, 9))
+@example(Fraction(1), Fraction(0), Fraction(1, 1009 * 10**33), Fraction(0), 1)  # rounding moves its rho by many floats
 def test_what_is_recorded_costs_at_least_as_much_and_little_more(
     rho: Fraction, delta: Fraction, each: Fraction, cost_delta: Fraction, count: int
 ) -> None:
@@ -366,6 +373,7 @@ def test_what_is_recorded_costs_at_least_as_much_and_little_more(
     assert 0 <= recorded.epsilon - charge.epsilon < step
     assert 0 <= recorded.delta - charge.delta < step
     assert charge.rho <= recorded.rho
+    recorded.check_rho()
     assert recorded.rho - Charge("x", recorded.each, "exponential", count, delta=cost_delta).rho < step
     stated = zcdp(rho, delta=delta).recorded(Charge("x", rho=each, count=count, delta=delta))
     assert 0 <= stated.rho - each < step
@@ -394,13 +402,6 @@ def test_a_cap_that_rounding_would_exceed() -> None:
     assert budget.recorded(Charge("x", each)).each == Fraction(1, 3)
 
 
-def test_a_cap_cannot_be_changed() -> None:
-    budget = pure("1", cap="0.1")
-    with pytest.raises(AttributeError):
-        budget.cap = Fraction(1)  # type: ignore[attr-defined]
-    assert repr(budget) == "pure('1', cap='0.1')"
-
-
 @pytest.mark.parametrize("budget", [pure("1"), zcdp("1", delta="1e-9"), approximate("1", "1e-6")])
 def test_nothing_is_no_budget(budget: Budget) -> None:
     """As when what remains of one ledger is the budget of the next."""
@@ -421,19 +422,6 @@ def test_a_recorded_charge_names_a_mechanism(mechanism: str) -> None:
         Charge.recorded("x", "1", mechanism, 1, Fraction(1))
     for known in ("somebody-elses", "exponential"):
         assert Charge.recorded("x", "1", known, 1, Fraction(1)).mechanism == known
-
-
-@pytest.mark.parametrize("text", ["ZCDP:1", " zcdp : 1 "])
-def test_a_currency_may_be_written_in_any_case_and_with_spaces(text: str) -> None:
-    assert as_budget(text) == zcdp(1)
-
-
-@pytest.mark.parametrize(
-    "text", ["eps:1", "cap:0.1", "1;1e-6", "", "zcdp:", "zcdp:1,cap:2", "1,2,3,4", "1,cap:0.1,0.5"]
-)
-def test_other_forms_are_refused_with_examples(text: str) -> None:
-    with pytest.raises(InvalidValue, match=r"budget must have a form such as 1, 10,cap:0\.1, zcdp:0\.5"):
-        as_budget(text)
 
 
 @pytest.mark.parametrize("text", ["10,0.1", "0.5,0.5", "1,0.02"])

@@ -12,6 +12,7 @@ from dpselect.accounting.repeats import PREFIX, Repeated, repeated
 from dpselect.accounting.totals import total
 from dpselect.errors import InvalidValue
 from dpselect.ledger import Charge, Ledger
+from dpselect.release import Release
 from dpselect.tuning import NegativeBinomial, Poisson, best_event, geometric, logarithmic
 
 NUMBERS = st.fractions(Fraction(1, 1000), Fraction(999, 1000))
@@ -23,7 +24,7 @@ REPEATS = st.builds(NegativeBinomial, SHAPES, NUMBERS) | st.builds(Poisson, st.f
 def test_names_read_back(repeats, epsilon):
     runs = Repeated(repeats, epsilon)
     assert repeated(runs.name) == runs
-    charge = Charge.of_best(runs, "question")
+    charge = Release("question", runs).charge
     assert charge.epsilon == runs.epsilon == repeats.epsilon(epsilon)
     assert Charge("question", runs.epsilon, runs.name) == charge
 
@@ -52,7 +53,7 @@ def test_other_names_are_refused(name):
 
 def test_a_charge_that_is_too_small_for_its_name_is_refused():
     name = Repeated(geometric(10), "0.1").name
-    with pytest.raises(InvalidValue, match=r"create the charge with Charge\.of_best"):
+    with pytest.raises(InvalidValue, match="epsilon must be at least that of all runs"):
         Charge("question", "0.1", name)
 
 
@@ -60,7 +61,7 @@ def test_a_charge_that_is_too_small_for_its_name_is_refused():
 @pytest.mark.parametrize("epsilon", ["0.001", "1", "40"])
 def test_totals(repeats, epsilon):
     """Never above the pure sum; and for the larger pure epsilon of older versions, the accountant's event counts."""
-    charge = Charge.of_best(Repeated(repeats, epsilon), "question")
+    charge = Release("question", Repeated(repeats, epsilon)).charge
     found = total([charge] * 3, delta=1e-6)
     assert found.epsilon == 3 * charge.epsilon
     assert found.approximate.epsilon <= float(found.epsilon) * (1 + 1e-12)
@@ -88,7 +89,7 @@ def test_the_event_is_the_one_of_the_accountant():
 
 def test_the_best_of_many_composes_with_the_rest():
     """An accountant that forgot the other charges would say less than each of them alone costs."""
-    tuned = Charge.of_best(Repeated(geometric(10), 5), "tune")
+    tuned = Release("tune", Repeated(geometric(10), 5)).charge
     plain = Charge("mode", "0.1", "exponential", 50)
     both = total([tuned, plain], delta=1e-6)
     alone = [total([charge], delta=1e-6).approximate.epsilon for charge in (tuned, plain)]
@@ -96,22 +97,10 @@ def test_the_best_of_many_composes_with_the_rest():
     assert both.zcdp >= 9.47
 
 
-def test_charges_of_older_versions_are_taken(tmp_path):
-    """They state (2 + shape) epsilon, which is more than what is needed."""
-    name = "repeat-and-select negative-binomial shape=1 stop=1/10 epsilon=1/10"
-    ledger = Ledger(tmp_path / "ledger", budget=1)
-    ledger.charge(Charge("tune", "0.3", name))
-    [entry] = Ledger(tmp_path / "ledger").entries()
-    assert (entry.mechanism, entry.epsilon) == (name, Fraction(3, 10))
-    assert total(ledger, delta=1e-6).epsilon == Fraction(3, 10)
-    with pytest.raises(InvalidValue, match="epsilon must be at least"):
-        Charge("tune", "0.26", name)
-
-
 def test_many_different_charges_keep_the_sum_short(tmp_path):
     ledger = Ledger(tmp_path / "ledger", budget=10**6)
     for number in range(1, 400):
-        ledger.charge(Charge.of_best(Repeated(Poisson(10), Fraction(number, 1000)), "tune"))
+        ledger.charge(Release("tune", Repeated(Poisson(10), Fraction(number, 1000))).charge)
     assert len(str(ledger.remaining)) < 100
     ledger.spend("0.001234567", "another")
 
@@ -120,5 +109,5 @@ def test_many_different_charges_keep_the_sum_short(tmp_path):
 def test_a_tiny_epsilon_does_not_break_the_total(tmp_path, each):
     """The accountant's own formula leaves the floats there; the pure bound is left."""
     ledger = Ledger(tmp_path / "ledger", budget=1)
-    ledger.charge(Charge.of_best(Repeated(Poisson(10), each), "tune"))
+    ledger.charge(Release("tune", Repeated(Poisson(10), each)).charge)
     assert 0 <= total(ledger, delta=1e-6).approximate.epsilon < 1e-6

@@ -6,13 +6,11 @@ import pickle
 from fractions import Fraction
 
 import mpmath
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
-from dpselect.accounting.repeats import Repeats, checked_repeats
+from dpselect.accounting.repeats import checked_repeats
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tuning import NegativeBinomial, Poisson, geometric, logarithmic
 
@@ -137,13 +135,6 @@ def test_costs_are_on_a_grid_so_that_sums_stay_short():
     assert max(denominators) == 10**20
 
 
-def test_a_number_of_runs_has_a_mean_a_cost_and_draws():
-    assert Repeats.__abstractmethods__ == {"mean", "event_shape", "parameters", "epsilon", "delta", "draw"}
-    assert NegativeBinomial("1/2", "1/3").parameters == {"shape": Fraction(1, 2), "stop": Fraction(1, 3)}
-    assert Poisson("3/2").parameters == {"mean": Fraction(3, 2)}
-    assert (NegativeBinomial("1/2", "1/3").event_shape, Poisson(2).event_shape) == (0.5, math.inf)
-
-
 def test_special_cases_and_exact_costs():
     assert geometric("2.5") == NegativeBinomial(1, "0.4")
     assert logarithmic("1/3") == NegativeBinomial(0, "1/3") == NegativeBinomial("0.0", Fraction(1, 3))
@@ -211,12 +202,3 @@ def test_bad_types():
         NegativeBinomial(False, "0.5")
     with pytest.raises(InvalidType, match="a fixed number of runs is not private"):
         checked_repeats(10)
-
-
-def test_scipy_agrees_on_the_means():
-    for shape in (Fraction(1, 2), Fraction(3)):
-        found = NegativeBinomial(shape, "0.05").mean
-        mean = stats.nbinom.mean(float(shape), 0.05) / (1 - 0.05 ** float(shape))
-        assert found == pytest.approx(mean, rel=1e-11)
-    assert logarithmic("0.05").mean == pytest.approx(stats.logser.mean(0.95), rel=1e-11)
-    assert np.isinf(Poisson(3).event_shape)

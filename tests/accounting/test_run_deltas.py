@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dpselect.accounting.repeats import Repeated
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.ledger import Charge
+from dpselect.release import Release
 from dpselect.tuning import NegativeBinomial, Poisson, geometric, logarithmic
 from tests.accounting.test_run_counts import REPEATS, generating
 
@@ -211,11 +212,11 @@ def test_deltas_without_and_with_too_much():
 
 def test_a_charge_states_the_deltas():
     runs = Repeated(geometric(mean=10), "0.1", "1e-9")
-    charge = Charge.of_best(runs, "model")
+    charge = Release("model", runs).charge
     assert charge.what == {"question": "model", "delta_of_each_run": "1e-9"}
     assert (charge.epsilon, charge.delta, charge.composes_as) == (runs.epsilon, runs.delta, "pure")
     assert charge.mechanism == Repeated(geometric(mean=10), "0.1").name
     assert charge.rho == Charge("other", runs.epsilon).rho
     assert runs.guarantee.delta == runs.delta
-    plain = Charge.of_best(Repeated(geometric(mean=10), "0.1"), "model")
+    plain = Release("model", Repeated(geometric(mean=10), "0.1")).charge
     assert (plain.what, plain.delta) == ("model", 0)

@@ -4,7 +4,8 @@ A world is some other people, and everything that one individual may be: absent,
 real question on real rows (`seam.answers`), with one salt on both tables: if no law of one salt is too far from its
 neighbour's, then neither is the law of a random salt. The distance is the hockey stick at the epsilon that is charged,
 which must be at most the delta that is charged. Without a delta it is the largest logarithm of a ratio of
-probabilities, which must be at most epsilon.
+probabilities, which must be at most epsilon; and no Rényi divergence of an order alpha may exceed alpha times the rho
+that is guaranteed.
 """
 
 import math
@@ -15,6 +16,7 @@ from itertools import product
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 import dpselect
@@ -25,6 +27,7 @@ Rows = tuple[Row, ...]
 ADD_REMOVE, REPLACE = "add-remove", "replace"
 RELATIONS = (ADD_REMOVE, REPLACE)
 SLACK = 1e-9
+ORDERS = np.array([1.01, 2.0, 5.0, 30.0])
 _TYPES = {"x": pa.string(), "n": pa.int64(), "g": pa.string(), "h": pa.int64()}
 
 
@@ -64,15 +67,17 @@ class Apart:
 
     loss: float  # the largest logarithm of a ratio; infinite if an answer is possible on one table only
     divergence: float  # the largest hockey stick at the charged epsilon
+    renyi: float  # the largest Rényi divergence over its order
     epsilon: float
     delta: float
+    rho: float
 
     @property
     def is_private(self) -> bool:
         """Return whether the charge covers the distance."""
-        if not self.delta:
-            return self.loss <= self.epsilon * (1 + SLACK)
-        return self.divergence <= self.delta * (1 + SLACK)
+        if self.delta:
+            return self.divergence <= self.delta * (1 + SLACK)
+        return self.loss <= self.epsilon * (1 + SLACK) and self.renyi <= self.rho * (1 + SLACK)
 
     @property
     def share(self) -> float:
@@ -86,20 +91,21 @@ Ask = Callable[[Any], Any]
 def apart(world: World, ask: Ask, relation: str, salt: int = 7, **options: Any) -> Apart:
     """The largest distance of the laws of neighbours."""
     table = world.opened(relation, **options)
-    loss = divergence = 0.0
+    loss = divergence = renyi = 0.0
     charged = set()
     for others in world.others:
         found = []
         for option in world.options:
             seam.refilled(table, world.source([*others, option]))
             found.append(seam.answers(lambda: ask(table), salt))
-        charged |= {(one.epsilon, one.delta) for one in found}
+        charged |= {(one.epsilon, one.delta, one.rho) for one in found}
         epsilon = float(found[0].epsilon)
         for first, second in _pairs([one.law for one in found], relation):
             loss = max(loss, largest_ratio(first, second))
             divergence = max(divergence, hockey_stick(first, second, epsilon))
-    [(epsilon, delta)] = charged  # the same on all tables
-    return Apart(loss, divergence, float(epsilon), float(delta))
+            renyi = max(renyi, largest_renyi(first, second))
+    [(epsilon, delta, rho)] = charged  # the same on all tables
+    return Apart(loss, divergence, renyi, float(epsilon), float(delta), float(rho))
 
 
 def frozen_loss(world: World, ask: Ask, relation: str, seed: int, salt: int = 7) -> Fraction:
@@ -151,3 +157,15 @@ def largest_ratio(first: dict[Any, float], second: dict[Any, float]) -> float:
 def hockey_stick(first: dict[Any, float], second: dict[Any, float], epsilon: float) -> float:
     """How much the first law exceeds e^epsilon times the second."""
     return sum(max(0.0, mass - math.exp(epsilon) * second.get(out, 0.0)) for out, mass in first.items())
+
+
+def largest_renyi(first: dict[Any, float], second: dict[Any, float]) -> float:
+    """The largest Rényi divergence over its order, given an answer that is possible on both tables."""
+    common = [out for out, mass in first.items() if mass and second.get(out)]
+    if not common:
+        return math.inf
+    p, q = (np.log([law[out] for out in common]) - math.log(sum(law[out] for out in common)) for law in (first, second))
+    powers = np.outer(ORDERS, p) - np.outer(ORDERS - 1, q)
+    top = powers.max(axis=1)
+    divergences = (top + np.log(np.exp(powers - top[:, np.newaxis]).sum(axis=1))) / (ORDERS - 1)
+    return float((divergences / ORDERS).max())

@@ -1,8 +1,8 @@
 """Every question on small tables and on all their neighbours: no answer tells them apart by more than is charged.
 
-The questions go through `open_table`, with real rows and with what the ledger would be charged. What comes back is the
-exact law of the answer (`replay`). Where the bound is tight, nearly all of what is charged is lost, so that a smaller
-charge would be found.
+The questions go through `open_table`, with real rows and with what the ledger would be charged: epsilon, delta and rho.
+What comes back is the exact law of the answer (`replay`). Where the bound is tight, nearly all of what is charged is
+lost, so that a smaller charge would be found.
 """
 
 from fractions import Fraction
@@ -154,6 +154,83 @@ def test_quantiles(world, name, relation):
 @pytest.mark.parametrize("name", BY_ROWS)
 def test_quantiles_of_several_rows(name, relation):
     check(NUMBERS, BY_ROWS[name], relation, 0.35)
+
+
+# Sets of two of four candidates: where a person has two of the values, or changes two, a set moves by two or by four.
+
+FOUR = World(
+    ("x",),
+    ((), crowd(30, "a") + crowd(20, "b") + crowd(20, "c"), crowd(9, "a") + crowd(9, "b")),
+    (NOBODY, rows("a"), rows("a", "b"), rows("a", "d"), rows("c", "d"), rows("a", "b", "c"), rows("a", "b", "c", "d")),
+)
+FOUR_ROWS = World(("x",), FOUR.others, (NOBODY, *map(rows, ["a", "b", "d"])), person=False)
+FOUR_IN_GROUPS = World(
+    ("g", "x"),
+    (crowd(9, "p", "a") + crowd(4, "p", "b") + crowd(9, "q", "b"),),
+    (NOBODY, (("p", "a"), ("p", "b")), (("p", "c"), ("p", "d"), ("q", "a"), ("q", "b")), (("q", "c"), ("q", "b"))),
+)
+LARGE = "18"  # with a large epsilon few tables are enough to use nearly all of it
+
+
+def of_four(method, k=2, epsilon=LARGE, **options):
+    return question("top_k", "x", k, candidates=[*LISTED, "d"], method=method, epsilon=epsilon, **options)
+
+
+TOP_OF_FOUR = {  # a question, and the share that is used if it is asked about people
+    "set": (of_four("set", max_values=3), 0.9),
+    "set of two values each": (of_four("set", max_values=2), 0.9),
+    "set of one value each": (of_four("set", max_values=1), 0.9),
+    "set of one": (of_four("set", 1, max_values=2), 0.9),
+    "margin": (of_four("margin"), 0.9),
+    "margin of an interval": (of_four("margin", (1, 3)), 0.9),
+    "one shot": (of_four("one-shot"), 0.5),
+    "one shot of one value each": (of_four("one-shot", max_values=1), 0.4),
+    "peel": (of_four("peel"), 0.9),
+    "peel, in order": (of_four("peel", ordered=True, max_values=2), 0.9),
+    "noisy counts": (of_four("noisy-counts", max_values=2), 0.7),
+    "noisy counts of one value each": (of_four("noisy-counts", max_values=1), 0.9),
+    "any method, all but one": (of_four("auto", 3), 0.5),
+}
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", TOP_OF_FOUR)
+def test_top_k_of_four(name, relation):
+    ask, at_least = TOP_OF_FOUR[name]
+    check(FOUR, ask, relation, at_least)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(
+    "name", ["set of one value each", "margin", "one shot", "peel", "noisy counts of one value each"]
+)
+def test_top_k_of_four_of_rows_and_in_groups(name, relation):
+    ask, _ = TOP_OF_FOUR[name]
+    check(FOUR_ROWS, ask, relation, 0.3)
+    check(FOUR_IN_GROUPS, in_groups(ask, 1), relation, 0.3)
+    check(FOUR_IN_GROUPS, in_groups(ask, 2), relation, 0.2)
+
+
+# Prices in rho.
+
+PRICED = {
+    "mode": question("mode", "x", candidates=LISTED, rho="0.3", epsilon=None, mechanism="exponential"),
+    "mode, permute-and-flip": question(
+        "mode", "x", candidates=LISTED, rho="0.3", epsilon=None, mechanism="permute-and-flip"
+    ),
+    **{
+        f"{method}, {rho}": of_four(method, epsilon=None, rho=rho, max_values=2)
+        for method in ("set", "margin", "one-shot", "peel", "noisy-counts")
+        for rho in ("0.05", "20")
+    },
+}
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", PRICED)
+def test_a_price_in_rho_is_enough(name, relation):
+    found = apart(FOUR, PRICED[name], relation)
+    assert found.is_private, found
 
 
 @pytest.mark.parametrize("most", [1, 2])

@@ -81,10 +81,6 @@ def test_a_range_has_25_points_unless_told(run: Run, file: Path) -> None:
     assert len(rows(run("compare", file, "--epsilon", "0.01:1").out)) == 25
 
 
-def test_a_single_epsilon(run: Run, file: Path) -> None:
-    assert [record["epsilon"] for record in records(run, file, "--epsilon", "1/3")] == [1 / 3] * 3
-
-
 def test_json_is_the_comparison_unrounded(run: Run, file: Path) -> None:
     result = run("compare", file, "--epsilon", "0.01,0.3", "--sensitivity", "1/3", "--monotonic", "--json")
     content = json.loads(result.out)
@@ -124,16 +120,7 @@ def test_a_narrow_terminal_breaks_no_number(file: Path) -> None:
     assert [len(row) for row in rows(shown)] == [9] * 25
 
 
-def test_named_columns_and_standard_input(run: Run) -> None:
-    table = b"name,year,visits\na,1999,5\nb,2000,8\n"
-    result = run("compare", "-", "--epsilon", "1", "--column", "visits", "--label", "name", "--json", stdin=table)
-    [best, *_] = json.loads(result.out)["records"]
-    assert best["expected_error"] == pytest.approx(compare([5, 8], [1]).records[0].expected_error, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("ending", "magic"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<?xml"), ("pdf", b"%PDF-"), ("PNG", b"\x89PNG")]
-)
+@pytest.mark.parametrize(("ending", "magic"), [("svg", b"<?xml"), ("PNG", b"\x89PNG")])
 def test_the_plot_is_written_in_the_format_of_its_ending(
     run: Run, file: Path, tmp_path: Path, ending: str, magic: bytes
 ) -> None:
@@ -146,16 +133,6 @@ def test_the_plot_is_written_in_the_format_of_its_ending(
     assert len(rows(result.out)) == 3
 
 
-def test_json_names_the_plot(run: Run, file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    plot = tmp_path / "errors.svg"
-    content = json.loads(run("compare", file, "--epsilon", "0.1,1", "--plot", plot, "--json").out)
-    assert content["plot"] == str(plot)
-    svg = plot.read_text()
-    assert "<svg" in svg
-    assert PRIVATE not in svg
-
-
 def test_without_matplotlib_the_error_says_what_to_install(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,11 +140,6 @@ def test_without_matplotlib_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("compare", tmp_path / "none.csv", "--epsilon", "1", "--plot", tmp_path / "a.png")
     assert is_refused(result, f"--plot needs matplotlib: {install_command('matplotlib')}", code=5)
-
-
-def test_without_matplotlib_the_table_is_printed(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert len(rows(run("compare", file, "--epsilon", "1").out)) == 1
 
 
 def test_without_a_plot_matplotlib_is_not_imported(file: Path) -> None:
@@ -192,23 +164,12 @@ RANGE = "epsilon must be a range A:B from a smaller to a larger number"
 BAD_OPTIONS = {
     "falling range": (("--epsilon", "1:0.1"), RANGE),
     "empty range": (("--epsilon", "1:1"), RANGE),
-    "three ends": (("--epsilon", "0.1:1:2"), RANGE),
-    "no start": (("--epsilon", ":1"), "epsilon must be a number"),
-    "text in a range": (("--epsilon", "low:1"), "epsilon must be a number"),
     "range from zero": (("--epsilon", "0:1"), "epsilon must be > 0"),
     "hole in a list": (("--epsilon", "0.1,,1"), "epsilon must be a number"),
-    "negative in a list": (("--epsilon", "0.1,-1"), "epsilon must be > 0"),
-    "empty": (("--epsilon", ""), "epsilon must be a number"),
-    "infinite": (("--epsilon", "inf"), "epsilon must be finite"),
     "huge": (("--epsilon", "1e4000"), "epsilon must be between 1e-50 and 1e50"),
     "points of a list": (("--epsilon", "0.1,1", "--points", "9"), "--points needs a range of epsilons"),
     "one point": (("--epsilon", "0.1:1", "--points", "1"), "points must be a whole number from 2 to 10,000"),
-    "too many points": (("--epsilon", "0.1:1", "--points", "1e5"), "points must be a whole number from 2 to 10,000"),
-    "half a point": (("--epsilon", "0.1:1", "--points", "2.5"), "points must be a whole number from 2 to 10,000"),
-    "text as points": (("--epsilon", "0.1:1", "--points", "few"), "points must be a number"),
-    "no sensitivity": (("--epsilon", "1", "--sensitivity", "0"), "sensitivity must be > 0"),
     "wrong ending": (("--epsilon", "1", "--plot", "a.jpg"), "--plot must end in .png, .svg, .pdf: got 'a.jpg'"),
-    "no ending": (("--epsilon", "1", "--plot", "png"), "--plot must end in .png, .svg, .pdf: got 'png'"),
     "no folder": (("--epsilon", "1", "--plot", "/no/dir/a.png"), "--plot '/no/dir/a.png': there is no such folder"),
     "label alone": (("--epsilon", "1", "--label", "a"), "--label needs --column"),
 }
@@ -221,27 +182,9 @@ def test_bad_options_are_refused_before_the_file_is_read(
     assert is_refused(run("compare", tmp_path / "none.csv", *options), message)
 
 
-def test_a_missing_file(run: Run, tmp_path: Path) -> None:
-    missing = tmp_path / "none.csv"
-    result = run("compare", missing, "--epsilon", "0.1:1")
-    assert (result.code, result.err) == (2, f"error: {missing}: there is no such file: check the path\n")
-
-
-@pytest.mark.parametrize("arguments", [("--epsilon", "1"), ("scores.csv",)], ids=["no file", "no epsilon"])
-def test_a_file_and_an_epsilon_are_needed(run: Run, arguments: tuple[str, ...]) -> None:
-    result = run("compare", *arguments)
-    assert (result.code, result.out) == (2, "")
-    assert "Missing" in result.err
-    assert "Traceback" not in result.err
-
-
 BAD_FILES = {
-    "not a number": (f"a,1\nb,{PRIVATE}x\n", "the score on line 2 is not a number"),
-    "nan": (f"{PRIVATE}\nnan\n", "the score on line 2 is missing, NaN or infinite"),
     "beyond floats": (f"1\n{PRIVATE}e400\n", "the scores differ by more than a float can hold"),
     "far apart": (f"1.{PRIVATE}e308\n-1.{PRIVATE}e308\n", "the scores differ by more than a float can hold"),
-    "wide": (f"a,b,{PRIVATE}\n", "the file has 3 columns"),
-    "empty": ("", "the file is empty"),
 }
 
 
@@ -294,11 +237,3 @@ def test_a_terminal_gets_a_progress_bar_on_standard_error(file: Path) -> None:
     assert b"Comparing" in seen
     assert b"98%" in seen  # 39 of 40 epsilons
     assert b"Comparing" not in shown
-
-
-def test_help_has_examples(run: Run) -> None:
-    result = run("compare", "--help")
-    assert result.code == 0
-    assert words(result.out).count("Example: dpselect compare public.csv --epsilon") == 3
-    assert "are private too" in words(result.out)
-    assert "Default: 25" in words(result.out.replace("│", " "))

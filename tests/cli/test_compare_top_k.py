@@ -1,7 +1,6 @@
 """`dpselect compare -k`: what it prints is what `analysis.compare_top_k` returns."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -70,14 +69,6 @@ def test_json_has_the_records(run: Run, file: Path, options: tuple[str, ...], as
     assert content["neighbours"] == ("add-remove" if asked.get("monotonic", True) else "replace")
 
 
-def test_a_plot_is_written(run: Run, file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="plots need matplotlib")
-    result = run("compare", file, "--epsilon", "0.01,0.1", "-k", "2", "--plot", tmp_path / "errors.png")
-    assert (result.code, result.err) == (0, "")
-    assert f"Plot: {tmp_path / 'errors.png'}" in result.out
-    assert (tmp_path / "errors.png").read_bytes().startswith(b"\x89PNG")
-
-
 BAD = {
     "too many": (("-k", "7"), "k must be from 1 to the number of candidates, 6, got 7"),
     "no number": (("-k", "few"), "k must be a number"),
@@ -104,11 +95,3 @@ def test_bad_options_are_one_line_and_code_two(run: Run, file: Path, options: tu
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"error: {message}")
     assert len(result.err.splitlines()) == 1
-
-
-def test_the_example_of_the_help_runs(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(file.parent)
-    text = words(run("compare", "--help").out)
-    [example] = re.findall(r"Example: dpselect (compare public.csv --epsilon 0.01:1 -k 3 --max-values 1)", text)
-    result = run(*example.split(), "--points", "2")
-    assert (result.code, result.err) == (0, "")

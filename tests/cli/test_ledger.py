@@ -210,14 +210,6 @@ def test_an_exhausted_budget_has_its_own_exit_code(tmp_path: Path, capsys: pytes
     assert "exceeds what is left of the budget" in capsys.readouterr().err
 
 
-def test_help_has_examples(run: Run) -> None:
-    for command in ("show", "verify", "export", "receipt"):
-        result = run("ledger", command, "--help")
-        assert result.code == 0
-        assert f"Example: dpselect ledger {command} hospital.ledger" in result.out
-    assert "ledger" in run("--help").out
-
-
 def test_other_commands_do_not_wait_for_sqlite() -> None:
     code = ALL_COMMANDS.format(prefixes=("sqlite3", "dpselect.ledger"))
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == [b"[]"]

@@ -87,12 +87,6 @@ def test_without_matplotlib_the_error_says_what_to_install(
     assert is_refused(run("paper", "--out", tmp_path / "report"), message, code=5)
 
 
-def test_out_is_needed(run: Run) -> None:
-    result = run("paper")
-    assert (result.code, result.out) == (2, "")
-    assert "--out" in result.err
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_without_data_and_network_on_a_terminal(tmp_path: Path) -> None:
@@ -117,12 +111,6 @@ def test_without_data_and_network_on_a_terminal(tmp_path: Path) -> None:
     assert "Missing: Figure 3 (a), Figure 3 (b), Figure 3 (c), Figure 5, Figure 6, Figure 7:" in words
     assert "Give --data DIR" in words
     assert (tmp_path / "report" / "report.html").is_file()
-
-
-def test_help_has_examples(run: Run) -> None:
-    result = run("paper", "--help")
-    assert result.code == 0
-    assert " ".join(result.out.split()).count("Example: dpselect paper --out report") == 2
 
 
 def test_the_command_line_starts_without_matplotlib_and_scipy() -> None:

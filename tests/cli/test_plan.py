@@ -1,103 +1,184 @@
-"""`dpselect plan select`: what one selection promises, from public numbers."""
+"""`dpselect plan`: what is printed, in text and in JSON, is what `analysis.plan` returns.
+
+How the options reach it, and what is refused, is in `test_questions`; what plans look like in `transcripts/plans.txt`.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dpselect import PermuteAndFlip
-from dpselect._numbers import shown
-from dpselect.analysis import error_bounds, worst_case_error
-from tests.cli.conftest import Run
-from tests.cli.plans import MECHANISMS, by_name, guaranteed, is_rounded_up, number, plan, tables, words
+from dpselect import ExponentialMechanism, PermuteAndFlip, analysis
+from dpselect.accounting import total
+from dpselect.analysis import expected_error, worst_case_error
+from dpselect.ledger import Charge
+from tests.cli.conftest import ALL_COMMANDS, Run
+from tests.cli.plans import by_name, plan, words
+
+PRIVATE = "48151623"
+SCORES = [310.0, 250.0, 120.5, 120.0, 7.0]
+
+CASES: dict[str, dict[str, Any]] = {
+    "select --candidates 1000 --epsilon 0.5": {"candidates": 1000},
+    "select --candidates 2 --epsilon 3 --sensitivity 7.5 --monotonic": {
+        "candidates": 2,
+        "epsilon": "3",
+        "sensitivity": "7.5",
+        "monotonic": True,
+    },
+    "select --candidates 9 --error 2.5 --score-range 3": {"candidates": 9, "error": "2.5", "score_range": "3"},
+    "select --candidates 99 --epsilon 0.1 --questions 50 --delta 1e-6": {
+        "candidates": 99,
+        "epsilon": "0.1",
+        "questions": 50,
+        "delta": "1e-6",
+    },
+    "select --scores public.csv --epsilon 0.01 --candidates 700": {
+        "candidates": 700,
+        "epsilon": "0.01",
+        "scores": SCORES,
+    },
+    "select --scores public.csv --error 200": {"error": "200", "scores": SCORES},
+    "mode --every integer:0..999 --epsilon 0.1": {"candidates": 1000, "rule": "every integer from 0 to 999"},
+    "mode --delta 1e-6 --epsilon 0.1": {"delta": "1e-6"},
+    "values --rho 0.05 --delta 1e-9 --budget zcdp:0.5,1e-8 --questions 20 --max-values 3": {
+        "rho": "0.05",
+        "delta": "1e-9",
+        "budget": "zcdp:0.5,1e-8",
+        "questions": 20,
+        "max_values": 3,
+    },
+    "top -k 10 --candidates 100 --max-values 1 --budget zcdp:0.5 --questions 4": {
+        "candidates": 100,
+        "k": 10,
+        "max_values": 1,
+        "budget": "zcdp:0.5",
+        "questions": 4,
+    },
+    "top -k 95 --candidates 100 --epsilon 1 --groups 9 --max-groups 2 --neighbours replace": {
+        "candidates": 100,
+        "k": 95,
+        "epsilon": "1",
+        "groups": 9,
+        "max_groups": 2,
+        "neighbours": "replace",
+    },
+    "median --lower 2020-01-01 --upper 2025-12-31 --rho 0.1": {
+        "lower": "2020-01-01",
+        "upper": "2025-12-31",
+        "rho": "0.1",
+    },
+    "quantiles --levels deciles --range log --epsilon 1 --mechanism exponential": {
+        "levels": "deciles",
+        "range": "log",
+        "epsilon": "1",
+        "mechanism": "exponential",
+    },
+    "maximum --lower 0 --upper 50000 --epsilon 0.1 --max-rows 3": {"lower": 0, "upper": 50000, "max_rows": 3},
+}
+
+
+@pytest.fixture
+def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("public.csv").write_text("".join(f"label{i},{score}\n" for i, score in enumerate(SCORES)))
+
+
+@pytest.mark.usefixtures("public")
+@pytest.mark.parametrize("command", CASES)
+def test_text_and_json_are_those_of_the_analysis(run: Run, command: str) -> None:
+    name, *options = command.split()
+    price = {"epsilon": options[options.index("--epsilon") + 1]} if "--epsilon" in options else {}
+    planned = analysis.plan(question={"top": "top_k"}.get(name, name), **{**price, **CASES[command]})
+    expected = json.loads(json.dumps(planned.to_dict()))
+    if expected.get("proxy") is not None:
+        expected["proxy"]["file"] = "public.csv"
+    assert plan(run, name, *options) == expected
+    result = run("plan", name, *options)
+    assert (result.code, result.err) == (0, "")
+    text = words(result.out)
+    for told in [planned.title, *planned.paragraphs.values(), *map(" ".join, planned.table[1])]:
+        assert words(told) in text
 
 
 @pytest.mark.parametrize(
-    ("n", "epsilon", "sensitivity", "monotonic"),
-    [(1000, "0.5", "1", False), (2, "3", "7.5", True), ("1e6", "1/300", "1/3", False)],
+    ("epsilon", "times", "delta", "better"),
+    [("0.1", 50, "1e-6", "exponential"), ("1", 1, "1e-6", "permute-and-flip"), ("2", 3, "1e-9", "permute-and-flip")],
 )
-def test_an_epsilon_gives_the_guaranteed_errors(
-    run: Run, n: int | str, epsilon: str, sensitivity: str, monotonic: bool
+def test_delta_compares_at_equal_error_and_at_equal_budget(
+    run: Run, epsilon: str, times: int, delta: str, better: str
 ) -> None:
-    options = ("--candidates", n, "--epsilon", epsilon, "--sensitivity", sensitivity, *["--monotonic"] * monotonic)
-    result = run("plan", "select", *options)
-    assert (result.code, result.err) == (0, "")
-    [table] = tables(result.out)
-    assert list(table) == list(MECHANISMS)
-    size = int(float(n))
-    for name, (shown_epsilon, average, within_95, within_99, *_) in table.items():
-        mechanism = MECHANISMS[name](epsilon, sensitivity, monotonic)
-        assert number(shown_epsilon) == pytest.approx(float(mechanism.epsilon), rel=1e-5)
-        assert is_rounded_up(average, guaranteed(mechanism, size))
-        tail = error_bounds(mechanism, size).tail
-        assert tail(number(within_95)) <= 0.05 < tail(number(within_95) * 0.9985)
-        assert tail(number(within_99)) <= 0.01 < tail(number(within_99) * 0.9985)
+    options = ("--candidates", "1000", "--epsilon", epsilon, "--questions", times, "--delta", delta, "--monotonic")
+    many = plan(run, "select", *options)["approximate"]
+    assert (many["delta"], many["better"]) == (float(delta), better)
+    own, at_error, at_budget = (
+        many[name] for name in ("exponential", "permute_and_flip_at_equal_error", "permute_and_flip_at_equal_budget")
+    )
+    for row, kind in ((own, ExponentialMechanism), (at_error, PermuteAndFlip), (at_budget, PermuteAndFlip)):
+        mechanism = kind(row["epsilon"], monotonic=True)
+        assert row["expected_error_at_most"] == pytest.approx(worst_case_error(mechanism, 1000).error, rel=1e-9)
+        spent = total([Charge.of(mechanism, {}, count=times)], delta).approximate
+        assert spent is not None
+        assert row["total_epsilon"] == pytest.approx(spent.epsilon, rel=1e-9)
+    assert own["epsilon"] == float(epsilon)
+    assert at_error["expected_error_at_most"] == pytest.approx(own["expected_error_at_most"])
+    more = total([Charge("a", at_budget["epsilon"] * 1.001, "permute-and-flip", times)], delta).approximate
+    assert more is not None
+    assert at_budget["total_epsilon"] <= own["total_epsilon"] < more.epsilon
+    is_exponential = own["expected_error_at_most"] < at_budget["expected_error_at_most"]
+    assert is_exponential == (own["total_epsilon"] < at_error["total_epsilon"]) == (better == "exponential")
 
 
-def test_the_plan_says_what_its_numbers_mean(run: Run) -> None:
-    text = words(run("plan", "select", "--candidates", "1000", "--epsilon", "0.5").out)
-    average = shown(worst_case_error(PermuteAndFlip("0.5"), 1000).error)
-    assert average == "17.07"
-    assert "Choosing one of 1,000 candidates, sensitivity 1: how far the answer can be off, for any data" in text
-    assert f"On average, the chosen candidate scores at most {average} below the best one." in text
-    assert "In 95 of 100 cases the difference is less than 39.62, in 99 of 100 less than 46.06." in text
-    assert "Take permute-and-flip: at the same cost, epsilon 0.5 for a question" in text
-    assert "a plan uses public numbers only" in text
-    assert "zCDP" not in text
+@pytest.mark.usefixtures("public")
+def test_public_scores_come_from_columns_and_from_standard_input(run: Run) -> None:
+    Path("wide.csv").write_text("name,year,visits\na,1999,5\nb,2000,8\nc,2001,9\n")
+    content = plan(run, "select", "--scores", "wide.csv", "--column", "visits", "--label", "name", "--epsilon", "1")
+    exact = by_name(content["proxy"]["mechanisms"])["permute-and-flip"]["expected_error"]
+    assert exact == pytest.approx(expected_error(PermuteAndFlip(1), [5, 8, 9]), rel=1e-12)
+    result = run("plan", "select", "--scores", "-", "--epsilon", "1", stdin=b"5\n8\n9\n")
+    assert result.code == 0
+    assert "on the 3 scores of standard input" in words(result.out)
+    assert "results computed from private scores are private too" in words(result.out)
+    any_epsilon = run("plan", "select", "--scores", "-", "--error", "9", stdin=b"5\n8\n9\n").out
+    assert words(any_epsilon).count(" any ") == 3 + words(any_epsilon).count("for any data")
 
 
-def test_sensitivity_and_monotonicity_are_named(run: Run) -> None:
-    options = ("--candidates", "10", "--epsilon", "1", "--sensitivity", "1/3")
-    assert "sensitivity 1/3:" in words(run("plan", "select", *options).out)
-    assert "sensitivity 1/3, monotonic:" in words(run("plan", "select", *options, "--monotonic").out)
+BAD_FILES = {
+    "not a number": (f"a,1\nb,{PRIVATE}x\n", "score on line 2 is not a number"),
+    "missing": (f"a,{PRIVATE}\nb,\n", "score on line 2 is missing"),
+    "one candidate": (f"{PRIVATE}\n", "candidates must be a whole number from 2"),
+    "beyond floats": (f"1\n{PRIVATE}e400\n", "the scores differ by more than a float can hold"),
+    "wide": (f"a,b,{PRIVATE}\n", "name the score column with --column"),
+}
 
 
-@pytest.mark.parametrize("monotonic", [False, True])
-@pytest.mark.parametrize(("n", "error", "sensitivity"), [(1000, "20", "1"), (3, "0.01", "5")])
-def test_an_error_gives_the_epsilon_that_guarantees_it(
-    run: Run, n: int, error: str, sensitivity: str, monotonic: bool
-) -> None:
-    options = ("--candidates", n, "--error", error, "--sensitivity", sensitivity, *["--monotonic"] * monotonic)
-    result = run("plan", "select", *options)
-    [table] = tables(result.out)
-    for name, (epsilon, average, within_95, *_) in table.items():
-        mechanism = MECHANISMS[name](epsilon.replace(",", ""), sensitivity, monotonic)
-        assert guaranteed(mechanism, n) <= float(error) < guaranteed(mechanism, n) * 1.0011
-        assert is_rounded_up(average, guaranteed(mechanism, n))
-        assert error_bounds(mechanism, n).tail(number(within_95)) <= 0.05
-    best = table["permute-and-flip"][0]
-    assert f"One question costs epsilon {best}." in words(result.out)
+@pytest.mark.parametrize(("content", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_is_refused_without_its_content(run: Run, tmp_path: Path, content: str, message: str) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text(content)
+    result = run("plan", "select", "--epsilon", "1", "--scores", file)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert message in result.err
+    assert PRIVATE not in result.err
 
 
-def test_json_has_the_figures_unrounded(run: Run) -> None:
-    options = ("--candidates", "1000", "--epsilon", "1/3", "--sensitivity", "0.5", "--questions", "4")
-    content = plan(run, "select", *options)
-    assert (content["candidates"], content["questions"]) == (1000, 4)
-    assert (content["epsilon"], content["error"], content["sensitivity"]) == ("1/3", None, "0.5")
-    assert (content["monotonic"], content["better"]) == (False, "permute-and-flip")
-    assert content["proxy"] is None
-    for name, row in by_name(content["mechanisms"]).items():
-        mechanism = MECHANISMS[name]("1/3", "0.5")
-        assert row["epsilon"] == pytest.approx(1 / 3, rel=1e-15)
-        assert row["expected_error_at_most"] == pytest.approx(guaranteed(mechanism, 1000), rel=1e-9)
-        assert row["expected_error_attained"] == pytest.approx(worst_case_error(mechanism, 1000).error, rel=1e-9)
-        tail = error_bounds(mechanism, 1000).tail
-        assert [tail(row["error_95"]), tail(row["error_99"])] == pytest.approx([0.05, 0.01], rel=1e-9)
-        assert row["total_epsilon"] == pytest.approx(4 / 3, rel=1e-15)
-        assert row["total_zcdp"] == pytest.approx(4 * mechanism.guarantee.zcdp, rel=1e-15)
+def test_the_extremes_of_the_options_have_finite_figures(run: Run) -> None:
+    options = ("--candidates", "1e15", "--sensitivity", "1e50", "--questions", "1e9")
+    for target in (("--epsilon", "1e-50"), ("--epsilon", "1e50"), ("--error", "1e-50"), ("--error", "1e50")):
+        for row in plan(run, "select", *options, *target)["mechanisms"]:
+            assert all(0 < value < float("inf") for key, value in row.items() if key != "mechanism")
 
 
-def test_json_of_an_error(run: Run) -> None:
-    content = plan(run, "select", "--candidates", "30", "--error", "2.5", "--monotonic")
-    assert (content["epsilon"], content["error"], content["monotonic"]) == (None, "2.5", True)
-    assert content["better_for_many"] is None
-    for name, row in by_name(content["mechanisms"]).items():
-        average = guaranteed(MECHANISMS[name](row["epsilon"], monotonic=True), 30)
-        assert 2.5 / 1.0011 < average <= 2.5
+def test_without_dp_accounting_delta_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    result = run("plan", "select", "--candidates", "9", "--epsilon", "1", "--delta", "1e-6")
+    assert (result.code, result.out, result.err.count("\n")) == (5, "", 1)
+    assert "dp-accounting" in result.err
 
 
-def test_text_and_json_tell_the_same(run: Run) -> None:
-    options = ("--candidates", "200", "--error", "3", "--questions", "20")
-    [table] = tables(run("plan", "select", *options).out)
-    for name, row in by_name(plan(run, "select", *options)["mechanisms"]).items():
-        keys = ("epsilon", "expected_error_at_most", "error_95", "error_99", "epsilon", "total_epsilon")
-        cells = [cell for cell in table[name] if cell != "epsilon"]
-        for cell, key in zip(cells, keys, strict=True):
-            assert is_rounded_up(cell, row[key])
+def test_other_commands_do_not_wait_for_scipy() -> None:
+    code = ALL_COMMANDS.format(prefixes=("scipy", "dpselect.analysis.error"))
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == [b"[]"]

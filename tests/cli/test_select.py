@@ -105,13 +105,6 @@ def test_a_ledger_of_another_data_set_is_refused(run: Run, file: Path, tmp_path:
         assert "belongs to the data set 'survey'" in refused.err
 
 
-def test_json_without_labels(run: Run, file: Path) -> None:
-    file.write_text("1e9\n0\n")
-    answer = json.loads(run("select", file, "--epsilon", "1", "--json").out)
-    assert (answer["candidate"], answer["index"]) == (None, 0)
-    assert (answer["monotonic"], answer["sensitivity"]) == (False, "1")
-
-
 def test_named_columns(run: Run, file: Path) -> None:
     file.write_text("name,year,patients\nfirst,9999,0\nsecond,0,1000000000\n")
     result = run("select", file, "--epsilon", "1", "--column", "patients", "--label", "name")
@@ -153,20 +146,15 @@ def test_a_label_is_printed_as_text(run: Run, file: Path) -> None:
 
 BAD_FILES = {
     "empty": (b"", (), "the file is empty: give one row per candidate"),
-    "blank": (b"\n  \r\n\n", (), "the file is empty"),
     "header only": (b"label,score\n", (), "no candidate below the header"),
     "not utf-8": (PRIVATE.encode() + b"\n\xff\xfe\n", (), "not UTF-8 text: save it as CSV in UTF-8"),
     "not a number": (f"a,1\nb,{PRIVATE}x\n".encode(), (), "score on line 2 is not a number: write numbers like"),
-    "not a number, first": (f"a,{PRIVATE}x\nb,1\n".encode(), (), "score on line 1 is not a number"),
     "decimal comma": (f'a,1\nb,"{PRIVATE},5"\n'.encode(), (), "score on line 2 is not a number"),
     "semicolons": (f"a;1\nb;{PRIVATE}\n".encode(), (), "fields of line 1 are not separated by commas"),
     "nan": (f"a,{PRIVATE}\nb,NaN\n".encode(), (), "score on line 2 is missing, NaN or infinite"),
-    "infinite": (f"{PRIVATE}\n-Infinity\n".encode(), (), "score on line 2 is missing, NaN or infinite"),
     "missing": (f"a,{PRIVATE}\nb,\n".encode(), (), "score on line 2 is missing, NaN or infinite: drop or replace"),
-    "missing, one column": (f'{PRIVATE}\n""\n'.encode(), (), "score on line 2 is missing"),
     "too large": (f"1\n{PRIVATE}e4001\n".encode(), (), "score on line 2 is beyond 1e4000"),
     "too small": (f"1\n{PRIVATE}e-9999\n".encode(), (), "nearer to zero than 1e-4000"),
-    "beyond decimal": (f"1\n{PRIVATE}e99999999999999999999\n".encode(), (), "score on line 2 is beyond 1e4000"),
     "too many digits": ((PRIVATE * 600 + "\n").encode(), (), "score on line 1 is beyond 1e4000"),
     "no label": (f"a,1\n,{PRIVATE}\n".encode(), (), "line 2 has no label"),
     "too few fields": (f"a,1\n{PRIVATE}\n".encode(), (), "line 2 does not have 2 fields"),
@@ -195,15 +183,12 @@ BAD_FILES = {
     ),
     "a sign and no header": (f"a,${PRIVATE}\nb,2\n".encode(), (), "the score on line 1 is not a number"),
     "a sign and a column": (f"a,<{PRIVATE}\nb,2\n".encode(), ("--column", "c"), "--column needs a header row"),
-    "words and a column": (f"a,n={PRIVATE}\nb,2\n".encode(), ("--column", "c"), "--column needs a header row"),
     "no header": (f"a,{PRIVATE}\nb,2\n".encode(), ("--column", "c"), "--column needs a header row"),
-    "no header, no number": (f"a,{PRIVATE}x\n".encode(), ("--column", "c"), "--column needs a header row"),
     "named, not a number": (
         f"n,p,q\na,{PRIVATE}x,1\n".encode(),
         ("--column", "p"),
         "score on line 2 is not a number",
     ),
-    "named, too few fields": (f"n,p,q\na,{PRIVATE}\n".encode(), ("--column", "p"), "line 2 does not have 3 fields"),
     "ambiguous": (f"p,p\n1,{PRIVATE}\n".encode(), ("--column", "p"), "has 2 columns named 'p': rename one"),
 }
 
@@ -219,13 +204,6 @@ def test_a_bad_file_is_refused_without_its_content(
     assert result.err.startswith(f"error: {file}: ")
     assert message in result.err
     assert len(result.err.splitlines()) == 1
-    assert PRIVATE not in result.err
-
-
-def test_a_bad_standard_input_is_named(run: Run) -> None:
-    result = run("select", "-", "--epsilon", "1", stdin=f"1\n{PRIVATE}x\n".encode())
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("error: standard input: the score on line 2 is not a number")
     assert PRIVATE not in result.err
 
 
@@ -252,10 +230,7 @@ def test_a_path_that_cannot_be_opened(run: Run, tmp_path: Path) -> None:
     ("options", "message"),
     [
         (("--epsilon", "0"), "error: epsilon must be > 0"),
-        (("--epsilon", "-1"), "error: epsilon must be > 0"),
-        (("--epsilon", "inf"), "error: epsilon must be finite"),
         (("--epsilon", "much"), "error: epsilon must be a number"),
-        (("--epsilon", "1/0"), "error: epsilon must be a number"),
         (("--epsilon", "1", "--sensitivity", "0"), "error: sensitivity must be > 0"),
         (("--epsilon", "1", "--label", "a"), "error: --label needs --column"),
         (

@@ -16,15 +16,15 @@ import pytest
 import dpselect
 from dpselect import PermuteAndFlip, errors
 from dpselect._validate import withheld
-from dpselect.cli.options import imported
+from dpselect.cli.audit import imported
 from dpselect.errors import DPSelectError, EngineFailure, InvalidValue
+from dpselect.mechanisms.summary import Summary
 from dpselect.score_files import read_scores
-from dpselect.streaming.summary import Summary
 from dpselect.tables.spark.workers import LineReader, Range, Reader, SparkChooser
 from tests.carried import carried
 
 SOURCE = Path(dpselect.__file__).parent
-ROOMS = ("tables", "audit", "tuning", "cli", "mechanisms", "streaming", "explore")
+ROOMS = ("tables", "audit", "tuning", "cli", "mechanisms", "explore")
 FILES = ("_scores.py", "score_files.py", "_messages.py", "errors.py", "_validate.py", "release.py")
 
 # Errors of this package say nothing of the data, by their own tests; of the system's, only a path or a module's name.

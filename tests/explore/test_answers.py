@@ -13,9 +13,9 @@ from dpselect._numbers import exact_text
 from dpselect.accounting.budget import largest_belief
 from dpselect.analysis import error_quantile, error_tail, expected_error, plan, top_k_error
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.explore.answers import CURRENCIES, QUESTIONS, asked_of, spending_of
+from dpselect.explore.answers import CURRENCIES, asked_of, offered, spending_of
 from dpselect.explore.curves import begin, compared, curve, look, needed
-from dpselect.explore.scores import MOST_CANDIDATES, SHAPES, ScoreSet, made, people_on_grid
+from dpselect.explore.scores import MOST_CANDIDATES, SHAPES, ScoreSet, made, made_up
 from dpselect.ledger import Charge, Ledger
 from dpselect.mechanisms import MECHANISMS
 from dpselect.score_files import ScoreFile
@@ -206,10 +206,10 @@ def test_the_errors_of_methods_are_those_of_the_analysis(method):
 
 
 def test_methods_that_cannot_answer_are_left_out_and_refused_with_a_reason():
-    asked = asked_of({"question": "top_k", "k": "3"}, CLOSE)
+    asked = asked_of({"question": "top_k", "k": "3", "max_values": ""}, CLOSE)
     assert list(asked.choices) == ["margin", "one-shot", "peel"]
     with pytest.raises(InvalidValue, match="max_values"):
-        asked_of({"question": "top_k", "k": "3", "choice": "set"}, CLOSE)
+        asked_of({"question": "top_k", "k": "3", "max_values": "", "choice": "set"}, CLOSE)
     halves = score_set([Decimal("1.5"), 3, 2, 1])
     assert "margin" not in asked_of({"question": "top_k", "k": "2", "max_values": "1"}, halves).choices
     with pytest.raises(InvalidValue, match="whole numbers"):
@@ -234,7 +234,7 @@ def brute_force(counts, level):
 def test_a_quantile_is_that_of_the_made_up_people(level):
     fields = {"question": "quantiles", "levels": level, "lower": "-5", "upper": "14", "step": "0.5", "people": "200"}
     asked = asked_of({**fields, "spread": "2", "middle": "3", "amount": "0.1"})
-    counts = people_on_grid(39, 200, 16.0, 4.0)
+    counts = made_up((Fraction(-5), Fraction(1, 2)), 39, 200, Fraction(3), Fraction(2)).counts
     assert counts.sum() == 200
     share = Fraction(level)
     scores = brute_force(counts, share)
@@ -252,15 +252,15 @@ def test_a_quantile_is_that_of_the_made_up_people(level):
 
 def test_several_quantiles_are_those_of_tables():
     asked = asked_of({"question": "quantiles", "levels": "0.9, 0.25, 0.5", "amount": "1000", "people": "999"} | BIG)
-    assert asked.drawn(1).told == "gave 42, 50, 66."
-    counts = np.array([int(note) for note in asked.notes])
-    for level, place in zip(asked.question.ascending, (42, 50, 66), strict=True):
+    assert asked.drawn(1).told == "gave 66, 42, 50."
+    counts = np.array([int(note) for note in asked.data.notes])
+    for level, place in zip(asked.question.levels, (66, 42, 50), strict=True):
         assert brute_force(counts, level)[place] == 0
         for other in (0, 40, 80):
             off = -Fraction(brute_force(counts, level)[other], level.denominator)
-            assert asked.people.off_by(level, [other])[0] == pytest.approx(float(off))
+            assert asked.data.off_by(level, [other])[0] == pytest.approx(float(off))
     answer = look(asked)
-    assert sum(answer["chances"][asked.taken]) == pytest.approx(1)
+    assert sum(answer["chances"][asked.taken]) == pytest.approx(3)
     assert answer["means"]["exponential"] == asked.question.usual_error(asked.mechanism("exponential"))
     assert asked.outcomes(asked.taken).errors.max() == 0
     assert answer["draws"] == [1, 100]
@@ -373,10 +373,10 @@ def test_beliefs_are_those_of_the_whole_budget():
         (
             {"question": "quantiles", "levels": "0.5, 2"},
             InvalidValue,
-            "levels must be different numbers between 0 and 1",
+            "level must be between 0 and 1",
         ),
         ({"question": "quantiles", "levels": "0.5, 0.5"}, InvalidValue, "levels must be different"),
-        ({"question": "quantiles", "lower": "0,5"}, InvalidValue, "lower must be a number"),
+        ({"question": "quantiles", "lower": "0,5"}, InvalidValue, "lower: '0,5' is neither a number"),
         ({"question": "quantiles", "lower": "9", "upper": "1"}, InvalidValue, "lower must be <= upper"),
         ({"question": "quantiles", "step": "0.001"}, InvalidValue, "must make 2 to 10,000 values here"),
         ({"question": "quantiles", "people": "0"}, InvalidValue, "people must be > 0"),
@@ -391,7 +391,7 @@ def test_bad_settings_are_refused(fields, kind, message):
 
 
 def test_a_mechanism_that_a_table_cannot_use_is_refused():
-    with pytest.raises(InvalidValue, match="mechanism must be one of auto, permute-and-flip, exponential"):
+    with pytest.raises(InvalidValue, match="choice must be one of auto, permute-and-flip, exponential"):
         look(asked_of({"choice": "noisy-max"}, CLOSE))
 
 
@@ -411,7 +411,7 @@ def test_times_in_a_hundred_are_refused_for_several_levels():
 
 def test_a_score_set_keeps_its_scores_to_itself():
     assert "12345" not in repr(score_set([12345, 1]))
-    for name in QUESTIONS:
+    for name in offered():
         assert "12345" not in repr(asked_of({"question": name, "k": "1"}, score_set([12345, 1])))
 
 

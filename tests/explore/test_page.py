@@ -85,9 +85,12 @@ def greyed(page):
 @pytest.mark.parametrize(
     ("epsilon", "message"),
     [
-        ("0", "epsilon must be a number above 0, written like 0.5 or 2"),
-        ("abc", "epsilon must be a number above 0, written like 0.5 or 2"),
-        ("0,5", "epsilon must be a number above 0, written like 0.5 or 2"),
+        ("0", "epsilon must be > 0, got '0': give a positive finite number"),
+        ("abc", "epsilon must be a number, got the text 'abc': write it as 10, 0.1, 1e-3 or 1/3"),
+        (
+            "0,5",
+            "epsilon must be a number, got the text '0,5': write 0.1 with a decimal point, and no thousands separators",
+        ),
         ("1000", "epsilon must be between 1e-6 and 100 here"),
         ("1e-9", "epsilon must be between 1e-6 and 100 here"),
     ],
@@ -110,7 +113,9 @@ def test_a_bad_epsilon_is_named_beside_its_box_and_the_figures_are_greyed(page, 
 
 def test_a_bad_sensitivity_is_named_and_the_page_goes_on(page):
     page.write("sensitivity", "-1")
-    page.until(lambda: page.text("settings-error") == "sensitivity must be a number above 0, written like 0.5 or 2")
+    page.until(
+        lambda: page.text("settings-error") == "sensitivity must be > 0, got '-1': give a positive finite number"
+    )
     assert page.find("#sensitivity").get_attribute("aria-invalid") == "true"
     assert page.text("amount-error") == ""
     assert greyed(page)

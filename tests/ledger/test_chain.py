@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.accounting.budget import as_budget
-from dpselect.accounting.totals import total
 from dpselect.ledger import Charge, chain
 from dpselect.ledger.store import transaction
 from tests.ledger.currencies import AMPLE, every_currency
@@ -136,19 +135,3 @@ def test_the_unit_of_many_entries(path: Path) -> None:
     for i in range(20):
         ledger.charge(Charge({"question": i, **PrivacyUnit("patient", "replace").to_dict()}, "0.1"))
     assert Ledger(path).unit == PrivacyUnit("patient", "replace")
-
-
-def test_a_total_depends_on_questions_too(path: Path) -> None:
-    """Groups by replacement: a release may stand for two halves, and the recursion does not hold for all of them."""
-    ledger = Ledger(path, budget="100")
-    for _ in range(20):
-        ledger.charge(
-            Charge(
-                {"question": "mode", "group_by": "ward", "person": "p", "neighbours": "replace"}, "0.1", "exponential"
-            )
-        )
-    assert (
-        total(ledger, 1e-6)
-        == total(ledger.entries(), 1e-6)
-        == total([entry.charge for entry in ledger.entries()], 1e-6)
-    )

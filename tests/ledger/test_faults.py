@@ -1,7 +1,6 @@
 """Any fault of the ledger means no answer: a typed error, nothing spent in silence, nothing refunded."""
 
 import os
-import shutil
 import sqlite3
 import stat
 import subprocess
@@ -278,23 +277,6 @@ def test_a_disk_too_full_to_create_a_ledger(path: Path, budget: str) -> None:
         if not report["ids"]:
             continue
         assert Ledger(path).verify().id >= report["ids"][-1]
-
-
-@pytest.mark.skipif(sys.platform != "linux" or shutil.which("unshare") is None, reason="needs mounts of Linux")
-def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
-    """A tiny file system, mounted for this process alone."""
-    mount, copy = tmp_path / "disk", tmp_path / "copy.ledger"
-    mount.mkdir()
-    inner = f'mount -t tmpfs -o size=96k tmpfs {mount} || exit 77; "$@"; c=$?; cp {mount}/a.ledger {copy}; exit $c'
-    command = ["unshare", "--mount", "sh", "-c", inner, "sh", sys.executable, "-m", "tests.ledger.workers"]
-    done = subprocess.run([*command, "small-disk", f"{mount}/a.ledger"], capture_output=True, check=False, timeout=120)
-    if done.returncode in (1, 77) and b"Error" not in done.stderr:
-        pytest.skip("this process may not mount a file system")
-    assert (done.returncode, done.stderr) == (0, b"")
-    answered = [int(line) for line in done.stdout.split()]
-    assert len(answered) > 5
-    ledger = Ledger(copy)
-    assert ledger.verify().id in (len(answered), len(answered) + 1)
 
 
 # Files and folders that cannot be written. Permissions do not bind root, so there the user is another one.

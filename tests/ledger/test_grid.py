@@ -17,6 +17,7 @@ from dpselect.accounting.repeats import Repeated
 from dpselect.accounting.totals import total
 from dpselect.errors import BudgetExceeded
 from dpselect.ledger import Charge
+from dpselect.release import Release
 from dpselect.tuning import Poisson, geometric, tune
 
 STEP = Fraction(1, 10**50)
@@ -33,7 +34,7 @@ SHAPES = st.one_of(
 )
 KINDS = st.sampled_from(["pure", "permute-and-flip", "exponential", "noisy-max"])
 CHARGES = st.builds(Charge, st.just("odd"), SHAPES, KINDS, st.integers(1, 40)) | st.builds(
-    lambda each, repeats: Charge.of_best(Repeated(repeats, each), "tuned"),
+    lambda each, repeats: Release("tuned", Repeated(repeats, each)).charge,
     SHAPES.filter(lambda each: each.denominator < 10**3990),  # all runs together have an epsilon of more digits
     st.sampled_from([geometric(3), geometric("10.1"), Poisson("7/3")]),
 )

@@ -18,8 +18,13 @@ from dpselect.ledger import Charge
 TENTH = Charge({"question": "mode", "column": "diagnosis"}, "0.1")
 
 
-def test_a_stored_answer_comes_back_when_the_budget_is_gone(ledger: Ledger) -> None:
-    whole = Charge("everything", 1)
+@pytest.mark.parametrize(
+    ("budget", "whole"),
+    [("1", Charge("all", 1)), ("zcdp:0.5", Charge("all", Fraction(1, 1009), "exponential", rho="0.5"))],
+)
+def test_a_stored_answer_comes_back_when_the_budget_is_gone(path: Path, budget: str, whole: Charge) -> None:
+    """A charge of all that is left is not rounded, and recognised all the same."""
+    ledger = Ledger(path, budget=budget)
     ledger.store_answer(ledger.charge(whole, request_id="r").id, "42")
     assert ledger.charge(whole, request_id="r").answer == "42"
     with pytest.raises(BudgetExceeded):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dpselect import Ledger
-from dpselect.errors import BudgetExceeded, LedgerError
+from dpselect.errors import BudgetExceeded
 from dpselect.ledger import store
 
 # The module reads the system's name once, so it is loaded again under another.
@@ -36,13 +36,6 @@ def test_on_macos_sqlite_empties_the_cache_of_the_disk(tmp_path: Path, system: s
     command = [sys.executable, "-c", ELSEWHERE, system, str(tmp_path / "a.ledger")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"[{fullfsync}, 3, 'delete']\n"
-
-
-def test_a_setting_that_sqlite_refuses_stops_the_ledger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Ledger(path, budget=1)
-    monkeypatch.setattr(store, "_SETTINGS", (*store._SETTINGS, ("fullfsync", "OFF", 1)))
-    with pytest.raises(LedgerError, match="SQLite refused fullfsync"):
-        Ledger(path).spend("0.1", "question")
 
 
 # What a program on Windows does not find in `os`, of what a ledger could want.

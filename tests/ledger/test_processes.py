@@ -2,8 +2,6 @@
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -84,34 +82,6 @@ def test_a_kill_at_any_moment_leaves_no_answer_without_a_record(tmp_path: Path, 
 def test_the_same_audit_catches_those_who_answer_first(tmp_path: Path, budget: str) -> None:
     found = audit(work("kill", tmp_path, 60, "answer-first", budget), budget)
     assert found["unrecorded"] > 0
-
-
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_the_charge_is_on_the_disk_before_the_answer_is_written(tmp_path: Path) -> None:
-    """The order of system calls: journal synced, file synced, journal removed, folder synced, answer."""
-    path = tmp_path / "a.ledger"
-    Ledger(path, budget="zcdp:1")
-    log = tmp_path / "calls"
-    calls = "trace=write,fsync,fdatasync,unlink,unlinkat"
-    command = ["strace", "-f", "-y", "-o", str(log), "-e", calls, sys.executable, "-m", "tests.ledger.workers", "one"]
-    done = subprocess.run([*command, str(path)], capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode and "ptrace" in done.stderr:
-        pytest.skip("strace may not trace here")
-    assert done.returncode == 0, done.stderr
-    lines = log.read_text().splitlines()
-    [begin] = [i for i, line in enumerate(lines) if "BEGIN" in line and "write(1" in line]
-    [answer] = [i for i, line in enumerate(lines) if "ANSWER" in line and "write(1" in line]
-    synced = r"(?:fsync|fdatasync)\(\d+<"
-    steps = [
-        rf"{synced}{re.escape(str(path))}-journal>",
-        rf"{synced}{re.escape(str(path))}>",
-        rf'unlink(?:at)?\(.*"{re.escape(str(path))}-journal"',
-        rf"{synced}{re.escape(str(tmp_path))}>",
-    ]
-    between = lines[begin + 1 : answer]
-    order = [max((i for i, line in enumerate(between) if re.search(step, line)), default=-1) for step in steps]
-    assert -1 not in order
-    assert order == sorted(order)
 
 
 def test_a_forked_process_goes_on_with_the_ledger_of_its_parent(tmp_path: Path) -> None:

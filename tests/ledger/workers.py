@@ -162,11 +162,6 @@ def spend_until_fault(path: str, said: int, budget: str, most: int = 200) -> Non
     raise AssertionError("no fault in so many spends")
 
 
-def small_disk(path: str) -> None:
-    """Spend on a file system that fills up; the ids go to standard output."""
-    spend_until_fault(path, sys.stdout.fileno(), "1000000", most=5_000)
-
-
 # Files that cannot be written.
 
 
@@ -200,16 +195,6 @@ def new_in(folder: str) -> None:
         say({"fault": str(error)})
 
 
-def one(path: str) -> None:
-    """Say what happens on standard output around one spend, for strace."""
-    ledger = Ledger(path)
-    _ = ledger.spent
-    os.write(1, b"BEGIN\n")
-    ledger.spend("0.1", "question")
-    os.write(1, b"ANSWER\n")
-
-
 if __name__ == "__main__":
-    tasks = {"race": race, "kill": kill, "full": full, "small-disk": small_disk, "read-only": read_only,
-             "new-in": new_in, "one": one}  # fmt: skip
+    tasks = {"race": race, "kill": kill, "full": full, "read-only": read_only, "new-in": new_in}
     tasks[sys.argv[1]](*sys.argv[2:])

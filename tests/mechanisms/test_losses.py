@@ -17,7 +17,7 @@ from dpselect.accounting.charge import PURE, ZCDP
 from dpselect.accounting.totals import loss_of
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MechanismBase
-from dpselect.mechanisms.parameters import is_mechanism_name
+from dpselect.mechanisms.base import is_mechanism_name
 from dpselect.mechanisms.privacy import (
     BOUNDED_RANGE,
     CONCENTRATED,
@@ -210,3 +210,16 @@ def test_a_rho_without_an_epsilon_is_refused(rho: Fraction) -> None:
 def test_a_huge_rho_has_a_finite_epsilon() -> None:
     for loss, _ in EXACT:
         assert 1e307 < epsilon_of_rho(loss, Fraction(10) ** 400) < Fraction(2) ** 1024
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 4.0, 20.0])
+def test_two_halves_of_bounded_range_cost_no_more_than_the_whole(epsilon: float) -> None:
+    """For the rho that is charged, and for the exact one: a - 1 - ln a with a = e / (exp(e) - 1)."""
+
+    def exact(e: float) -> float:
+        ratio = e / math.expm1(e)
+        return ratio - 1 - math.log(ratio)
+
+    charged = [ExponentialMechanism(e).guarantee.zcdp for e in (epsilon / 2, epsilon)]
+    assert 2 * charged[0] <= charged[1]
+    assert 2 * exact(epsilon / 2) <= exact(epsilon)

@@ -19,11 +19,14 @@ from dpselect import Ledger, analysis
 from dpselect.accounting.budget import Price
 from dpselect.cli import main
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
+from dpselect.explore.answers import asked_of
+from dpselect.explore.app import Explorer
+from dpselect.explore.scores import made
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.questions.methods import Peel, negated
 from dpselect.questions.options import QUESTIONS, Named, Option, listed, option
-from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable
+from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable, Question
 from dpselect.questions.rows import Engine, Individuals
 from tests.behaviour.replay import RELATIONS, apart
 from tests.behaviour.test_neighbours import TEXT, TEXT_IN_GROUPS, TEXT_ROWS
@@ -50,12 +53,12 @@ class Least(OfTable):
         asking=Option(("--among",), "LIST|FILE", "The public values to choose from.", listed),
         planning=Option(("--among",), "N|LIST|FILE", "Number of values, or the values.", listed),
     )
-    listed: Any = field(default=None, repr=False, metadata=OF_TABLE)
+    among: Any = field(default=None, repr=False, metadata=OF_TABLE)
 
     @classmethod
     def about(cls, table: Asked, column: Any, price: Price, *, candidates: Any, **given: Any) -> OfTable:
         values = table.among(column, candidates, None)
-        return super().about(table, column, price, candidates=values.size, listed=values, **given)
+        return super().about(table, column, price, candidates=values.size, among=values, **given)
 
     @property
     def size(self) -> int:
@@ -73,14 +76,14 @@ class Least(OfTable):
         return f"The chosen value has at most {average}, {usual} or {rare} more people than the least common one."
 
     def entry(self) -> dict[str, Any]:
-        return {"question": self.name, "column": self.column.name, **self.listed.entry()}
+        return {"question": self.name, "column": self.column.name, **self.among.entry()}
 
     def estimate(self, individuals: Individuals) -> str:
         return f"the value that fewest {individuals.noun} have{individuals.in_each_group}"
 
     def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
         how = Fewest(1, self.size, ordered=True)
-        chosen = engine.chosen(self.column, self.listed, individuals, how, draw.mechanism)
+        chosen = engine.chosen(self.column, self.among, individuals, how, draw.mechanism)
         return individuals.by_group([value for [value] in chosen])
 
 
@@ -178,6 +181,29 @@ def test_help_shows_it(run: Run, arguments: tuple[str, ...]) -> None:
     _, out, _ = run(*arguments, "least", "--help")
     assert "--among" in out
     assert "Example: dpselect" in out
+
+
+def test_it_has_a_json_form() -> None:
+    asked = Least(candidates=30, groups=9, max_groups=2)
+    assert Question.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
+    assert Least.schema()["properties"]["candidates"]["description"] == "Number of values, or the values."
+    assert "candidates" in Least.schema()["required"]
+
+
+def test_the_explorer_shows_it() -> None:
+    explorer = Explorer()
+    start = explorer.start({})
+    form = next(form for form in start["questions"] if form["name"] == "least")
+    assert (form["title"], form["data"]) == ("Least common value", "scores")
+    asked = {"question": "least", "amount": "0.3", "id": start["scores"]["id"], "low": -2, "high": 1}
+    found = explorer.look(asked)
+    assert found["taken"] in found["rows"]
+    assert sum(explorer.draw({**asked, "draws": "100"})["counts"]) == 100
+    shown = asked_of(asked, made("close-race", 30))
+    chosen = shown.answers(shown.taken, 100, 60.0)[:, 0]
+    losses = shown.data.losses
+    assert losses[chosen].mean() > 1.3 * losses.mean(), "those that fewest people have"
+    assert explorer.details(asked)["command"].startswith("dpselect plan least --among=")
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

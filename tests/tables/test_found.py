@@ -13,9 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dpselect
-from dpselect import Ledger, approximate, zcdp
-from dpselect.accounting import total
-from dpselect.errors import BudgetExceeded, DPSelectError, InvalidType, InvalidValue, RequestConflict
+from dpselect import Ledger, zcdp
 from dpselect.selection.finding import Finding
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -221,73 +219,6 @@ def test_coins_are_those_of_the_counts(engine):
     assert_rejected([found, times - found], [wrong, 1 - wrong], truth=[chance, 1 - chance])
 
 
-# What is charged.
-
-
-def test_a_pure_budget_refuses_a_delta(tmp_path):
-    ledger = Ledger(tmp_path / "ledger", "1")
-    table = opened({"x": ["a"] * 50}, ledger=ledger)
-    for ask in (lambda: table.mode("x", epsilon="0.1", delta="1e-9"), lambda: table.values("x", **SURE)):
-        with pytest.raises(InvalidValue, match="delta"):
-            ask()
-    assert list(ledger.entries()) == []
-
-
-@pytest.mark.parametrize("budget", [zcdp("2", delta="1e-6"), approximate("9", "1e-6")])
-def test_a_ledger_records_epsilon_delta_and_the_rho_of_the_mechanism(tmp_path, budget):
-    ledger = Ledger(tmp_path / "ledger", budget)
-    table = opened({"who": range(99), "x": ["a"] * 99, "g": [1] * 99}, person="who", ledger=ledger)
-    exponential = dpselect.ExponentialMechanism("0.5").guarantee.zcdp
-    answer = table.mode("x", epsilon="0.5", delta="1e-9", max_values=1)
-    assert answer.charged.rho == pytest.approx(exponential, rel=1e-9)
-    assert (answer.epsilon, answer.guarantee.delta) == (Fraction(1, 2), Fraction("1e-9"))
-    pure = table.mode("x", epsilon="0.5", delta="1e-9", mechanism="permute-and-flip").charged.rho
-    assert pure == pytest.approx(0.5 * math.tanh(0.25), rel=1e-9)
-    top = table.top_k("x", 5, epsilon="2.5", delta="1e-9")
-    assert top.charged.rho == pytest.approx(5 * exponential, rel=1e-9)
-    values = table.values("x", epsilon="0.5", delta="1e-9")
-    assert values.charged.rho == pytest.approx(pure, rel=1e-9)
-    grouped = table.group_by("g", groups=[1, 2], max_groups=2).mode("x", epsilon="1", delta="2e-9")
-    assert grouped.charged.rho == pytest.approx(2 * exponential, rel=1e-9)
-    assert [entry.delta for entry in ledger.entries()] == [Fraction(d) for d in ["1e-9"] * 4 + ["2e-9"]]
-    assert total(ledger).delta == Fraction("6e-9")
-
-
-def test_a_delta_that_is_spent_is_refused(tmp_path):
-    table = opened({"x": ["a"] * 99}, ledger=Ledger(tmp_path / "ledger", zcdp("9", delta="1e-9")))
-    table.values("x", epsilon=1, delta="1e-9")
-    with pytest.raises(BudgetExceeded):
-        table.values("x", epsilon=1, delta="1e-30")
-
-
-def test_a_request_is_answered_once(tmp_path):
-    table = opened({"x": ["a", "b"] * 40}, ledger=Ledger(tmp_path / "ledger", zcdp("9", delta="1e-6")))
-    first = [
-        table.values("x", epsilon=1, delta="1e-9", request_id="v"),
-        table.mode("x", epsilon=1, delta="1e-9", request_id="m"),
-        table.top_k("x", 2, epsilon=1, delta="1e-9", request_id="t"),
-    ]
-    again = [
-        table.values("x", epsilon=1, delta="1e-9", request_id="v"),
-        table.mode("x", epsilon=1, delta="1e-9", request_id="m"),
-        table.top_k("x", 2, epsilon=1, delta="1e-9", request_id="t"),
-    ]
-    assert [one.value for one in again] == [one.value for one in first]
-    assert all(one.repeated for one in again)
-    for other in ({"delta": "1e-8"}, {"delta": "1e-9", "max_values": 1, "epsilon": 2}):
-        with pytest.raises(RequestConflict):
-            table.mode("x", **{"epsilon": 1, **other}, request_id="m")
-
-
-def test_a_request_with_another_delta_is_another_request(tmp_path):
-    """The ledger records both deltas as 1e-50, but the answer was drawn with the larger one."""
-    table = opened({"x": ["a"] * 300}, ledger=tmp_path / "ledger.db", budget=zcdp(2, delta="1e-6"))
-    assert table.mode("x", epsilon=1, delta="1e-60", request_id="one").value == "a"
-    assert table.mode("x", epsilon=1, delta="1e-60", request_id="one").repeated
-    with pytest.raises(RequestConflict):
-        table.mode("x", epsilon=1, delta="1e-61", request_id="one")
-
-
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
 def test_a_large_epsilon_takes_no_time(neighbours, mechanism):
@@ -309,51 +240,3 @@ def test_answers_say_what_they_are(tmp_path):
     texts = [str(entry.what) for entry in ledger.entries()]
     assert all("found" in text or "values" in text for text in texts)
     assert "secret" not in "".join(texts)
-
-
-# What is refused.
-
-
-@pytest.mark.parametrize(
-    ("ask", "error"),
-    [
-        (lambda t: t.mode("x", epsilon=1), InvalidValue),
-        (lambda t: t.top_k("x", 2, epsilon=1), InvalidValue),
-        (lambda t: t.values("x", epsilon=1), InvalidValue),
-        (lambda t: t.mode("x", epsilon=1, delta=0), InvalidValue),
-        (lambda t: t.mode("x", epsilon=1, delta="0.51"), InvalidValue),
-        (lambda t: t.mode("x", epsilon=1, delta=-1), InvalidValue),
-        (lambda t: t.mode("x", epsilon=1, delta=math.nan), InvalidValue),
-        (lambda t: t.mode("x", epsilon=1, delta="small"), DPSelectError),
-        (lambda t: t.mode("x", delta="1e-9"), InvalidValue),
-        (lambda t: t.mode("x", candidates=["a", "b"], epsilon=1, delta="1e-9"), InvalidValue),
-        (lambda t: t.mode("x", candidates=["a", "b"], epsilon=1, max_values=1), InvalidValue),
-        (lambda t: t.mode("x", epsilon=1, delta="1e-9", max_values=0), InvalidValue),
-        (lambda t: t.mode("x", epsilon=1, delta="1e-9", mechanism="noisy-max"), InvalidType),
-        (lambda t: t.top_k("x", 0, epsilon=1, delta="1e-9"), InvalidValue),
-        (lambda t: t.top_k("x", 10**5, epsilon=1, delta="1e-9"), InvalidValue),
-        (lambda t: t.top_k("x", (1, 2), epsilon=1, delta="1e-9"), InvalidValue),
-        (lambda t: t.top_k("x", 2, epsilon=1, delta="1e-9", method="set", max_values=1), InvalidValue),
-        (lambda t: t.values("x", epsilon=1, delta="1e-9", max_values=0), InvalidValue),
-        (lambda t: t.values("x", epsilon=1, delta="1e-9", max_values=None), InvalidValue),
-        (lambda t: t.values("nobody", epsilon=1, delta="1e-9"), InvalidValue),
-        (lambda t: t.values("xs", epsilon=1, delta="1e-9"), InvalidType),
-        (lambda t: t.group_by("x", epsilon=1), InvalidValue),
-        (lambda t: t.group_by("x", delta="1e-9"), InvalidValue),
-        (lambda t: t.group_by("x", groups=["a"], epsilon=1), InvalidValue),
-        (lambda t: t.group_by(["x", "who"], epsilon=1, delta="1e-9"), InvalidValue),
-    ],
-)
-def test_bad_input_is_refused_before_a_charge(tmp_path, ask, error):
-    ledger = Ledger(tmp_path / "ledger", zcdp("9", delta="1e-6"))
-    table = opened({"who": [1, 2], "x": ["a", "b"], "xs": [[1], [2]]}, person="who", ledger=ledger)
-    with pytest.raises(error) as raised:
-        ask(table)
-    assert "\n" not in str(raised.value)
-    assert list(ledger.entries()) == []
-
-
-def test_without_people_a_row_has_one_value():
-    table = opened({"x": ["a"]})
-    with pytest.raises(InvalidValue, match="person"):
-        table.values("x", epsilon=1, delta="1e-9", max_values=2)

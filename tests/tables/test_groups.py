@@ -1,14 +1,11 @@
 """Groups: every public group is answered; people in many groups are kept in some of them, at random."""
 
-from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.questions import Mode
-from dpselect.questions.quantiles import OverRange
 from dpselect.tables import GroupedTable, Table
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import counts, opened, places
@@ -89,65 +86,6 @@ def test_groups_of_every_kind(person):
         assert counts(grouped, "who", [1, 2]) == [[1, 0], [0, 1]]
 
 
-@pytest.fixture
-def mechanism_of(monkeypatch):
-    seen = []
-
-    def answer(_, engine, who, draw):
-        seen.append(draw.mechanism)
-        return who.by_group([None] * (1 if who.groups is None else len(who.groups)))
-
-    for question in (Mode, OverRange):
-        monkeypatch.setattr(question, "answer", answer)
-
-    def get(ask):
-        return ask(), seen.pop()
-
-    return get
-
-
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
-@pytest.mark.parametrize("most", [None, 1, 2, 9])
-@pytest.mark.parametrize("k", [None, 1, 3])
-def test_epsilon_is_the_total_of_the_call(neighbours, most, k, mechanism_of):
-    """It is shared by the rounds and by the groups in which a person may be, of which there are four."""
-    table = opened({"who": [1], "g": ["a"], "x": [1]}, person="who", neighbours=neighbours)
-    if most is not None:
-        table = table.group_by("g", groups=["a", "b", "c", "d"], max_groups=most)
-    shares = min(most or 1, 4) * (k or 1)
-    asked = {"candidates": range(5), "epsilon": "0.7"}
-    answer, mechanism = mechanism_of(
-        lambda: table.top_k("x", k, method="peel", **asked) if k else table.mode("x", **asked)
-    )
-    assert answer.epsilon == answer.guarantee.epsilon == Fraction(7, 10)
-    assert mechanism.epsilon * shares == Fraction(7, 10)
-    assert answer.guarantee.zcdp >= shares * mechanism.guarantee.zcdp
-    assert mechanism.monotonic == (neighbours == "add-remove")
-    answer, mechanism = mechanism_of(lambda: table.median("x", lower=0, upper=9, epsilon="0.7"))
-    assert mechanism.epsilon * min(most or 1, 4) == answer.epsilon == Fraction(7, 10)
-    assert not mechanism.monotonic
-
-
-@pytest.mark.parametrize(
-    ("most", "error", "words"),
-    [
-        (0, InvalidValue, "max_groups must be >= 1, got 0"),
-        (-1, InvalidValue, "max_groups must be >= 0"),
-        (1.0, InvalidType, "max_groups must be an integer"),
-        (True, InvalidType, "max_groups must be an integer"),
-        (None, InvalidType, "max_groups must be an integer"),
-    ],
-)
-def test_bad_limits_are_refused(most, error, words):
-    with pytest.raises(error, match=words):
-        opened({"who": [1], "g": [1]}, person="who").group_by("g", groups=[1], max_groups=most)
-
-
-def test_a_row_is_in_one_group():
-    with pytest.raises(InvalidValue, match="max_groups must be 1 without a person column"):
-        opened({"g": [1]}).group_by("g", groups=[1], max_groups=2)
-
-
 def test_people_of_every_kind_are_told_apart():
     """Also where their text would be the same."""
     rows = {"g": ["a", "b"] * 2, "x": [1] * 4}
@@ -155,18 +93,6 @@ def test_people_of_every_kind_are_told_apart():
         table = opened({"who": people, **rows}, person="who")
         assert counts(table, "x", [1]) == [2]
         assert sum(map(sum, counts(table.group_by("g", groups=["a", "b"]), "x", [1]))) == 2
-
-
-def test_wrong_groups_are_refused_in_words_about_groups():
-    table = opened({"g": ["a", "b"], "x": [1, 1]})
-    for wrong, words in (
-        (None, "give groups, the public list"),
-        ([], "groups must have at least one value"),
-        (["a", "a"], "groups must be different values"),
-        ("ab", "groups must be a list"),
-    ):
-        with pytest.raises((InvalidValue, InvalidType), match=words):
-            table.group_by("g", groups=wrong)
 
 
 def test_a_grouped_table_is_not_grouped_again():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpselect import Ledger
-from dpselect.errors import InvalidType, InvalidValue, RequestConflict
+from dpselect.errors import InvalidValue, RequestConflict
 from dpselect.release import decode_answer, encode_answer
 from tests import spark
 from tests.tables.looking import counts, opened, places
@@ -168,20 +168,14 @@ def test_an_entry_names_the_groups_of_one_column(tmp_path):
     }
 
 
-def test_a_request_is_repeated_with_its_tuples(tmp_path):
-    table = table_of([(1, "a", 1, 5)] * 3, ledger=tmp_path / "l", budget=9)
-    tuples = [("a", 1), ("b", 2)]
+def test_the_order_of_groups_is_part_of_a_request(tmp_path):
+    table, tuples = table_of([(1, "a", 1, 5)] * 3, ledger=tmp_path / "l", budget=9), [("a", 1), ("b", 2)]
 
     def ask(columns, groups):
         return table.group_by(columns, groups=groups).mode("x", candidates=[5, 6], epsilon=1, request_id="r")
 
-    first, again = ask(["g", "h"], tuples), ask(["g", "h"], tuples)
-    assert again.repeated
-    assert again.value == first.value
-    assert list(again.value) == tuples
-    [entry] = Ledger(tmp_path / "l").entries()
-    assert entry.what["group_by"] == ["g", "h"]
-    assert entry.what["groups"] == 2
+    first = ask(["g", "h"], tuples)
+    assert list(first.value) == tuples
     for other in ((["g", "h"], tuples[::-1]), (["h", "g"], [(1, "a"), (2, "b")]), ("g", ["a", "b"])):
         with pytest.raises(RequestConflict):
             ask(*other)
@@ -191,52 +185,6 @@ def test_a_request_is_repeated_with_its_tuples(tmp_path):
 def test_answers_by_tuples_are_written_and_read():
     value = {("a", DAY, True): [1, "b"], ("c", DAY.replace(day=2), False): [2]}
     assert decode_answer(encode_answer(value)) == value
-
-
-# Refusals.
-
-
-@pytest.mark.parametrize(
-    ("columns", "groups", "error", "words"),
-    [
-        ([], {}, InvalidValue, "group_by must name at least one column"),
-        (["g", "g"], {"g": ["a"]}, InvalidValue, "group_by must name different columns"),
-        (["g", "y"], BOTH, InvalidValue, "column 'y' is not in the table"),
-        (["g", 5], BOTH, InvalidType, "column must be the name of a column, got int"),
-        ({"g", "h"}, BOTH, InvalidType, "column must be the name of a column, got set"),
-        (["g", "h"], {"g": ["a"]}, InvalidValue, "groups must have a list for each column, but there is none for 'h'"),
-        (["g", "h"], BOTH | {"x": [1]}, InvalidValue, "groups has a list for 'x', which is not in group_by"),
-        (["g", "h"], BOTH | {"h": []}, InvalidValue, "groups of 'h' must have at least one value"),
-        (["g", "h"], BOTH | {"h": [1, 1]}, InvalidValue, "groups of 'h' must be different values"),
-        (
-            ["g", "h"],
-            BOTH | {"h": ["1"]},
-            InvalidType,
-            "groups of 'h' are text, but the column 'h' holds whole numbers",
-        ),
-        (["g", "h"], BOTH | {"g": "ab"}, InvalidType, "groups of 'g' must be a list of values, got str"),
-        (["g", "h"], {"g": list(map(str, range(1001))), "h": range(1000)}, InvalidValue, "1,001,000 combinations"),
-        (["g", "h"], None, InvalidValue, "give groups, the public list"),
-        (["g", "h"], [], InvalidValue, "groups must have at least one value"),
-        (["g", "h"], "ab", InvalidType, "groups must be a list of values, got str"),
-        (["g", "h"], ["a1", "b2"], InvalidType, "groups must be tuples .* but one is str"),
-        (["g", "h"], ["x", "g"], InvalidType, "groups must be tuples .* but one is str"),
-        (["g", "h"], [["a", "b"], [1, 2]], InvalidType, "groups must be tuples .* but one is list"),
-        (["g"], ["a", "b"], InvalidType, r"but one is str: for plain groups, write group_by\('g'\)"),
-        (["g", "h"], [("a", 1), ("b",)], InvalidValue, "groups must be tuples of length 2, .* but one has length 1"),
-        (["g", "h"], [("a", 1), ("a", 1)], InvalidValue, r"groups must be different, but \('a', 1\) occurs twice"),
-        (["g", "h"], [("a", 1), ("b", True)], InvalidType, "groups of 'h' must be values of one type"),
-        (["g", "h"], [("a", 1), ("b", None)], InvalidType, "groups of 'h' must be numbers, text"),
-        (["g", "h"], [("a", [1])], InvalidType, "groups of 'h' must be numbers, text"),
-        ("g", {"g": ["a"]}, InvalidType, "groups must be a list of values, got dict"),
-        ("g", [("a",)], InvalidType, "groups must be numbers, text"),
-    ],
-)
-def test_bad_groups_are_refused_before_a_charge(columns, groups, error, words, tmp_path):
-    table = table_of([(1, "a", 1, 5)], ledger=tmp_path / "l", budget=1)
-    with pytest.raises(error, match=words):
-        table.group_by(columns, groups=groups)
-    assert Ledger(tmp_path / "l").spent == 0
 
 
 def test_values_that_are_equal_in_the_column_are_refused_in_tuples_too():

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpselect
-from dpselect import Ledger
 from dpselect.errors import InvalidType, InvalidValue, RequestConflict
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.questions import Mode
@@ -155,51 +154,11 @@ def test_answers_name_it_as_it_was_given(engine):
     assert table.mode("x", candidates=[1], other=NOON.date().isoformat(), epsilon=50).value == "2024-01-01"
 
 
-def test_ledgers_state_it(tmp_path):
+def test_the_same_words_of_another_type_are_another_request(tmp_path):
     table = table_of([(1, "p", 1)], ledger=tmp_path / "l", budget=9)
-    first = table.mode("x", candidates=[1, 2], other=REST, epsilon=1, request_id="r")
-    assert table.mode("x", candidates=[1, 2], other=REST, epsilon=1, request_id="r") == first
-    [entry] = Ledger(tmp_path / "l").entries()
-    assert (entry.what["other"], entry.what["candidates"]) == (REST, 3)
-    for other in (None, "others", 7):
-        with pytest.raises(RequestConflict):
-            table.mode("x", candidates=[1, 2], other=other, epsilon=1, request_id="r")
     table.mode("x", candidates=[1, 2], other=7, epsilon=1, request_id="7")
-    with pytest.raises(RequestConflict):  # the same words
+    with pytest.raises(RequestConflict):
         table.mode("x", candidates=[1, 2], other="7", epsilon=1, request_id="7")
-    table.mode("x", candidates=[1, 2], epsilon=1)
-    assert "other" not in Ledger(tmp_path / "l").entries()[-1].what
-
-
-@pytest.mark.parametrize(
-    ("column", "candidates", "other", "error", "words"),
-    [
-        ("x", [1, 2], 2, InvalidValue, "other must not be one of the candidates, but '2' is listed: give another name"),
-        ("x", [1, 2], "2", InvalidValue, "other must not be one of the candidates, but '2' is listed"),
-        (
-            "g",
-            ["a", "b"],
-            "b",
-            InvalidValue,
-            "other must not be one of the candidates, but 'b' is listed: give another name",
-        ),
-        ("g", ["a", "b"], 5, InvalidType, "candidates with other must be values of one type"),
-        ("x", [1, 2], 0.5, InvalidType, "candidates with other are floating-point numbers, but the column 'x'"),
-        ("x", [1, 2], True, InvalidType, "candidates with other must be values of one type"),
-        ("x", [1, 2], [3], InvalidType, "candidates with other must be numbers, text"),
-        ("x", [1, 2], "\ud800", InvalidValue, "other must be text that can be encoded as UTF-8"),
-        ("w", [1, 2], 0.5, InvalidType, "other must be text, or whole numbers like the candidates"),
-        ("f", [0.5], math.nan, InvalidValue, "candidates with other must be finite numbers"),
-        ("f", [float(np.float32(0.1))], math.nextafter(float(np.float32(0.1)), 1), InvalidValue, "are equal when"),
-    ],
-)
-def test_what_cannot_be_the_other_is_refused_before_a_charge(column, candidates, other, error, words, tmp_path):
-    rows = {"x": [1], "g": ["a"], "w": ["1"], "f": np.array([0.5], np.float32)}
-    table = opened(rows, ledger=tmp_path / "l", budget=1)
-    for ask in (table.mode, lambda *asked, **others: table.top_k(*asked, 1, **others)):
-        with pytest.raises(error, match=words):
-            ask(column, candidates=candidates, other=other, epsilon=1)
-    assert Ledger(tmp_path / "l").spent == 0
 
 
 @pytest.mark.parametrize("engine", [pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])])

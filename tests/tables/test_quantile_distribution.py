@@ -9,12 +9,11 @@ from fractions import Fraction
 from itertools import accumulate
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 import dpselect
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidValue
 from dpselect.questions import rows as questions
 from dpselect.tables.spans import public_span
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -236,91 +235,6 @@ def test_bounds_are_exact_in_any_decimal_context(precision):
         context.prec = precision
         answer = table.median("x", lower=Decimal("12345.66"), upper=12346, step=Decimal("0.01"), epsilon=10**4)
     assert answer.value == Decimal("12345.67")
-
-
-NUMBERS, TEXTS = {"x": [1], "f": [1.0], "d": [DAY], "t": [MOMENT], "b": [True]}, {"s": ["1"]}
-BAD = {
-    "a text": ("x", {"lower": "none", "upper": 9}, InvalidValue, "lower: 'none' cannot be read as one of the whole"),
-    "a part": ("x", {"lower": "0.5", "upper": 9}, InvalidValue, "lower: '0.5' cannot be read as one of the whole"),
-    "a flag": ("x", {"lower": False, "upper": 9}, InvalidType, "lower and upper must be numbers"),
-    "NaT": ("t", {"lower": pd.NaT, "upper": MOMENT}, InvalidType, "lower and upper must be numbers"),
-    "turned": ("x", {"lower": 9, "upper": 0}, InvalidValue, "lower must be <= upper"),
-    "no step": ("x", {"lower": 0, "upper": 9, "step": 0}, InvalidValue, "step must be > 0"),
-    "back": ("x", {"lower": 0, "upper": 9, "step": -1}, InvalidValue, "step must be > 0"),
-    "step of text": ("x", {"lower": 0, "upper": 9, "step": "a"}, InvalidValue, "step: 'a' cannot be read"),
-    "step of time": ("x", {"lower": 0, "upper": 9, "step": DAYS}, InvalidType, "step must be a number"),
-    "halves of whole": ("x", {"lower": 0, "upper": 9, "step": 0.5}, InvalidValue, "step must be whole numbers"),
-    "NaN": ("f", {"lower": math.nan, "upper": 9}, InvalidValue, "lower must be a finite number"),
-    "infinity": ("f", {"lower": 0, "upper": math.inf}, InvalidValue, "upper must be a finite number"),
-    "signalling": ("f", {"lower": 0, "upper": Decimal("sNaN")}, InvalidValue, "upper must be a finite number"),
-    "huge": ("x", {"lower": -(10**5000), "upper": 10**5000}, InvalidValue, "lower must be a finite number of moderate"),
-    "long": ("x", {"lower": 0, "upper": 2**64}, InvalidValue, "more than 2\\*\\*64 candidates|too many digits"),
-    "too many": ("x", {"lower": -(2**63), "upper": 2**63}, InvalidValue, "more than 2\\*\\*64 candidates"),
-    "fine floats": ("f", {"lower": 0, "upper": 1000, "step": 1e-12}, InvalidValue, "too many digits"),
-    "finer floats": ("f", {"lower": 0, "upper": 1e-10, "step": 1e-16}, InvalidValue, "at most 15 digits"),
-    "long tail": (
-        "s",
-        {"lower": Decimal("0." + "0" * 30 + "1"), "upper": 1},
-        InvalidValue,
-        "at most 15 digits after the point",
-    ),
-    "days for numbers": (
-        "x",
-        {"lower": DAY, "upper": DAY},
-        InvalidType,
-        "holds whole numbers, lower and upper are dates",
-    ),
-    "numbers for days": ("d", {"lower": 0, "upper": 9}, InvalidType, "column 'd' holds dates, lower and upper are"),
-    "times for days": ("d", {"lower": MOMENT, "upper": MOMENT}, InvalidType, "give dates"),
-    "both": ("s", {"lower": DAY, "upper": MOMENT}, InvalidType, "must be of one type"),
-    "zone for none": ("t", {"lower": ZONED, "upper": ZONED}, InvalidType, "give timestamps"),
-    "zone for text": ("s", {"lower": ZONED, "upper": ZONED}, InvalidType, "holds text, lower and upper are timestamps"),
-    "part of a day": ("d", {"lower": DAY, "upper": DAY, "step": DAYS / 2}, InvalidValue, "step must be whole days"),
-    "float days": ("d", {"lower": DAY, "upper": DAY, "step": 1.5}, InvalidType, "step must be a number of days"),
-    "text of time": (
-        "t",
-        {"lower": MOMENT, "upper": MOMENT, "step": "1 s"},
-        InvalidValue,
-        "step: '1 s' cannot be read",
-    ),
-    "nanoseconds": ("t", {"lower": MOMENT, "upper": MOMENT, "step": 1.5e-6}, InvalidValue, "whole microseconds"),
-    "flags": ("b", {"lower": 0, "upper": 1}, InvalidType, "holds true or false"),
-}
-
-
-@pytest.fixture(scope="module")
-def table():
-    return opened({**NUMBERS, **TEXTS})
-
-
-@pytest.mark.parametrize("kind", BAD)
-def test_bad_ranges_are_refused(kind, table):
-    column, parameters, error, words = BAD[kind]
-    with pytest.raises(error, match=words):
-        table.median(column, **parameters, epsilon=1)
-
-
-@pytest.mark.parametrize(
-    ("level", "error"),
-    [
-        (0, InvalidValue),
-        (1, InvalidValue),
-        (-0.5, InvalidValue),
-        (1.5, InvalidValue),
-        (math.nan, InvalidValue),
-        (math.inf, InvalidValue),
-        (10**400, InvalidValue),
-        ("1e4000", InvalidValue),
-        ("1e99999", InvalidValue),
-        (True, InvalidValue),
-        ("x", InvalidType),
-        (None, InvalidType),
-        ([0.5], InvalidType),
-    ],
-)
-def test_bad_levels_are_refused(level, error, table):
-    with pytest.raises(error, match=r"level must be .*between 0 and 1"):
-        table.quantile("x", level, lower=0, upper=9, epsilon=1)
 
 
 def test_levels_are_what_is_written():

@@ -3,15 +3,13 @@
 import datetime
 from collections import Counter
 from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import dpselect
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, every
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidValue
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
 from dpselect.questions.methods import METHODS, Margin, NoisyCounts, OneShot, Peel, Set
 from dpselect.questions.most import _Chooser
@@ -221,42 +219,6 @@ def test_a_domain_that_no_mechanism_takes_is_refused_before_the_charge(tmp_path)
     with pytest.raises(InvalidValue, match="too many values"):
         table.mode("x", candidates=texts_of(10_000), epsilon=1)  # `every` has a smaller limit
     assert not list(Ledger(tmp_path / "ledger.db").entries())
-
-
-def test_the_ledger_names_the_rule_and_charges_pure_epsilon(tmp_path):
-    ledger = Ledger(tmp_path / "ledger", "1")
-    table = opened({"x": [1] * 99}, ledger=ledger)
-    answer = table.mode("x", candidates=every("int64"), epsilon="0.5", request_id="a")
-    assert (answer.epsilon, answer.guarantee.delta) == (Fraction(1, 2), 0)
-    [entry] = ledger.entries()
-    assert entry.what["candidates"] == "every int64"
-    assert answer.estimate == "the value that most rows have, of every int64"
-    assert table.mode("x", candidates=every("int64"), epsilon="0.5", request_id="a").repeated
-    with pytest.raises(dpselect.errors.RequestConflict):
-        table.mode("x", candidates=every("int32"), epsilon="0.5", request_id="a")
-
-
-@pytest.mark.parametrize(
-    ("ask", "error"),
-    [
-        (lambda t: t.mode("x", candidates=every("int64"), epsilon=1), InvalidType),
-        (lambda t: t.mode("n", candidates=every("text", max_bytes=3), epsilon=1), InvalidType),
-        (lambda t: t.mode("n", candidates=every("date"), epsilon=1), InvalidType),
-        (lambda t: t.mode("n", candidates=every("int64"), epsilon=1, delta="1e-9"), InvalidValue),
-        (lambda t: t.mode("n", candidates=every("int64"), epsilon=1, max_values=1), InvalidValue),
-        (lambda t: t.top_k("n", 0, candidates=every("int64"), epsilon=1), InvalidValue),
-        (lambda t: t.top_k("n", 2**64, candidates=every("int64"), epsilon=1), InvalidValue),
-        (lambda t: t.top_k("n", 2**64 + 1, candidates=every("int64"), epsilon=1), InvalidValue),
-        (lambda t: t.mode("n", candidates=every, epsilon=1), InvalidType),
-        (lambda t: t.group_by("n", groups=every("int64")), InvalidType),
-    ],
-)
-def test_bad_input_is_refused_before_a_charge(tmp_path, ask, error):
-    ledger = Ledger(tmp_path / "ledger", "9")
-    table = dpselect.open_table(pa.table({"x": ["a"], "n": [1]}), ledger=ledger)
-    with pytest.raises(error):
-        ask(table)
-    assert list(ledger.entries()) == []
 
 
 # Columns and rules of different types, and a value that somebody has.

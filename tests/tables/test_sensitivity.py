@@ -4,18 +4,15 @@ The scores are those of a plain model, which is itself compared with the engine 
 group and a value; an individual is a tuple of rows.
 """
 
-import math
 import random
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations_with_replacement, product
 
 import pytest
 
 from dpselect.mechanisms.parameters import Neighbours, change_by_addition, of_counts, of_cuts, of_quantile
-from dpselect.questions import Mode
 from dpselect.questions.methods import Margin, NoisyCounts, OneShot, Peel, Set
-from dpselect.questions.quantiles import OverRange
 from tests.tables.looking import counts, middles, opened, quantile_scores, standings
 from tests.top_k.exact import joined, margin, pairs_of_people, sets, total
 
@@ -196,104 +193,9 @@ def test_the_unit_of_cuts_makes_them_as_sensitive_as_quantiles_in_groups(level, 
     assert together.monotonic == single.monotonic
 
 
-# Groups: what all of them together tell about one person.
+# What is kept of a person depends on nobody else.
 
 GROUPS = ("g", "h", "i", "j")
-
-
-def kept_data(options, most):
-    """Everything that can be kept of a person: what they have in at most so many groups."""
-    return [
-        dict(zip(groups, data, strict=True))
-        for size in range(most + 1)
-        for groups in combinations(GROUPS, size)
-        for data in product(options, repeat=size)
-    ]
-
-
-@pytest.fixture
-def mechanism_of(monkeypatch):
-    """The mechanism with which a question would draw."""
-    seen = []
-
-    def answer(_, engine, who, draw):
-        seen.append(draw.mechanism)
-        return who.by_group([None] * (1 if who.groups is None else len(who.groups)))
-
-    for question in (Mode, OverRange):
-        monkeypatch.setattr(question, "answer", answer)
-
-    def get(ask):
-        ask()
-        return seen.pop()
-
-    return get
-
-
-def grouped(neighbours, most):
-    table = opened({"who": [1], "g": ["g"], "x": [0]}, person="who", neighbours=neighbours)
-    return table.group_by("g", groups=GROUPS, max_groups=most)
-
-
-def worst_loss(score, mechanism, neighbours, options, *, most, others):
-    """The largest sum over the groups of the log-ratios, and of the bound c (range of the changes)."""
-    scores = cache(lambda own: score((*others, own)))
-    pmf = cache(lambda vector: [math.log(p) for p in mechanism.pmf(vector)])
-
-    def losses(before, after):
-        old, new = scores(before), scores(after)
-        moved = [n - o for o, n in zip(old, new, strict=True)]
-        ratio = max(abs(p - q) for p, q in zip(pmf(old), pmf(new), strict=True))
-        return ratio, max(moved) - min(moved)
-
-    losses = cache(losses)
-    data = kept_data(options, most)
-    pairs = product(data, data) if neighbours is Neighbours.REPLACE else product(data, [{}])
-    exact, widest = 0.0, 0
-    for before, after in pairs:
-        touched = [losses(before.get(g, ABSENT), after.get(g, ABSENT)) for g in {*before, *after}]
-        exact = max(exact, sum(ratio for ratio, _ in touched))
-        widest = max(widest, sum(moved for _, moved in touched))
-    return exact, mechanism.rate * widest
-
-
-OTHERS = [(), ((0,), (0,), (1,), (2,)), ((0,),) * 12, ((2,),) * 12, ((1,),) * 30]
-
-
-@pytest.mark.parametrize("most", [1, 2])
-@pytest.mark.parametrize("neighbours", BOTH)
-def test_groups_together_cost_epsilon_for_counts(neighbours, most, mechanism_of):
-    table, epsilon = grouped(neighbours, most), Fraction(3, 2)
-    mechanism = mechanism_of(lambda: table.mode("x", candidates=CANDIDATES, epsilon=epsilon))
-    found = [
-        worst_loss(count_scores, mechanism, neighbours, [(0,), (2,), (0, 2), (0, 1, 2)], most=most, others=others)
-        for others in OTHERS
-    ]
-    assert max(exact for exact, _ in found) <= epsilon + 1e-9
-    assert max(bound for _, bound in found) == epsilon  # no epsilon is left unused
-    assert max(exact for exact, _ in found) > 0.5 * epsilon
-
-
-@pytest.mark.parametrize("most", [1, 2])
-@pytest.mark.parametrize("neighbours", BOTH)
-@pytest.mark.parametrize("method", ["set", "margin"])
-def test_groups_together_cost_epsilon_for_sets(method, neighbours, most, mechanism_of):
-    """Sets of two of the three candidates, each a candidate of the mechanism."""
-    table, epsilon = grouped(neighbours, most), Fraction(3, 2)
-    asked = {"candidates": CANDIDATES, "method": method, "max_values": 2, "epsilon": epsilon}
-    mechanism = mechanism_of(lambda: table.top_k("x", 2, **asked))
-    own = total if method == "set" else margin
-
-    def score(individuals):
-        return tuple(own(count_scores(individuals), chosen) for chosen in sets(3, 2))
-
-    found = [
-        worst_loss(score, mechanism, neighbours, [(0,), (2,), (0, 2), (1, 2)], most=most, others=others)
-        for others in OTHERS
-    ]
-    assert max(exact for exact, _ in found) <= epsilon + 1e-9
-    assert max(exact for exact, _ in found) > 0.5 * epsilon
-    assert max(bound for _, bound in found) == epsilon
 
 
 @pytest.mark.parametrize(("most", "max_values"), [(1, 1), (1, 2), (3, 2)])
@@ -324,41 +226,6 @@ def test_the_values_of_a_person_are_their_own_matter(most, max_values, monkeypat
             assert all(0 <= counted <= own for counted, own in zip(vector, had, strict=True))
             assert sum(vector) == min(max_values, sum(had))
         assert change == scores([gone])
-
-
-@pytest.mark.parametrize("most", [1, 2])
-@pytest.mark.parametrize("neighbours", BOTH)
-@pytest.mark.parametrize("level", LEVELS, ids=str)
-def test_groups_together_cost_epsilon_for_quantiles(level, neighbours, most, mechanism_of):
-    table, epsilon = grouped(neighbours, most), Fraction(3, 2)
-    mechanism = mechanism_of(lambda: table.quantile("x", level, lower=0, upper=2, epsilon=epsilon))
-
-    def score(individuals):
-        return level_scores(individuals, level)
-
-    found = [
-        worst_loss(score, mechanism, neighbours, [(0,), (1,), (2,)], most=most, others=others) for others in OTHERS
-    ]
-    assert max(exact for exact, _ in found) <= epsilon + 1e-9
-    assert max(bound for _, bound in found) == epsilon
-
-
-def test_the_larger_sensitivity_of_groups_under_replace_is_needed(mechanism_of):
-    """With the sensitivity of a single answer, a person who changes groups would cost more than epsilon."""
-    level, epsilon = Fraction(9, 10), Fraction(3, 2)
-    table = opened({"x": [0]}, neighbours="replace")
-    alone = mechanism_of(lambda: table.quantile("x", level, lower=0, upper=2, epsilon=epsilon))
-
-    def score(individuals):
-        return level_scores(individuals, level)
-
-    _, bound = worst_loss(score, alone, Neighbours.REPLACE, [(0,), (2,)], most=1, others=((1,),) * 30)
-    assert alone.sensitivity == 10
-    assert of_quantile(level, Neighbours.REPLACE, in_groups=True).largest_change == 18
-    assert bound == epsilon * Fraction(18, 10)
-
-
-# What is kept of a person depends on nobody else.
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])

@@ -55,7 +55,7 @@ from dpselect._numbers import (
 from dpselect._types import Number
 from dpselect.accounting.charge import Charge, compact_json, is_on_grid, rho_of
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import MECHANISMS, Parameters
+from dpselect.mechanisms.base import MECHANISMS, MechanismBase
 from dpselect.mechanisms.privacy import PrivacyLoss, epsilon_of_rho
 
 AUTO = "auto"
@@ -542,12 +542,12 @@ class Price:
             delta=None if delta is None else _found_delta(delta),
         )
 
-    def drawn_by(self, budget: Budget | None, count: int, **claim: Any) -> Parameters:
+    def drawn_by(self, budget: Budget | None, count: int, **claim: Any) -> MechanismBase:
         """The mechanism for each of `count` draws that one person can influence, with its part of the price."""
         kind = self.kind(budget)
         return kind(self.each(kind.loss, count), **claim)
 
-    def kind(self, budget: Budget | None) -> type[Parameters]:
+    def kind(self, budget: Budget | None) -> type[MechanismBase]:
         """The class of mechanism that was named, or the most accurate one for the budget."""
         best = _MOST_ACCURATE if budget is None else budget.mechanism
         return MECHANISMS[best if self.mechanism == AUTO else self.mechanism]

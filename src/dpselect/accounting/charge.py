@@ -12,9 +12,10 @@ from typing import Any
 
 from dpselect import _validate
 from dpselect._types import Number
-from dpselect.accounting.repeats import PREFIX, Repeated, checked_delta, repeated
+from dpselect.accounting.repeats import PREFIX, checked_delta, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.mechanisms.parameters import MECHANISMS, Neighbours, Parameters, is_mechanism_name, name_of, neighbours_of
+from dpselect.mechanisms.base import MECHANISMS, MechanismBase, is_mechanism_name, name_of
+from dpselect.mechanisms.parameters import Neighbours, neighbours_of
 from dpselect.mechanisms.privacy import CONCENTRATED, PURE_LOSS, PrivacyLoss
 
 
@@ -189,7 +190,7 @@ class Charge:
         return charge._with(mechanism=mechanism, rho=rho)
 
     @classmethod
-    def of(cls, mechanism: Parameters, what: Mapping[str, Any], count: int = 1) -> "Charge":
+    def of(cls, mechanism: MechanismBase, what: Mapping[str, Any], count: int = 1) -> "Charge":
         """Return the cost of `count` draws from this mechanism. Its public parameters are added to the question.
 
         Args:
@@ -205,20 +206,6 @@ class Charge:
         if not isinstance(what, Mapping):
             raise InvalidType(f"what must be a mapping of public parameters, got {type(what).__name__}")
         return cls({**what, **mechanism.claim.to_dict()}, mechanism.epsilon, name_of(mechanism), count)
-
-    @classmethod
-    def of_best(cls, runs: Repeated, what: What) -> "Charge":
-        """Return the cost of keeping the best result of a random number of private runs.
-
-        Args:
-            runs: the distribution of the number of runs, and the epsilon and delta of each.
-            what: the question, a string or a mapping of public parameters.
-
-        >>> from dpselect.tuning import geometric
-        >>> round(float(Charge.of_best(Repeated(geometric(mean=10), "0.1"), "regularisation").epsilon), 4)
-        0.2636
-        """
-        return cls(with_terms(what, runs.terms()), runs.epsilon, runs.name, delta=runs.delta)
 
     @property
     def text(self) -> str:
@@ -270,9 +257,6 @@ class Charge:
             finer_delta: the same for delta.
             cap: the largest epsilon of one release, a number on the grid that the charge does not exceed.
 
-        Returns:
-            The same charge if its costs are on the grid, otherwise one with slightly larger ones.
-
         >>> Charge("a third", "1/3").rounded_up().epsilon
         Fraction(1, 3)
         >>> Charge("tiny", "1e-4000").rounded_up().epsilon == Fraction(1, ROUND)
@@ -286,21 +270,6 @@ class Charge:
     def with_delta_rounded_up(self, finer: int) -> "Charge":
         """Return the charge with only its delta on the grid. See `Charge.rounded_up`."""
         return self._with(delta=_on_grid(self.delta, finer))
-
-
-def with_terms(what: What, terms: Mapping[str, Any]) -> What:
-    """The question with the public parameters of its mechanism.
-
-    >>> with_terms("mode", {"monotonic": True}), with_terms("mode", {})
-    ({'question': 'mode', 'monotonic': True}, 'mode')
-    """
-    if not terms:
-        return what
-    if isinstance(what, str):
-        return {"question": what, **terms}
-    if not isinstance(what, Mapping):
-        raise InvalidType(f"what must be a text or a mapping of public parameters, got {type(what).__name__}")
-    return {**what, **terms}
 
 
 def unit_of(what: What) -> PrivacyUnit | None:
@@ -378,7 +347,5 @@ def _mechanism_name(name: Any, each: Fraction) -> str:
     if runs is None:
         raise InvalidValue(f"mechanism must be one of {', '.join(known)}")
     if each < runs.epsilon:
-        raise InvalidValue(
-            f"epsilon must be at least that of all runs of {PREFIX}: create the charge with Charge.of_best"
-        )
+        raise InvalidValue(f"epsilon must be at least that of all runs of {PREFIX}: let a `Release` state it")
     return str(name)

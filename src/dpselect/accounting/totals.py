@@ -184,7 +184,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     >>> round(total(charges, delta=1e-6).approximate.epsilon, 2)
     2.25
     """
-    charges = _charges(spent.charges() if isinstance(spent, HasCharges) else spent)
+    charges = [_charge_of(one) for one in (spent.charges() if isinstance(spent, HasCharges) else spent)]
     releases = releases_of(charges)
     failure = sum((charge.delta for charge in charges if charge.delta), Fraction(0))
     epsilon = None if failure else _pure_sum(releases)
@@ -201,18 +201,17 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     return Total(epsilon, zcdp, replace(found, delta=rest + float_above(failure)), failure)
 
 
-def _charges(spent: Iterable[Charge | HasCharge]) -> list[Charge]:
-    charges: list[Any] = [one if isinstance(one, Charge) else getattr(one, "charge", one) for one in spent]
-    for charge in charges:
-        if not isinstance(charge, Charge):
-            raise InvalidType(f"spent must be a Ledger or hold charges or entries, got {type(charge).__name__}")
-    return charges
+def _charge_of(one: Any) -> Charge:
+    charge = one if isinstance(one, Charge) else getattr(one, "charge", one)
+    if not isinstance(charge, Charge):
+        raise InvalidType(f"spent must be a Ledger or hold charges or entries, got {type(charge).__name__}")
+    return charge
 
 
-def releases_of(spent: Iterable[Charge | HasCharge]) -> Releases:
+def releases_of(charges: Iterable[Charge]) -> Releases:
     """How often each mechanism was released at each epsilon."""
     releases: Counter[tuple[str, Fraction]] = Counter()
-    for charge in _charges(spent):
+    for charge in charges:
         releases[charge.composes_as, charge.each] += charge.count
     return releases
 

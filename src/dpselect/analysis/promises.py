@@ -4,7 +4,7 @@ With the rate c = epsilon / score_range every error is that of rate one divided 
 each mechanism and number of candidates.
 
 The worst cases are those of McKenna & Sheldon (2020), Propositions 1, 4 and 5. Each mechanism knows its `worst` errors
-at rate one (see `mechanisms.worst`); here they are converted to score units.
+at rate one (see `mechanisms.laws`); here they are converted to score units.
 """
 
 import math
@@ -20,7 +20,7 @@ from dpselect._numbers import first_true, float_near, rounded_up_text
 from dpselect._types import Number
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase, checked_mechanism
-from dpselect.mechanisms.worst import WorstErrors
+from dpselect.mechanisms.laws import WorstErrors
 
 
 @dataclass(frozen=True)

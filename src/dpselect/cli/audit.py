@@ -1,14 +1,19 @@
 """`dpselect audit`: try to catch a mechanism, ours or yours, being less private than it claims."""
 
+import importlib
 import json
 import math
+import os
+import sys
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 import dpselect
+from dpselect import _validate
 from dpselect._numbers import DOWN, shown
 from dpselect.cli.console import (
     busy,
@@ -25,10 +30,6 @@ from dpselect.cli.options import (
     ScoreRange,
     Sensitivity,
     claimed,
-    imported,
-    mechanism_class,
-    positive,
-    whole,
 )
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS
@@ -97,8 +98,8 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect audit --callable mymodule:top_three --inputs mymodule:NEIGHBOURS --epsilon 1
     """
     with clean_errors():
-        promised, claim = positive(epsilon=epsilon), claimed(sensitivity, monotonic, score_range)
-        times = whole(least=100, most=_MOST_RUNS, runs=runs)
+        promised, claim = _validate.moderate(epsilon=epsilon), claimed(sensitivity, monotonic, score_range)
+        times = _validate.count_in_text(100, _MOST_RUNS, runs=runs)
         audited = _audited(mechanism, function, promised, claim)
         if rows and mechanism is None:
             raise InvalidValue("--rows needs --mechanism: leave it out with --callable")
@@ -113,7 +114,7 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
             chosen = audited.select if mechanism is not None and not rows else audited
             longest = _LONGEST_OF_YOURS if mechanism is None else _LONGEST_OF_OURS
             neighbours = _neighbours(inputs, promised, claim, longest)
-            result = _run(chosen, promised, {**neighbours, "runs": times, "false_alarm": false_alarm})
+            result = dpselect.audit.audit(chosen, promised, **neighbours, runs=times, false_alarm=false_alarm)
     if as_json:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
     else:
@@ -133,13 +134,32 @@ def _audited(mechanism: str | None, function: str | None, epsilon: Fraction, cla
     if (mechanism is None) == (function is None):
         raise InvalidValue("give either --mechanism or --callable MODULE:NAME, and not both")
     if mechanism is not None:
-        return mechanism_class(mechanism)(epsilon, **claim.arguments())
+        if mechanism not in MECHANISMS:
+            raise InvalidValue(f"--mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism[:40]!r}")
+        return MECHANISMS[mechanism](epsilon, **claim.arguments())
     return imported(str(function), "--callable")
 
 
-def _run(audited: Any, epsilon: Fraction, arguments: dict[str, Any]) -> "Audit":
-    """Run the black-box audit."""
-    return dpselect.audit.audit(audited, epsilon, **arguments)
+def imported(text: str, option: str) -> Any:
+    """Import the object MODULE:NAME. Modules in the working directory are found first, as with `python -m`.
+
+    >>> imported("math:inf", "--callable")
+    inf
+    """
+    module, colon, name = text.partition(":")
+    if not (module and colon and name):
+        raise InvalidValue(f"{option} must be MODULE:NAME, got {text[:40]!r}: give for example mymodule:choose")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    shown, found, reason = f"{option}: the module {module[:40]!r}", None, ""
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:  # the user's module may raise anything
+        reason = type(error).__name__
+    if reason:
+        raise InvalidValue(f"{shown} cannot be imported ({reason}): check its name, and that it can be imported")
+    missing = InvalidValue(f"{shown} has no {name[:40]!r}: check the name")
+    return _validate.withheld(lambda: reduce(getattr, name.split("."), found), missing, AttributeError)
 
 
 def _print_text(result: "Audit | PmfAudit") -> None:

@@ -11,9 +11,11 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 import dpselect
+from dpselect import _validate
 from dpselect._messages import install_command
 from dpselect._numbers import NEAREST, finite, shown
 from dpselect._types import Vector
@@ -30,14 +32,11 @@ from dpselect.cli.options import (
     ScoreRange,
     Sensitivity,
     claimed,
-    epsilons,
-    limit,
-    sizes,
-    whole,
 )
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.mechanisms import MECHANISMS, PermuteAndFlip
 from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of
+from dpselect.questions.options import sizes, whole
 from dpselect.score_files import PRIVACY, read_public_scores
 
 if TYPE_CHECKING:
@@ -169,7 +168,7 @@ def print_top_k_json(compared: "TopKComparison", asked: dict[str, Any], plot: st
     typer.echo(json.dumps(content, allow_nan=False))
 
 
-_Epsilons = Annotated[
+_Epsilon = Annotated[
     str, typer.Option(metavar="A:B", help="A range such as 0.01:1, a list such as 0.1,0.5,1 or a single number.")
 ]
 _Points = Annotated[str | None, typer.Option(metavar="P", help="Number of epsilons in the range A:B. Default: 25.")]
@@ -191,7 +190,7 @@ _Seed = Annotated[str | None, typer.Option(metavar="S", help="With -k: the same 
 def compare(  # noqa: PLR0913 - typer makes an option of each argument
     file: File,
     *,
-    epsilon: _Epsilons,
+    epsilon: _Epsilon,
     points: _Points = None,
     sensitivity: Sensitivity = None,
     monotonic: Monotonic = False,
@@ -220,7 +219,7 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
     Example: dpselect compare public.csv --epsilon 0.01:1 -k 3 --max-values 1
     """
     with clean_errors():
-        wanted = epsilons(epsilon, points)
+        wanted = _epsilons(epsilon, points)
         about_scores: dict[str, Any] = {"sensitivity": sensitivity, "monotonic": monotonic, "score_range": score_range}
         about_counts = {"max_values": max_values, "ordered": ordered, "neighbours": neighbours}
         simulated = {"runs": runs, "seed": seed}
@@ -242,6 +241,24 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
         print_text(compared, candidates=len(scores), plot=plot)
 
 
+def _epsilons(text: str, points: str | None) -> list[Fraction]:
+    """The epsilons of a range A:B, of a list A,B,C or of a single number.
+
+    >>> [float(epsilon) for epsilon in _epsilons("0.01:1", "3")]
+    [0.01, 0.1, 1.0]
+    """
+    listed = [_validate.moderate(epsilon=part.strip()) for part in text.split(":" if ":" in text else ",")]
+    if ":" not in text:
+        if points is not None:
+            raise InvalidValue("--points needs a range of epsilons: give --epsilon as A:B, for example 0.01:1")
+        return listed
+    number = _validate.count_in_text(2, 10_000, points="25" if points is None else points)
+    if len(listed) != 2 or listed[0] >= listed[1]:
+        raise InvalidValue("epsilon must be a range A:B from a smaller to a larger number: give for example 0.01:1")
+    between = np.geomspace(float(listed[0]), float(listed[1]), number)[1:-1]
+    return [listed[0], *map(Fraction, between.tolist()), listed[1]]
+
+
 _DEFAULTS = (None, False, Neighbours.ADD_REMOVE.value)
 
 
@@ -258,7 +275,7 @@ def _check_belonging(k: str | None, about_scores: dict[str, Any], about_counts: 
 def _counts(given: dict[str, Any]) -> dict[str, Any]:
     """What is known about the people who are counted."""
     return {
-        "max_values": limit(given["max_values"]),
+        "max_values": None if given["max_values"] is None else whole(given["max_values"], "max_values"),
         "ordered": given["ordered"],
         "neighbours": neighbours_of(given["neighbours"]).value,
     }
@@ -268,8 +285,8 @@ def _simulation(given: dict[str, Any]) -> dict[str, Any]:
     """How to simulate."""
     runs, seed = given["runs"], given["seed"]
     return {
-        "runs": whole(least=2, most=10**7, runs="200" if runs is None else runs),
-        "seed": None if seed is None else whole(least=1, most=10**9, seed=seed),
+        "runs": _validate.count_in_text(2, 10**7, runs="200" if runs is None else runs),
+        "seed": None if seed is None else whole(seed, "seed"),
     }
 
 

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
+from dpselect import _validate
 from dpselect._messages import install_command
 from dpselect.cli.console import clean_errors, print_line
-from dpselect.cli.options import Column, Label, whole
+from dpselect.cli.options import Column, Label
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.explore.scores import ScoreSet, file_words
 from dpselect.score_files import STANDARD_INPUT, read_scores, shown_path
@@ -37,7 +38,7 @@ def explore(
     Example: dpselect explore public.csv
     """
     with clean_errors():
-        chosen = 0 if port is None else whole(least=1, most=65_535, port=port)
+        chosen = 0 if port is None else _validate.count_in_text(1, 65_535, port=port)
         try:
             from dpselect.explore.app import serve  # noqa: PLC0415 - needs the extra
         except ModuleNotFoundError as missing:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpselect import _validate
 from dpselect._numbers import NEAREST, finite, shown
 from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table
-from dpselect.cli.options import Benchmark, Folder, Json, whole
+from dpselect.cli.options import Benchmark, Folder, Json
 
 if TYPE_CHECKING:
     from dpselect.research.reproduce import Report
@@ -59,7 +60,7 @@ def paper(*, out: Folder, data: Benchmark = None, points: _Points = "250", as_js
     Example: dpselect paper --out report --data dpbench
     """
     with clean_errors():
-        report = _write_report(out, data, whole(least=2, most=10_000, points=points))
+        report = _write_report(out, data, _validate.count_in_text(2, 10_000, points=points))
     if as_json:
         print_json(report)
     else:
@@ -94,7 +95,8 @@ def study(
     Example: dpselect study --out study --data dpbench
     """
     with clean_errors():
-        made = _run_study(out, data, whole(least=2, most=10**6, runs=runs), whole(least=1, most=10**9, seed=seed))
+        times = _validate.count_in_text(2, 10**6, runs=runs)
+        made = _run_study(out, data, times, _validate.count_in_text(1, _validate.MANY, seed=seed))
     if as_json:
         _print_json(made)
     else:

@@ -136,20 +136,17 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 def _stated(options: Sequence[Option], given: Given, reader: Any) -> dict[str, Any]:
     """The parameters of a question, which their options read from text."""
-    stated: dict[str, Any] = {}
-    by: dict[str, Option] = {}
-    for option in sorted(options, key=lambda option: option.read is listed):  # lists need the table: they come last
-        text = given[option.key]
-        if text in (None, False, []):
-            continue
-        if option.name in stated:
-            first = by[option.name]
-            raise InvalidValue(
-                f"{first.flags[0]} and {option.flags[0]} exclude each other: give {first.way} or {option.way}"
-            )
-        by[option.name] = option
-        stated[option.name] = text if option.is_flag else option.read(text, option.name, reader)
-    return stated
+    by_name: dict[str, Option] = {}
+    for option in options:
+        if given[option.key] not in (None, False, []):
+            first = by_name.setdefault(option.name, option)
+            if first is not option:
+                flags = f"{first.flags[0]} and {option.flags[0]}"
+                raise InvalidValue(f"{flags} exclude each other: give {first.way} or {option.way}")
+    in_order = sorted(
+        by_name.values(), key=lambda option: option.read is listed
+    )  # lists need the table: they come last
+    return {option.name: option.is_flag or option.read(given[option.key], option.name, reader) for option in in_order}
 
 
 # Public lists and rules.

@@ -25,15 +25,13 @@ from dpselect.cli.options import (
     ScoreRange,
     Sensitivity,
     check_ledger_options,
-    limit,
     open_ledger,
-    sizes,
 )
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS, MechanismBase
-from dpselect.mechanisms.base import checked_mechanism
 from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.questions.methods import is_in_order
+from dpselect.questions.options import sizes, whole
 from dpselect.release import Answer
 from dpselect.score_files import ScoreFile, read_scores
 from dpselect.top_k import release_top_k
@@ -100,7 +98,8 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
         check_ledger_options(ledger, budget=budget, dataset=dataset, request_id=request_id, what=what)
         _check_options(k, {"sensitivity": sensitivity, "score_range": score_range}, method, max_values, ordered)
         price, claim = Price(epsilon, rho, mechanism), stated(sensitivity, monotonic, score_range)
-        choices = {"method": method, "max_values": limit(max_values), "ordered": ordered, "monotonic": monotonic}
+        limit = None if max_values is None else whole(max_values, "max_values")
+        choices = {"method": method, "max_values": limit, "ordered": ordered, "monotonic": monotonic}
         wanted = None if k is None else sizes(k)
         candidates = read_scores(file, column=column, label=label)
         asked = {"question": what or ("select" if k is None else "top_k")} | ({"column": column} if column else {})
@@ -133,7 +132,7 @@ def _check_options(
 def _select_one(candidates: ScoreFile, price: Price, claim: Claim, release: dict[str, Any]) -> Callable[[bool], None]:
     """Select a candidate, and return what prints it."""
     paid = release["ledger"]
-    chooser = checked_mechanism(price.drawn_by(None if paid is None else paid.budget, 1, **claim.arguments()))
+    chooser = price.drawn_by(None if paid is None else paid.budget, 1, **claim.arguments())
     answer = chooser.release(candidates.scores, **release, rho=price.rho)
     return lambda as_json: (_print_json if as_json else _print_text)(chooser, answer, candidates)
 

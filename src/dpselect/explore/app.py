@@ -32,10 +32,8 @@ from dpselect import _validate
 from dpselect._version import __version__
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.explore import curves
-from dpselect.explore.answers import CURRENCIES, QUESTIONS, Asked, Fields, asked_of, question_of, text
+from dpselect.explore.answers import CURRENCIES, Asked, Fields, asked_of, form_of, needs_scores, offered, text
 from dpselect.explore.scores import MOST, SHAPES, Kept, ScoreSet, made
-from dpselect.questions.most import Mode
-from dpselect.questions.question import Select
 from dpselect.score_files import Names, candidates_of, check_columns
 
 MOST_BYTES = 2**20
@@ -77,10 +75,11 @@ class Explorer:
     def start(self, _: Fields) -> Answer:
         """What the page shows first."""
         first = made("close-race", 30) if self._first is None else self._first
+        forms = [form_of(one) for one in offered().values()]
         return {
             "version": __version__,
-            "questions": [{"name": one.name, "title": one.title} for one in QUESTIONS.values()],
-            "question": (Mode if first.has_counts else Select).name,
+            "questions": forms,
+            "question": next(one["name"] for one in forms if first.has_counts or not one["counts"]),
             "currencies": [
                 {"name": one.name, "title": one.title, "symbol": one.symbol, "has_delta": one.has_delta}
                 for one in CURRENCIES.values()
@@ -135,7 +134,7 @@ class Explorer:
         return {"compared": curves.compared(asked), "python": asked.python(), "command": asked.command()}
 
     def _asked(self, fields: Fields) -> Asked:
-        return asked_of(fields, self._set(fields) if question_of(fields).view.has_scores else None)
+        return asked_of(fields, self._set(fields) if needs_scores(fields) else None)
 
     def _kept(self, shown: ScoreSet) -> Answer:
         key = secrets.token_urlsafe(12)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpselect import _validate
-from dpselect._numbers import NEAREST, rounded_up_text
+from dpselect._numbers import NEAREST, first_true, rounded_up_text
 from dpselect._types import Floats
 from dpselect.errors import InvalidValue
 from dpselect.explore.answers import Asked, Currency, Fields, Outcomes, text, written
@@ -30,7 +30,7 @@ def look(asked: Asked) -> dict[str, Any]:
     """All results at these settings."""
     known = {choice: asked.outcomes(choice) for choice in asked.compared}
     rows = {choice: asked.cells(choice) for choice in asked.choices}
-    thresholds = _thresholds(list(known.values()))
+    thresholds = _thresholds([one for one in known.values() if one.weights.any()])
     return {
         "choices": [{"name": name, "title": title} for name, title in asked.choices.items()],
         "taken": asked.taken,
@@ -43,15 +43,15 @@ def look(asked: Asked) -> dict[str, Any]:
         "chances": {choice: one.chances.tolist() for choice, one in known.items()},
         "runs": max(one.runs for one in known.values()),
         "thresholds": thresholds.tolist(),
-        "tails": {choice: one.tail(thresholds).tolist() for choice, one in known.items()},
+        "tails": {choice: one.tail(thresholds).tolist() for choice, one in known.items() if thresholds.size},
         "chart": {
-            "title": asked.chart_title,
-            "order": asked.chart_order,
+            "title": asked.chance.format(noun=asked.data.noun),
+            "order": asked.data.chart_order,
             "note": asked.note,
-            "ranked": asked.is_ranked,
+            "ranked": asked.data.is_ranked,
         },
         "labels": asked.data.labels,
-        "notes": asked.notes,
+        "notes": asked.data.notes,
         "order": asked.order,
         "draws": asked.draw_counts,
         "beliefs": asked.spending.beliefs(),
@@ -61,6 +61,8 @@ def look(asked: Asked) -> dict[str, Any]:
 
 def _thresholds(known: list[Outcomes]) -> Floats:
     """The errors at which the tails step, or a grid if there are many."""
+    if not known:
+        return np.empty(0)
     far = max(one.error_quantile(_FAR) for one in known)
     errors = np.unique(np.concatenate([one.errors for one in known]))
     steps: Floats = errors[errors <= far]
@@ -77,14 +79,10 @@ PATIENCE = 0.04  # seconds: a dragged slider must not wait for the curve
 def begin(asked: Asked) -> dict[str, Any]:
     """Where the slider begins and ends: around an amount whose average error is a small part of what matters."""
     currency, target = asked.spending.currency, asked.target
-    first, last = _places(currency)
+    lowest, highest = _places(currency)
     place = 0
     if target:  # the smallest amount with at most this error
-        while first < last:
-            middle = (first + last) // 2
-            first, last = (first, middle) if _mean_at(asked, asked.taken, middle) <= target else (middle + 1, last)
-        place = first
-    lowest, highest = _places(currency)
+        place = first_true(lambda step: _mean_at(asked, asked.taken, step) <= target, lowest - 1, highest)
     low = min(max(lowest, place - _PER_DECADE * _ON_EITHER_SIDE), highest - 2 * _PER_DECADE * _ON_EITHER_SIDE)
     high = low + 2 * _PER_DECADE * _ON_EITHER_SIDE
     return {
@@ -154,8 +152,7 @@ def _place(decades: Any) -> int:
 
 
 _DIGITS = 4
-_CLOSE = 1.0001
-_THREE_DIGITS = 1.001
+_FINE, _THREE_DIGITS = 23_000, 2_300  # steps for each decade: 1.0001 and 1.001 times as much
 _SAME = 0.001
 
 
@@ -166,8 +163,8 @@ def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
     """
     error = float(_validate.moderate(error=text(fields, "error")))
     often = float(_hundredth(fields)) if text(fields, "times", "") else None
-    if often is not None and asked.is_simulated_slowly:
-        raise InvalidValue("times cannot be found for several levels, which are simulated: give an average error")
+    if often is not None and asked.is_slow:
+        raise InvalidValue("times cannot be found for answers that are simulated slowly: give an average error")
 
     def is_met(choice: str, amount: Fraction) -> bool:
         at = asked.at(amount)
@@ -184,17 +181,14 @@ def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
     return {"choices": rows}
 
 
-def _smallest(currency: Currency, is_met: Callable[[Fraction], bool], close: float = _CLOSE) -> Fraction | None:
-    """The smallest amount that is enough, at most this many times too large; None if none is."""
+def _smallest(currency: Currency, is_met: Callable[[Fraction], bool], steps: int = _FINE) -> Fraction | None:
+    """The smallest amount that is enough, on a scale with this many steps for each decade; None if none is."""
     if is_met(currency.low):
         return currency.low
-    low, high = map(float, (currency.low, currency.high))
     if not is_met(currency.high):
         return None
-    while high / low > close:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if is_met(Fraction(middle)) else (middle, high)
-    return Fraction(high)
+    first, last = (round(steps * math.log10(end)) for end in (currency.low, currency.high))
+    return Fraction(10.0 ** (first_true(lambda step: is_met(Fraction(10.0 ** (step / steps))), first, last) / steps))
 
 
 def _hundredth(fields: Fields) -> Fraction:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from textwrap import fill
 from typing import Any, TypeVar, cast
@@ -25,6 +25,7 @@ from dpselect._scores import as_vector, losses
 from dpselect._types import Floats, Integers, Vector
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import MECHANISMS, MechanismBase
+from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.score_files import Score, ScoreFile
 
 _Result = TypeVar("_Result")
@@ -32,6 +33,8 @@ _Result = TypeVar("_Result")
 MOST_CANDIDATES = 10_000
 _MOST_KNOWN = 48  # some 4 MB of probabilities at ten thousand candidates
 _MOST_RESULTS = 4096
+SOME = 0.2  # of a gap, which shows both the best candidate and its rivals
+_SOME_PEOPLE = 0.02  # of all people
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,6 +89,41 @@ class ScoreSet:
         self._known, self.results = Kept(_MOST_KNOWN), Kept(_MOST_RESULTS)
         if not np.isfinite(self.losses).all():
             raise InvalidValue("the scores differ by more than a float can hold: give them in another unit")
+
+    noun, chart_order, is_ranked = "candidate", "rank of the candidate, best score first", True
+    words, marks = None, None
+
+    @property
+    def size(self) -> int:
+        """The number of candidates."""
+        return len(self.exact)
+
+    @property
+    def as_list(self) -> "ScoreSet":
+        return self
+
+    @property
+    def notes(self) -> list[str]:
+        """The scores."""
+        return [str(score) for score in self.exact]
+
+    @property
+    def target(self) -> float:
+        """An error at which there is something to see: a part of the gap between the best and the next."""
+        errors = self.losses[self.losses > 0]
+        return SOME * float(errors.min()) if errors.size else 0.0
+
+    def order(self, _: Callable[[], list[Floats]]) -> list[int]:
+        """The candidates in the order in which the page shows them."""
+        return list(map(int, np.argsort(self.losses, kind="stable")))
+
+    def scored(self, _: Any) -> "ScoreSet":
+        """The candidates with the scores that a question draws from."""
+        return self
+
+    def chosen(self, _column: Any, _among: Any, _: Any, method: Any, mechanism: MechanismBase) -> list[list[int]]:
+        """Choose as an engine does: positions instead of values."""
+        return [list(method.chosen(mechanism, self.vector))]
 
     @property
     def has_counts(self) -> bool:
@@ -183,6 +221,69 @@ def made(name: str, n: int) -> ScoreSet:
         raise InvalidValue(f"candidates must be a whole number from 2 to {MOST:,}")
     shape = SHAPES[name]
     return ScoreSet(shape.title, ScoreFile(shape.make(n).tolist(), None), shape.unit, shape=name)
+
+
+class People:
+    """Made-up people on a public range, counted as an engine counts them."""
+
+    noun, chart_order, is_ranked, marks = "value", "value", False, None
+
+    def __init__(self, lower: Fraction, step: Fraction, counts: Integers) -> None:
+        self.step, self.counts, self.results = step, counts, Kept(_MOST_RESULTS)
+        self.size, self.total = len(counts), int(counts.sum())
+        self.labels = [exact_text(lower + place * step) for place in range(self.size)]
+        self.target = _SOME_PEOPLE * self.total
+        taken = np.flatnonzero(counts)
+        self._places = Places(taken.astype(np.uint64), np.zeros(taken.size, np.bool_), counts[taken])
+
+    @property
+    def notes(self) -> list[str]:
+        """The number of people at each value."""
+        return [str(count) for count in self.counts.tolist()]
+
+    def order(self, chances: Callable[[], list[Floats]]) -> list[int]:
+        """The values between those that are hardly ever an answer."""
+        largest = np.max(chances(), axis=0)
+        seen = np.flatnonzero(largest >= largest.max() / 200)
+        return list(range(max(0, int(seen[0]) - 1), min(self.size, int(seen[-1]) + 2)))
+
+    def scored(self, question: Any) -> ScoreSet:
+        """The values with their scores for the level of a question."""
+        return self.results.get(question.only, lambda: self._scored(question.only))
+
+    def _scored(self, level: Fraction) -> ScoreSet:
+        runs, lengths = quantile_score_runs(self._places, self.size, level)
+        return ScoreSet("people", ScoreFile(np.repeat(runs, lengths.astype(np.int64)).tolist(), None))
+
+    def value(self, index: int) -> int:
+        """Return the position itself."""
+        return index
+
+    def places(self, *_: Any) -> list[Places]:
+        """Count as an engine does."""
+        return [self._places]
+
+    def off_by(self, level: Fraction, places: Any) -> Floats:
+        """How many people the rank of each place is away from a level."""
+        ends = np.cumsum(self.counts)
+        aim = float(level) * self.total
+        off: Floats = np.maximum(np.maximum((ends - self.counts)[places] - aim, aim - ends[places]), 0.0)
+        return off
+
+
+@lru_cache(maxsize=32)
+def made_up(ends: tuple[Fraction, Fraction], size: int, total: int, middle: Fraction, spread: Fraction) -> People:
+    """As many people at each of `size` values as a normal distribution says, given the first value and the step.
+
+    Those beyond an end stand at the end, as the values of a table do.
+
+    >>> made_up((Fraction(0), Fraction(1)), 5, 100, Fraction(2), Fraction(1)).notes
+    ['7', '24', '38', '24', '7']
+    """
+    lower, step = ends
+    normal = NormalDist(float((middle - lower) / step), float(spread / step))
+    below = [round(total * normal.cdf(place + 0.5)) for place in range(size - 1)]
+    return People(lower, step, np.diff([0, *below, total]).astype(np.int64))
 
 
 def people_on_grid(size: int, people: int, middle: float, spread: float) -> Integers:

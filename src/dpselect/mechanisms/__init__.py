@@ -5,14 +5,9 @@
 """
 
 # ruff: noqa: I001 - the order of definition is the order in which mechanisms are shown everywhere
-from typing import cast
-
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.noisy_max import ReportNoisyMax
-from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms import parameters
-
-MECHANISMS = cast("dict[str, type[MechanismBase]]", parameters.MECHANISMS)
+from dpselect.mechanisms.base import MECHANISMS, MechanismBase
 
 __all__ = ["MECHANISMS", "ExponentialMechanism", "MechanismBase", "PermuteAndFlip", "ReportNoisyMax"]

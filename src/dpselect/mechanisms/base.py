@@ -5,25 +5,28 @@ and its `worst` errors. Public parameters are fields; scores are arguments. To a
 `MechanismBase`, give it these four facts, and define `_choose`, `_choose_rows` and `_probabilities`.
 """
 
-from abc import ABCMeta, abstractmethod
+import re
+from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from inspect import isabstract
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from dpselect import _validate
+from dpselect._numbers import shortest_text
 from dpselect._scores import as_rows, as_vector, copied
 from dpselect._types import Floats, Number, Selections
 from dpselect.errors import InvalidType, InvalidValue, NotConverged
-from dpselect.mechanisms.parameters import Parameters, name_of
-from dpselect.mechanisms.privacy import Guarantee
-from dpselect.mechanisms.worst import WorstErrors
+from dpselect.mechanisms.laws import WorstErrors
+from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
 from dpselect.selection.draws import Draws
-from dpselect.selection.gaps import SHORT, Gaps, RowGaps, exponents_of, gaps_of
+from dpselect.selection.gaps import SHORT, Gaps, Rate, RowGaps, exponents_of, gaps_of
 
 if TYPE_CHECKING:  # releases and charges take as long to import as all mechanisms
     from dpselect.accounting.charge import What
@@ -71,21 +74,174 @@ class Mechanism(Protocol):
         ...
 
 
+# The mechanisms by name, in the order of definition, which is the order of display.
+MECHANISMS: dict[str, type["MechanismBase"]] = {}
+
+
+# "auto" lets the budget choose; the others are releases of which only the pure epsilon, or only rho, is known.
+_RESERVED = ("auto", "exponential-found", "one-shot", "partition-selection", "pure", "zcdp")
+
+
+def is_mechanism_name(name: Any) -> bool:
+    """Whether a mechanism may have this name. Those of releases whose mechanism is not known are reserved."""
+    return isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name) is not None and name not in _RESERVED
+
+
+def name_of(mechanism: Any) -> str:
+    """The name of a mechanism. A subclass has none, because it may draw in another way.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> name_of(PermuteAndFlip(epsilon=1))
+    'permute-and-flip'
+    """
+    name = getattr(mechanism, "name", None)
+    if not isinstance(name, str) or MECHANISMS.get(name) is not type(mechanism):
+        raise InvalidType(f"mechanism must be one of dpselect's, got {type(mechanism).__name__}: give a PermuteAndFlip")
+    return name
+
+
 _CHUNK = 256 * 1024
 # Nothing forces the computed probabilities to sum to one, so their sum checks all of them.
 _SUM_TOLERANCE = 1e-12
 
 
-class MechanismBase(Parameters):
-    """A mechanism that selects by the gaps between the scores and the best one."""
+@dataclass(frozen=True, init=False, repr=False)
+class MechanismBase(ABC):
+    """A mechanism that selects by the gaps between the scores and the best one, and its exact public parameters.
 
+    Two mechanisms are equal if they state the same. A score range of two draws like a sensitivity of one, but is
+    a different statement about the data.
+
+    A class with a `name` is a mechanism: ledgers, accountants, plans and the command line find it by that name. The
+    facts below are all that other files ask about it.
+    """
+
+    name: ClassVar[str]  # ledgers keep it for years, so its meaning never changes
+    title: ClassVar[str]  # for readers of tables and figures
+    loss: ClassVar[PrivacyLoss] = PURE_LOSS  # how its privacy composes
     worst: ClassVar[WorstErrors]  # the largest errors over all scores
+    # A candidate whose exponent is larger by t than that of another one wins with probability at most this times
+    # exp(-t). None if it is not known: then the mechanism cannot choose among values that nobody listed.
+    far_below: ClassVar[Fraction | None] = None
+    # Whether the choice, given that it is one of some candidates, is that of the mechanism among these alone (Luce).
+    is_luce: ClassVar[bool] = False
+    # Permute-and-flip is the exponential mechanism that waits (theorem 11 of docs/theory.md).
+    waits: ClassVar[bool] = False
     # What it offers beyond `select`. Questions about tables need runs, and use the other two where they exist.
     has_runs: ClassVar[bool] = False  # `select_runs`
     has_steady: ClassVar[bool] = False  # `select(..., steady=True)`
     has_summary: ClassVar[bool] = False  # `summary`
     has_sets: ClassVar[bool] = False  # `select_set`, `select_margin` and `select_bounded`
     has_one_shot: ClassVar[bool] = False  # whether `select_order` is anything but one selection after another
+
+    epsilon: Fraction
+    claim: Claim
+
+    def __init_subclass__(cls) -> None:
+        """Register the mechanism under its name."""
+        super().__init_subclass__()
+        if "name" not in vars(cls):
+            return
+        if not is_mechanism_name(cls.name):
+            raise InvalidValue(
+                f"a mechanism's name must be lower-case letters, digits and hyphens, and none of {', '.join(_RESERVED)}"
+            )
+        for fact in ("loss", "far_below", "is_luce"):
+            if fact not in vars(cls):  # it may draw in another way than its base
+                setattr(cls, fact, getattr(MechanismBase, fact))
+        known = MECHANISMS.get(cls.name)
+        if known is not None and _home(known) != _home(cls):  # a notebook may define a class again
+            raise InvalidValue(f"there is already a mechanism named {cls.name!r}: give another name")
+        MECHANISMS[cls.name] = cls
+
+    def __init__(
+        self,
+        epsilon: Number,
+        sensitivity: Number | None = None,
+        monotonic: bool = False,
+        *,
+        score_range: Number | None = None,
+    ) -> None:
+        """State epsilon, and how far apart neighbours are.
+
+        Give either `score_range`, or `sensitivity` and `monotonic`. Numbers are taken exactly, as an int, float,
+        Fraction, Decimal or a decimal string states them.
+
+        Args:
+            epsilon: the privacy loss of one selection; smaller is more private.
+            sensitivity: the largest change of any single score when one person changes; 1 if omitted.
+            monotonic: whether one person moves all scores in the same direction, as with counts of people.
+            score_range: the largest change of the difference of two scores; replaces the other two.
+
+        Raises:
+            InvalidType: an argument is not a number, or `monotonic` is not True or False.
+            InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
+        """
+        object.__setattr__(self, "epsilon", _validate.exact_positive(epsilon=epsilon))
+        object.__setattr__(self, "claim", stated(sensitivity, monotonic, score_range))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(epsilon={shortest_text(self.epsilon)}, {self.claim.code()})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the public parameters only, not the tables that follow from them."""
+        return _made, (type(self), self.epsilon, self.claim.arguments())
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """Return how much one person can change any single score; half of the score range if that was stated."""
+        return self.claim.sensitivity
+
+    @property
+    def monotonic(self) -> bool:
+        """Return whether one person moves all scores in the same direction."""
+        return self.claim.monotonic
+
+    @property
+    def score_range(self) -> Fraction:
+        """Return how much one person can change any difference of two scores."""
+        return self.claim.score_range
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what one selection guarantees: pure epsilon, and the zCDP of the mechanism's privacy loss."""
+        return Guarantee(self.epsilon, self.loss.zcdp(self.epsilon))
+
+    def with_sensitivity(self, sensitivity: Number) -> Self:
+        """Return the same mechanism at the same epsilon, for scores of another sensitivity.
+
+        Args:
+            sensitivity: the largest change of any single score when one person changes.
+
+        Returns:
+            A mechanism that states this sensitivity, and is monotonic if this one is.
+
+        Raises:
+            InvalidValue, InvalidType: the sensitivity is not a positive finite number.
+
+        >>> from dpselect import PermuteAndFlip
+        >>> PermuteAndFlip("0.5").with_sensitivity(3)
+        PermuteAndFlip(epsilon=0.5, sensitivity=3, monotonic=False)
+        """
+        return type(self)(self.epsilon, sensitivity, self.monotonic)
+
+    def terms(self) -> dict[str, Any]:
+        """Return what a ledger entry states in addition to name and epsilon.
+
+        Returns:
+            How far apart neighbours are, in the types of JSON.
+        """
+        name_of(self)  # refuses a subclass, which may draw in another way
+        return self.claim.to_dict()
+
+    @cached_property
+    def _rate(self) -> Rate:
+        return Rate(self.claim.rate(self.epsilon))
+
+    @property
+    def rate(self) -> Fraction:
+        """Return the factor c of exp(-c (q* - q)): epsilon / score_range."""
+        return self._rate.exact
 
     def select(self, scores: Any, *, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
@@ -365,3 +521,11 @@ def checked_labels(labels: Any, count: int) -> list[Any]:
 
 def _generator(seed: Any) -> "np.random.Generator":
     return np.random.default_rng(None if seed is None else _validate.count(seed=seed))
+
+
+def _home(kind: type) -> tuple[str, str]:
+    return kind.__module__, kind.__qualname__
+
+
+def _made(kind: type[MechanismBase], epsilon: Fraction, arguments: dict[str, Any]) -> MechanismBase:
+    return kind(epsilon, **arguments)

@@ -16,10 +16,16 @@ import numpy as np
 
 from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Flags, Floats, Number, Positions, Selections
-from dpselect.mechanisms.laws import softmax
+from dpselect.mechanisms.laws import (
+    LARGEST_EXPONENT,
+    WorstErrors,
+    log_rivals,
+    logarithmic_averages,
+    logarithmic_tail,
+    softmax,
+)
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.several import Events, SelectsSeveral
-from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, log_rivals, logarithmic_averages, logarithmic_tail
 from dpselect.selection.arrivals import Arrival, Tick
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import Hot, find_hot, flip
@@ -71,8 +77,7 @@ class ExponentialMechanism(SelectsSeveral):
     has_runs: ClassVar[bool] = True
     far_below: ClassVar[Fraction | None] = Fraction(1)
     is_luce: ClassVar[bool] = True
-    waits: ClassVar[bool] = False
-    arrival: ClassVar[type[Arrival]] = Tick
+    _arrival: ClassVar[type[Arrival]] = Tick
 
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
         """Return a position in the vector in which each score is repeated, as `select` would on that vector.

@@ -1,4 +1,4 @@
-"""The probability of each candidate, for each mechanism, in float64 with an error bound.
+"""The probability of each candidate, for each mechanism, in float64 with an error bound; and the largest errors.
 
 The exponents are x_r = c (q* - q_r) >= 0. One of them is zero.
 
@@ -58,11 +58,18 @@ All terms are positive. Panels are split at the values, where G has kinks, and a
 between kinks, so 12 Gauss-Legendre points leave an error far below 1e-15. The series have ratio at most 1/2 and are cut
 after 60 terms. The grid ends where G is within e**-45 of 1, and starts where f G has fallen by the same factor. |log G|
 is below 100 where G matters, so its roundings leave a relative error near 1e-14; the exponents themselves add 3e-13.
+
+**The largest errors** over all scores of n candidates (McKenna & Sheldon 2020, Section 4) are stated for the rate
+c = 1; at another rate, errors are divided by c. The number of candidates is given by its logarithm, because it may be
+beyond all floats: all sets of k out of d are candidates, too. The worst scores of permute-and-flip and of the
+exponential mechanism are (-x, ..., -x, 0) for some x (Proposition 4): one best candidate, and n - 1 rivals that are all
+equally far below it. For other mechanisms, such scores give a lower bound on the worst case.
 """
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -362,3 +369,57 @@ def _moments_beyond(survival: Floats, panels: _Panels) -> Floats:
     for panel in range(len(survival) - 1, -1, -1):
         beyond[panel] = moments[panel] + panels.decays[panel] * beyond[panel + 1]
     return beyond
+
+
+# The largest errors.
+
+LARGEST_EXPONENT = 700.0  # exp of it is a float
+
+
+@dataclass(frozen=True, repr=False)
+class WorstErrors:
+    """What is known about the errors of one mechanism at rate one, before any scores are seen.
+
+    Args:
+        loss_probability: a function of x and log n > 0: the probability that the best one loses to n - 1 rivals, all x
+            below.
+        averages: a function of log n: a lower and an upper bound on the largest expected error over all scores.
+        tail: a function of x and log n: an upper bound on Pr[error >= x] over all scores.
+        is_exact: whether scores (-x, ..., -x, 0) are the worst ones, so that the largest x * loss_probability is the
+            largest expected error over all scores.
+    """
+
+    loss_probability: Callable[[float, float], float]
+    averages: Callable[[float], tuple[float, float]]
+    tail: Callable[[float, float], float]
+    is_exact: bool
+
+
+def logarithmic_averages(log_n: float) -> tuple[float, float]:
+    """The largest expected error is between log(n) / 4 and log(n) (Propositions 1 and 5)."""
+    return log_n / 4, log_n
+
+
+def logarithmic_tail(x: float, log_n: float) -> float:
+    """Pr[error >= x] <= n exp(-x), the paper's Corollary 1 with x = log n + s."""
+    return math.exp(min(log_n - x, 0.0)) if log_n else 0.0
+
+
+def log_rivals(log_n: float) -> float:
+    """The logarithm of n - 1, for n of at least two.
+
+    >>> log_rivals(math.log(2)), log_rivals(1000.0)
+    (0.0, 1000.0)
+    """
+    return log_n + math.log1p(-math.exp(-log_n))
+
+
+def harmonic(log_n: float) -> float:
+    """An upper bound of 1 + 1/2 + ... + 1/n: the sum itself for small n, log n + gamma + 1/(2n) beyond.
+
+    >>> harmonic(math.log(3))
+    1.8333333333333333
+    """
+    if log_n <= math.log(1000):
+        return math.fsum(1 / k for k in range(1, round(math.exp(log_n)) + 1))
+    return log_n + 0.5772156649015329 + math.exp(-log_n) / 2

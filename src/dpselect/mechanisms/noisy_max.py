@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Flags, Floats, Positions, Selections
-from dpselect.mechanisms.laws import noisy_max_by_level, noisy_max_probabilities
+from dpselect.mechanisms.laws import WorstErrors, harmonic, log_rivals, noisy_max_by_level, noisy_max_probabilities
 from dpselect.mechanisms.privacy import LAPLACE, PrivacyLoss
 from dpselect.mechanisms.several import SelectsInOrder
-from dpselect.mechanisms.worst import WorstErrors, harmonic, log_rivals
 from dpselect.selection.arrivals import DEPTH, HUGE, MARGIN, Arrival, TwoSided, earliest, float_bounds
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Gaps, RowGaps
@@ -114,7 +113,7 @@ class ReportNoisyMax(SelectsInOrder):
     name: ClassVar[str] = "noisy-max"
     title: ClassVar[str] = "report noisy max"
     loss: ClassVar[PrivacyLoss] = LAPLACE
-    arrival: ClassVar[type[Arrival]] = TwoSided
+    _arrival: ClassVar[type[Arrival]] = TwoSided
     worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, _averages, _tail, is_exact=False)
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:

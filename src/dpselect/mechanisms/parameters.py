@@ -1,4 +1,4 @@
-"""The public parameters of a mechanism: epsilon, and how far the scores of neighbours are apart.
+"""How far the scores of neighbours are apart: what a mechanism claims, and the sensitivity of each question.
 
 The score range (Dong, Durfee & Rogers 2019) is the largest change of any difference of two scores between neighbours.
 A selection depends on differences only, so its privacy needs only the range, and the rate c = epsilon / range is
@@ -58,20 +58,14 @@ share add up to one; under replace, with twice the sensitivity, to a half for th
 that enter. Levels differ from cut to cut. In units of its own max(a, b - a), each cut has the same sensitivity.
 """
 
-import re
-from abc import ABC
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from dpselect import _validate
 from dpselect._numbers import exact_text, shortest_text
-from dpselect._types import Number
-from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
-from dpselect.selection.gaps import Rate
+from dpselect.errors import InvalidValue
 
 
 class Neighbours(StrEnum):
@@ -197,166 +191,3 @@ def claim_of(mechanism: Any) -> Claim:
     if getattr(mechanism, "sensitivity", None) is None and hasattr(mechanism, "score_range"):
         return stated(score_range=mechanism.score_range)
     return stated(mechanism.sensitivity, mechanism.monotonic)
-
-
-# The mechanisms by name, in the order of definition, which is the order of display.
-MECHANISMS: dict[str, type["Parameters"]] = {}
-
-
-# "auto" lets the budget choose; the others are releases of which only the pure epsilon, or only rho, is known.
-_RESERVED = ("auto", "exponential-found", "one-shot", "partition-selection", "pure", "zcdp")
-
-
-def is_mechanism_name(name: Any) -> bool:
-    """Whether a mechanism may have this name. Those of releases whose mechanism is not known are reserved."""
-    return isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9-]*", name) is not None and name not in _RESERVED
-
-
-def name_of(mechanism: Any) -> str:
-    """The name of a mechanism. A subclass has none, because it may draw in another way.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> name_of(PermuteAndFlip(epsilon=1))
-    'permute-and-flip'
-    """
-    name = getattr(mechanism, "name", None)
-    if not isinstance(name, str) or MECHANISMS.get(name) is not type(mechanism):
-        raise InvalidType(f"mechanism must be one of dpselect's, got {type(mechanism).__name__}: give a PermuteAndFlip")
-    return name
-
-
-@dataclass(frozen=True, init=False, repr=False)
-class Parameters(ABC):
-    """The exact public parameters of a mechanism. All of its fields may be shown to anybody.
-
-    Two mechanisms are equal if they state the same. A score range of two draws like a sensitivity of one, but is
-    a different statement about the data.
-
-    A class with a `name` is a mechanism: ledgers, accountants, plans and the command line find it by that name.
-    """
-
-    name: ClassVar[str]  # ledgers keep it for years, so its meaning never changes
-    title: ClassVar[str]  # for readers of tables and figures
-    loss: ClassVar[PrivacyLoss] = PURE_LOSS  # how its privacy composes
-    # A candidate whose exponent is larger by t than that of another one wins with probability at most this times
-    # exp(-t). None if it is not known: then the mechanism cannot choose among values that nobody listed.
-    far_below: ClassVar[Fraction | None] = None
-    # Whether the choice, given that it is one of some candidates, is that of the mechanism among these alone (Luce).
-    is_luce: ClassVar[bool] = False
-
-    epsilon: Fraction
-    claim: Claim
-
-    def __init_subclass__(cls) -> None:
-        """Register the mechanism under its name."""
-        super().__init_subclass__()
-        if "name" not in vars(cls):
-            return
-        if not is_mechanism_name(cls.name):
-            raise InvalidValue(
-                f"a mechanism's name must be lower-case letters, digits and hyphens, and none of {', '.join(_RESERVED)}"
-            )
-        for fact in ("loss", "far_below", "is_luce"):
-            if fact not in vars(cls):  # it may draw in another way than its base
-                setattr(cls, fact, getattr(Parameters, fact))
-        known = MECHANISMS.get(cls.name)
-        if known is not None and _home(known) != _home(cls):  # a notebook may define a class again
-            raise InvalidValue(f"there is already a mechanism named {cls.name!r}: give another name")
-        MECHANISMS[cls.name] = cls
-
-    def __init__(
-        self,
-        epsilon: Number,
-        sensitivity: Number | None = None,
-        monotonic: bool = False,
-        *,
-        score_range: Number | None = None,
-    ) -> None:
-        """State epsilon, and how far apart neighbours are.
-
-        Give either `score_range`, or `sensitivity` and `monotonic`. Numbers are taken exactly, as an int, float,
-        Fraction, Decimal or a decimal string states them.
-
-        Args:
-            epsilon: the privacy loss of one selection; smaller is more private.
-            sensitivity: the largest change of any single score when one person changes; 1 if omitted.
-            monotonic: whether one person moves all scores in the same direction, as with counts of people.
-            score_range: the largest change of the difference of two scores; replaces the other two.
-
-        Raises:
-            InvalidType: an argument is not a number, or `monotonic` is not True or False.
-            InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
-        """
-        object.__setattr__(self, "epsilon", _validate.exact_positive(epsilon=epsilon))
-        object.__setattr__(self, "claim", stated(sensitivity, monotonic, score_range))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(epsilon={shortest_text(self.epsilon)}, {self.claim.code()})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the public parameters only, not the tables that follow from them."""
-        return _made, (type(self), self.epsilon, self.claim.arguments())
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """Return how much one person can change any single score; half of the score range if that was stated."""
-        return self.claim.sensitivity
-
-    @property
-    def monotonic(self) -> bool:
-        """Return whether one person moves all scores in the same direction."""
-        return self.claim.monotonic
-
-    @property
-    def score_range(self) -> Fraction:
-        """Return how much one person can change any difference of two scores."""
-        return self.claim.score_range
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Return what one selection guarantees: pure epsilon, and the zCDP of the mechanism's privacy loss."""
-        return Guarantee(self.epsilon, self.loss.zcdp(self.epsilon))
-
-    def with_sensitivity(self, sensitivity: Number) -> Self:
-        """Return the same mechanism at the same epsilon, for scores of another sensitivity.
-
-        Args:
-            sensitivity: the largest change of any single score when one person changes.
-
-        Returns:
-            A mechanism that states this sensitivity, and is monotonic if this one is.
-
-        Raises:
-            InvalidValue, InvalidType: the sensitivity is not a positive finite number.
-
-        >>> from dpselect import PermuteAndFlip
-        >>> PermuteAndFlip("0.5").with_sensitivity(3)
-        PermuteAndFlip(epsilon=0.5, sensitivity=3, monotonic=False)
-        """
-        return type(self)(self.epsilon, sensitivity, self.monotonic)
-
-    def terms(self) -> dict[str, Any]:
-        """Return what a ledger entry states in addition to name and epsilon.
-
-        Returns:
-            How far apart neighbours are, in the types of JSON.
-        """
-        name_of(self)  # refuses a subclass, which may draw in another way
-        return self.claim.to_dict()
-
-    @cached_property
-    def _rate(self) -> Rate:
-        return Rate(self.claim.rate(self.epsilon))
-
-    @property
-    def rate(self) -> Fraction:
-        """Return the factor c of exp(-c (q* - q)): epsilon / score_range."""
-        return self._rate.exact
-
-
-def _home(kind: type) -> tuple[str, str]:
-    return kind.__module__, kind.__qualname__
-
-
-def _made(kind: type[Parameters], epsilon: Fraction, arguments: dict[str, Any]) -> Parameters:
-    return kind(epsilon, **arguments)

@@ -19,10 +19,16 @@ from dpselect import _validate
 from dpselect._scores import as_lengths, as_vector
 from dpselect._types import Floats, Number, Positions, Selections
 from dpselect.errors import InvalidValue
-from dpselect.mechanisms.laws import expected_visits, permute_and_flip_probabilities
+from dpselect.mechanisms.laws import (
+    LARGEST_EXPONENT,
+    WorstErrors,
+    expected_visits,
+    logarithmic_averages,
+    logarithmic_tail,
+    permute_and_flip_probabilities,
+)
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.several import Events, SelectsSeveral
-from dpselect.mechanisms.worst import LARGEST_EXPONENT, WorstErrors, logarithmic_averages, logarithmic_tail
 from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import (
@@ -40,8 +46,8 @@ from dpselect.selection.races import choose_in_runs, with_lowest_for_empty, with
 from dpselect.selection.waiting import log_rate_of, wait_for
 
 if TYPE_CHECKING:  # a selection of one candidate needs neither sets nor streams
+    from dpselect.mechanisms.summary import Summary
     from dpselect.selection.races import Members
-    from dpselect.streaming.summary import Summary
 
 _EARLY_STEPS = 64
 _TINY = 1e-300
@@ -97,7 +103,7 @@ class PermuteAndFlip(SelectsSeveral):
     has_summary: ClassVar[bool] = True
     has_one_shot: ClassVar[bool] = True
     waits: ClassVar[bool] = True
-    arrival: ClassVar[type[Arrival]] = Arrival
+    _arrival: ClassVar[type[Arrival]] = Arrival
 
     def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
@@ -230,7 +236,7 @@ class PermuteAndFlip(SelectsSeveral):
         >>> summary.result()
         'c'
         """
-        from dpselect.streaming.summary import Summary  # noqa: PLC0415 - imported when first used
+        from dpselect.mechanisms.summary import Summary  # noqa: PLC0415 - imported when first used
 
         return Summary(self, steady=_validate.boolean(steady=steady))
 

@@ -37,7 +37,7 @@ Events = Iterator[tuple[int, Fraction, tuple[int, int]]]
 class SelectsInOrder(MechanismBase):
     """A mechanism that can select several candidates in order, from noise that is added once."""
 
-    arrival: ClassVar[type[Arrival]]  # the negative logarithm of its time is a noisy score
+    _arrival: ClassVar[type[Arrival]]  # the negative logarithm of its time is a noisy score
 
     def select_order(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
         """Return k candidates in order, the best first: those with the largest noisy scores.
@@ -69,7 +69,7 @@ class SelectsInOrder(MechanismBase):
         size = runs.checked_size(k)
         gaps = gaps_of(runs.scores, self._rate)
         with np.errstate(all="ignore"):
-            chosen = choose_in_order(gaps, runs.lengths, size, self.arrival, Draws())
+            chosen = choose_in_order(gaps, runs.lengths, size, self._arrival, Draws())
         return [runs.position(*member) for member in chosen]
 
 
@@ -77,7 +77,6 @@ class SelectsSeveral(SelectsInOrder):
     """A mechanism that can also select a whole set of candidates at once."""
 
     has_sets: ClassVar[bool] = True
-    waits: ClassVar[bool]  # permute-and-flip is the exponential mechanism that waits (theorem 11 of docs/theory.md)
 
     def select_set(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
         """Return k candidates, chosen at once among all sets of k by the sum of their scores.
@@ -148,7 +147,7 @@ class SelectsSeveral(SelectsInOrder):
         firsts = np.flatnonzero(np.diff(counts[order], prepend=-1))
         with np.errstate(all="ignore"):
             sizes = np.add.reduceat(runs.lengths[order], firsts)
-            chosen = choose_margin(counts[order][firsts], sizes, interval, self._rate, self.arrival, Draws())
+            chosen = choose_margin(counts[order][firsts], sizes, interval, self._rate, self._arrival, Draws())
         found = zip(*ranked.located(np.array(chosen)), strict=True)
         return sorted(runs.position(int(run), int(rank)) for run, rank in found)
 
@@ -202,6 +201,20 @@ class SelectsSeveral(SelectsInOrder):
     @abstractmethod
     def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
         """Choose k members of runs by the sum of their scores; fewer than all."""
+
+
+def selecting_in_order(mechanism: MechanismBase) -> SelectsInOrder:
+    """The mechanism, checked to be one that selects in order."""
+    if not isinstance(mechanism, SelectsInOrder):
+        raise InvalidType(f"{type(mechanism).__name__} does not support select_order: use PermuteAndFlip")
+    return mechanism
+
+
+def selecting_sets(mechanism: MechanismBase) -> SelectsSeveral:
+    """The mechanism, checked to be one that selects sets."""
+    if not isinstance(mechanism, SelectsSeveral):
+        raise InvalidType(f"{type(mechanism).__name__} does not support select_set: use PermuteAndFlip")
+    return mechanism
 
 
 def sizes_of(k: Any, total: int) -> tuple[int, int]:

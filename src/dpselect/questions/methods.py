@@ -92,7 +92,7 @@ from fractions import Fraction
 from functools import partial
 from importlib import import_module
 from itertools import accumulate
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -104,13 +104,19 @@ from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import ONE_SHOT, Charge
 from dpselect.analysis.promises import UnitErrors, selection_errors
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.base import MechanismBase, checked_mechanism
+from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.laws import harmonic
 from dpselect.mechanisms.noisy_max import ReportNoisyMax, log_inversion
-from dpselect.mechanisms.parameters import Claim, Parameters, stated
+from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee, PrivacyLoss
-from dpselect.mechanisms.several import MOST_MEMBERS, SelectsInOrder, SelectsSeveral, checked_counts, sizes_of
+from dpselect.mechanisms.several import (
+    MOST_MEMBERS,
+    checked_counts,
+    selecting_in_order,
+    selecting_sets,
+    sizes_of,
+)
 from dpselect.mechanisms.thresholds import Threshold
-from dpselect.mechanisms.worst import harmonic
 from dpselect.release import Priced
 from dpselect.selection.gaps import UNIT_RATE, gaps_of
 
@@ -181,7 +187,7 @@ class Task(NamedTuple):
     @property
     def waits(self) -> bool:
         """Whether the mechanism is permute-and-flip, or the exponential mechanism."""
-        return cast("SelectsSeveral", self.mechanism).waits
+        return self.mechanism.waits
 
     def noise(self, generator: np.random.Generator) -> Callable[[tuple[int, int]], Floats]:
         """Return the noise of the mechanism, of any shape."""
@@ -300,14 +306,13 @@ class Method(ABC):
         drawn = self.checked(price.drawn_by(budget, self.rounds * groups, **claim))
         return Draw(drawn, drawn, self.parts * groups, method=self)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can draw."""
-        several = checked_mechanism(mechanism)
-        if not several.has_sets:
+        if not mechanism.has_sets:
             raise InvalidType(
                 f"mechanism {mechanism.name} cannot draw with method {self.name}: use permute-and-flip or exponential"
             )
-        return several
+        return mechanism
 
     def check_scores(self, scores: Vector) -> None:
         """Refuse scores that the method cannot take. Called before anything is charged."""
@@ -431,8 +436,8 @@ class All(Method):
     def claim(self, monotonic: bool) -> Claim:
         return stated(1, monotonic)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
-        return checked_mechanism(mechanism)
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
+        return mechanism
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:  # noqa: ARG002 - unread
         return list(range(self.candidates))
@@ -458,7 +463,7 @@ class Set(Method):
         return stated(score_range=min(self.values, self.fewer) * (1 if monotonic else 2))
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
-        return cast("SelectsSeveral", mechanism).select_set(scores, self.k, lengths=lengths)
+        return selecting_sets(mechanism).select_set(scores, self.k, lengths=lengths)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
         total = selection_errors(kind, log_sets(self.candidates, self.k))
@@ -512,7 +517,7 @@ class Margin(Method):
         return stated(score_range=2 if monotonic else 4)
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
-        return cast("SelectsSeveral", mechanism).select_margin(scores, self.sizes_asked, lengths=lengths)
+        return selecting_sets(mechanism).select_margin(scores, self.sizes_asked, lengths=lengths)
 
     def check_scores(self, scores: Vector) -> None:
         super().check_scores(scores)
@@ -611,7 +616,7 @@ class OneShot(_OneByOne):
         return 1
 
     def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
-        return cast("SelectsInOrder", mechanism).select_order(scores, self.rounds, lengths=lengths)
+        return selecting_in_order(mechanism).select_order(scores, self.rounds, lengths=lengths)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
         d, chosen = self.candidates, self.rounds
@@ -651,8 +656,8 @@ class Peel(_OneByOne):
     def selections(self) -> int | None:
         return None if self.leaves_out else self.rounds
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
-        return checked_mechanism(mechanism)
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
+        return mechanism
 
     def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
         if lengths is None:
@@ -715,7 +720,7 @@ class NoisyCounts(Method):
         return self.values
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
-        found = cast("SelectsInOrder", mechanism).select_order(scores, self.k, lengths=lengths)
+        found = selecting_in_order(mechanism).select_order(scores, self.k, lengths=lengths)
         return found if self.ordered else sorted(found)
 
     def bounds(self, kind: type[MechanismBase]) -> UnitErrors:
@@ -824,10 +829,10 @@ def method_for(  # noqa: PLR0913 - one parameter for each public choice
         limit,
         in_order,
         price.is_concentrated(budget),
-        sets=getattr(drawn, "has_sets", False),
+        sets=drawn.has_sets,
         laplace=price.mechanism in NoisyCounts.mechanisms,
     )
-    if kind is OneShot and not getattr(drawn, "has_one_shot", False):
+    if kind is OneShot and not drawn.has_one_shot:
         kind = Peel  # with Gumbel noise, one shot has the law of one selection after another, and costs less so
     return kind(most, candidates, limit, explicit_order)
 

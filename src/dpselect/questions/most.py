@@ -91,6 +91,8 @@ class Mode(OfTable):
 
     name: ClassVar[str] = "mode"
     priced: ClassVar[tuple[str, ...]] = ("delta", "mechanism")
+    returns_one: ClassVar[bool] = True
+    limits_listed: ClassVar[bool] = False  # whether a person may count for a limited number of listed candidates
     candidates: Annotated[Any, {"type": "integer", "minimum": 2}] = option(
         asking=(
             Option(
@@ -173,16 +175,17 @@ class Mode(OfTable):
         max_values: Any = None,
         **stated: Any,
     ) -> OfTable:
-        if candidates is None:
+        limit = table.individuals.limit(max_values)
+        if candidates is None and cls.found is not None:
+            checked_delta(price)
             check_unlisted(other)
-            return UnlistedMode.about(table, column, price, max_values=max_values, **stated)
-        check_listed(delta=price.delta, max_values=max_values)
-        return cls.of(table, column, table.among(column, candidates, other), **stated)
-
-    @classmethod
-    def of(cls, table: Asked, column: Any, among: Any, **stated: Any) -> Self:
-        """Return the question about a column of a table, whose candidates are a list or a domain."""
-        return cls(column=column, among=among, candidates=among.size, rule=among.words, **stated, **table.stated)
+            return cls.found.about(table, column, price, max_values=limit, **stated)
+        refused = {"delta": price.delta} if cls.limits_listed else {"delta": price.delta, "max_values": max_values}
+        for name in (name for name, value in refused.items() if value is not None):
+            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
+        among = table.among(column, candidates, other)
+        stated |= {"among": among, "candidates": among.size, "rule": among.words, "max_values": limit}
+        return super().about(table, column, price, **stated)
 
     @property
     def size(self) -> int:
@@ -268,29 +271,14 @@ class Mode(OfTable):
         return self.how.remark(within_95)
 
     def entry(self) -> dict[str, Any]:
-        return {"question": self.name, **self._method_entry, "column": self.column.name, **self.among.entry()}
-
-    @property
-    def _method_entry(self) -> dict[str, Any]:
-        return {}
+        return {"question": self.name, "column": self.column.name, **self.among.entry()}
 
     def estimate(self, individuals: Individuals) -> str:
-        which = f", of {self.rule}" if self.rule is not None else self._by_method
-        return f"{self._most(individuals)}{individuals.in_each_group}{which}"
-
-    def _most(self, individuals: Individuals) -> str:
-        return f"the value that most {individuals.noun} have"
-
-    @property
-    def _by_method(self) -> str:
-        return ""
+        which = "" if self.rule is None else f", of {self.rule}"
+        return f"the value that most {individuals.noun} have{individuals.in_each_group}{which}"
 
     def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
-        return individuals.by_group([self._shown(own) for own in self._chosen(engine, individuals, draw)])
-
-    def _shown(self, chosen: list[Any]) -> Any:
-        [only] = chosen
-        return only
+        return individuals.by_group([self.shown(own) for own in self._chosen(engine, individuals, draw)])
 
     def _chosen(self, engine: Engine, individuals: Individuals, draw: Draw) -> list[list[Any]]:
         how, listed = draw.method or self.how, self.among.as_list
@@ -303,13 +291,6 @@ class Mode(OfTable):
                 return [chooser.of_group(group, own, tally) for group, own in enumerate(tally.levels())]
 
         return counted(choose)
-
-
-def check_listed(**given: Any) -> None:
-    """Refuse what only values that nobody listed need."""
-    for name, value in given.items():
-        if value is not None:
-            raise InvalidValue(f"{name} is for values that nobody listed: leave out either {name} or candidates")
 
 
 def check_unlisted(other: Any) -> None:
@@ -389,6 +370,8 @@ class TopK(Mode):
     """
 
     name: ClassVar[str] = "top_k"
+    returns_one: ClassVar[bool] = False
+    limits_listed: ClassVar[bool] = True
     k: int | tuple[int, int] = option(
         asking=Option(
             ("-k",), "K|LO:HI", "How many candidates to return, or an interval in which to find a clear cut.", sizes
@@ -417,33 +400,13 @@ class TopK(Mode):
             "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
             whole,
         ),
-        planning=replace(MOST_VALUES, page=Field("Values per person", example="1")),
+        planning=replace(MOST_VALUES, page=Field("Values per person", example="1", empty="any number")),
         default=None,
     )
     ordered: bool = option(
         Option(("--ordered",), "", "Print the best first. This needs more noise.", page=Field("In order, best first")),
         default=False,
     )
-
-    @classmethod
-    def about(  # noqa: PLR0913 - the candidates, by keyword
-        cls,
-        table: Asked,
-        column: Any,
-        price: Price,
-        *,
-        candidates: Any = None,
-        other: Any = None,
-        max_values: Any = None,
-        **stated: Any,
-    ) -> OfTable:
-        limit = table.individuals.limit(max_values)
-        if candidates is None:
-            checked_delta(price)
-            check_unlisted(other)
-            return UnlistedTopK.about(table, column, price, max_values=limit, **stated)
-        check_listed(delta=price.delta)
-        return cls.of(table, column, table.among(column, candidates, other), max_values=limit, **stated)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -546,21 +509,17 @@ class TopK(Mode):
             f" of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."
         )
 
-    @property
-    def _method_entry(self) -> dict[str, Any]:
-        return self.how.parameters()
+    def entry(self) -> dict[str, Any]:
+        return {**super().entry(), **self.how.parameters()}
 
-    def _most(self, individuals: Individuals) -> str:
+    def estimate(self, individuals: Individuals) -> str:
         what = "the value" if self.how.size_words == "1" else f"the {self.how.size_words} values"
-        counts = "" if self.is_free else individuals.counted_for(self.how.limit)
-        return f"{what} that most {individuals.noun} have{counts}"
-
-    @property
-    def _by_method(self) -> str:
-        return "" if self.is_free else f", by the method {self.how.name}"
-
-    def _shown(self, chosen: list[Any]) -> Any:
-        return chosen
+        counts, which = individuals.counted_for(self.how.limit), f", by the method {self.how.name}"
+        if self.is_free:
+            counts, which = "", ""
+        if self.rule is not None:
+            which = f", of {self.rule}"
+        return f"{what} that most {individuals.noun} have{counts}{individuals.in_each_group}{which}"
 
 
 class People(NamedTuple):
@@ -683,7 +642,7 @@ class UnlistedTopK(Unlisted):
 
     def draw(self, price: Price, budget: Budget | None = None) -> Draw:
         delta, kind, count = checked_delta(price), price.kind(budget), self.draws
-        is_luce = getattr(kind, "is_luce", False)
+        is_luce = kind.is_luce
         loss = kind.loss if is_luce else PURE_LOSS
         drawn = checked_for_tables(kind(price.each(loss, count), **self.claim.arguments()))
         if drawn.far_below is None:
@@ -724,10 +683,7 @@ class UnlistedTopK(Unlisted):
                 values = iter(tally.values(wanted))
                 return [[next(values) for _ in places] for places in chosen]
 
-        return individuals.by_group([self._shown(own) for own in counted(choose)])
-
-    def _shown(self, found: list[Any]) -> Any:
-        return found
+        return individuals.by_group([self.shown(own) for own in counted(choose)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -735,14 +691,12 @@ class UnlistedMode(UnlistedTopK):
     """The value that most people have, if it is common enough."""
 
     name: ClassVar[str] = "mode"
+    returns_one: ClassVar[bool] = True
     k: Any = field(default=1, repr=False, metadata=OF_TABLE)
 
     @property
     def what(self) -> str:
         return "The most common value, found in the data"
-
-    def _shown(self, found: list[Any]) -> Any:
-        return found[0] if found else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,6 +109,7 @@ class Field:
         label: its label; by its name if omitted.
         hint: what is said below it; nothing if omitted.
         example: what is filled in first; the default of the option if omitted.
+        empty: what an empty field means, in words; None if it must be filled in.
         choices: what is offered to choose from: values, with words.
         is_shown: whether a page offers it at all.
     """
@@ -116,6 +117,7 @@ class Field:
     label: str = ""
     hint: str = ""
     example: str | None = None
+    empty: str | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
     is_shown: bool = True
 

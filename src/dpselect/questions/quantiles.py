@@ -34,12 +34,11 @@ direction. They do not, so the true mean is somewhat smaller: for deciles at eps
 import datetime
 import math
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -54,14 +53,13 @@ from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import (
     Claim,
-    Parameters,
     change_by_addition,
     neighbours_of,
     of_cuts,
     of_quantile,
     stated,
 )
-from dpselect.mechanisms.several import SelectsSeveral
+from dpselect.mechanisms.several import SelectsSeveral, selecting_sets
 from dpselect.questions.methods import Draw
 from dpselect.questions.options import HIDDEN, Field, Option, end, listed_levels, option, whole
 from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, many, plain
@@ -181,6 +179,8 @@ class OverRange(OfTable):
         ),
         default=None,
     )
+    # The levels, in the order of the answer.
+    asked: tuple[Fraction, ...] = field(init=False, repr=False, compare=False, metadata=OF_TABLE)
     grid: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the candidates
     stands_for: str | None = field(
         default=None, repr=False, metadata=OF_TABLE
@@ -228,11 +228,6 @@ class OverRange(OfTable):
             raise InvalidValue("lower, upper and step make more than 2**64 candidates: give a larger step")
 
     @property
-    @abstractmethod
-    def asked(self) -> tuple[Fraction, ...]:
-        """The levels, in the order of the answer."""
-
-    @property
     def only(self) -> Fraction | None:
         """The only level, if there is one: it needs no cuts."""
         return self.asked[0] if len(self.asked) == 1 else None
@@ -270,7 +265,7 @@ class OverRange(OfTable):
             return super().mechanisms
         return tuple(name for name, kind in MECHANISMS.items() if kind.has_sets)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         drawn = super().checked(mechanism)
         if self.only is None and not drawn.has_sets:
             raise InvalidType(
@@ -363,9 +358,12 @@ class OverRange(OfTable):
     # In words.
 
     @property
-    @abstractmethod
     def what(self) -> str:
         """The name of the quantile, of the levels, or their number."""
+        if self.returns_one:
+            return _name_of(*self.asked)
+        name = next((name for name, levels in NAMED.items() if levels == self.ascending), None)
+        return name or many(self.rounds, "quantile")
 
     @property
     def title(self) -> str:
@@ -403,10 +401,11 @@ class OverRange(OfTable):
     def entry(self) -> dict[str, Any]:
         marks = {"range": LOG} if self.grid.marks else {}
         rows = {} if self.max_rows is None else {"per_person": ROWS, "max_rows": self.max_rows}
+        levels = {"levels": levels_name(self.asked) or [str(level) for level in self.asked]}
         return {
             "question": self.stands_for or self.name,
             "column": self.column.name,
-            **self._levels_entry,
+            **({"level": str(*self.asked)} if self.returns_one else levels),
             "lower": str(self.grid.value(0)),
             "upper": str(self.grid.value(self.grid.size - 1)),
             "candidates": self.grid.size,
@@ -414,26 +413,20 @@ class OverRange(OfTable):
             **rows,
         }
 
-    @property
-    @abstractmethod
-    def _levels_entry(self) -> dict[str, Any]: ...
-
-    @property
-    @abstractmethod
-    def _estimated(self) -> str: ...
-
     def estimate(self, individuals: Individuals) -> str:
-        whom = "rows"
+        what, whom = levels_text(self.asked), "rows"
+        if self.returns_one:
+            what = "median" if self.only == _HALF else f"{percent(*self.asked)} quantile"
         if individuals.person is not None:
             whom = "people, each at the median of their own rows"
             if self.max_rows is not None:
                 whom = f"rows of people, at most {many(self.max_rows, 'row')} of each person"
         instead = "" if self.stands_for is None else f" (in place of the {self.stands_for})"
-        return f"{self._estimated} over {whom}{instead}{individuals.in_each_group}"
+        return f"{what} over {whom}{instead}{individuals.in_each_group}"
 
     def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
         found = engine.places(self.column, self.grid, individuals, self.max_rows)
-        return individuals.by_group([self._shown(self._of_group(data, draw.mechanism)) for data in found])
+        return individuals.by_group([self.shown(self._of_group(data, draw.mechanism)) for data in found])
 
     def _of_group(self, data: Places, mechanism: MechanismBase) -> list[Any]:
         """The answers in the order of the levels, which are drawn in ascending order."""
@@ -442,10 +435,6 @@ class OverRange(OfTable):
         drawn = split_quantiles(data, self.grid.size, self.ascending, for_each_level(mechanism), Draws())
         values = dict(zip(self.ascending, map(self.grid.value, drawn), strict=True))
         return [values[level] for level in self.asked]
-
-    @abstractmethod
-    def _shown(self, values: list[Any]) -> Any:
-        """The answer for the people of one group."""
 
 
 def _name_of(level: Fraction) -> str:
@@ -480,30 +469,13 @@ class Quantile(OverRange):
 
     name: ClassVar[str] = "quantile"
     has_range: ClassVar[bool] = True
+    returns_one: ClassVar[bool] = True
     level: Number = option(Option(("--level", "-q"), "Q", "Share of people below it, such as 0.9 or 1/3."))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "level", _validate.level(self.level))
-
-    @property
-    def asked(self) -> tuple[Fraction, ...]:
-        return (cast("Fraction", self.level),)
-
-    @property
-    def what(self) -> str:
-        return _name_of(*self.asked)
-
-    @property
-    def _levels_entry(self) -> dict[str, Any]:
-        return {"level": str(self.level)}
-
-    @property
-    def _estimated(self) -> str:
-        return "median" if self.level == _HALF else f"{percent(*self.asked)} quantile"
-
-    def _shown(self, values: list[Any]) -> Any:
-        return values[0]
+        object.__setattr__(self, "asked", (self.level,))
 
 
 _LEVELS = {"anyOf": [{"type": "array", "items": {"type": ["number", "string"]}}, {"enum": [*NAMED]}]}
@@ -544,31 +516,12 @@ class Quantiles(OverRange):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "levels", read_levels(self.levels))
+        object.__setattr__(self, "asked", self.levels)
 
     @classmethod
     def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
         """Return the level of each value."""
         return {"levels": [exact_text(level) for level in stated["levels"]]}
-
-    @property
-    def asked(self) -> tuple[Fraction, ...]:
-        return cast("tuple[Fraction, ...]", self.levels)
-
-    @property
-    def what(self) -> str:
-        name = next((name for name, levels in NAMED.items() if levels == self.ascending), None)
-        return name or many(self.rounds, "quantile")
-
-    @property
-    def _levels_entry(self) -> dict[str, Any]:
-        return {"levels": levels_name(self.levels) or [str(level) for level in self.levels]}
-
-    @property
-    def _estimated(self) -> str:
-        return levels_text(self.levels)
-
-    def _shown(self, values: list[Any]) -> Any:
-        return values
 
 
 def _written(value: Any, name: str) -> Any:
@@ -618,7 +571,7 @@ def _distance(lower: Any, upper: Any, step: Any) -> tuple[Fraction, Fraction]:
 
 def for_each_level(mechanism: MechanismBase) -> Callable[[Fraction], SelectsSeveral]:
     """The mechanism for the scores of a level, given the one for scores in units of its `change_by_addition`."""
-    several = cast("SelectsSeveral", mechanism)
+    several = selecting_sets(mechanism)
     return lambda level: several.with_sensitivity(several.sensitivity * change_by_addition(level))
 
 

@@ -29,7 +29,7 @@ from dpselect.analysis.promises import ErrorsOf, Promise, among, epsilon_for_ave
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.mechanisms.parameters import Claim, Neighbours, Parameters, neighbours_of, stated
+from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of, stated
 from dpselect.questions.methods import Draw
 from dpselect.questions.options import HIDDEN, Field, Option, combined, listed, named, option, whole
 from dpselect.questions.rows import Engine, Individuals
@@ -122,7 +122,7 @@ class Question(ABC):
         drawn = self.checked(price.drawn_by(budget, self.draws, **self.claim.arguments()))
         return Draw(drawn, drawn, self.draws)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can answer."""
         return checked_for_tables(mechanism)
 
@@ -384,9 +384,9 @@ def plain(value: Any) -> Any:
     return exact_text(value) if isinstance(value, Fraction) else str(value)
 
 
-def checked_for_tables(mechanism: Parameters) -> MechanismBase:
+def checked_for_tables(mechanism: MechanismBase) -> MechanismBase:
     """The mechanism, checked to be one that can answer every question on every engine."""
-    if not isinstance(mechanism, MechanismBase) or not mechanism.has_runs:
+    if not mechanism.has_runs:
         raise InvalidType(
             f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
         )
@@ -435,7 +435,7 @@ class OfTable(Question):
             combined,
             is_shared=True,
             is_repeated=True,
-            page=Field("Groups"),
+            page=Field("Groups", empty="none"),
         ),
         default=None,
     )
@@ -464,6 +464,7 @@ class OfTable(Question):
         ),
         default=Neighbours.ADD_REMOVE.value,
     )
+    returns_one: ClassVar[bool] = False  # whether an answer is a value, and not a list of values
     column: Any = field(default=None, repr=False, metadata=OF_TABLE)
     noun: str = field(default="people", repr=False, metadata=OF_TABLE)
 
@@ -481,6 +482,12 @@ class OfTable(Question):
     @classmethod
     def about(cls, table: Asked, column: Any, price: Price, **stated: Any) -> "OfTable":  # noqa: ARG003 - for others
         return cls(column=column, **stated, **table.stated)
+
+    def shown(self, values: list[Any]) -> Any:
+        """Return the answer for one group: a value, or all of them."""
+        if not self.returns_one:
+            return values
+        return values[0] if values else None
 
     @property
     def free_value(self) -> list[Any]:
@@ -664,8 +671,8 @@ class Select(Question):
     def mechanisms(self) -> tuple[str, ...]:
         return tuple(MECHANISMS)
 
-    def checked(self, mechanism: Parameters) -> MechanismBase:
-        return cast("MechanismBase", mechanism)
+    def checked(self, mechanism: MechanismBase) -> MechanismBase:
+        return mechanism
 
     @property
     def title(self) -> str:

@@ -58,7 +58,8 @@ def _explained(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(function)
     def checked(*arguments: _P.args, **named: _P.kwargs) -> _R:
-        check_keywords(function.__name__, named, accepted)
+        if not named.keys() <= accepted:
+            check_keywords(function.__name__, named, accepted)
         if len(arguments) > most:
             raise InvalidType(f"{function.__name__} takes {_by_place(names[:most])}: name the others, as in epsilon=1")
         return function(*arguments, **named)
@@ -760,7 +761,7 @@ class GroupedTable(Table):
         return self._found
 
     def group_by(self, *_arguments: Any, **_options: Any) -> NoReturn:
-        """Refuse: a table is grouped once. Give all columns to one call, as a list: see `Table.group_by`."""
+        """Refuse: a table is grouped once. Give all columns to one call. See `Table.group_by`."""
         raise InvalidValue(
             "the table is already grouped: call group_by on the table that open_table returned, with a list of all"
             " columns"

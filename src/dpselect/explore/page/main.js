@@ -96,6 +96,7 @@ function showAnswer() {
   byId("person-title").textContent = beliefs.title;
   byId("beliefs").replaceChildren(table(["If somebody believed that a person is in the data with", "afterwards at most"], beliefs.rows));
   byId("beliefs-about").textContent = beliefs.about;
+  byId("tail").hidden = !state.look.thresholds.length;
   byId("words").replaceChildren(...words.map((text) => element("p", {}, text)));
   // A screen reader hears the sentence when the slider rests, not at every step.
   clearTimeout(speaking);
@@ -132,7 +133,8 @@ function showScores(answer) {
   const { id, name, unit, shape, monotonic, candidates } = answer;
   if (shape && shape !== state.shape) { // a file states neither, and the reader's own input stays
     byId("unit").value = unit;
-    byId("monotonic").checked = monotonic;
+    state.written.monotonic = monotonic;
+    if (byId("monotonic")) byId("monotonic").checked = monotonic;
   }
   Object.assign(state, { id, name, shape });
   byId("shape").value = shape;
@@ -161,14 +163,28 @@ async function loading(request, file = null) {
   }
 }
 
-// Each question has its fields; those of the others are hidden, and sent along without effect.
+// Each question has its fields, and keeps what is written in a field that the one before has, too.
 function showQuestion() {
-  const { question } = settings();
-  document.querySelectorAll("[data-for]").forEach((part) => (part.hidden = !part.dataset.for.split(" ").includes(question)));
+  const form = state.forms[settings().question];
+  for (const one of document.querySelectorAll(".fields [name]")) state.written[one.name] = one.type === "checkbox" ? one.checked : one.value;
+  for (const id of ["fields", "shared"]) byId(id).replaceChildren(...form.fields.filter(({ shared }) => shared === (id === "shared")).flatMap(fieldOf));
+  document.querySelectorAll("[data-of]").forEach((part) => (part.hidden = part.dataset.of !== form.data));
+  byId("unit-field").hidden = form.counts;
   const automatic = document.querySelector("input[name=choice][value=auto]");
   if (automatic) automatic.checked = true;
   byId("needed-outcome").replaceChildren();
   restart();
+}
+
+// A field of a question, and its hint.
+function fieldOf({ name, label, hint, value, empty, box, choices }) {
+  const known = state.written[name] ?? (box ? value !== "" : value), about = hint ? { "aria-describedby": `${name}-hint` } : {};
+  const offered = Object.entries(choices).map(([one, words]) => element("option", { value: one, ...(one === known ? { selected: "" } : {}) }, words));
+  const input = offered.length ? element("select", { id: name, name, ...about }, ...offered)
+    : element("input", { id: name, name, autocomplete: "off", ...about, ...(box ? { type: "checkbox", ...(known ? { checked: "" } : {}) } : { value: known, placeholder: empty }) });
+  const part = box ? element("label", { class: "choice" }, input, ` ${label}`)
+    : element("div", { class: `field${offered.length ? " wide" : ""}` }, element("label", { for: name }, label), input);
+  return hint ? [part, element("p", { class: "hint", id: `${name}-hint` }, hint)] : [part];
 }
 
 function showCurrency() {
@@ -234,8 +250,7 @@ function listen() {
     changed();
   });
   byId("settings").addEventListener("submit", (event) => event.preventDefault());
-  byId("settings").addEventListener("input", ({ target }) => target.matches("input[name], #ordered, #monotonic") && (target.closest("[data-begins]") && !state.isMoved ? restart : changed)());
-  byId("neighbours").addEventListener("change", changed);
+  byId("settings").addEventListener("input", ({ target }) => target.matches("input[name], .fields [name]") && (target.closest("[data-begins]") && !state.isMoved ? restart : changed)());
   byId("currency").addEventListener("change", () => { showCurrency(); restart(); });
   byId("question").addEventListener("change", showQuestion);
   byId("shown").addEventListener("change", () => drawOne("probabilities"));
@@ -261,6 +276,7 @@ async function start() {
     const { version, questions, question, currencies, shapes, scores } = await ask("start", {});
     byId("question").append(...questions.map(({ name, title }) =>
       element("label", {}, element("input", { type: "radio", name: "question", value: name, ...(name === question ? { checked: "" } : {}) }), title)));
+    state.forms = Object.fromEntries(questions.map((one) => [one.name, one]));
     state.currencies = Object.fromEntries(currencies.map((one) => [one.name, one]));
     byId("currency").append(...currencies.map(({ name, title }) => element("option", { value: name }, title)));
     byId("shape").append(...shapes.map(({ name, title }) => element("option", { value: name }, title)));

@@ -4,14 +4,14 @@ import { byId, quotient } from "./draw.js";
 
 export const state = {
   id: "", name: "", shape: "", count: "30", look: null, curve: null, shownCurveKey: "", curveKey: "", drawn: null, target: 0,
-  low: -4, high: 0, amount: "", currencies: {},
+  low: -4, high: 0, amount: "", currencies: {}, forms: {}, written: {},
 };
 
 const checked = (name) => document.querySelector(`input[name=${name}]:checked`)?.value ?? "";
 
 // The settings in the fields, as the explorer takes them: texts, and a boolean for each box.
 export function settings() {
-  const boxes = Object.fromEntries(["ordered", "monotonic"].map((id) => [id, byId(id).checked]));
+  const boxes = Object.fromEntries([...document.querySelectorAll("#settings [type=checkbox]")].map(({ id, checked }) => [id, checked]));
   return {
     ...Object.fromEntries(new FormData(byId("settings"))), ...boxes,
     question: checked("question"), id: state.id, amount: byId("amount").value.trim(), low: state.low, high: state.high,

@@ -63,21 +63,20 @@ def counting(
     value = form.value
     if has_other:
         value = f"{present(column)} AS present, {value}"
-        item, join = _item_with_other(candidates), "LEFT JOIN"
+        other = f"CASE WHEN present THEN {candidates.other_label} END"
+        item, join = f"coalesce(candidate.place, {other})", "LEFT JOIN"
     join += f" ({listed(CANDIDATES, form)}) AS candidate ON {form.equal('item', 'candidate.value')}"
-    facts = _facts(source, value, individuals, item=item, join=join)
-    counted = "facts"
+    facts, counted = _facts(source, value, individuals, item=item, join=join)
     if individuals.person is not None:
-        different = f"SELECT DISTINCT grp, person, item FROM {_kept_name(individuals)}"
-        counted = f"({different if max_values is None else _kept_values(different, max_values)})"
+        counted = _different(counted, max_values)
     group = "" if individuals.groups is None else "grp, "
-    result = f"SELECT {group}item AS place, count(*) AS individuals FROM {counted} GROUP BY grp, item"
-    return f"WITH {facts}{_kept(individuals)} {result}"
+    return f"{facts} SELECT {group}item AS place, count(*) AS individuals FROM {counted} GROUP BY grp, item"
 
 
-def _item_with_other(candidates: Values) -> str:
-    """The place of a value in the list or, if it is not there and not missing, that of the candidate for others."""
-    return f"coalesce(candidate.place, CASE WHEN present THEN {candidates.other_label} END)"
+def _different(kept: str, max_values: int | None, *named: str) -> str:
+    """The different items of each person, in each group: at most `max_values` of them."""
+    different = f"SELECT DISTINCT grp, person, item FROM {kept}"
+    return f"({different if max_values is None else _kept_values(different, max_values, *named)})"
 
 
 def _kept_values(different: str, max_values: int, named: str = "item") -> str:
@@ -113,28 +112,24 @@ def tallying(
         known = "item IS NOT NULL" if individuals.person is None else "item IS NOT NULL AND person IS NOT NULL"
         values = f"SELECT {value} AS item{person} FROM ({source})"
         return f"SELECT 0 AS grp, item, {number} AS individuals FROM ({values}) WHERE {known} GROUP BY item"
-    facts = _facts(source, value, individuals, item="item", join="")
-    standing = "facts"
+    facts, counted = _facts(source, value, individuals, item="item", join="")
     if individuals.person is not None:
-        different = f"SELECT DISTINCT grp, person, item FROM {_kept_name(individuals)}"
-        standing = f"({different if max_values is None else _kept_values(different, max_values, 'hash(item)')})"
-    counted = f"SELECT grp, item, count(*) AS individuals FROM {standing} GROUP BY grp, item"
-    return f"WITH {facts}{_kept(individuals)} {counted}"
+        counted = _different(counted, max_values, "hash(item)")
+    return f"{facts} SELECT grp, item, count(*) AS individuals FROM {counted} GROUP BY grp, item"
 
 
 def placing(source: str, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None) -> str:
     """Individuals for each place of the grid (in each group), in ascending order."""
-    facts = _facts(source, places.item(column, grid), individuals, item="item", join="")
-    small, standing = places.is_small(column, grid), "facts"
+    facts, kept = _facts(source, places.item(column, grid), individuals, item="item", join="")
+    small, standing = places.is_small(column, grid), kept
     if individuals.person is not None:
-        kept = _kept_name(individuals)
         standing = f"({_medians(kept, small) if max_rows is None else _kept_rows(kept, max_rows)})"
     group = "" if individuals.groups is None else "grp, "
     counted = f"SELECT {group}item, count(*) AS individuals FROM {standing} GROUP BY {group}item"
     # NumPy has no 128-bit integers, so they are split here.
     split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
     shown = "item" if small else split
-    return f"WITH {facts}{_kept(individuals)} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
+    return f"{facts} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
 
 
 def _medians(kept: str, small: bool) -> str:
@@ -159,43 +154,34 @@ def _kept_rows(kept: str, max_rows: int) -> str:
     return f"SELECT grp, item FROM ({numbered}) QUALIFY {limit}"
 
 
-def _facts(source: str, expression: str, individuals: Individuals, *, item: str, join: str) -> str:
+def _facts(source: str, expression: str, individuals: Individuals, *, item: str, join: str) -> tuple[str, str]:
+    """The named steps up to the facts that count, and the name of the last one."""
     selected = [f"{expression} AS item"]
     columns, conditions = [f"{item} AS item"], [f"{item} IS NOT NULL"]
     if individuals.person is not None:
         selected.append(f"{identifier(individuals.person.name)} AS person")
         columns.append("person")
         conditions.append("person IS NOT NULL")
-    if individuals.groups is not None:
-        selected += [f"{form.value} AS member{i}" for i, form in enumerate(forms_of(individuals.groups))]
-        columns.append("public_group.place AS grp")
-        same = members_equal(individuals.groups, "public_group")
-        join += f" JOIN ({listed_groups(GROUPS, individuals.groups)}) AS public_group ON {same}"
-    else:
-        columns.append("0 AS grp")
+    groups = individuals.groups
+    if groups is not None:
+        selected += [f"{form.value} AS member{i}" for i, form in enumerate(forms_of(groups))]
+        same = members_equal(groups, "public_group")
+        join += f" JOIN ({listed_groups(GROUPS, groups)}) AS public_group ON {same}"
+    columns.append("0 AS grp" if groups is None else "public_group.place AS grp")
     facts = (
         f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(selected)} FROM source_rows) {join}"
         f" WHERE {' AND '.join(conditions)}"
     )
-    # With a limit on groups, the facts are used twice.
-    return f"source_rows AS ({source}), facts AS {'MATERIALIZED ' if is_limited(individuals) else ''}({facts})"
+    rows = f"WITH source_rows AS ({source}), facts AS"
+    if groups is None or not is_limited(individuals):
+        return f"{rows} ({facts})", "facts"
+    # The facts are used twice.
+    return f"{rows} MATERIALIZED ({facts}), kept AS ({_kept_facts(groups)})", "kept"
 
 
 def is_limited(individuals: Individuals) -> bool:
     """Whether people are counted only in some of their groups, which needs a random salt."""
     return individuals.person is not None and individuals.groups is not None
-
-
-def _kept_name(individuals: Individuals) -> str:
-    return "kept" if is_limited(individuals) else "facts"
-
-
-def _kept(individuals: Individuals) -> str:
-    return (
-        f", kept AS ({_kept_facts(individuals.groups)})"
-        if individuals.groups is not None and is_limited(individuals)
-        else ""
-    )
 
 
 def _kept_facts(groups: Groups) -> str:

@@ -4,7 +4,7 @@ The counts of the mode of a list come here, where the list is. Other scores stay
 from them, and both are exact.
 
 * Each partition of the candidates becomes a summary on its worker, and the summaries are merged here
-  (`streaming.summary`): for mechanisms that have summaries.
+  (`mechanisms.summary`): for mechanisms that have summaries.
 * A query counts how many candidates have each score. The mechanism selects from these runs of equal scores, here, and
   gets scores and ranks among the candidates that have them. A second query finds the candidates of these ranks, in an
   order that depends on the labels only. By symmetry it does not matter which order. All methods of `dpselect.top_k`
@@ -32,11 +32,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from dpselect._types import Counts, Flags, Lengths
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.summary import Summary, read_cells
 from dpselect.questions.methods import Method
 from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted, places_of_groups
 from dpselect.selection.finding import Finding
-from dpselect.streaming.summary import Summary
-from dpselect.streaming.summary_arrow import read_cells
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain, counted_form
 from dpselect.tables.duckdb import places

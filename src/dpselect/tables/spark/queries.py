@@ -123,7 +123,7 @@ def _read(given: DataFrame, readings: dict[str, Reading]) -> DataFrame:
         return given.withColumns({name: F.col(name).cast("string") for name in readings})
     texts = [name for name, reading in readings.items() if reading.column.kind is Kind.TEXT]
     # Text in Spark may not be valid UTF-8, on which Arrow's readers fail.
-    sent = given.withColumns({name: F.col(name).cast("binary") for name in texts})
+    sent = given.select(*(F.col(n).cast("binary").alias(n) if n in texts else F.col(n) for n in given.columns))
     reader = Reader(
         {name: typed(name, reading.column) for name, reading in readings.items()},
         {name: reading.expression for name, reading in readings.items()},

@@ -20,10 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpselect.errors import EngineFailure
+from dpselect.mechanisms.summary import COLUMNS, ROWS, Summary, gathered
 from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
-from dpselect.streaming.summary import ROWS, Summary, gathered
-from dpselect.streaming.summary_arrow import COLUMNS
 from dpselect.tables.duckdb import lines
 from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.duckdb.values import identifier

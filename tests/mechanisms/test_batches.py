@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.streaming.summary import gathered, stream_of
+from dpselect.mechanisms.summary import gathered, stream_of
 
 SIZES = st.lists(st.integers(0, 9), max_size=12)
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from dpselect import PermuteAndFlip
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
-from dpselect.streaming.summary import Summary
-from dpselect.streaming.summary_arrow import COLUMNS
+from dpselect.mechanisms.summary import COLUMNS, Summary
 
 UNIT = PermuteAndFlip(epsilon=2)
 SCORES = (

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from dpselect import PermuteAndFlip
 from dpselect._scores import as_vector
 from dpselect.errors import InvalidType, InvalidValue, ScoresChanged
+from dpselect.mechanisms import summary as part
+from dpselect.mechanisms.summary import Stream, merged
 from dpselect.selection import flips, gaps
 from dpselect.selection.draws import Draws
-from dpselect.streaming import part
-from dpselect.streaming.part import Stream, merged
 from tests import reference
 from tests.kernels import needs_kernel
 from tests.reference import pmf_by_permutations
@@ -328,7 +328,7 @@ def test_a_wrong_merge_is_noticed():
 
     def careless(draws):
         parts = [seen(None, UNIT, np.array([40 - loss]), [i], draws) for i, loss in enumerate(losses)]
-        first, second, third = (replace(part, arrival=draws.arrival(Fraction(-40), 1)) for part in parts)
+        first, second, third = (replace(part, arrival=draws.arrival(Fraction(-40), 1, draws)) for part in parts)
         return first.merged(second, draws).merged(third, draws)
 
     assert distribution_of(careless, 3) != expected(losses)

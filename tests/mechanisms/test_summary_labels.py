@@ -13,10 +13,9 @@ import pytest
 
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.streaming import part
-from dpselect.streaming.labels import WRITABLE
-from dpselect.streaming.summary import Summary
-from dpselect.streaming.summary_arrow import _LABELS
+from dpselect.mechanisms import summary as part
+from dpselect.mechanisms.labels import _LABELS, WRITABLE
+from dpselect.mechanisms.summary import Summary
 
 CERTAIN = PermuteAndFlip(epsilon=2)
 NANOSECOND = np.datetime64("2020-01-01T00:00:00.000000001", "ns")

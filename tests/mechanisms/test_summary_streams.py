@@ -12,8 +12,9 @@ import pytest
 
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidValue
+from dpselect.mechanisms import summary
+from dpselect.mechanisms import summary as part
 from dpselect.selection.draws import Draws
-from dpselect.streaming import part, summary
 
 UNIT = PermuteAndFlip(epsilon=2)
 

@@ -1,11 +1,14 @@
-"""Labels of candidates. Only the drawn label is read, and nothing else may depend on which one it was.
+"""Labels of candidates, and their exact text. Only the drawn label is read; nothing else may depend on which it was.
 
 So the labels of a block are checked before anything is drawn, and reading one never fails: a timestamp that Python's
 datetime cannot hold exactly is returned as NumPy's. Whether an Arrow row can hold the labels is decided for the whole
 block, too, by the types of its labels; an unknown type does not fit.
+
+Integers are written in hexadecimal, which takes linear time and has no limit on digits.
 """
 
 import datetime
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from dpselect._numbers import LONGEST
 from dpselect.errors import InvalidType, InvalidValue
 
 # These exact types: a subclass would not come back as the same type.
@@ -159,3 +163,104 @@ def _moment(scalar: Any) -> Any:
     unit: Any = getattr(scalar.type, "unit", "D" if pa.types.is_date32(scalar.type) else "ms")
     since_epoch = pa.types.is_timestamp(scalar.type) or pa.types.is_date(scalar.type)
     return np.datetime64(scalar.value, unit) if since_epoch else np.timedelta64(scalar.value, unit)
+
+
+# Their text.
+
+# What follows a backslash in the texts of `ascii`.
+_ESCAPE = re.compile(r"\\(x..|u....|U........|.)", re.DOTALL)
+_MOMENT = re.compile(r"(?:datetime64|timedelta64)(?:\[[0-9]{0,10}[a-zA-Z]+\])?", re.ASCII)
+
+
+def integer(text: str) -> int:
+    """The integer that was written in hexadecimal."""
+    number = int(text, 16)
+    if f"{number:x}" != text:  # int also accepts 1_0 and digits of other scripts
+        raise ValueError
+    return number
+
+
+def quotient(number: Fraction) -> str:
+    """The text of a fraction."""
+    return f"{number.numerator:x}/{number.denominator:x}"
+
+
+def _fraction(text: str) -> Fraction:
+    numerator, denominator = text.split("/")
+    return Fraction(integer(numerator), integer(denominator))
+
+
+def number(text: str) -> Fraction:
+    """A parameter or a score of limited length."""
+    if len(text) > LONGEST:
+        raise ValueError
+    return _fraction(text)
+
+
+def flag(text: str) -> bool:
+    """True or False, from its text."""
+    return {"True": True, "False": False}[text]
+
+
+def _text(written: str) -> str:
+    """The text that `ascii` wrote. What it did not write need not be refused here: `_read` writes the label again.
+
+    Python's own reader would parse any expression, in memory and depth that the length of a text does not bound.
+    """
+    return _ESCAPE.sub(_unescaped, written[1:-1])
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = escape[1]
+    return chr(int(code[1:], 16)) if len(code) > 1 else {"n": "\n", "r": "\r", "t": "\t"}.get(code, code)
+
+
+def _bytes(written: str) -> bytes:
+    return _text(written[1:]).encode("latin-1")
+
+
+def _counted(moment: Any) -> str:
+    """A NumPy datetime or timedelta: its type with the unit, and the number of units."""
+    return f"{moment.dtype.name} {int(moment.view(np.int64)):x}"
+
+
+def _moment_of(text: str) -> Any:
+    name, count = text.split(" ")
+    if not _MOMENT.fullmatch(name):  # NumPy would parse the description of any type
+        raise ValueError
+    return np.array([integer(count)], np.int64).view(name)[0]
+
+
+# How labels are written and read, by exact type: the types of `labels.WRITABLE`.
+_LABELS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    type(None): (str, {"None": None}.__getitem__),
+    bool: (str, flag),
+    str: (ascii, _text),  # ascii escapes what UTF-8 cannot encode
+    bytes: (ascii, _bytes),
+    int: (lambda label: f"{label:x}", integer),
+    float: (float.hex, float.fromhex),
+    Fraction: (quotient, _fraction),
+    Decimal: (str, Decimal),
+    datetime.datetime: (datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    datetime.date: (datetime.date.isoformat, datetime.date.fromisoformat),
+    **dict.fromkeys((np.datetime64, np.timedelta64), (_counted, _moment_of)),
+}
+_TYPE = {type_.__name__: type_ for type_ in _LABELS}
+
+
+def written_label(label: Any) -> tuple[str | None, str | None]:
+    """The kind and the text of a label whose type is writable."""
+    if label is Unlabelled.POSITION:
+        return None, None
+    return type(label).__name__, _LABELS[type(label)][0](label)
+
+
+def read_label(kind: str | None, text: str) -> Any:
+    """The label of this kind with this text; refused unless it is written as exactly this text."""
+    if kind is None:
+        return Unlabelled.POSITION
+    write, read = _LABELS[_TYPE[kind]]
+    label = read(text)
+    if type(label) is not _TYPE[kind] or write(label) != text:
+        raise ValueError
+    return label

@@ -1,0 +1,546 @@
+"""Permute-and-flip (McKenna & Sheldon 2020) in one pass over any number of parts, by a summary that merges exactly.
+
+For each block, keep its best score m, the number h of heads when coins are flipped against m, and one head,
+chosen uniformly. Against a larger maximum M each head stays a head with probability exp(-c (M - m)), independently, so
+the block is like a run of h equal candidates with score m. The arrival of the first head of such a run is one random
+number, which is revealed bit by bit (see `selection.arrivals`). Which of two blocks is earlier does not depend on M: a
+merge compares two arrivals and keeps the earlier one. By symmetry the kept head is a uniform one of those that stay.
+So any parts in any order give the distribution of one selection from all candidates, and nobody needs to know M.
+
+A `Summary` is what a user feeds with blocks of candidates, sends to another machine and merges. Small Arrow batches are
+combined into larger ones (`gathered`): DuckDB and Spark send only thousands of rows at a time, and every block has a
+fixed cost, about that of a hundred thousand candidates. Arrow data cannot change, so batches can be collected without a
+copy. Other blocks pass through at once: their owner may reuse them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dpselect import _show
+from dpselect._messages import install_command
+from dpselect._numbers import LONGEST
+from dpselect._scores import as_vector
+from dpselect._types import Array, Vector
+from dpselect._validate import attempted, withheld
+from dpselect.errors import InvalidType, InvalidValue, MissingExtra, ScoresChanged
+from dpselect.mechanisms.base import MECHANISMS, MechanismBase
+from dpselect.mechanisms.labels import (
+    Labels,
+    Unlabelled,
+    flag,
+    integer,
+    labels_of,
+    number,
+    quotient,
+    read_label,
+    written_label,
+)
+from dpselect.selection.arrivals import DEPTH, Arrival, draw_arrival, earlier
+from dpselect.selection.draws import Draws
+from dpselect.selection.flips import (
+    FEW,
+    Heads,
+    SteadyHeads,
+    flip_at_once,
+    flip_listed,
+    flip_long,
+    flip_steadily,
+    left_to_flip,
+)
+from dpselect.selection.gaps import MIDDLE, Gaps, Rate, gaps_of
+from dpselect.selection.kernel import Left
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Coins wait until there are so many, or so many blocks: a block without a coin takes memory too.
+_MANY, _MANY_BLOCKS = 2**15, 256
+
+
+@dataclass(frozen=True, repr=False)
+class Part:
+    """A summary of some candidates: the arrival of their first head, that head, and the number of candidates. Secret.
+
+    The exponent of the arrival is counted from a score of zero: it is -c m. `maximum` is the best score of all. `head`
+    is the position of the head, the result if its label is `Unlabelled.POSITION`. `writable` says whether an Arrow
+    row can hold every label seen, not only the drawn one.
+    """
+
+    arrival: Arrival
+    maximum: Fraction
+    head: int
+    label: Any
+    candidates: int
+    writable: bool = True
+
+    def merged(self, later: "Part", draws: Draws) -> "Part":
+        """Return one part of the candidates of both; those of the later one come after ours in position."""
+        winner, arrival = earlier(self.arrival, later.arrival, draws)
+        return Part(
+            arrival,
+            max(self.maximum, later.maximum),
+            self.candidates + later.head if winner else self.head,
+            later.label if winner else self.label,
+            self.candidates + later.candidates,
+            self.writable and later.writable,
+        )
+
+    def longer(self, candidates: int, writable: bool) -> "Part":
+        """Return the part with so many more candidates, none of them a head against its maximum."""
+        known = self.arrival, self.maximum, self.head, self.label
+        return Part(*known, self.candidates + candidates, self.writable and writable)
+
+
+def merged(first: Part | None, second: Part | None, draws: Draws) -> Part | None:
+    """The summary of both; None is the neutral element."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first.merged(second, draws)
+
+
+class _Block(NamedTuple):
+    """Candidates whose coins were flipped against a best score: one of theirs, or that of an earlier candidate."""
+
+    heads: Heads | SteadyHeads
+    best: Fraction
+    is_own: bool
+    candidates: int
+
+
+class _Waiting:
+    """Blocks of scores of one type whose coins are not flipped yet: copies of the few scores that may be heads."""
+
+    def __init__(self, rate: Rate) -> None:
+        self._rate = rate
+        self._lists: list[Left] = []
+        self._starts: list[int] = []
+        self._maximum: Array
+        self._is_own = False
+        self.best: Fraction
+        self._coins = self.candidates = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the coins should be flipped, so that memory does not grow with the stream."""
+        return self._coins > _MANY or len(self._lists) >= _MANY_BLOCKS
+
+    def takes(self, gaps: Gaps) -> bool:
+        """Return whether the scores have the type of those that wait."""
+        return self._lists[0].scores.dtype == gaps.values.dtype
+
+    def add(self, left: Left, gaps: Gaps, best: Fraction) -> None:
+        """Add what is left to flip of a block with these gaps, whose best score is not below that of the others."""
+        self._lists.append(left)
+        self._starts.append(self.candidates)
+        self._maximum, self.best = gaps.maximum, best
+        self._is_own |= not gaps.is_to_hint
+        self.candidates += gaps.size
+        self._coins += left.depths.size
+
+    def flipped(self, draws: Draws) -> _Block:
+        """Flip all coins against the best score, as those of one block."""
+        positions, scores, depths = (np.concatenate(parts) for parts in zip(*self._lists, strict=True))
+        exponents = Gaps(scores, self._rate, self._maximum).exponents(np.arange(scores.size))
+        positions += np.repeat(self._starts, [left.depths.size for left in self._lists])
+        heads = Heads(positions[draws.finish(exponents, 0, depths)])
+        return _Block(heads, self.best, self._is_own, self.candidates)
+
+
+class Stream:
+    """A part in progress, to which blocks of candidates are added. Secret.
+
+    The fixed cost of a block is mostly that of its coins. So blocks without labels may wait, and the coins of all of
+    them are flipped together: when many wait, before a block that cannot wait, and when somebody asks for the part.
+    """
+
+    def __init__(self, mechanism: MechanismBase, part: Part | None = None, steady: bool = False) -> None:
+        self._mechanism, self._steady, self._part = mechanism, steady, part
+        self._waiting: _Waiting | None = None
+
+    @property
+    def candidates(self) -> int:
+        """Return the number of candidates seen."""
+        return sum(seen.candidates for seen in (self._part, self._waiting) if seen is not None)
+
+    def add(self, scores: Vector, labels: Any, draws: Draws, *, may_wait: bool = False) -> None:
+        """Add a block of candidates after the others.
+
+        A steady block is flipped against its own best score. Others are flipped against the best score so far, if that
+        is larger: fewer candidates are hot, and a block without a head has none against any larger maximum either.
+        """
+        named = labels_of(labels, len(scores))
+        hint = None if self._steady else self._hint
+        gaps = gaps_of(scores, self._mechanism._rate, hint=hint, steady=self._steady)
+        best = hint if hint is not None and gaps.is_to_hint else gaps.best(self._mechanism.rate)
+        if may_wait and labels is None and not self._steady and self._wait(gaps, best, draws):
+            return
+        self.part(draws)
+        heads = flip_steadily(gaps, draws) if self._steady else _flipped(gaps, draws)
+        self._part = self._with(_Block(heads, best, not gaps.is_to_hint, gaps.size), named, draws)
+
+    def part(self, draws: Draws) -> Part | None:
+        """Return the summary of all candidates seen. Blocks that wait are dropped if their scores changed meanwhile."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._part = self._with(waiting.flipped(draws), labels_of(None, 0), draws)
+        return self._part
+
+    @property
+    def _hint(self) -> Fraction | None:
+        """The best score of the blocks that wait, or of the part."""
+        if self._waiting is not None:
+            return self._waiting.best
+        return None if self._part is None else self._part.maximum
+
+    def _wait(self, gaps: Gaps, best: Fraction, draws: Draws) -> bool:
+        """Let a block wait, and return whether it does: it must have few hot candidates, which the kernel lists.
+
+        Scores that were rescaled to be integers do not wait: their unit is that of their own block.
+        """
+        listed = gaps.listed() if gaps.rate is self._mechanism._rate else None
+        if listed is None or listed.hot.positions.size > FEW:
+            return False
+        if not (gaps.is_to_hint or (listed.hot.scores == gaps.maximum).any()):  # it was there when first read
+            raise ScoresChanged
+        left = left_to_flip(gaps, listed, draws)
+        if self._waiting is not None and not self._waiting.takes(gaps):
+            self.part(draws)
+        if self._waiting is None:
+            self._waiting = _Waiting(gaps.rate)
+        self._waiting.add(left, gaps, best)
+        if self._waiting.is_full:
+            self.part(draws)
+        return True
+
+    def _with(self, block: _Block, named: Labels, draws: Draws) -> Part:
+        """The part with a block after it."""
+        part, count = self._part, block.heads.size
+        if count:
+            position = block.heads.choose(draws)
+            arrival = draw_arrival(-self._mechanism.rate * block.best, count, draws)
+            one = Part(arrival, block.best, position, named.at(position), block.candidates, named.writable)
+            return one if part is None else part.merged(one, draws)
+        if part is None or block.is_own:  # the best candidate was a head when first read, so the scores changed
+            raise ScoresChanged
+        return part.longer(block.candidates, named.writable)
+
+
+def _flipped(gaps: Gaps, draws: Draws) -> Heads:
+    members = flip_listed(gaps, draws)
+    if members is None:
+        if gaps.size > MIDDLE:
+            return flip_long(gaps, draws)
+        members = flip_at_once(gaps, draws)
+    return Heads(members)
+
+
+class Summary:
+    """A selection in progress: feed it candidates block by block, on any number of machines, and merge.
+
+    A summary holds a few secret numbers, for any number of candidates; its repr shows none. It can be pickled. The
+    selection is made while candidates are added. Calling `result` twice returns the same label. After more candidates
+    were added, it may return another one. Each different result is a separate release, which costs epsilon again.
+
+    Args:
+        mechanism: the mechanism; use `PermuteAndFlip.summary` to create a summary.
+        part: the summary of the candidates seen so far.
+        steady: whether the time for a block must not depend on its scores.
+
+    >>> from dpselect import PermuteAndFlip
+    >>> first, second = PermuteAndFlip(epsilon=1).summary(), PermuteAndFlip(epsilon=1).summary()
+    >>> first.update([0, 1]); second.update([1000, 3], labels=["c", "d"])
+    >>> first.merge(second).result()
+    'c'
+    """
+
+    def __init__(self, mechanism: MechanismBase, part: Part | None = None, steady: bool = False) -> None:
+        self._mechanism, self._steady = mechanism, steady
+        self._stream = Stream(mechanism, part, steady)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What a copy is made from: coins that are flipped. Flipping them again would be another selection."""
+        return type(self), (self._mechanism, self._part, self._steady)
+
+    @property
+    def _part(self) -> Part | None:
+        return self._stream.part(Draws())
+
+    def __repr__(self) -> str:
+        return f"Summary({self._mechanism!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the public parameters, and nothing about the candidates seen."""
+        return _show.page(_show.facts({"mechanism": repr(self._mechanism)}, caption="Summary: a selection in progress"))
+
+    @property
+    def mechanism(self) -> MechanismBase:
+        """Return the public parameters."""
+        return self._mechanism
+
+    @property
+    def candidates(self) -> int:
+        """Return the number of candidates seen."""
+        return self._stream.candidates
+
+    def update(self, scores: Any, labels: Any = None) -> None:
+        """Add a block of candidates. Labels default to positions, counted from the start of the stream.
+
+        Args:
+            scores: the scores of the block, as for `select`. Secret.
+            labels: a list, tuple, range, NumPy array, pandas or polars Series or Arrow array of public labels.
+
+        Raises:
+            InvalidType: the scores or labels cannot be read.
+            InvalidValue: a score is not finite, or the lengths differ.
+        """
+        self._add(scores, labels)
+
+    def _add(self, scores: Any, labels: Any, may_wait: bool = False) -> None:
+        if getattr(scores, "ndim", 1) and hasattr(scores, "__len__") and not len(scores):
+            return
+        self._stream.add(as_vector(scores), labels, Draws(), may_wait=may_wait)
+
+    def feed(self, batches: Any, scores: str | None = None, labels: str | None = None) -> None:
+        """Add a stream of blocks: arrays of scores, or Arrow record batches (or one table) with these columns.
+
+        The stream may be larger than memory: no block is kept. Small Arrow batches are combined. For blocks without
+        labels, this is faster than `update`.
+
+        Args:
+            batches: an iterable of blocks, a table, or a reader of record batches.
+            scores: the name of the column of scores; None if the blocks are arrays of scores.
+            labels: the name of the column of labels.
+
+        Raises:
+            InvalidType: the stream cannot be read.
+            InvalidValue: a column is missing, or a score is not finite.
+        """
+        if labels is not None and scores is None:
+            raise InvalidValue("labels needs scores: name the column of the scores too")
+        blocks = stream_of(batches)
+        try:
+            if scores is None:
+                for block in blocks:
+                    self._add(block, None, may_wait=True)
+                return
+            for batch in gathered(blocks, [scores] if labels is None else [scores, labels]):
+                named = None if labels is None else _column(batch, labels)
+                self._add(_column(batch, scores), named, may_wait=True)
+        finally:
+            self._stream.part(Draws())  # no block waits longer, so that no copy of the process flips other coins
+
+    def merge(self, other: "Summary") -> "Summary":
+        """Return one summary of the candidates of both.
+
+        The candidates of the other summary come after ours in position. Merge each summary once only: a copy would
+        bring the same coins again.
+
+        Args:
+            other: a summary of other candidates, made with the same parameters.
+
+        Returns:
+            A new summary. Both old ones stay as they are.
+
+        Raises:
+            InvalidType: `other` is not a summary.
+            InvalidValue: `other` is this summary, or has other parameters.
+        """
+        if not isinstance(other, Summary):
+            raise InvalidType(f"other must be a Summary, got {type(other).__name__}")
+        if other is self:
+            raise InvalidValue("other must be a summary of other candidates: each summary is merged once only")
+        if other._mechanism != self._mechanism:
+            raise InvalidValue("summaries must have the same mechanism: create all of them with equal parameters")
+        part = merged(self._part, other._part, Draws())
+        return Summary(self._mechanism, part, self._steady or other._steady)
+
+    def to_arrow(self) -> "pa.RecordBatch":
+        """Return the exact summary as an Arrow record batch of one row.
+
+        Returns:
+            The batch. It is secret, like the scores.
+
+        Raises:
+            InvalidType: an Arrow row cannot hold the labels.
+        """
+        return record_batch(self._cells())
+
+    def _cells(self) -> "Cells":
+        return cells_of(self._mechanism, self._part, self._steady)
+
+    @staticmethod
+    def from_arrow(batch: Any) -> "Summary":
+        """Return the summary that `to_arrow` wrote.
+
+        Args:
+            batch: a record batch or table of one row.
+
+        Returns:
+            The summary.
+
+        Raises:
+            InvalidType: `batch` is not Arrow data.
+            InvalidValue: it is not the row of a summary.
+        """
+        return Summary(*read_cells(cells_of_batch(batch)))
+
+    def result(self) -> Any:
+        """Return the label of the selected candidate.
+
+        Returns:
+            The label, or the position if the candidates have no labels. Calling it again returns the same value.
+
+        Raises:
+            InvalidValue: there are no candidates.
+        """
+        part = self._part
+        if part is None:
+            raise InvalidValue("the summary has seen no candidates: add some with update or feed")
+        return part.head if part.label is Unlabelled.POSITION else part.label
+
+
+def _column(batch: Any, name: str) -> Any:
+    missing = InvalidValue(f"the stream has no column {name[:40]!r}: name a column of its batches")
+    return withheld(lambda: batch[name], missing, (KeyError, IndexError, TypeError))
+
+
+# Streams of Arrow batches.
+
+ROWS = 1 << 19
+
+
+def stream_of(batches: Any) -> Iterator[Any]:
+    """The blocks of a stream. A single table is a stream, too: of its batches if it is Arrow, or of itself."""
+    if hasattr(batches, "to_batches"):
+        batches = batches.to_batches()
+    elif hasattr(batches, "columns") and hasattr(batches, "shape"):
+        batches = [batches]
+    wrong = f"batches must be blocks or a table, got {type(batches).__name__}: give a list of blocks or a reader"
+    blocks: Iterator[Any] = withheld(lambda: iter(batches), InvalidType(wrong), TypeError)
+    return blocks
+
+
+def gathered(batches: Iterable[Any], columns: list[str], rows: int = ROWS) -> Iterator[Any]:
+    """The same rows in the same order, Arrow record batches of one schema as tables of at least `rows` rows.
+
+    Only these columns wait, so that a wide table costs no memory. The reader notices one that is missing.
+    """
+    waiting: list[Any] = []
+    size = 0
+    for whole in batches:
+        batch = _narrowed(whole, columns)
+        if waiting and not (_is_record_batch(batch) and batch.schema.equals(waiting[0].schema)):
+            yield _table(waiting)
+            waiting, size = [], 0
+        if not _is_record_batch(batch):
+            yield batch
+            continue
+        waiting.append(batch)
+        size += batch.num_rows
+        if size >= rows:
+            yield _table(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield _table(waiting)
+
+
+def _is_record_batch(batch: Any) -> bool:
+    return type(batch).__module__.startswith("pyarrow") and type(batch).__name__ == "RecordBatch"
+
+
+def _narrowed(batch: Any, columns: list[str]) -> Any:
+    if not _is_record_batch(batch):
+        return batch
+    return batch.select([name for name in columns if name in batch.schema.names])
+
+
+def _table(batches: list[Any]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - a batch of Arrow comes with it
+
+    return pa.Table.from_batches(batches)
+
+
+# Rows: all columns are text, because Arrow has no unbounded integers. The schema is the same for every summary, so many
+# batches can be stacked into one table. A row holds the secrets of the summary: treat it like the data.
+
+PUBLIC = ("epsilon", "sensitivity", "monotonic", "score_range", "steady")
+SECRET = ("maximum", "exponent", "heads", "prefix", "depth", "head", "candidates", "label_kind", "label")
+COLUMNS = (*PUBLIC, *SECRET)
+
+Cells = dict[str, str | None]
+
+_NO_SUMMARY = "the row is not a summary: give a batch from Summary.to_arrow"
+_PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    **dict.fromkeys(PUBLIC, (quotient, number)),
+    **dict.fromkeys(("monotonic", "steady"), (str, flag)),
+}
+
+
+def cells_of(mechanism: MechanismBase, part: Part | None, steady: bool) -> Cells:
+    """The cells of a summary's row."""
+    stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments(), "steady": steady}
+    public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
+    if part is None:
+        return {**public, **dict.fromkeys(SECRET)}
+    if not part.writable:  # for all labels or none: an error reveals nothing about the head
+        raise InvalidType(
+            "all labels must be text, numbers, dates or bytes to be written to Arrow:"
+            " give such labels (dates of pandas as a NumPy array), or pickle the summary"
+        )
+    arrival, (kind, label) = part.arrival, written_label(part.label)
+    counts = {"heads": arrival.size, "prefix": arrival.prefix, "depth": arrival.depth}
+    counts |= {"head": part.head, "candidates": part.candidates}
+    written: Cells = {name: f"{count:x}" for name, count in counts.items()}
+    numbers = {"maximum": quotient(part.maximum), "exponent": quotient(arrival.exponent)}
+    return {**public, **written, **numbers, "label_kind": kind, "label": label}
+
+
+def read_cells(cells: Cells) -> tuple[MechanismBase, Part | None, bool]:
+    """The mechanism, the part and the option `steady` of the summary with these cells."""
+    found = attempted(lambda: _summary(cells))  # an error may quote a cell
+    if found is None:
+        raise InvalidValue(_NO_SUMMARY)
+    return found
+
+
+def _summary(cells: Cells) -> tuple[MechanismBase, Part | None, bool]:
+    stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
+    steady = stated.pop("steady")
+    [kind] = [kind for kind in MECHANISMS.values() if kind.has_summary]
+    return kind(**stated), None if cells["exponent"] is None else _part(cells), steady
+
+
+def record_batch(cells: Cells) -> "pa.RecordBatch":
+    """A record batch of one row."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and a summary that is not written needs no Arrow
+    except ImportError:
+        raise MissingExtra(f"to_arrow needs PyArrow: {install_command('pyarrow')}") from None
+    return pa.record_batch([pa.array([cells[name]], pa.string()) for name in COLUMNS], list(COLUMNS))
+
+
+def cells_of_batch(batch: Any) -> Cells:
+    """The cells of a record batch (or table) of one row."""
+    if not (hasattr(batch, "to_pylist") and hasattr(batch, "num_rows")):
+        raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
+    if batch.num_rows != 1:
+        raise InvalidValue("batch must have one row, like that of Summary.to_arrow: slice it, and merge the summaries")
+    cells: Cells = withheld(lambda: batch.to_pylist()[0], InvalidValue(_NO_SUMMARY))  # Arrow does not check its bytes
+    return cells
+
+
+def _part(cells: Cells) -> Part:
+    heads, prefix, depth, head, candidates = (
+        integer(cells[name] or "") for name in ("heads", "prefix", "depth", "head", "candidates")
+    )
+    if not (DEPTH <= depth <= LONGEST and 0 <= prefix < 1 << depth):
+        raise ValueError
+    if not (0 < heads <= candidates and 0 <= head < candidates):
+        raise ValueError
+    label = read_label(cells["label_kind"], cells["label"] or "")
+    maximum, exponent = (number(cells[name] or "") for name in ("maximum", "exponent"))
+    return Part(Arrival(exponent, heads, prefix, depth), maximum, head, label, candidates)

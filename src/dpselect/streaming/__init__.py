@@ -1,1 +1,0 @@
-"""Selection from streams and parts: summaries that merge exactly."""

@@ -1,0 +1,442 @@
+"""Questions on the command line: every option reaches the record, and any refusal is one line that costs nothing.
+
+What the commands print is in `tests/behaviour/transcripts`, and what the records refuse is tested with them.
+"""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow.csv import write_csv
+
+from dpselect import Ledger, analysis, every, tables, zcdp
+from dpselect.cli.questions import rule
+from dpselect.errors import InvalidValue
+from dpselect.questions.options import ASKING, PLANNING, QUESTIONS, Named, Option
+from tests.cli.conftest import Run
+
+ASKED = [entry for entry in QUESTIONS.values() if entry.paragraphs(ASKING)]
+
+# A text for each option of a question, and what becomes of it: by the name of its flag.
+SAMPLES: dict[str, tuple[str, Any]] = {
+    "candidates": ("I10,E11", ["I10", "E11"]),
+    "every": ("text:3", every("text", max_bytes=3)),
+    "other": ("none of them", "none of them"),
+    "max_values": ("1e1", 10),
+    "k": ("1:2", (1, 2)),
+    "method": ("margin", "margin"),
+    "ordered": ("", True),
+    "lower": ("1/3", "1/3"),
+    "upper": ("2026-01-01", "2026-01-01"),
+    "step": ("0.5", "0.5"),
+    "range": ("log", "log"),
+    "per_person": ("rows", "rows"),
+    "max_rows": ("3", 3),
+    "level": ("1/3", "1/3"),
+    "levels": ("0.1, 1/2", (Fraction(1, 10), Fraction(1, 2))),
+    "mechanism": ("exponential", "exponential"),
+    "delta": ("1e-9", "1e-9"),
+    "neighbours": ("replace", "replace"),
+    "max_groups": ("2", 2),
+    "sensitivity": ("1/2", "1/2"),
+    "monotonic": ("", True),
+    "score_range": ("3", "3"),
+}
+PLANNED = {**SAMPLES, "candidates": ("a,b,c", 3), "groups": ("a,b,c", 3)}
+OF_TABLE = {
+    "person": "who",
+    "neighbours": "replace",
+    "table": "visits",
+    "query": "SELECT 1",
+    "engine": "spark",
+    "ledger": "x.ledger",
+    "budget": "zcdp:1",
+    "dataset": "visits 2024",
+}
+
+
+class Reached(InvalidValue):
+    """Ends a command where a question would be asked."""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Ninety people have I10, forty have E11, and one has Z99."""
+    path = tmp_path / "visits.csv"
+    codes = ["I10"] * 90 + ["E11"] * 40 + ["Z99"]
+    rows = {"who": range(131), "code": codes, "ward": [who % 2 for who in range(131)], "cost": [7] * 131}
+    write_csv(pa.table(rows), path)
+    return path
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What reaches a table, or a plan."""
+    found: dict[str, Any] = {}
+
+    def reached(*_: Any, **given: Any) -> None:
+        found.update(given)
+        raise Reached("reached")
+
+    monkeypatch.setattr(tables.Table, "ask", reached)
+    monkeypatch.setattr(analysis, "plan", reached)
+    return found
+
+
+def cases(form: str) -> list[Any]:
+    entries = QUESTIONS.values() if form == PLANNING else ASKED
+    pairs = [(entry, own) for entry in entries for own in (entry.planning if form == PLANNING else entry.asking)]
+    return [pytest.param(*pair, id=f"{pair[0].name} {pair[1].key}") for pair in pairs]
+
+
+def words_of(option: Option, text: str) -> list[str]:
+    return [option.flags[-1]] if option.is_flag else [option.flags[-1], text]
+
+
+def others(options: list[Option], option: Option, samples: dict[str, tuple[str, Any]]) -> list[str]:
+    """The options that the question needs beside this one."""
+    needed = [other for other in options if other.is_required and other.name != option.name]
+    if any(other.way for other in options) and not option.way:
+        needed.append(next(other for other in options if other.way))
+    return [word for other in needed for word in words_of(other, samples[other.key][0])]
+
+
+@pytest.mark.parametrize(("entry", "option"), cases(ASKING))
+def test_every_option_reaches_the_table(
+    run: Run, file: Path, taken: dict[str, Any], entry: Named, option: Option
+) -> None:
+    text, value = SAMPLES[option.key]
+    given = [*words_of(option, text), *others(entry.asking, option, SAMPLES)]
+    result = run(entry.name, file, "--column", "code", "--rho", "1/4", "--request-id", "a", *ledger(file), *given)
+    assert (result.code, result.err) == (2, "error: reached\n")
+    assert (taken["rho"], taken["epsilon"], taken["request_id"]) == ("1/4", None, "a")
+    assert option.is_shared or taken[option.name] == value
+
+
+def ledger(file: Path) -> tuple[str, ...]:
+    return ("--ledger", str(file.with_name("x.ledger")), "--budget", "zcdp:1,1e-6")
+
+
+@pytest.mark.parametrize(("entry", "option"), cases(PLANNING))
+def test_every_option_reaches_the_plan(run: Run, taken: dict[str, Any], entry: Named, option: Option) -> None:
+    text, value = PLANNED[option.key]
+    given = [*words_of(option, text), *others(entry.planning, option, PLANNED)]
+    for price in ("epsilon", "rho", "budget", *(["error"] if "mechanism" in entry.record.priced else [])):
+        result = run("plan", entry.name, *given, f"--{price}", "0.5", "--questions", "1e3")
+        assert (result.code, result.err) == (2, "error: reached\n")
+        assert (taken["question"], taken["questions"], taken[price]) == (entry.method, 1000, "0.5")
+        assert taken[option.name] == value
+
+
+def test_every_option_of_the_table_reaches_it(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: dict[str, Any] = {}
+
+    def opened(source: str, **given: Any) -> None:
+        taken.update(given, source=source)
+        raise Reached("reached")
+
+    monkeypatch.setattr(tables, "open_table", opened)
+    given = [word for name, text in OF_TABLE.items() for word in (f"--{name}", text)]
+    result = run("median", file, "--column", "cost", "--epsilon", "1", *given)
+    assert result.err == "error: reached\n"
+    assert taken == {**OF_TABLE, "source": str(file), "keep": None}
+
+
+def test_groups_are_combined(run: Run, taken: dict[str, Any]) -> None:
+    run("plan", "mode", "--candidates", "9", "--epsilon", "1", "--groups", "A,B,C", "--groups", "4")
+    assert taken["groups"] == 12
+
+
+def test_a_list_is_counted_or_read_from_a_file(run: Run, file: Path, taken: dict[str, Any]) -> None:
+    codes = file.with_name("codes.txt")
+    codes.write_text("\ufeffI10\n\nE11,x\n", encoding="utf-8")
+    many = ",".join(f"code{i}" for i in range(2000))
+    for text, size in (("3", 3), ("1e3", 1000), ("I10,E11", 2), ('"a,b",c', 2), (codes, 2), (many, 2000)):
+        run("plan", "mode", "--candidates", text, "--groups", text, "--epsilon", "1")
+        assert (taken["candidates"], taken["groups"]) == (size, size)
+    for text, values in ((codes, ["I10", "E11,x"]), ('"a,b", c', ["a,b", "c"])):
+        run("mode", file, "--column", "code", "--candidates", text, "--epsilon", "1")
+        assert taken["candidates"] == values
+    run("mode", file, "--column", "ward", "--candidates", "1,2", "--epsilon", "1")
+    assert taken["candidates"] in ([1, 2], ["1", "2"]), "in the type of the column"
+
+
+def test_rules_as_people_write_them() -> None:
+    written = ["int8", "integer:-5..5", "decimal:9:2", "date:2000-01-01..2024-12-31", "uuid", "text:3:ab", "boolean"]
+    assert [repr(rule(text)) for text in written] == [
+        "every('int8')",
+        "every('integer', lower=-5, upper=5)",
+        "every('decimal', precision=9, digits=2)",
+        "every('date', lower=datetime.date(2000, 1, 1), upper=datetime.date(2024, 12, 31))",
+        "every('uuid')",
+        "every('text', max_bytes=3, alphabet='ab')",
+        "every('boolean')",
+    ]
+    assert rule("decimal:4:0").size == 2 * 9999 + 1
+    assert rule("timestamp:2024-01-01T00:00:00..2024-01-01T00:00:01").size == 1_000_001
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "value"),
+    [
+        ("cost", "--lower 0 --upper 1000 --step 0.01", "10.50"),
+        ("rate", "--lower 0 --upper 1 --step 0.1", "0.3"),
+        ("day", "--lower 2020-01-01 --upper 2030-01-01", "2026-02-03"),
+        ("moment", "--lower 2020-01-01T00:00:00 --upper 2030-01-01T00:00:00", "2026-02-03 04:05:06"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_values_of_every_type_are_read_and_printed(
+    run: Run, tmp_path: Path, ending: str, column: str, options: str, value: str
+) -> None:
+    path = tmp_path / f"visits.{ending}"
+    path.with_suffix(".csv").write_text("cost,rate,day,moment\n" + "10.50,0.3,2026-02-03,2026-02-03T04:05:06\n" * 300)
+    if ending == "parquet":
+        types = "cost::DECIMAL(9,2) AS cost, rate, day, moment"
+        duckdb = pytest.importorskip("duckdb")
+        duckdb.sql(f"COPY (SELECT {types} FROM '{path.with_suffix('.csv')}') TO '{path}'")
+    result = run("quantile", path, "-q", "1/3", "--column", column, *options.split(), "--epsilon", "9")
+    assert (result.code, result.out.splitlines()[0]) == (0, value)
+
+
+# What a command refuses, with the beginning of its message or a part of it.
+FOUND = "--column code --epsilon 8 --delta 1e-6"
+MODE = "mode FILE --column code --epsilon 1"
+TOP = "top FILE --column ward --candidates 1,2,3 --epsilon 1"
+MEDIAN = "median FILE --column cost --epsilon 1"
+RANGE = "--lower 0 --upper 9"
+PLAN = "plan mode --candidates 9"
+SELECT = "plan select --candidates 10 --epsilon 1"
+REFUSED = {
+    # the table, its ledger and its groups
+    "mode missing.csv --column ward --candidates 1 --epsilon 1": "there is no such file",
+    f"{MODE} --candidates a,b --column Code": "column 'Code' is not in the table, which has 'who'",
+    f"{MODE} --candidates a,b --person patient": "person: the column 'patient' is not in the table",
+    f"{MODE} --candidates a,b --neighbours none": "neighbours must be",
+    f"{MODE} --candidates a,b --engine excel": "engine must be",
+    f"{MODE} --candidates a,b --request-id x": "--request-id needs a ledger",
+    f"{MODE} --candidates a,b --budget 1": "--budget needs a ledger: name its file with --ledger",
+    f"{MODE} --candidates a,b --dataset x": "--dataset needs a ledger",
+    f"{MODE} --candidates a,b --ledger no.ledger": "give --budget to create it",
+    f"{MODE} --candidates a,b --max-groups 0": "max_groups must be > 0",
+    f"{MODE} --candidates a,b --group-by ward": "find the groups of a column with --groups found:0.5,1e-9",
+    f"{MODE} --candidates a,b --groups 1": "--group-by and --groups belong together",
+    f"{MODE} --candidates a,b --group-by who,code --groups 1,2": "--group-by names one column: repeat it",
+    f"{MODE} --candidates a,b --group-by ward --groups 1,1": "groups must be different values",
+    f"{MODE} --candidates a,b --group-by ward --groups 1-2": "--groups 1-2 is one group, not a range",
+    f"{MODE} --candidates a,b --group-by ward --groups found:1": "found:0.5,1e-9",
+    f"{MODE} --candidates a,b --group-by ward --groups found:1,1e-9 --group-by who --groups 1": "is for one column",
+    # lists and rules
+    MODE: "give candidates, the public list of possible answers",
+    f"{MODE} --candidates ./codes_typo.txt": "no file './codes_typo.txt'",
+    f"{MODE} --candidates a,a": "candidates must be different values",
+    f"{MODE} --candidates FILE": "--candidates is a file of the table itself",
+    f"{MODE} --candidates a,b --group-by ward --groups FILE": "--groups is a file of the table itself",
+    f"{MODE} --candidates a,b --other a": "other must not be one of the candidates, but 'a' is listed",
+    f"{MODE} --candidates a,b --every text:3": "--candidates and --every exclude each other: give a list or a rule",
+    f"{MODE} --candidates a,b --delta 1e-9": "leave out either delta or candidates",
+    f"{MODE} --every words": "kind must be one of int8",
+    f"{MODE} --every text": "or --every text:8",
+    f"{MODE} --every text:many": "max_bytes must be a number",
+    f"{MODE} --every integer:0-9": "or --every integer:0..999",
+    f"{MODE} --every decimal:9": "or --every decimal:9:2",
+    f"{MODE} --every int64:0..9": "leave it out, or write every('integer'",
+    f"{MODE} --every text:3 --other else": "other is for values that are not on a list",
+    "values FILE --column code --epsilon 1": "values are found in the data, which needs delta",
+    # numbers
+    f"{MODE} --candidates a,b --epsilon 0": "epsilon must be > 0",
+    f"{MODE} --candidates a,b --epsilon 0,1": "'0,1': write 0.1 with a decimal point",
+    f"{MODE} --candidates a,b --rho 1": "give exactly one of epsilon and rho",
+    f"{MODE} --delta 0.7": "delta must be above 0",
+    f"{TOP} -k 0": "k must be > 0",
+    f"{TOP} -k 2:1": "k must be a pair (lo, hi) with 1 <= lo <= hi <= 2",
+    f"{TOP} -k 1:2:3": "k must be a number or an interval LO:HI, got '1:2:3'",
+    f"{TOP} -k 1:ten": "k must be a number, got the text 'ten': write it as 10, 0.1, 1e-3 or 1/3",
+    f"{TOP} -k 4": "k must be from 1 to the number of candidates",
+    f"{TOP} -k 2 --max-values 1/2": "max_values must be a whole number from 1",
+    f"{TOP} -k 2 --method best": "method must be one of auto, set, margin, one-shot, peel, noisy-counts",
+    f"top FILE -k 2 {FOUND} --method set --max-values 1": "method must be auto or peel",
+    f"{MEDIAN} --lower 5 --upper 1": "lower must be <= upper",
+    f"{MEDIAN} --lower five --upper 6": "lower: 'five'",
+    f"{MEDIAN} {RANGE} --step 0": "step must be > 0",
+    f"{MEDIAN} {RANGE} --range wide": "range must be 'full' or 'log', got 'wide'",
+    f"{MEDIAN} --max-rows 0": "max_rows must be > 0",
+    f"{MEDIAN} --max-rows 2 --person who": "max_rows needs per_person='rows'",
+    f"{MEDIAN} --column code --engine duckdb {RANGE} --per-person mean": "per_person must be 'median' or 'rows'",
+    f"quantile FILE --column cost {RANGE} --epsilon 1 -q 90%": "got '90%': give for example 0.9",
+    f"quantiles FILE --column cost {RANGE} --epsilon 1 --levels tenths": "levels must be a list of numbers such as",
+    f"quantiles FILE --column cost {RANGE} --epsilon 1 --levels ,": "level must be a number between 0 and 1, got ''",
+    f"quantiles FILE --column cost {RANGE} --epsilon 1 --levels 0.5,1/2": "0.5 occurs twice",
+    f"maximum FILE --column cost {RANGE} --epsilon 1 --level most": "level must be a number between 0 and 1",
+    # plans
+    "plan mode --epsilon 1": "give one of --candidates (a list), --every (a rule) and --delta (values are found in",
+    f"{PLAN} --delta 1e-9 --epsilon 1": "not --candidates and --delta",
+    "plan top -k 3 --every int64 --delta 1e-9 --epsilon 1": "not --every and --delta",
+    f"{PLAN} --max-values 2 --epsilon 1": "max_values is for values that nobody listed",
+    "plan mode --delta 1e-9 --error 3": "error needs candidates",
+    "plan top -k 3 --delta 1e-9 --method set --epsilon 1": "method needs candidates",
+    "plan top -k 3:5 --delta 1e-9 --epsilon 1": "k may be a pair only with a list",
+    "plan values --epsilon 1": "give delta",
+    PLAN: "give exactly one of epsilon, rho and error",
+    f"{PLAN} --epsilon 1 --error 1": "give exactly one of epsilon, rho and error",
+    f"{PLAN} --budget 1,2,3,4": "budget must have a form such as 1, 10,cap:0.1",
+    f"{PLAN} --budget 1 --questions 1/2": "questions must be a whole number from 1 to",
+    f"{PLAN} --epsilon 1 --max-groups 2": "max_groups needs groups",
+    f"{PLAN} --epsilon 1 --groups few": "groups must be a number, a list A,B,C or an existing file",
+    f"{PLAN} --epsilon 1 --mechanism noisy-max": "mechanism must be one",
+    "plan mode --candidates 1 --epsilon 1": "candidates must be a whole number from 2",
+    "plan mode --candidates 1e16 --epsilon 1": "candidates must be a whole number from 1 to",
+    "plan median --lower 0 --upper 2020-01-01 --epsilon 1": "lower and upper must be of",
+    "plan select --epsilon 1": "give candidates, the number of candidates, or public scores",
+    f"{SELECT} --delta 1": "delta must be between 0 and 1",
+    f"{SELECT} --budget 1 --delta 1e-6": "delta does not belong to this budget",
+    f"{SELECT} --sensitivity 1e400": "sensitivity must be between",
+    f"{SELECT} --column a": "--column and --label name columns of a file: give --scores too",
+    "plan select --epsilon 1 --scores /no/such.csv": "/no/such.csv: there is no such file",
+}
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_any_refusal_is_one_line_and_costs_nothing(run: Run, file: Path, command: str) -> None:
+    asked = command.replace("FILE", str(file)).split()
+    before = set(file.parent.iterdir())
+    result = run(*asked)
+    assert (result.code, result.out) == (2, "")
+    assert REFUSED[command] in result.err
+    assert (result.err[:7], result.err.count("\n")) == ("error: ", 1)
+    if command.startswith("plan") or "ledger" in command + REFUSED[command]:
+        return
+    again = run(*asked, "--ledger", file.with_name("new.ledger"), "--budget", "9")
+    assert again.code == 2
+    created = set(file.parent.iterdir()) - before
+    assert all(Ledger(path).entries() == [] for path in created if path.suffix == ".ledger")
+
+
+GROUPED = "--person who --group-by code --groups found:2,1e-9"
+WRONG = [
+    "mode FILE --column ward --epsilon 0 --candidates 0,1",
+    "mode FILE --column ward --epsilon 1",
+    "mode FILE --column nothing --epsilon 1 --candidates 0,1",
+    "top FILE -k 500 --column ward --epsilon 1 --candidates 0,1",
+    "median FILE --column ward --epsilon 1 --lower 9 --upper 1",
+    "mode FILE --column ward --epsilon 1 --candidates 0,1 --mechanism noisy-max",
+    "mode FILE --column ward --epsilon 1 --candidates 0,1 --group-by ward --groups 0,1",
+]
+
+
+@pytest.mark.parametrize("asked", WRONG)
+def test_groups_are_not_paid_for_if_the_question_is_wrong(run: Run, file: Path, asked: str) -> None:
+    path = file.with_name("ledger")
+    Ledger(path, zcdp("9", delta="1e-6"))
+    result = run(*f"{asked} {GROUPED}".replace("FILE", str(file)).split(), "--ledger", path)
+    assert result.code == 2
+    assert list(Ledger(path).entries()) == []
+
+
+def test_groups_are_found_and_charged_once(run: Run, file: Path) -> None:
+    path = file.with_name("ledger")
+    Ledger(path, zcdp("9", delta="1e-6"))
+    asked = f"mode {file} --column ward --epsilon 1 --candidates 0,1 {GROUPED} --request-id a --ledger {path}"
+    first, again = (run(*asked.split()) for _ in range(2))
+    assert (first.code, again.code) == (0, 0)
+    assert first.err.startswith("2 groups found: ")
+    assert "; ledger entry 1 (charged rho " in first.err
+    assert [line.split(":")[0] for line in first.out.splitlines()[:2]] == ["E11", "I10"]
+    assert first.out.splitlines()[:3] == again.out.splitlines()[:3]
+    assert [float(entry.delta) for entry in Ledger(path).entries()] == [1e-9, 0]
+
+
+@pytest.mark.parametrize("budget", ["1", "zcdp:0.5", "1,1e-6,0"])
+def test_a_budget_without_a_delta_names_budgets_that_have_one(run: Run, file: Path, budget: str) -> None:
+    asked = ("values", file, *f"--column code --person who --epsilon 0.1 --delta 1e-9 --budget {budget}".split())
+    refused = run(*asked, "--ledger", file.with_name("visits.ledger"))
+    assert refused.code == 2
+    for named in ("1,1e-6", "zcdp:0.5,1e-9"):
+        assert named in refused.err
+        assert run(*asked[:-1], named, "--ledger", file.with_name(f"{named}.ledger")).code == 0
+
+
+def test_a_ledger_is_bound_to_its_unit_and_name(run: Run, file: Path) -> None:
+    path = file.with_name("visits.ledger")
+    asked = ["mode", file, *["--column", "ward", "--candidates", "0,1", "--epsilon", "0.1", "--ledger"], path]
+    bound = ["--person", "who", "--dataset", "visits 2024"]
+    assert run(*asked, *bound, "--budget", "1").code == 0
+    for other, told in (
+        (bound[2:], "has the privacy unit one person (person='who', neighbours='add-remove')"),
+        ([*bound, "--neighbours", "replace"], "but this is one person (person='who', neighbours='replace')"),
+        (bound[:2], "belongs to the data set 'visits 2024', but no name was given"),
+        ([*bound[:2], "--dataset", "x"], "the name given is 'x'"),
+    ):
+        refused = run(*asked, *other)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert told in refused.err
+        assert "nothing was spent" in refused.err
+        assert "dataset=" not in refused.err
+    assert Ledger(path).spent == Fraction(1, 10)
+
+
+def test_what_is_asked_is_what_a_ledger_records(run: Run, file: Path) -> None:
+    path = file.with_name("visits.ledger")
+    asked = (
+        "top {} -k 2 --column code --candidates I10,E11,J45 --group-by ward --groups 0,1 --person who --max-values 1"
+    )
+    assert run(*f"{asked.format(file)} --epsilon 4 --ledger {path} --budget 4".split()).code == 0
+    [entry] = Ledger(path).entries()
+    recorded = {name: entry.what[name] for name in ("k", "method", "ordered", "max_values", "max_groups")}
+    assert recorded == {"k": 2, "method": "peel", "ordered": False, "max_values": 1, "max_groups": 1}
+
+
+def test_a_file_in_another_encoding_is_to_be_saved_in_utf_8(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "visits.csv"
+    file.write_text("fälle\n1\n", encoding="latin-1")
+    result = run("mode", file, "--column", "x", "--candidates", "1,2", "--epsilon", "1")
+    assert (result.code, result.out) == (2, "")
+    assert "save it as CSV in UTF-8" in result.err
+    listed = run("plan", "mode", "--candidates", file, "--epsilon", "1")
+    assert (listed.code, listed.err[-54:]) == (2, "be read: give a UTF-8 text file with one value per line\n"[-54:])
+
+
+def test_a_file_in_the_folder_of_the_table_is_no_list(run: Run, tmp_path: Path) -> None:
+    """An easy slip: an error about the list would quote a row."""
+    pq.write_table(pa.table({"code": ["asthma"]}), tmp_path / "a.parquet")
+    asked = ("mode", tmp_path, "--column", "code", "--candidates", tmp_path / "a.parquet", "--epsilon", "1")
+    result = run(*asked)
+    assert result.code == 2
+    assert "--candidates is a file of the table itself" in result.err
+    assert "asthma" not in result.err
+
+
+@pytest.mark.parametrize("entry", QUESTIONS.values(), ids=QUESTIONS)
+def test_help_has_examples_that_run(run: Run, entry: Named, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("codes.txt").write_text("\n".join(f"c{i}" for i in range(20)))
+    Path("items.txt").write_text("\n".join(f"c{i}" for i in range(100)))
+    Path("public.csv").write_text("a,5\nb,8\nc,9\n")
+    rows = pa.table({"patient": [1, 2], "buyer": [1, 2], "diagnosis": ["I10"] * 2, "cost": [7, 8], "item": ["c1"] * 2})
+    for name in ("visits.csv", "sales.csv"):
+        write_csv(rows, name)
+    pq.write_table(rows, "visits.parquet")
+    for form, prefix in ((ASKING, ()), (PLANNING, ("plan",))):
+        written = entry.paragraphs(form)
+        examples = [
+            text.removeprefix("Example: dpselect ") for text in written if text.startswith("Example: dpselect ")
+        ]
+        assert bool(examples) == bool(written)
+        if not written:
+            continue
+        text = " ".join(run(*prefix, entry.name, "--help").out.split())
+        for example in examples:
+            assert f"Example: dpselect {example}" in text
+            result = run(*example.split())
+            assert (result.code, re.sub("warning: .*\n", "", result.err)) == (0, "")
+
+
+@pytest.mark.parametrize("options", [("--epsilon", "1", "mode"), ("--json", "mode"), ("--candidates", "9")], ids=str)
+def test_options_before_the_name_of_a_question_are_refused(run: Run, options: tuple[str, ...]) -> None:
+    result = run("plan", *options)
+    assert (result.code, result.out) == (2, "")
+    assert f"No such option: {options[0]}" in result.err
