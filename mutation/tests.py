@@ -61,6 +61,33 @@ ARITHMETIC = {
         "tests/analysis/test_quantile_plans.py",
         "tests/analysis/test_question_plans.py",
     ),
+    "questions/methods.py": (
+        _SENSITIVITY,
+        "tests/analysis/test_top_k_plans.py",
+        "tests/analysis/test_top_k_error.py",
+        "tests/top_k/test_laws.py",
+        "tests/analysis/test_top_k_bounds.py",
+        "tests/release/test_several.py",
+    ),
+    "questions/most.py": (
+        "tests/analysis/test_question_json.py",
+        "tests/analysis/test_found_plans.py",
+        "tests/analysis/test_top_k_plans.py",
+        "tests/tables/test_accuracy.py",
+        "tests/tables/test_rules.py",
+        _SENSITIVITY,
+    ),
+    "questions/plan.py": (
+        "tests/analysis/test_plan.py",
+        "tests/analysis/test_found_plans.py",
+        "tests/analysis/test_top_k_plans.py",
+        "tests/analysis/test_question_plans.py",
+    ),
+    "questions/question.py": (
+        "tests/analysis/test_question_json.py",
+        "tests/tables/test_accuracy.py",
+        "tests/analysis/test_question_plans.py",
+    ),
     "questions/rows.py": (_SENSITIVITY, "tests/tables/test_groups.py", "tests/tables/test_quantile_distribution.py"),
 }
 

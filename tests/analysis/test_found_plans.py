@@ -4,17 +4,14 @@ import json
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import product
 
 import pyarrow as pa
 import pytest
 
 import dpselect
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.accounting.budget import Price, as_budget
 from dpselect.analysis import plan, plan_found
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
-from dpselect.questions import UnlistedTopK, Values
 from dpselect.questions.methods import log_sets
 
 BOTH = ("add-remove", "replace")
@@ -71,28 +68,6 @@ def test_nothing_stands_where_delta_says(mechanism, neighbours):
     distance = float(planned.nothing) - 1
     assert factor * math.exp(-rate * distance) <= 1e-9
     assert factor * math.exp(-rate * (distance - 1 / 1024)) > 1e-9
-
-
-GRID = list(
-    product((1, 4), (None, 1, 3), BOTH, (None, 2), ({"epsilon": "0.3"}, {"rho": "0.01"}), (None, "zcdp:1,1e-3"))
-)
-
-
-@pytest.mark.parametrize(("k", "max_values", "neighbours", "groups", "price", "budget"), GRID)
-def test_a_table_draws_as_planned(k, max_values, neighbours, groups, price, budget):
-    """The mechanism, the threshold, the shares and the charge are those of the question."""
-    paid = None if budget is None else as_budget(budget)
-    asked = {"max_values": max_values, "neighbours": neighbours, "groups": groups, "max_groups": groups, "budget": paid}
-    planned = plan_found("top_k", k=k, delta="1e-7", **price, **asked)
-    who = {"neighbours": neighbours, **({} if groups is None else {"groups": groups, "max_groups": groups})}
-    drawing = UnlistedTopK(k=k, max_values=max_values, **who).draw(Price(**price, delta="1e-7"), paid)
-    assert planned.nothing == drawing.threshold.people
-    assert planned.mechanism == drawing.mechanism.name
-    assert planned.each == (drawing.part.epsilon, drawing.delta / drawing.count)
-    planned = plan_found("values", delta="1e-7", **price, **asked)
-    coins = Values(max_values=max_values or 1, **who).draw(Price(**price, delta="1e-7"), paid)
-    assert planned.draws == coins.count
-    assert planned.each == (coins.mechanism.epsilon, coins.mechanism.delta)
 
 
 @pytest.mark.parametrize("budget", ["zcdp:0.5,3e-9", "zcdp:0.12,1e-6"])

@@ -89,13 +89,13 @@ def test_a_plan_from_an_error_has_the_epsilon_that_it_needs() -> None:
 
 def test_a_plan_with_scores_has_the_results_of_the_analysis() -> None:
     planned = plan(epsilon="0.05", scores=SCORES)
-    assert planned.candidates == 5
+    assert planned.question.size == 5
     for name, kind in MECHANISMS.items():
         found = planned.on_scores[name]
         assert found.expected_error == expected_error(kind("0.05"), SCORES)
         assert found.error_95 == error_quantile(kind("0.05"), SCORES, 0.95)
     backwards = plan(20, error=3, scores=SCORES)
-    assert backwards.candidates == 20
+    assert backwards.question.size == 20
     for name, kind in MECHANISMS.items():
         assert backwards.on_scores[name].epsilon == epsilon_for(kind, SCORES, expected_error=3)
 

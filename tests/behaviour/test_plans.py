@@ -80,7 +80,7 @@ def test_a_plan_states_what_a_table_charges_and_draws(name, kind, relation, grou
     assert cost["rho"] == pytest.approx(float(entry.rho), rel=1e-9)
     assert dict(cost["one"], currency=None) == dict(ledger.charged(entry).to_dict(), currency=None)
     if selections[0].what == seam.ONE and name != "quantiles":
-        assert str(selections[0].mechanism.score_range) == str(expected.claim.score_range)
+        assert str(selections[0].mechanism.score_range) == str(expected.question.claim.score_range)
 
 
 @pytest.mark.parametrize("name", ["mode", "set", "median", "quantiles"])

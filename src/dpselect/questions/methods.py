@@ -189,7 +189,7 @@ class Task(NamedTuple):
         """Whether the mechanism is permute-and-flip, or the exponential mechanism."""
         return self.mechanism.waits
 
-    def noise(self, generator: np.random.Generator) -> Callable[[tuple[int, int]], Floats]:
+    def noise(self, generator: "np.random.Generator") -> Callable[[tuple[int, int]], Floats]:
         """Return the noise of the mechanism, of any shape."""
         return partial(self.mechanism.noise, generator)
 
@@ -350,7 +350,7 @@ class Method(ABC):
         """Return the expected shortfall per item of the task; None where no formula is cheap."""
         return None
 
-    def simulated(self, task: Task, runs: int, generator: np.random.Generator) -> Positions:
+    def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
         """Return what is chosen in so many runs, in floats. Never for release."""
         found: Positions = _laws().simulate_once(task.scores, task.size, task.rate, runs, task.noise(generator))
         return found
@@ -474,7 +474,7 @@ class Set(Method):
         found: float | None = _laws().expected_shortfall_of_sets(task.scores, task.size, task.rate, waits=task.waits)
         return found
 
-    def simulated(self, task: Task, runs: int, generator: np.random.Generator) -> Positions:
+    def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
         asked = (task.scores, task.size, task.rate, runs, generator)
         found: Positions = _laws().simulate_sets(*asked, waits=task.waits)
         return found
@@ -534,7 +534,7 @@ class Margin(Method):
         found: float | None = _laws().expected_shortfall_of_margins(task.scores, task.size, task.rate, waits=task.waits)
         return found
 
-    def simulated(self, task: Task, runs: int, generator: np.random.Generator) -> Positions:
+    def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
         asked = (task.scores, task.size, task.rate, runs, generator)
         found: Positions = _laws().simulate_margins(*asked, waits=task.waits)
         return found
@@ -679,7 +679,7 @@ class Peel(_OneByOne):
         found: float | None = _laws().expected_shortfall_of_peeling(*asked, waits=task.waits)
         return found
 
-    def simulated(self, task: Task, runs: int, generator: np.random.Generator) -> Positions:
+    def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
         simulate = _laws().simulate_once if task.mechanism.is_luce else _laws().simulate_rounds
         found: Positions = simulate(task.scores, task.size, task.rate, runs, task.noise(generator))
         return found

@@ -29,7 +29,6 @@ from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_ex
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
-from dpselect.mechanisms.parameters import Claim
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.privacy import Guarantee
 from dpselect.mechanisms.thresholds import MOST
@@ -83,12 +82,6 @@ def currency_of(budget: Budget | None, rho: Fraction | None) -> Budget:
     if budget is not None:
         return budget
     return pure(1) if rho is None else zcdp(1)
-
-
-def free(currency: Budget) -> Cost:
-    """What an answer costs that follows from public numbers alone."""
-    nothing = currency.of(Amount())
-    return Cost(None, nothing, nothing, None, None)
 
 
 def cost(charge: Charge, questions: int, budget: Budget | None, currency: Budget) -> Cost:
@@ -386,16 +379,6 @@ class Plan:
         return {title: " ".join(sentences) for title, sentences in told.items() if sentences}
 
     @property
-    def candidates(self) -> int:
-        """The number of candidates."""
-        return self.question.size
-
-    @property
-    def claim(self) -> Claim:
-        """How far apart neighbours are."""
-        return self.question.claim
-
-    @property
     def method(self) -> str | None:
         """The name of the method for the top k; None for other questions."""
         return self.question.method_name
@@ -558,8 +541,8 @@ class Plan:
         claim = ("sensitivity", "monotonic", "score_range")  # of "select", and below in one form for all questions
         return {
             **{name: value for name, value in self.question.to_dict().items() if name not in claim},
-            "candidates": self.candidates,
-            **self.claim.to_json(),
+            "candidates": self.question.size,
+            **self.question.claim.to_json(),
             **{name: _exact(getattr(self, name)) for name in ("epsilon", "rho", "error")},
             "budget": None if self.budget is None else self.budget.to_dict(),
             "questions": self.questions,
@@ -673,11 +656,6 @@ class FoundPlan(Plan):
     def people(self) -> People:
         """How many people must have a value."""
         return self.question.people(self._draw)
-
-    @property
-    def mechanism(self) -> str:
-        """The name of what draws."""
-        return self.used
 
     @property
     def draws(self) -> int:
@@ -1000,7 +978,9 @@ def _compared(planned: Plan, price: Mapping[str, Fraction], mechanism: str, vect
     paid = price if price or budget is None else share_of(budget, asked, count)
     currency = currency_of(budget, paid.get("rho"))
     drawn = {name: _draw(asked, name, paid) for name in asked.mechanisms}
-    costs = {name: _cost(asked, each.charge(paid.get("rho")), count, budget, currency) for name, each in drawn.items()}
+    charges = {name: each.charge(paid.get("rho")) for name, each in drawn.items()}
+    nothing = Cost(None, currency.of(Amount()), currency.of(Amount()), None, None)
+    costs = {name: nothing if asked.is_free else cost(each, count, budget, currency) for name, each in charges.items()}
     same = _same_price(costs[used], currency)
     at_same_cost = {name: asked.draw(Price(**same, mechanism=name)).mechanism for name in asked.mechanisms}
     found = {}
@@ -1041,10 +1021,6 @@ def _draw(asked: Question, name: str, price: Mapping[str, Fraction]) -> Draw:
     if "error" in price:
         return asked.with_error(name, price["error"])
     return asked.draw(Price(**price, mechanism=name))
-
-
-def _cost(asked: Question, charge: Charge, count: int, budget: Budget | None, currency: Budget) -> Cost:
-    return free(currency) if asked.is_free else cost(charge, count, budget, currency)
 
 
 def _same_price(paid: Cost, currency: Budget) -> dict[str, Fraction]:

@@ -62,7 +62,7 @@ from dpselect.mechanisms.parameters import (
 from dpselect.mechanisms.several import SelectsSeveral, selecting_sets
 from dpselect.questions.methods import Draw
 from dpselect.questions.options import HIDDEN, Field, Option, end, listed_levels, option, whole
-from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, many, plain
+from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, checked_for_tables, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import SUB_PLACES, split_quantiles
 from dpselect.selection.draws import Draws
@@ -252,11 +252,11 @@ class OverRange(OfTable):
 
     @property
     def claim(self) -> Claim:
-        neighbours = neighbours_of(self.neighbours)
+        neighbours, rows = neighbours_of(self.neighbours), self.max_rows or 1
         if self.only is None:  # of the number of people on the larger side of a cut
-            bound = of_cuts(neighbours, rows=self.rows)
+            bound = of_cuts(neighbours, rows=rows)
         else:
-            bound = of_quantile(self.only, neighbours, in_groups=self.groups is not None, rows=self.rows)
+            bound = of_quantile(self.only, neighbours, in_groups=self.is_grouped, rows=rows)
         return stated(bound.largest_change, bound.monotonic)
 
     @property
@@ -266,7 +266,7 @@ class OverRange(OfTable):
         return tuple(name for name, kind in MECHANISMS.items() if kind.has_sets)
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        drawn = super().checked(mechanism)
+        drawn = checked_for_tables(mechanism)
         if self.only is None and not drawn.has_sets:
             raise InvalidType(
                 f"mechanism {drawn.name} cannot draw several quantiles: use permute-and-flip or exponential"
@@ -297,11 +297,6 @@ class OverRange(OfTable):
     def error_unit(self) -> str:
         # A person who counts with several rows has several ranks.
         return "people" if self.max_rows is None else "rows"
-
-    @property
-    def rows(self) -> int:
-        """With how many rows a person counts."""
-        return 1 if self.max_rows is None else self.max_rows
 
     @property
     def over(self) -> str:
@@ -401,11 +396,13 @@ class OverRange(OfTable):
     def entry(self) -> dict[str, Any]:
         marks = {"range": LOG} if self.grid.marks else {}
         rows = {} if self.max_rows is None else {"per_person": ROWS, "max_rows": self.max_rows}
-        levels = {"levels": levels_name(self.asked) or [str(level) for level in self.asked]}
+        levels: dict[str, Any] = {"level": str(self.only)}
+        if not self.returns_one:
+            levels = {"levels": levels_name(self.asked) or [str(level) for level in self.asked]}
         return {
             "question": self.stands_for or self.name,
             "column": self.column.name,
-            **({"level": str(*self.asked)} if self.returns_one else levels),
+            **levels,
             "lower": str(self.grid.value(0)),
             "upper": str(self.grid.value(self.grid.size - 1)),
             "candidates": self.grid.size,
@@ -414,14 +411,16 @@ class OverRange(OfTable):
         }
 
     def estimate(self, individuals: Individuals) -> str:
-        what, whom = levels_text(self.asked), "rows"
-        if self.returns_one:
-            what = "median" if self.only == _HALF else f"{percent(*self.asked)} quantile"
+        whom = "rows"
         if individuals.person is not None:
             whom = "people, each at the median of their own rows"
             if self.max_rows is not None:
                 whom = f"rows of people, at most {many(self.max_rows, 'row')} of each person"
         instead = "" if self.stands_for is None else f" (in place of the {self.stands_for})"
+        if not self.returns_one:
+            what = levels_text(self.asked)
+        else:
+            what = "median" if self.only == _HALF else f"{percent(*self.asked)} quantile"
         return f"{what} over {whom}{instead}{individuals.in_each_group}"
 
     def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:

@@ -139,7 +139,7 @@ class Individuals:
 
     @property
     def noun(self) -> str:
-        """Return the word for those who are counted."""
+        """The word for those who are counted."""
         return "rows" if self.person is None else "people"
 
     def limit(self, max_values: Any) -> int | None:
@@ -149,7 +149,7 @@ class Individuals:
 
     @property
     def in_each_group(self) -> str:
-        """Return the end of a phrase: that it holds for each group, if there are groups."""
+        """The end of a phrase: that it holds for each group, if there are groups."""
         return "" if self.groups is None else f", in each group of {self.groups.words}"
 
     def counted_for(self, max_values: int | None) -> str:
@@ -161,7 +161,7 @@ class Individuals:
 
     @property
     def columns(self) -> "list[Column]":
-        """Return the columns that determine who is counted and in which group."""
+        """The columns that determine who is counted and in which group."""
         groups = () if self.groups is None else self.groups.columns
         return [*filter(None, [self.person]), *groups]
 
@@ -241,12 +241,12 @@ class Engine(Protocol):
 
     @property
     def columns(self) -> "Mapping[str, Column]":
-        """Return the public schema."""
+        """The public schema."""
         ...
 
     @property
     def no_columns(self) -> Mapping[str, str]:
-        """Return names that look like columns and are not, such as the index of a frame, and what to do."""
+        """Names that look like columns and are not, such as the index of a frame, and what to do."""
         ...
 
     def check_source(self) -> None:
