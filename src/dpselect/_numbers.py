@@ -307,7 +307,8 @@ def _turn(holds: Callable[[Any], bool], low: Any, high: Any, within: float) -> t
         else:
             while not holds(high := 2 * low):
                 low = high
-    while high > low * (1 + Fraction(within)):
+    factor = 1 + Fraction(within) if within else 1  # floats are not compared as fractions, which is slow
+    while high > low * factor:
         middle = (low + high) // 2 if isinstance(low, int) else low + (high - low) / 2
         if not low < middle < high:
             break
