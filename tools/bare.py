@@ -42,6 +42,7 @@ REMOVED = ("JAVA_HOME", "SPARK_HOME", "CC", "DPSELECT_KERNEL")
 # `make test-slow`. Of the slow tests, some that need nothing but a hidden part.
 USES = re.compile(
     r"tests\.(spark|postgresql|compiler|kernels|explore\.browsing)\b|from tests import .*\b(spark|postgresql)\b"
+    r"|def test_\w+\(engine\b"  # a fixture of tests/tables
 )
 ALWAYS, SLOW = ("tests/tools", "tests/explore"), ("tests/explore", "tests/tables/spark")
 # How a skipped test names each part.

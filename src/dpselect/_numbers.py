@@ -85,7 +85,6 @@ def rational(number: Any) -> Fraction:
 
 
 def _quotient(numerator: int, denominator: int, known: Fraction | None = None) -> Fraction:
-    """The quotient of two integers of limited length, cached."""
     if max(numerator.bit_length(), denominator.bit_length()) > LONGEST:
         raise TooLong
     return Fraction(numerator, denominator) if known is None else known
@@ -307,7 +306,7 @@ def _turn(holds: Callable[[Any], bool], low: Any, high: Any, within: float) -> t
         else:
             while not holds(high := 2 * low):
                 low = high
-    factor = 1 + Fraction(within) if within else 1  # floats are not compared as fractions, which is slow
+    factor = 1 + Fraction(within) if within else 1  # floats times a Fraction are slow
     while high > low * factor:
         middle = (low + high) // 2 if isinstance(low, int) else low + (high - low) / 2
         if not low < middle < high:

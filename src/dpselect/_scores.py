@@ -219,7 +219,6 @@ def as_lengths(lengths: Any, count: int) -> Array:
 
 
 def _lengths(lengths: Any, count: int) -> Array:
-    """Lengths that an array of 64-bit integers holds."""
     wrong_type = "lengths must be whole numbers: give the number of candidates of each run"
     try:
         vector = as_vector(lengths) if not hasattr(lengths, "__len__") or len(lengths) else np.empty(0, np.int64)

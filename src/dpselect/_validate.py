@@ -117,7 +117,6 @@ def finite(**parameter: Any) -> Fraction:
 
 
 def _short(value: Any) -> str:
-    """The beginning of the text of a public value."""
     try:
         return repr(value)[:40]
     except ValueError:  # an int with more digits than Python prints

@@ -66,6 +66,8 @@ def test_lists_rules_and_groups(run: Run, tmp_path: Path) -> None:
     assert run("check", path, "--column", "code", "--every", "text:3").code == 0
     assert run("check", path, "--column", "cost", "--range", "log").code == 0
     assert run("check", path, "--column", "cost", "--step", "1").code == 0
+    rows = run("check", path, "--column", "cost", "--step", "1", "--group-by", "ward", "--groups", "a,b,c", "--json")
+    assert json.loads(rows.out)["passed"], "without people"
     for groups in (("--groups", "a,b"), ("--groups", "a,b", "--group-by", "code", "--groups", "I10,E11")):
         shown = json.loads(run("check", path, *ASKED, "--group-by", "ward", *groups, "--json").out)
         assert (shown["counted"], shown["left_out"]) == (3, {"group": 1})

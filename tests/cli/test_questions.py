@@ -316,6 +316,12 @@ def test_any_refusal_is_one_line_and_costs_nothing(run: Run, file: Path, command
     assert all(Ledger(path).entries() == [] for path in created if path.suffix == ".ledger")
 
 
+def test_no_ledger_is_made_for_an_option_that_cannot_be_read(run: Run, file: Path) -> None:
+    path = file.with_name("new.ledger")
+    assert run(*f"{TOP} -k 1 --max-values 0 --ledger {path} --budget 1".replace("FILE", str(file)).split()).code == 2
+    assert not path.exists()
+
+
 GROUPED = "--person who --group-by code --groups found:2,1e-9"
 WRONG = [
     "mode FILE --column ward --epsilon 0 --candidates 0,1",

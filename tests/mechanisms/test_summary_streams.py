@@ -83,19 +83,18 @@ def test_memory_does_not_grow_with_the_stream():
     assert peak < 300 * 1024
 
 
-class CountedBits:
+class CountedBits(Draws):
     """The operating system's bits, counted."""
 
-    def __init__(self):
-        self.source, self.drawn = Draws(), 0
+    drawn = 0
 
     def bits(self, count):
         self.drawn += count
-        return self.source.bits(count)
+        return super().bits(count)
 
     def words(self, count, width):
         self.drawn += count * width
-        return self.source.words(count, width)
+        return super().words(count, width)
 
 
 @pytest.fixture
@@ -109,8 +108,7 @@ def work(monkeypatch):
             "gaps_of",
             lambda scores, *rest, **options: seen.append(len(scores)) or scores_of(scores, *rest, **options),
         )
-        draws = summary.Draws
-        monkeypatch.setattr(summary, "Draws", lambda: draws(bits))
+        monkeypatch.setattr(summary, "Draws", lambda: bits)
         watched = PermuteAndFlip("0.1").summary()
         watched.feed(np.arange(start * size, (start + 1) * size, dtype=float) for start in range(blocks))
         monkeypatch.undo()

@@ -146,8 +146,9 @@ def test_a_table_answers_it_and_a_ledger_is_charged(tmp_path: Path) -> None:
     assert [entry.what["question"] for entry in entries] == ["least", "least"]
     with pytest.raises(BudgetExceeded):
         table.ask("least", "x", candidates=LISTED, epsilon=1)
-    with pytest.raises(InvalidType, match="shade is not a parameter of least, which takes candidates"):
-        table.ask("least", "x", candidates=LISTED, shade=1, epsilon=1)
+    for other, value in (("shade", 1), ("max_groups", 2), ("delta", "1e-9")):
+        with pytest.raises(InvalidType, match=f"{other} is not a parameter of least, which takes candidates"):
+            table.ask("least", "x", candidates=LISTED, epsilon=1, **{other: value})
 
 
 def test_it_is_planned() -> None:

@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect import Ledger, zcdp
 from dpselect.selection.finding import Finding
-from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import opened, repeated, tallied
+from tests.tables.looking import opened, repeated
 
-ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12, 0, 0, 7)
 ZONED = NOON.replace(tzinfo=datetime.UTC)
 # Two values of each kind, each of two people, and one that only one person has.
@@ -35,13 +33,6 @@ KINDS = {
 }
 SURE = {"epsilon": 50, "delta": "1/2"}  # a value of two people is found, and one of one person every other time
 CLEAR = {"epsilon": 50, "delta": "1e-9"}
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request):
-    if request.param == "spark":
-        spark.session()
-    return request.param
 
 
 def tally_of(table, column, max_values=None, domain=None):
@@ -147,21 +138,6 @@ def test_nobody_counts_for_more_values_than_the_limit(engine):
     [counts] = tally_of(table, "x", max_values=3)
     assert sum(counts.values()) == 600
     assert tally_of(table, "x") == [dict.fromkeys("abcd", 200)]
-
-
-def test_each_question_draws_a_new_salt():
-    """With one salt for all, a person would be counted for the same value again and again."""
-    table = opened({"who": [1, 1], "x": ["a", "b"]}, person="who")
-    assert {next(iter(tallied(table, "x", max_values=1))) for _ in range(30)} == {"a", "b"}
-
-
-def test_a_limit_chooses_uniformly_and_by_a_persons_own_rows():
-    people = 30_000
-    rows = {"who": np.repeat(np.arange(people), 3), "x": ["a", "b", "c"] * people}
-    [counts] = tally_of(opened(rows, person="who"), "x", max_values=1)
-    observed = [counts[x] for x in "abc"]
-    assert_fits(observed, [1 / 3] * 3)
-    assert_rejected(observed, [0.38, 0.31, 0.31], truth=[1 / 3] * 3)
 
 
 @pytest.mark.parametrize("options", [{}, {"max_values": 1}, {"max_values": 2}])

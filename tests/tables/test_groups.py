@@ -1,46 +1,12 @@
 """Groups: every public group is answered; people in many groups are kept in some of them, at random."""
 
-from itertools import combinations
-
-import numpy as np
 import pytest
 
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables import GroupedTable, Table
-from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import counts, opened, places
 
 GROUPS = ["north", "east", "south", "west"]
-
-
-def kept_groups(people, most):
-    """In which groups each of so many people, who are in all of them, is kept in one call."""
-    rows = {"who": np.repeat(np.arange(people), 4), "place": GROUPS * people}
-    table = opened(rows | {"x": rows["who"]}, person="who")
-    found = np.array(counts(table.group_by("place", groups=GROUPS, max_groups=most), "x", range(people)))
-    return [tuple(np.flatnonzero(column).tolist()) for column in found.T]
-
-
-@pytest.mark.parametrize("most", [1, 2, 3])
-def test_a_person_is_kept_in_a_uniform_subset_of_groups(most):
-    every = list(combinations(range(4), most))
-    kept = kept_groups(4_000, most)
-    assert set(map(len, kept)) == {most}
-    found = [kept.count(subset) for subset in every]
-    uniform = np.full(len(every), 1 / len(every))
-    assert_fits(found, uniform)
-    bent = np.array([2.0 if 0 in subset else 1.0 for subset in every])
-    assert_rejected(found, bent / bent.sum(), truth=uniform)
-
-
-def test_each_call_keeps_groups_anew():
-    """The same subset for 100 people twice has probability 2**-200 and less."""
-    assert kept_groups(100, 1) != kept_groups(100, 1)
-
-
-def test_a_limit_that_nobody_reaches_changes_nothing():
-    assert set(kept_groups(50, 4)) == {(0, 1, 2, 3)}
-    assert set(kept_groups(50, 100)) == {(0, 1, 2, 3)}
 
 
 def test_only_public_groups_and_candidates_use_up_the_limit():

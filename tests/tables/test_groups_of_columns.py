@@ -12,21 +12,12 @@ import pytest
 from dpselect import Ledger
 from dpselect.errors import InvalidValue, RequestConflict
 from dpselect.release import decode_answer, encode_answer
-from tests import spark
 from tests.tables.looking import counts, opened, places
 
-ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
 BOTH = {"g": ["a", "b"], "h": [1, 2, 3]}
 EVERY = list(product(*BOTH.values()))
 TYPES = {"who": "int64", "g": "string", "h": "int64", "x": "int64"}
 DAY = datetime.date(2024, 1, 1)
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request):
-    if request.param == "spark":
-        spark.session()
-    return request.param
 
 
 def table_of(rows, engine="duckdb", person="who", **options):

@@ -22,17 +22,9 @@ from tests import spark
 from tests.tables.looking import counts, opened
 from tests.top_k.laws import law_of
 
-ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
 LISTED = [3, 0]
 REST = "not listed"
 TYPES = {"who": "int64", "g": "string", "x": "int64"}
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request):
-    if request.param == "spark":
-        spark.session()
-    return request.param
 
 
 def table_of(rows, engine="duckdb", **options):

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -15,13 +14,6 @@ NAN = float("nan")
 TYPES = {"who": "int64", "g": "string", "x": "int64"}
 PEOPLE = 12_000
 FAIR, BENT = [0.5, 0.5], [0.56, 0.44]
-
-
-@pytest.fixture(params=["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])])
-def engine(request):
-    if request.param == "spark":
-        spark.session()
-    return request.param
 
 
 def numbers(table, *ends, **options):
@@ -108,27 +100,6 @@ def test_each_row_of_a_person_is_as_likely_as_the_others(engine, name):
     assert_fits(kept, right)
     wrong = [0.4, 0.3, 0.3] if len(law) == 3 else FAIR  # as if equal rows were one
     assert_rejected(kept, wrong, truth=right)
-
-
-@pytest.mark.parametrize("most", [1, 2, 3])
-def test_the_rows_that_are_kept_are_a_uniform_subset(engine, most):
-    """Each person has four values that nobody else has, so the places say what each of them keeps."""
-    people = 4_000
-    rows = {"who": np.repeat(np.arange(people), 4), "x": np.arange(4 * people)}
-    found = numbers(opened(rows, engine, person="who"), 0, 4 * people, max_rows=most)
-    kept = [tuple(own for own in range(4) if 4 * person + own in found) for person in range(people)]
-    assert set(found.values()) == {1}
-    assert set(map(len, kept)) == {most}
-    every = list(combinations(range(4), most))
-    drawn, uniform = [kept.count(subset) for subset in every], np.full(len(every), 1 / len(every))
-    assert_fits(drawn, uniform)
-    bent = np.array([2.0 if 0 in subset else 1.0 for subset in every])
-    assert_rejected(drawn, bent / bent.sum(), truth=uniform)
-
-
-def test_each_question_keeps_rows_anew(engine):
-    table = opened({"who": np.repeat(np.arange(200), 3), "x": np.arange(600)}, engine, person="who")
-    assert numbers(table, 0, 600, max_rows=1) != numbers(table, 0, 600, max_rows=1)
 
 
 @pytest.mark.parametrize("most", [1, 2, 10**9])

@@ -17,21 +17,12 @@ from dpselect.questions.rows import Levels
 from dpselect.selection.draws import Draws
 from dpselect.tables import domains
 from dpselect.tables.domains import texts_of
-from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, repeated, tallied
 from tests.top_k.laws import law_of
 
-ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
 SMALL = every("integer", lower=0, upper=5)
 COUNTS = [0, 3, 1, 0, 3, 0]
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request):
-    if request.param == "spark":
-        spark.session()
-    return request.param
 
 
 @pytest.fixture

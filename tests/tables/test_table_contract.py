@@ -1,4 +1,4 @@
-"""What every engine must do. A new engine is added to ENGINES, and all of this is asked of it."""
+"""What every engine must do. A new engine is added to the fixture `engine`, and all of this is asked of it."""
 
 import datetime
 import random
@@ -18,7 +18,6 @@ from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated, standings
 
 MECHANISMS = [PermuteAndFlip, ExponentialMechanism]
-ENGINES = ["duckdb", pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])]
 EXAMPLES = {"duckdb": 40, "spark": 3}
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
 ZONED = NOON.replace(tzinfo=datetime.UTC)
@@ -42,13 +41,6 @@ RANGES = {
     "time": (NOON.replace(hour=0), NOON, 1800, [(2, False, 1), (24, False, 2)]),
     "zoned": (ZONED.replace(hour=0), ZONED, datetime.timedelta(hours=5), [(0, True, 1), (2, True, 2)]),
 }
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request):
-    if request.param == "spark":
-        spark.session()
-    return request.param
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -100,39 +99,6 @@ def test_people_who_are_written_in_two_ways_are_one(engine, people):
 def test_rows_without_people_have_one_value(engine):
     rows = {"x": [0, 0, 1, 2, None]}
     assert counts(opened(rows, engine), "x", [0, 1, 2], 1) == [2, 1, 1]
-
-
-def kept_values(engine, people, most):
-    """Which of their four values each of so many people keeps: all values of all people are different candidates."""
-    rows = {"who": np.repeat(np.arange(people), 4), "x": np.arange(4 * people)}
-    found = counts(opened(rows, engine, person="who"), "x", range(4 * people), most)
-    return [tuple(np.flatnonzero(own).tolist()) for own in np.array(found).reshape(people, 4)]
-
-
-def kept_values_of_groups(engine, people, most):
-    """The same with four candidates, and each person as a group."""
-    rows = {"who": np.repeat(np.arange(people), 4), "x": list(range(4)) * people}
-    groups = opened(rows, engine, person="who").group_by("who", groups=range(people))
-    return [tuple(np.flatnonzero(own).tolist()) for own in np.array(counts(groups, "x", range(4), most))]
-
-
-@slow_on_spark
-@pytest.mark.parametrize("kept", [kept_values, kept_values_of_groups])
-@pytest.mark.parametrize("most", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
-def test_a_person_keeps_a_uniform_subset_of_values(engine, kept, most):
-    every = list(combinations(range(4), most))
-    found = kept(engine, 4_000, most)
-    assert set(map(len, found)) == {most}
-    numbers, uniform = [found.count(subset) for subset in every], np.full(len(every), 1 / len(every))
-    assert_fits(numbers, uniform)
-    bent = np.array([2.0 if 0 in subset else 1.0 for subset in every])
-    assert_rejected(numbers, bent / bent.sum(), truth=uniform)
-
-
-@slow_on_spark
-def test_each_call_keeps_values_anew(engine):
-    """The same values for 100 people twice have probability 2**-200."""
-    assert kept_values(engine, 100, 1) != kept_values(engine, 100, 1)
 
 
 @slow_on_spark

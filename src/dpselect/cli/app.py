@@ -15,10 +15,10 @@ _CHECK = "Print what a question would read and leave out, and why. PRIVATE: for 
 _OTHERS = (
     ("select", "select", "Choose one candidate with a high score, or several, privately."),
     ("compare", "compare", "Compare the errors of the mechanisms on public or synthetic scores."),
-    ("explore", "explore", "Choose epsilon by eye, on a local web page that only this machine can reach."),
-    ("paper", "paper", "Reproduce every figure of the permute-and-flip paper and check every claim."),
+    ("research", "explore", "Choose epsilon by eye, on a local web page that only this machine can reach."),
+    ("research", "paper", "Reproduce every figure of the permute-and-flip paper and check every claim."),
     (
-        "paper",
+        "research",
         "study",
         "Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the top"
         " k.",

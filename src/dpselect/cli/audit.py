@@ -123,7 +123,6 @@ def audit(  # noqa: PLR0913 - typer makes an option of each argument
 
 
 def _neighbours(inputs: str | None, epsilon: Fraction, claim: Claim, longest: int) -> dict[str, Any]:
-    """The neighbours to run on, as keyword arguments of the audit."""
     if inputs is not None:
         return {"inputs": imported(inputs, "--inputs")}
     pairs = dpselect.audit.hard_pairs(epsilon, **claim.arguments(), longest=longest)
@@ -181,7 +180,6 @@ def _shortened(text: str) -> str:
 
 
 def _reach(noticeable: float) -> str:
-    """What an audit that found no violation could have found."""
     if math.isinf(noticeable):
         return "nothing. With so few runs, even a large violation would be missed: give more --runs."
     return (

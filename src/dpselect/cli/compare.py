@@ -18,7 +18,6 @@ import dpselect
 from dpselect import _validate
 from dpselect._messages import install_command
 from dpselect._numbers import NEAREST, finite, shown
-from dpselect._types import Vector
 from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table
 from dpselect.cli.options import (
     Column,
@@ -71,7 +70,6 @@ _NARROW = 8  # characters per line of a column head, so that three mechanisms fi
 
 
 def _heads() -> list[str]:
-    """The heads of the columns: average and tail of each mechanism, and its ratio to permute-and-flip."""
     names = {name: _lines(name) for name in MECHANISMS}
     tallest = max(map(len, names.values()))
 
@@ -229,7 +227,13 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
         if plot is not None:
             check_plot(plot)
         scores = read_public_scores(file, column, label)
-        compared = _comparison(scores, wanted, claim, asked)
+        compared: Any
+        if asked is None:
+            compared = dpselect.analysis.compare(scores, wanted, **claim.arguments())
+        else:
+            given = {name: value for name, value in asked.items() if name != "neighbours"}
+            is_added = asked["neighbours"] == Neighbours.ADD_REMOVE
+            compared = dpselect.analysis.compare_top_k(scores, epsilons=wanted, monotonic=is_added, **given)
         if plot is not None:
             save_plot(compared, plot)
     if asked is not None:
@@ -263,7 +267,6 @@ _DEFAULTS = (None, False, Neighbours.ADD_REMOVE.value)
 
 
 def _check_belonging(k: str | None, about_scores: dict[str, Any], about_counts: dict[str, Any]) -> None:
-    """Refuse options that would be ignored."""
     ignored, why = (about_counts, "needs -k, the number of candidates to choose")
     if k is not None:
         ignored, why = (about_scores, "is not for -k: scores are then counts of people")
@@ -273,7 +276,6 @@ def _check_belonging(k: str | None, about_scores: dict[str, Any], about_counts: 
 
 
 def _counts(given: dict[str, Any]) -> dict[str, Any]:
-    """What is known about the people who are counted."""
     return {
         "max_values": None if given["max_values"] is None else whole(given["max_values"], "max_values"),
         "ordered": given["ordered"],
@@ -282,23 +284,8 @@ def _counts(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _simulation(given: dict[str, Any]) -> dict[str, Any]:
-    """How to simulate."""
     runs, seed = given["runs"], given["seed"]
     return {
         "runs": _validate.count_in_text(2, 10**7, runs="200" if runs is None else runs),
         "seed": None if seed is None else whole(seed, "seed"),
     }
-
-
-def _comparison(scores: Vector, wanted: list[Fraction], claim: Claim, asked: dict[str, Any] | None) -> Any:
-    """Compute the comparison of mechanisms, or of methods."""
-    if asked is None:
-        return dpselect.analysis.compare(scores, wanted, **claim.arguments())
-    return _methods_compared(scores, wanted, **asked)
-
-
-def _methods_compared(
-    scores: Vector, wanted: list[Fraction], *, k: int | tuple[int, int], neighbours: str, **asked: Any
-) -> "TopKComparison":
-    is_added = neighbours == Neighbours.ADD_REMOVE
-    return dpselect.analysis.compare_top_k(scores, k, wanted, monotonic=is_added, **asked)

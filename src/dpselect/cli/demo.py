@@ -174,7 +174,6 @@ def _ask_counties(visits: Visits) -> list[Any]:
 
 
 def _ask_modes(table: Table, epsilon: str) -> Counter[str]:
-    """Ask for several private answers, each drawn independently."""
     return Counter(table.mode("diagnosis", candidates=_CODES, epsilon=epsilon).value for _ in range(_RUNS))
 
 

@@ -145,7 +145,6 @@ def _table(entries: "Sequence[Entry]", budget: Budget) -> Table:
 
 
 def _question(what: What) -> Text:
-    """A text: the name of the question first, then its parameters."""
     if isinstance(what, str):
         words = [what]
     else:

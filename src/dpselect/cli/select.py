@@ -115,7 +115,6 @@ def select(  # noqa: PLR0913 - typer makes an option of each argument
 def _check_options(
     k: str | None, claims: dict[str, str | None], method: str, max_values: str | None, ordered: bool
 ) -> None:
-    """Refuse options of several candidates without -k, and claims about scores with it."""
     if k is None:
         for name, is_given in {"method": method != AUTO, "max-values": max_values, "ordered": ordered}.items():
             if is_given:
@@ -130,7 +129,6 @@ def _check_options(
 
 
 def _select_one(candidates: ScoreFile, price: Price, claim: Claim, release: dict[str, Any]) -> Callable[[bool], None]:
-    """Select a candidate, and return what prints it."""
     paid = release["ledger"]
     chooser = price.drawn_by(None if paid is None else paid.budget, 1, **claim.arguments())
     answer = chooser.release(candidates.scores, **release, rho=price.rho)
@@ -140,7 +138,6 @@ def _select_one(candidates: ScoreFile, price: Price, claim: Claim, release: dict
 def _select_several(
     candidates: ScoreFile, price: Price, k: int | tuple[int, int], choices: dict[str, Any], release: dict[str, Any]
 ) -> Callable[[bool], None]:
-    """Select several candidates, and return what prints them."""
     # Positions are printed too, and labels need not be different.
     named = None if candidates.labels is None else list(enumerate(candidates.labels))
     given: dict[str, Any] = {"epsilon": price.epsilon, "rho": price.rho, "mechanism": price.mechanism}

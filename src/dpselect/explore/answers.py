@@ -695,7 +695,6 @@ class SeveralLevels(Asked):
 
 
 def _warning(asked: Asked) -> str:
-    """That there are too few people, if that is so."""
     needed, people = asked.planned.people_needed or 0, asked.data.total
     if people >= needed:
         return ""
@@ -766,7 +765,6 @@ def _words(name: str) -> str:
 
 
 def _options(one: Named) -> list[tuple[Option, Field]]:
-    """The options that a form of the page states, and how it shows them."""
     of_table = {each.name for each in fields(one.record) if "of_table" in each.metadata}
     found = [each for each in one.planning if each.name not in {*_SUPPLIED, *of_table}]
     shown = [(each, each.page or Field(hint=each.help, empty=_empty(each))) for each in found]
@@ -778,13 +776,11 @@ def _empty(each: Option) -> str | None:
 
 
 def _first(each: Option) -> str:
-    """What a field has at first."""
     example = None if each.page is None else each.page.example
     return (each.default or "") if example is None else example
 
 
 def _stated(one: Named, given: Fields) -> dict[str, Any]:
-    """The fields of a record that a request states."""
     found: dict[str, Any] = {}
     for each, field in _options(one):
         if each.is_flag:
@@ -830,7 +826,6 @@ def asked_of(given: Fields, scores: ScoreSet | None = None) -> Asked:
 
 
 def _people(question: Any, given: Fields) -> People:
-    """The made-up people that a request states, on the range of a question."""
     lower, upper, step = question.lower, question.upper, question.step
     if not (isinstance(lower, Fraction) and isinstance(upper, Fraction)):
         raise InvalidValue("lower and upper must be numbers here")

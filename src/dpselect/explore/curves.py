@@ -60,7 +60,6 @@ def look(asked: Asked) -> dict[str, Any]:
 
 
 def _thresholds(known: list[Outcomes]) -> Floats:
-    """The errors at which the tails step, or a grid if there are many."""
     if not known:
         return np.empty(0)
     far = max(one.error_quantile(_FAR) for one in known)
@@ -94,13 +93,11 @@ def begin(asked: Asked) -> dict[str, Any]:
 
 
 def _places(currency: Currency) -> tuple[int, int]:
-    """The first and the last place of a currency."""
     low, high = (_PER_DECADE * math.log10(end) for end in (currency.low, currency.high))
     return round(low), round(high)
 
 
 def _amount(currency: Currency, place: int) -> Fraction:
-    """The amount at a place."""
     return min(max(Fraction(10.0 ** (place / _PER_DECADE)), currency.low), currency.high)
 
 

@@ -39,22 +39,22 @@ class Mechanism(Protocol):
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the exact privacy parameter."""
+        """The exact privacy parameter."""
         ...
 
     @property
     def sensitivity(self) -> Fraction:
-        """Return the largest change of any single score when one person changes."""
+        """The largest change of any single score when one person changes."""
         ...
 
     @property
     def monotonic(self) -> bool:
-        """Return whether one person moves all scores in the same direction."""
+        """Whether one person moves all scores in the same direction."""
         ...
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return what one selection guarantees."""
+        """What one selection guarantees."""
         ...
 
     def select(self, scores: Any) -> int:
@@ -162,21 +162,7 @@ class MechanismBase(ABC):
         *,
         score_range: Number | None = None,
     ) -> None:
-        """State epsilon, and how far apart neighbours are.
-
-        Give either `score_range`, or `sensitivity` and `monotonic`. Numbers are taken exactly, as an int, float,
-        Fraction, Decimal or a decimal string states them.
-
-        Args:
-            epsilon: the privacy loss of one selection; smaller is more private.
-            sensitivity: the largest change of any single score when one person changes; 1 if omitted.
-            monotonic: whether one person moves all scores in the same direction, as with counts of people.
-            score_range: the largest change of the difference of two scores; replaces the other two.
-
-        Raises:
-            InvalidType: an argument is not a number, or `monotonic` is not True or False.
-            InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
-        """
+        """Give either `score_range`, or `sensitivity` and `monotonic`. The class describes the arguments."""
         object.__setattr__(self, "epsilon", _validate.exact_positive(epsilon=epsilon))
         object.__setattr__(self, "claim", stated(sensitivity, monotonic, score_range))
 
@@ -189,22 +175,22 @@ class MechanismBase(ABC):
 
     @property
     def sensitivity(self) -> Fraction:
-        """Return how much one person can change any single score; half of the score range if that was stated."""
+        """How much one person can change any single score; half of the score range if that was stated."""
         return self.claim.sensitivity
 
     @property
     def monotonic(self) -> bool:
-        """Return whether one person moves all scores in the same direction."""
+        """Whether one person moves all scores in the same direction."""
         return self.claim.monotonic
 
     @property
     def score_range(self) -> Fraction:
-        """Return how much one person can change any difference of two scores."""
+        """How much one person can change any difference of two scores."""
         return self.claim.score_range
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return what one selection guarantees: pure epsilon, and the zCDP of the mechanism's privacy loss."""
+        """What one selection guarantees: pure epsilon, and the zCDP of the mechanism's privacy loss."""
         return Guarantee(self.epsilon, self.loss.zcdp(self.epsilon))
 
     def with_sensitivity(self, sensitivity: Number) -> Self:
@@ -213,12 +199,6 @@ class MechanismBase(ABC):
         Args:
             sensitivity: the largest change of any single score when one person changes.
 
-        Returns:
-            A mechanism that states this sensitivity, and is monotonic if this one is.
-
-        Raises:
-            InvalidValue, InvalidType: the sensitivity is not a positive finite number.
-
         >>> from dpselect import PermuteAndFlip
         >>> PermuteAndFlip("0.5").with_sensitivity(3)
         PermuteAndFlip(epsilon=0.5, sensitivity=3, monotonic=False)
@@ -226,11 +206,7 @@ class MechanismBase(ABC):
         return type(self)(self.epsilon, sensitivity, self.monotonic)
 
     def terms(self) -> dict[str, Any]:
-        """Return what a ledger entry states in addition to name and epsilon.
-
-        Returns:
-            How far apart neighbours are, in the types of JSON.
-        """
+        """Return what a ledger entry states in addition to name and epsilon, in the types of JSON."""
         name_of(self)  # refuses a subclass, which may draw in another way
         return self.claim.to_dict()
 
@@ -240,7 +216,7 @@ class MechanismBase(ABC):
 
     @property
     def rate(self) -> Fraction:
-        """Return the factor c of exp(-c (q* - q)): epsilon / score_range."""
+        """The factor c of exp(-c (q* - q)): epsilon / score_range."""
         return self._rate.exact
 
     def select(self, scores: Any, *, steady: bool = False) -> int:
@@ -252,13 +228,6 @@ class MechanismBase(ABC):
             scores: one score per candidate: a list, NumPy array, pandas or polars Series or Arrow array. Secret.
             steady: must be False. Only `PermuteAndFlip` has a schedule that does not depend on the scores.
 
-        Returns:
-            The position of the selected candidate, counted from 0.
-
-        Raises:
-            InvalidType: the scores are not a one-dimensional sequence of numbers.
-            InvalidValue: there are no scores, a score is not finite, or `steady` is set.
-
         >>> from dpselect import ExponentialMechanism
         >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
         2
@@ -269,20 +238,7 @@ class MechanismBase(ABC):
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:  # noqa: ARG002 - for others
         """Return a position in the vector in which each score is repeated, as `select` would on that vector.
 
-        Args:
-            scores: one score per run of equal scores. Secret.
-            lengths: the number of candidates per run.
-            steady: read every run, even unlikely ones.
-
-        Returns:
-            A position in the long vector, counted from 0.
-
-        Raises:
-            InvalidType: this mechanism cannot select from runs.
-
-        >>> from dpselect import ExponentialMechanism
-        >>> ExponentialMechanism(epsilon=1).select_runs([0, 1000, 0], [10**15, 1, 10**15]) == 10**15
-        True
+        See `PermuteAndFlip.select_runs`. A mechanism without it raises `InvalidType`.
         """
         raise InvalidType(
             f"mechanism must have select_runs, which {type(self).__name__} has not: use PermuteAndFlip or"
@@ -348,20 +304,13 @@ class MechanismBase(ABC):
         return answer if names is None else replace(answer, value=names[answer.value])
 
     def select_rows(self, scores: Any) -> Selections:
-        """Return the index of an independent selection for each row of a matrix.
+        """Return the index of an independent selection for each row of a matrix, as int64.
 
         Each row is a separate selection and costs epsilon. What all of them cost one person depends on how many rows
         that person can influence.
 
         Args:
             scores: one row of scores per selection: a two-dimensional array or a list of rows. Secret.
-
-        Returns:
-            The position of the selected candidate of each row, as int64.
-
-        Raises:
-            InvalidType: the scores are not a two-dimensional array of numbers.
-            InvalidValue: a row has no scores, or a score is not finite.
 
         >>> from dpselect import ExponentialMechanism
         >>> ExponentialMechanism(epsilon=1).select_rows([[0, 1000], [1000, 0]]).tolist()
@@ -399,13 +348,6 @@ class MechanismBase(ABC):
             draws: the number of selections to draw.
             seed: a non-negative integer that makes the draws repeatable; None for different draws each time.
 
-        Returns:
-            The position of the selected candidate of each draw, as int64.
-
-        Raises:
-            InvalidType: the scores cannot be read, or `draws` or `seed` is not an integer.
-            InvalidValue: there are no scores, a score is not finite, or `draws` or `seed` is negative.
-
         >>> from dpselect import PermuteAndFlip
         >>> PermuteAndFlip(epsilon=1).simulate([0, 0, 1000], draws=3, seed=1).tolist()
         [2, 2, 2]
@@ -417,19 +359,14 @@ class MechanismBase(ABC):
         return generator.permutation(np.repeat(np.arange(often.size), often))
 
     def pmf(self, scores: Any) -> Floats:
-        """Return the probability of selecting each candidate, in float64.
+        """Return the probability of selecting each candidate, in float64, with a relative error of at most 1e-12.
 
         The probabilities of private scores are private too: use it on public, synthetic or your own scores.
 
         Args:
             scores: one score per candidate.
 
-        Returns:
-            One probability per candidate, with a relative error of at most 1e-12. They sum to one.
-
         Raises:
-            InvalidType: the scores are not a one-dimensional sequence of numbers.
-            InvalidValue: there are no scores, or a score is not finite.
             NotConverged: an integral missed its accuracy.
 
         >>> from dpselect import PermuteAndFlip
@@ -463,17 +400,11 @@ class MechanismBase(ABC):
 
     @staticmethod
     def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:  # noqa: ARG004 - for those that have it
-        """Draw noise whose sum with c q is largest at the selection. For simulations in floats only.
+        """Return noise whose sum with c q is largest at the selection. For simulations in floats only.
 
         Args:
             generator: the source of the noise. It has no privacy guarantee.
             shape: the shape of the array to draw.
-
-        Returns:
-            An array of that shape.
-
-        Raises:
-            InvalidType: this mechanism is not known to be an argmax of noisy scores.
         """
         raise InvalidType("mechanism must be known to be an argmax of noisy scores: give PermuteAndFlip")
 

@@ -63,8 +63,10 @@ class ExponentialMechanism(SelectsSeveral):
         score_range: the largest change of the difference of two scores; replaces the other two.
 
     Raises:
-        InvalidType: an argument is not a number, or `monotonic` is not True or False.
-        InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
+        InvalidType: an argument is not a number, or `monotonic` is not True or False; from a method, the scores cannot
+            be read or are not one-dimensional, or an argument has the wrong type.
+        InvalidValue: a number is not positive and finite, or `score_range` is given with the other two; from a method,
+            there are no scores, a score is not finite, or an argument is out of range.
 
     >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
     2
@@ -80,23 +82,9 @@ class ExponentialMechanism(SelectsSeveral):
     _arrival: ClassVar[type[Arrival]] = Tick
 
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
-        """Return a position in the vector in which each score is repeated, as `select` would on that vector.
+        """Return a position in the vector in which each score is repeated. See `PermuteAndFlip.select_runs`.
 
-        The cost depends on the number of runs, not on their lengths, which are integers of any size: a run may
-        represent 10**500 candidates. The number of proposals, and so the time, depends on the scores and the lengths.
-
-        Args:
-            scores: one score per run of equal scores. Secret.
-            lengths: the number of candidates per run; zero is allowed, but not for all. Secret if data-dependent.
-            steady: must be False. Only `PermuteAndFlip` has a schedule that does not depend on the scores.
-
-        Returns:
-            A position in the long vector, counted from 0.
-
-        Raises:
-            InvalidType: the scores or the lengths cannot be read.
-            InvalidValue: there are no candidates, a score is not finite, a length is negative, there are not as many
-                lengths as scores, or `steady` is set.
+        The number of proposals, and so the time, depends on the scores and the lengths, and `steady` must be False.
 
         >>> ExponentialMechanism(epsilon=1).select_runs([0, 4000, 0], [10**500, 1, 10**500]) == 10**500
         True
@@ -114,28 +102,9 @@ class ExponentialMechanism(SelectsSeveral):
         best: Number | None = None,
         watch: Watch | None = None,
     ) -> int:
-        """Return the selected index of n candidates, computing scores only until the choice is made.
+        """Return the selected index, computing scores only until it is found. See `PermuteAndFlip.select_lazily`.
 
-        The output has exactly the distribution of `select` for every public `best`: if some scores exceed it, that
-        of `select` on min(score, best). The closer the bound, the fewer scores are computed: on average
-        `analysis.expected_evaluations` of them.
-
-        The number of computed scores, and the time they took, depend on the scores and are not protected. Use this only
-        where nobody can observe them.
-
-        Args:
-            score: computes the score of a candidate from its index; called at most once for each.
-            n: the number of candidates. Public.
-            best: the largest score, or a bound of it. Public: it must not be taken from the data.
-            watch: called with the number of computed scores after each one. This number is not protected.
-
-        Returns:
-            The index of the selected candidate.
-
-        Raises:
-            InvalidType: `score` or `watch` is not callable, a score is not a number, `n` is not an integer, or `best`
-                is missing.
-            InvalidValue: `n` is not positive, a score is not finite, or the mechanism has a score range.
+        The closer the bound `best`, the fewer scores are computed: on average `analysis.expected_evaluations` of them.
 
         >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
@@ -168,15 +137,7 @@ class ExponentialMechanism(SelectsSeveral):
 
     @staticmethod
     def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
-        """Draw Gumbel noise (Yellott 1977), for simulations in floats only.
-
-        Args:
-            generator: the source of the noise. It has no privacy guarantee.
-            shape: the shape of the array to draw.
-
-        Returns:
-            An array of that shape.
-        """
+        """Return Gumbel noise (Yellott 1977). See `MechanismBase.noise`."""
         return generator.gumbel(size=shape)
 
 

@@ -103,8 +103,10 @@ class ReportNoisyMax(SelectsInOrder):
         score_range: the largest change of the difference of two scores; replaces the other two.
 
     Raises:
-        InvalidType: an argument is not a number, or `monotonic` is not True or False.
-        InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
+        InvalidType: an argument is not a number, or `monotonic` is not True or False; from a method, the scores cannot
+            be read or are not one-dimensional, or an argument has the wrong type.
+        InvalidValue: a number is not positive and finite, or `score_range` is given with the other two; from a method,
+            there are no scores, a score is not finite, or an argument is out of range.
 
     >>> ReportNoisyMax(epsilon=1).select([0, 0, 1000])
     2
@@ -127,15 +129,7 @@ class ReportNoisyMax(SelectsInOrder):
 
     @staticmethod
     def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
-        """Draw Laplace noise, for simulations in floats only.
-
-        Args:
-            generator: the source of the noise. It has no privacy guarantee.
-            shape: the shape of the array to draw.
-
-        Returns:
-            An array of that shape.
-        """
+        """Return Laplace noise. See `MechanismBase.noise`."""
         return generator.laplace(size=shape)
 
 

@@ -137,7 +137,7 @@ class Claim:
 
     @property
     def score_range(self) -> Fraction:
-        """Return the largest change of any difference of two scores."""
+        """The largest change of any difference of two scores."""
         return self.sensitivity if self.monotonic else 2 * self.sensitivity
 
     def rate(self, epsilon: Fraction) -> Fraction:

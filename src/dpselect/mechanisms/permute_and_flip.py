@@ -86,8 +86,10 @@ class PermuteAndFlip(SelectsSeveral):
         score_range: the largest change of the difference of two scores; replaces the other two.
 
     Raises:
-        InvalidType: an argument is not a number, or `monotonic` is not True or False.
-        InvalidValue: a number is not positive and finite, or `score_range` is given with the other two.
+        InvalidType: an argument is not a number, or `monotonic` is not True or False; from a method, the scores cannot
+            be read or are not one-dimensional, or an argument has the wrong type.
+        InvalidValue: a number is not positive and finite, or `score_range` is given with the other two; from a method,
+            there are no scores, a score is not finite, or an argument is out of range.
 
     >>> PermuteAndFlip(epsilon=1).select([0, 0, 1000])
     2
@@ -118,13 +120,6 @@ class PermuteAndFlip(SelectsSeveral):
                 20 to 50 times as long as `argmax`. One timed run hardly distinguished neighbours; docs/limits.md says
                 what was measured, and what is not covered.
 
-        Returns:
-            The position of the selected candidate, counted from 0.
-
-        Raises:
-            InvalidType: the scores are not a one-dimensional sequence of numbers.
-            InvalidValue: there are no scores, a score is not finite, or both options are set.
-
         >>> PermuteAndFlip(epsilon=1).select([0, 0, 1000], steady=True)
         2
         """
@@ -135,7 +130,7 @@ class PermuteAndFlip(SelectsSeveral):
         return choose(gaps_of(as_vector(scores), self._rate, steady=is_steady), Draws())
 
     def select_rows(self, scores: Any, *, steady: bool = False) -> Selections:
-        """Return the index of an independent selection for each row of a matrix.
+        """Return the index of an independent selection for each row of a matrix, as int64.
 
         Each row is a separate selection and costs epsilon. What all of them cost one person depends on how many rows
         that person can influence.
@@ -143,13 +138,6 @@ class PermuteAndFlip(SelectsSeveral):
         Args:
             scores: one row of scores per selection: a two-dimensional array or a list of rows. Secret.
             steady: follow a schedule that does not depend on the scores, as in `select`.
-
-        Returns:
-            The position of the selected candidate of each row, as int64.
-
-        Raises:
-            InvalidType: the scores are not a two-dimensional array of numbers.
-            InvalidValue: a row has no scores, or a score is not finite.
 
         >>> PermuteAndFlip(epsilon=1).select_rows([[0, 1000], [1000, 0]]).tolist()
         [1, 0]
@@ -170,14 +158,6 @@ class PermuteAndFlip(SelectsSeveral):
             lengths: the number of candidates per run; zero is allowed, but not for all. Secret if data-dependent.
             steady: read every run, even unlikely ones.
 
-        Returns:
-            A position in the long vector, counted from 0.
-
-        Raises:
-            InvalidType: the scores or the lengths cannot be read.
-            InvalidValue: there are no candidates, a score is not finite, a length is negative, or there are not as many
-                lengths as scores.
-
         >>> PermuteAndFlip(epsilon=1).select_runs([0, 1000, 0], [10**15, 1, 10**15]) == 10**15
         True
         """
@@ -194,7 +174,7 @@ class PermuteAndFlip(SelectsSeveral):
 
         The output has exactly the distribution of `select` for every public `best`. If some scores exceed it, that
         of `select` on min(score, best). It stops early if `best` is nearly attained; otherwise it may need all
-        scores (see `analysis.expected_evaluations`).
+        scores (see `analysis.expected_evaluations`). It needs a mechanism with a sensitivity, not a score range.
 
         The number of computed scores, and the time they took, depend on the scores and are not protected. Use this only
         where nobody can observe them.
@@ -204,13 +184,6 @@ class PermuteAndFlip(SelectsSeveral):
             n: the number of candidates. Public.
             best: an upper bound on the scores. It is public and must not be taken from the data.
             watch: called with the number of computed scores after each one. This number is not protected.
-
-        Returns:
-            The index of the selected candidate.
-
-        Raises:
-            InvalidType: `score` or `watch` is not callable, a score is not a number, or `n` is not an integer.
-            InvalidValue: `n` is not positive, a score is not finite, or the mechanism has a score range.
 
         >>> PermuteAndFlip(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
@@ -224,12 +197,6 @@ class PermuteAndFlip(SelectsSeveral):
         Args:
             steady: flip the coins of each block as `select` does with that option. The time of a merge never depends
                 on the scores.
-
-        Returns:
-            A summary without any candidates.
-
-        Raises:
-            InvalidType: `steady` is not True or False.
 
         >>> summary = PermuteAndFlip(epsilon=1).summary()
         >>> summary.update([0, 0, 1000], labels=["a", "b", "c"])
@@ -262,15 +229,7 @@ class PermuteAndFlip(SelectsSeveral):
 
     @staticmethod
     def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
-        """Draw exponential noise (Ding et al. 2021), for simulations in floats only.
-
-        Args:
-            generator: the source of the noise. It has no privacy guarantee.
-            shape: the shape of the array to draw.
-
-        Returns:
-            An array of that shape.
-        """
+        """Return exponential noise (Ding et al. 2021). See `MechanismBase.noise`."""
         return generator.standard_exponential(shape)
 
 

@@ -49,15 +49,8 @@ class SelectsInOrder(MechanismBase):
         Args:
             scores: one score per candidate. Secret.
             k: how many to return, from 1 to the number of candidates.
-            lengths: the number of candidates that share each score; one each if omitted. Secret if data-dependent.
-
-        Returns:
-            The positions of the candidates, the best first. With lengths, these are positions in the vector in which
-            each score is repeated.
-
-        Raises:
-            InvalidType: the scores or the lengths cannot be read.
-            InvalidValue: a score is not finite, or `k` is out of range.
+            lengths: the number of candidates that share each score; one each if omitted. Secret if data-dependent. Then
+                positions are those in the vector in which each score is repeated.
 
         >>> from dpselect import PermuteAndFlip
         >>> PermuteAndFlip(epsilon=1).select_order([0, 900, 0, 1000], 2)
@@ -79,24 +72,11 @@ class SelectsSeveral(SelectsInOrder):
     has_sets: ClassVar[bool] = True
 
     def select_set(self, scores: Any, k: int, *, lengths: Any = None) -> list[int]:
-        """Return k candidates, chosen at once among all sets of k by the sum of their scores.
+        """Return k candidates, in ascending order, chosen at once among all sets of k by the sum of their scores.
 
         The score range of the mechanism must be that of the sums: if one person changes at most m scores, each by at
         most one and all in one direction, it is min(m, k, d - k) for d candidates. `dpselect.select_top_k` states it.
-        The number of tries, and so the time, depends on the scores.
-
-        Args:
-            scores: one score per candidate. Secret.
-            k: the size of the set, from 1 to the number of candidates.
-            lengths: the number of candidates that share each score; one each if omitted. Secret if data-dependent.
-
-        Returns:
-            The positions of the candidates in ascending order. With lengths, these are positions in the vector in which
-            each score is repeated.
-
-        Raises:
-            InvalidType: the scores or the lengths cannot be read.
-            InvalidValue: a score is not finite, or `k` is out of range.
+        The number of tries, and so the time, depends on the scores. See `SelectsInOrder.select_order`.
 
         >>> from dpselect import PermuteAndFlip
         >>> PermuteAndFlip(epsilon=1, score_range=1).select_set([0, 900, 0, 1000], 2)
@@ -111,7 +91,7 @@ class SelectsSeveral(SelectsInOrder):
             return sorted(runs.position(*member) for member in self._choose_set(gaps, runs.lengths, size, Draws()))
 
     def select_margin(self, scores: Any, k: int | tuple[int, int], *, lengths: Any = None) -> list[int]:
-        """Return candidates chosen at once among all sets, by their smallest count minus the largest outside.
+        """Return candidates, in ascending order, chosen among all sets: smallest count minus the largest outside.
 
         If a person is added or removed, the margin of a set changes by at most one, and a difference of two margins by
         at most two, however many counts that person changes. So the score range of the mechanism must be 2, or 4 if a
@@ -121,14 +101,7 @@ class SelectsSeveral(SelectsInOrder):
             scores: one count per candidate: whole numbers from 0 to 2**61. Secret.
             k: the size of the set, or a pair of the smallest and the largest size. At least one candidate must be left
                 out, unless k is the number of candidates.
-            lengths: the number of candidates that share each count; one each if omitted. Secret if data-dependent.
-
-        Returns:
-            The positions of the candidates in ascending order, as for `select_set`.
-
-        Raises:
-            InvalidType: the scores or the lengths cannot be read, or `k` is neither an integer nor a pair of them.
-            InvalidValue: a score is not a whole number in range, or `k` is out of range.
+            lengths: the number of candidates that share each count, as for `select_order`.
 
         >>> from dpselect import PermuteAndFlip
         >>> PermuteAndFlip(epsilon=1, score_range=2).select_margin([0, 900, 0, 1000], (1, 3))
@@ -154,9 +127,10 @@ class SelectsSeveral(SelectsInOrder):
     def select_bounded(
         self, bounds: Sequence[int], lengths: Sequence[int], distance: Callable[[int, int], int]
     ) -> tuple[int, int]:
-        """Return one candidate of runs whose scores are only bounded, until one of them is proposed.
+        """Return the run and the rank of one candidate of runs whose scores are only bounded, until it is proposed.
 
-        The candidate has exactly the law of `select` on all candidates.
+        The candidate has exactly the law of `select` on all candidates. A distance below the bound of its run raises
+        `InvalidValue`, because the law would be wrong.
 
         Args:
             bounds: for each run, a whole number that the distance of its candidates below the best score is never
@@ -164,12 +138,6 @@ class SelectsSeveral(SelectsInOrder):
             lengths: the number of candidates of each run, positive. Secret.
             distance: returns how far a candidate is below the best score, exactly, given its run and its rank there.
                 The best candidate has distance zero.
-
-        Returns:
-            The run of the candidate, and its rank in the run.
-
-        Raises:
-            InvalidValue: a distance is below the bound of its run, so that the law would be wrong.
 
         >>> from dpselect import PermuteAndFlip
         >>> PermuteAndFlip(epsilon=1).select_bounded([0, 90], [1, 10**6], lambda run, rank: run * (90 + rank))
@@ -260,7 +228,7 @@ class _Runs:
 
     @property
     def total(self) -> int:
-        """Return the number of candidates."""
+        """The number of candidates."""
         return int(self.lengths.sum())
 
     def checked_size(self, k: Any) -> int:

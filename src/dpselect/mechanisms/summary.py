@@ -125,7 +125,7 @@ class _Waiting:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the coins should be flipped, so that memory does not grow with the stream."""
+        """Whether the coins should be flipped, so that memory does not grow with the stream."""
         return self._coins > _MANY or len(self._lists) >= _MANY_BLOCKS
 
     def takes(self, gaps: Gaps) -> bool:
@@ -163,7 +163,7 @@ class Stream:
 
     @property
     def candidates(self) -> int:
-        """Return the number of candidates seen."""
+        """The number of candidates seen."""
         return sum(seen.candidates for seen in (self._part, self._waiting) if seen is not None)
 
     def add(self, scores: Vector, labels: Any, draws: Draws, *, may_wait: bool = False) -> None:
@@ -250,6 +250,12 @@ class Summary:
         part: the summary of the candidates seen so far.
         steady: whether the time for a block must not depend on its scores.
 
+    Raises:
+        InvalidType: the scores, the labels, a stream or an Arrow batch cannot be read, an Arrow row cannot hold the
+            labels, or `other` is not a summary.
+        InvalidValue: a score is not finite, lengths differ, a column is missing, summaries cannot be merged, a batch is
+            not the row of a summary, or there are no candidates.
+
     >>> from dpselect import PermuteAndFlip
     >>> first, second = PermuteAndFlip(epsilon=1).summary(), PermuteAndFlip(epsilon=1).summary()
     >>> first.update([0, 1]); second.update([1000, 3], labels=["c", "d"])
@@ -273,17 +279,16 @@ class Summary:
         return f"Summary({self._mechanism!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the public parameters, and nothing about the candidates seen."""
         return _show.page(_show.facts({"mechanism": repr(self._mechanism)}, caption="Summary: a selection in progress"))
 
     @property
     def mechanism(self) -> MechanismBase:
-        """Return the public parameters."""
+        """The public parameters."""
         return self._mechanism
 
     @property
     def candidates(self) -> int:
-        """Return the number of candidates seen."""
+        """The number of candidates seen."""
         return self._stream.candidates
 
     def update(self, scores: Any, labels: Any = None) -> None:
@@ -292,10 +297,6 @@ class Summary:
         Args:
             scores: the scores of the block, as for `select`. Secret.
             labels: a list, tuple, range, NumPy array, pandas or polars Series or Arrow array of public labels.
-
-        Raises:
-            InvalidType: the scores or labels cannot be read.
-            InvalidValue: a score is not finite, or the lengths differ.
         """
         self._add(scores, labels)
 
@@ -314,10 +315,6 @@ class Summary:
             batches: an iterable of blocks, a table, or a reader of record batches.
             scores: the name of the column of scores; None if the blocks are arrays of scores.
             labels: the name of the column of labels.
-
-        Raises:
-            InvalidType: the stream cannot be read.
-            InvalidValue: a column is missing, or a score is not finite.
         """
         if labels is not None and scores is None:
             raise InvalidValue("labels needs scores: name the column of the scores too")
@@ -334,20 +331,13 @@ class Summary:
             self._stream.part(Draws())  # no block waits longer, so that no copy of the process flips other coins
 
     def merge(self, other: "Summary") -> "Summary":
-        """Return one summary of the candidates of both.
+        """Return one new summary of the candidates of both. Both old ones stay as they are.
 
         The candidates of the other summary come after ours in position. Merge each summary once only: a copy would
         bring the same coins again.
 
         Args:
             other: a summary of other candidates, made with the same parameters.
-
-        Returns:
-            A new summary. Both old ones stay as they are.
-
-        Raises:
-            InvalidType: `other` is not a summary.
-            InvalidValue: `other` is this summary, or has other parameters.
         """
         if not isinstance(other, Summary):
             raise InvalidType(f"other must be a Summary, got {type(other).__name__}")
@@ -359,14 +349,7 @@ class Summary:
         return Summary(self._mechanism, part, self._steady or other._steady)
 
     def to_arrow(self) -> "pa.RecordBatch":
-        """Return the exact summary as an Arrow record batch of one row.
-
-        Returns:
-            The batch. It is secret, like the scores.
-
-        Raises:
-            InvalidType: an Arrow row cannot hold the labels.
-        """
+        """Return the exact summary as an Arrow record batch of one row. It is secret, like the scores."""
         return record_batch(self._cells())
 
     def _cells(self) -> "Cells":
@@ -378,24 +361,13 @@ class Summary:
 
         Args:
             batch: a record batch or table of one row.
-
-        Returns:
-            The summary.
-
-        Raises:
-            InvalidType: `batch` is not Arrow data.
-            InvalidValue: it is not the row of a summary.
         """
         return Summary(*read_cells(cells_of_batch(batch)))
 
     def result(self) -> Any:
-        """Return the label of the selected candidate.
+        """Return the label of the selected candidate, or its position if the candidates have no labels.
 
-        Returns:
-            The label, or the position if the candidates have no labels. Calling it again returns the same value.
-
-        Raises:
-            InvalidValue: there are no candidates.
+        Calling it again returns the same value.
         """
         part = self._part
         if part is None:

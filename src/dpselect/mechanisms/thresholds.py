@@ -56,7 +56,7 @@ class Threshold:
 
     @property
     def people(self) -> Fraction:
-        """Return the score of "nothing", if no count is left out."""
+        """The score of "nothing", if no count is left out."""
         return 1 + self.distance
 
 

@@ -166,7 +166,7 @@ class TwoSided(Arrival):
         """Return ln(2 V) or -ln(2 (1 - V)) at V = ends / 2**53 in floats. Both factors are exact."""
         shares = ends * 2.0 ** (1 - DEPTH)
         with np.errstate(divide="ignore"):
-            return np.where(shares <= 1, np.log(shares), -np.log(2 - shares))
+            return np.where(shares <= 1, 1.0, -1.0) * np.log(np.minimum(shares, 2 - shares))
 
     def _log_bound(self, end: int, digits: int, upper: bool) -> Fraction | None:
         """A bound on the same at V = end / 2**depth; None where it is infinite."""

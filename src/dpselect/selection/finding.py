@@ -129,7 +129,7 @@ class Finding:
 
     @cached_property
     def surely(self) -> int:
-        """Return the smallest number of people whose value is released with probability one."""
+        """The smallest number of people whose value is released with probability one."""
         if self.delta == Fraction(1, 2):
             return 2
 

@@ -58,7 +58,7 @@ class Heads:
 
     @property
     def size(self) -> int:
-        """Return the number of heads."""
+        """The number of heads."""
         return sum(single.size for single in self._singles) + sum(self._counts)
 
     def choose(self, draws: Draws) -> int:
@@ -103,7 +103,7 @@ class Hot:
 
     @property
     def crowds(self) -> list[tuple[int, int]]:
-        """Return all crowds."""
+        """All crowds."""
         return self.mixed + self.warm
 
     def is_outsider(self, gaps: Gaps, positions: Positions) -> Flags:
@@ -358,7 +358,7 @@ class SteadyHeads:
 
     @property
     def size(self) -> int:
-        """Return the number of heads."""
+        """The number of heads."""
         return int(self.counts.sum())
 
     def choose(self, draws: Draws) -> int:

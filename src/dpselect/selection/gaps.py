@@ -66,17 +66,17 @@ class Rate:
 
     @cached_property
     def approximate(self) -> float:
-        """Return the nearest float."""
+        """The nearest float."""
         return float_near(self.exact)
 
     @cached_property
     def octets(self) -> tuple[Bounds, Bounds]:
-        """Return the tables of the first octet, for float and for integer gaps."""
+        """The tables of the first octet, for float and for integer gaps."""
         return octet_tables(self.exact)
 
     @cached_property
     def distances(self) -> Distances:
-        """Return the distance of each octet's line below the best score."""
+        """The distance of each octet's line below the best score."""
         return Distances(self.exact)
 
     @cached_property
@@ -95,7 +95,7 @@ class Rate:
 
     @cached_property
     def warm_gap(self) -> tuple[int, float]:
-        """Return a gap, below WARM ln(2) / c, up to which a coin is heads with probability 2**-WARM or more.
+        """A gap, below WARM ln(2) / c, up to which a coin is heads with probability 2**-WARM or more.
 
         It is rounded down: to a whole gap, and to a float.
         """
@@ -104,7 +104,7 @@ class Rate:
 
     @cached_property
     def is_moderate(self) -> bool:
-        """Return whether floats can be multiplied by the rate without overflow or underflow."""
+        """Whether floats can be multiplied by the rate without overflow or underflow."""
         return _LEAST_RATE < self.exact < _LARGEST_RATE
 
 
@@ -158,12 +158,11 @@ class Gaps:
 
     @property
     def block_maxima(self) -> Array:
-        """Return the maximum of each block."""
+        """The maximum of each block."""
         return self._scan.maxima
 
     @cached_property
     def _scan(self) -> kernel.Scan:
-        """The maximum of each block and of all and, from the compiled kernel, the candidates that need fewer zeros."""
         return scanned(self.values, self._at_least, self.rate.cold_gap(self._zeros)[not self._whole])
 
     @property
@@ -172,12 +171,12 @@ class Gaps:
 
     @property
     def octets(self) -> Bounds:
-        """Return the table of the first octet, in the type of the gaps."""
+        """The table of the first octet, in the type of the gaps."""
         return self.rate.octets[self._whole]
 
     @property
     def lines(self) -> Lines:
-        """Return the lines that decide coins by their first octets, from the `levels` of candidates."""
+        """The lines that decide coins by their first octets, from the `levels` of candidates."""
         distances = self.rate.distances
         return distances.of_whole_gaps if self._whole else distances.of_float_scores(self.maximum.item())
 
@@ -207,7 +206,7 @@ class Gaps:
 
     @property
     def is_to_hint(self) -> bool:
-        """Return whether the gaps are to a number that was given because no score is larger."""
+        """Whether the gaps are to a number that was given because no score is larger."""
         return self._at_least is not None and self._at_least == self.maximum.item()
 
     def best(self, rate: Fraction) -> Fraction:
@@ -256,7 +255,6 @@ class Gaps:
         return Listed(self._zeros, self._scan.floor, hot)
 
     def _few_of(self, width: int) -> Listed | None:
-        """The hot candidates of parts of this width, unless they are many."""
         if not kernel.takes(self.values):
             return None
         floors = self.floors(ZEROS)
@@ -295,7 +293,7 @@ class Gaps:
 
     @property
     def largest_exponent(self) -> float:
-        """Return a lower bound on an exponent whose gap or product overflowed."""
+        """A lower bound on an exponent whose gap or product overflowed."""
         return min(sys.float_info.max, sys.float_info.max * self.rate.approximate)
 
     def beyond(self, position: int) -> Floats:
@@ -353,33 +351,26 @@ class RationalGaps(Gaps):
         super().__init__(values, UNIT_RATE)
 
     def best(self, rate: Fraction) -> Fraction:  # noqa: ARG002 - stored in the caller's units
-        """Return the best score."""
         return self._best
 
     @property
     def lines(self) -> Lines:
-        """Return lines of rounded gaps."""
         return self.octets.as_lines()
 
     def levels(self, run: slice, room: Array) -> Array:  # noqa: ARG002 - not needed for floats
-        """Return the rounded gaps."""
         return self.at(run)
 
     def exact(self, position: int) -> Fraction:
-        """Return the exact exponent of one candidate."""
         return self._exact[position]
 
     def beyond(self, position: int) -> Floats:
-        """Return how far each exponent is above that of one candidate, rounded once."""
         differences = [exponent - self._exact[position] for exponent in self._exact]
         return np.array([_positive_float(each) if each > 0 else -_positive_float(-each) for each in differences])
 
     def best_first(self, count: int) -> Positions:
-        """Return the positions of the `count` best candidates in order."""
         return np.array(sorted(range(self.size), key=self._exact.__getitem__)[:count], np.int64)
 
     def copied(self) -> "RationalGaps":
-        """Return the gaps themselves: they were computed here, and nobody else can change them."""
         return self
 
 
@@ -397,7 +388,6 @@ class RowGaps(Gaps):
 
     @cached_property
     def _all(self) -> Array:
-        """The gaps of all candidates."""
         gaps: Array = self._room.view(np.uint64 if self._whole else np.float64)[: self.size]
         rows = self.values.reshape(self.shape), gaps.view(self._type).reshape(self.shape)
         with np.errstate(over="ignore"):
@@ -405,7 +395,6 @@ class RowGaps(Gaps):
         return gaps
 
     def floors(self, zeros: int) -> Array:
-        """Return the floor of each row."""
         whole, above = self.rate.cold_gap(zeros)
         with np.errstate(over="ignore"):
             if self._whole:  # as in `floor`: the smallest number replaces a floor that no number of the type reaches
@@ -418,15 +407,12 @@ class RowGaps(Gaps):
         return floors
 
     def listed(self) -> Listed | None:
-        """Return the hot candidates of all rows, as for a vector."""
         return self._few_of(self.shape[1])
 
     def of_hot(self, hot: kernel.Hot) -> Array:
-        """Return the gaps of listed candidates, each relative to the best of its row."""
         return self.at(hot.positions)
 
     def at(self, candidates: Candidates) -> Array:
-        """Return the gaps of some candidates."""
         if isinstance(candidates, np.ndarray):
             found = kernel.gaps(self.values, candidates, self.maximum, self._part)
             if found is not None:
@@ -435,7 +421,7 @@ class RowGaps(Gaps):
 
     @property
     def lines(self) -> Lines:
-        """Return lines for gaps: each row has its own best score, so gaps are compared, not scores."""
+        """Lines for gaps: each row has its own best score, so gaps are compared, not scores."""
         return self.rate.distances.of_whole_gaps if self._whole else self.octets.as_lines()
 
     def is_hot(self, zeros: int) -> Flags:
@@ -448,14 +434,12 @@ class RowGaps(Gaps):
         return flags
 
     def levels(self, run: slice, room: Array) -> Array:
-        """Return the gaps; whole ones in `room`."""
         gaps = self._all[run]
         if self._whole:
             room[: gaps.size] = gaps
         return room[: gaps.size] if self._whole else gaps
 
     def exact(self, position: int) -> Fraction:
-        """Return the exact exponent of one candidate."""
         return self._below(self.maximum[position // self.shape[1]], position)
 
 

@@ -210,7 +210,7 @@ class Tier:
 
     @property
     def size(self) -> int:
-        """Return the number of members."""
+        """The number of members."""
         if self.ends is None:
             return self.runs.size
         return int(self.ends[-1]) if self.ends.size else 0

@@ -1,4 +1,8 @@
-"""`dpselect paper` reproduces the permute-and-flip paper; `dpselect study` compares mechanisms inside larger ones."""
+"""What explains and checks the mechanisms: `dpselect explore`, `dpselect paper` and `dpselect study`.
+
+The first is a page to choose a budget on, the second reproduces the permute-and-flip paper, and the third compares
+mechanisms inside larger ones.
+"""
 
 import json
 from dataclasses import asdict
@@ -7,12 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpselect import _validate
+from dpselect._messages import install_command
 from dpselect._numbers import NEAREST, finite, shown
 from dpselect.cli.console import clean_errors, figure_table, print_line, print_paragraph, print_table
-from dpselect.cli.options import Benchmark, Folder, Json
+from dpselect.cli.options import Benchmark, Column, Folder, Json, Label
+from dpselect.errors import InvalidValue, MissingExtra
+from dpselect.score_files import STANDARD_INPUT, read_scores, shown_path
 
 if TYPE_CHECKING:
+    from dpselect.explore.scores import ScoreSet
     from dpselect.research.reproduce import Report
+    from dpselect.research.studies import Study
 
 
 def print_text(report: "Report") -> None:
@@ -60,22 +69,14 @@ def paper(*, out: Folder, data: Benchmark = None, points: _Points = "250", as_js
     Example: dpselect paper --out report --data dpbench
     """
     with clean_errors():
-        report = _write_report(out, data, _validate.count_in_text(2, 10_000, points=points))
+        from dpselect.research.reproduce import reproduce  # noqa: PLC0415 - the other commands start without SciPy
+
+        report = reproduce(out, data, points=_validate.count_in_text(2, 10_000, points=points))
     if as_json:
         print_json(report)
     else:
         print_text(report)
 
-
-def _write_report(out: str, data: str | None, points: int) -> "Report":
-    """Write the report."""
-    from dpselect.research.reproduce import reproduce  # noqa: PLC0415 - the other commands start without SciPy
-
-    return reproduce(out, data, points=points)
-
-
-if TYPE_CHECKING:
-    from dpselect.research.studies import Study
 
 _Runs = Annotated[str, typer.Option(metavar="R", help="Number of runs of each mechanism on each case.")]
 _Seed = Annotated[str, typer.Option(metavar="S", help="Seed of the simulation. The same seed gives the same numbers.")]
@@ -96,18 +97,14 @@ def study(
     """
     with clean_errors():
         times = _validate.count_in_text(2, 10**6, runs=runs)
-        made = _run_study(out, data, times, _validate.count_in_text(1, _validate.MANY, seed=seed))
+        number = _validate.count_in_text(1, _validate.MANY, seed=seed)
+        from dpselect.research import studies  # noqa: PLC0415 - the other commands start without SciPy
+
+        made = studies.study(out, data, runs=times, seed=number)
     if as_json:
         _print_json(made)
     else:
         _print_text(made)
-
-
-def _run_study(out: str, data: str | None, runs: int, seed: int) -> "Study":
-    """Run the study."""
-    from dpselect.research.studies import study as run  # noqa: PLC0415 - the other commands start without SciPy
-
-    return run(out, data, runs=runs, seed=seed)
 
 
 def _print_text(made: "Study") -> None:
@@ -150,3 +147,57 @@ def _print_json(made: "Study") -> None:
         "top_k": [asdict(one) for one in made.top_k],
     }
     typer.echo(json.dumps(content, allow_nan=False))
+
+
+_File = Annotated[
+    str | None,
+    typer.Argument(metavar="SCORES.csv", help="Public or synthetic scores to start with; - reads standard input."),
+]
+_Port = Annotated[str | None, typer.Option(metavar="P", help="Port of the page. Default: any free port.")]
+_NoBrowser = Annotated[
+    bool, typer.Option("--no-browser", metavar="", help="Print the address, but do not open the page.")
+]
+
+
+def explore(
+    file: _File = None,
+    *,
+    port: _Port = None,
+    no_browser: _NoBrowser = False,
+    column: Column = None,
+    label: Label = None,
+) -> None:
+    """Choose epsilon by eye, on a local web page that only this machine can reach.
+
+    The page shows the scores, so give public or synthetic ones.
+    Needs the extra 'explore' (starlette and uvicorn).
+
+    Example: dpselect explore public.csv
+    """
+    with clean_errors():
+        chosen = 0 if port is None else _validate.count_in_text(1, 65_535, port=port)
+        try:
+            from dpselect.explore.app import serve  # noqa: PLC0415 - needs the extra
+        except ModuleNotFoundError as missing:
+            if (missing.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+                raise
+            remedy = install_command("starlette", "uvicorn")
+            raise MissingExtra(f"the explorer needs starlette and uvicorn: {remedy}") from None
+        first = None if file is None else _read_first(file, column, label)
+        serve(first, chosen, browser=not no_browser, announce=_announce)
+
+
+def _read_first(file: str, column: str | None, label: str | None) -> "ScoreSet":
+    from dpselect.explore.scores import ScoreSet, file_words  # noqa: PLC0415 - the other commands do not need it
+
+    candidates = read_scores(file, column=column, label=label)
+    words = None if file == STANDARD_INPUT else file_words(file, column, label)
+    try:
+        return ScoreSet(shown_path(file), candidates, file=words)
+    except InvalidValue as error:
+        raise InvalidValue(f"{shown_path(file)}: {error}") from None
+
+
+def _announce(address: str) -> None:
+    print_line(f"The explorer: {address}", "bold")
+    print_line("Only this machine can reach it. Anyone who sees the page sees the scores. Press Ctrl-C to stop.", "dim")
