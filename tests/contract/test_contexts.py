@@ -20,8 +20,7 @@ from dpselect.cli.audit import imported
 from dpselect.errors import DPSelectError, EngineFailure, InvalidValue
 from dpselect.mechanisms.summary import Summary
 from dpselect.score_files import read_scores
-from dpselect.tables.spark.csv_lines import LineReader, Range
-from dpselect.tables.spark.workers import Reader, SparkChooser
+from dpselect.tables.spark.workers import LineReader, Range, Reader, SparkChooser
 from tests.carried import carried
 
 SOURCE = Path(dpselect.__file__).parent

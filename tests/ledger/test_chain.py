@@ -135,3 +135,14 @@ def test_the_unit_of_many_entries(path: Path) -> None:
     for i in range(20):
         ledger.charge(Charge({"question": i, **PrivacyUnit("patient", "replace").to_dict()}, "0.1"))
     assert Ledger(path).unit == PrivacyUnit("patient", "replace")
+
+
+@every_currency()
+def test_a_cost_that_comes_again_after_one_of_another_unit(path: Path, budget: str) -> None:
+    """Sums are kept in multiples of one unit, which becomes finer while the file is read."""
+    ledger = Ledger(path, budget=budget)
+    for epsilon in ("0.1", "1/3", "0.1", "1/7", "0.1", "1/3"):
+        ledger.spend(epsilon, "question")
+    assert Ledger(path).spent == ledger.spent
+    costs = (entry.epsilon if ledger.budget.rho is None else entry.rho for entry in ledger.entries())
+    assert Ledger(path).spent.limit.value == sum(costs)

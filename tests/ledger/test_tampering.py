@@ -269,6 +269,7 @@ def test_a_forged_budget_with_a_right_hash_is_refused_if_no_ledger_has_it(path: 
         *("", "yes", "null", "[]", "{", '"yes"', "[" * 10**5, '{"answer":"yes"}'),
         '{"answer":"yes","content":null,"more":1,"salt":""}',
         '{"answer": "yes", "content": null, "salt": ""}',
+        '{"answer":5,"content":null,"salt":""}',
     ],
 )
 def test_a_forged_answer_with_a_right_seal_is_found_if_no_ledger_stores_it(filled: Path, stored: str) -> None:

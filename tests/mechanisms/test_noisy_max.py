@@ -25,8 +25,8 @@ def test_few_contenders_are_left_for_the_exact_road(winner, lead, monkeypatch):
 
     monkeypatch.setattr(noisy_max, "_settle", watched)
     kept = []
-    unbounded = noisy_max.is_unbounded
-    monkeypatch.setattr(noisy_max, "is_unbounded", lambda words: kept.append(words.size) or unbounded(words))
+    unbounded = noisy_max._is_unbounded
+    monkeypatch.setattr(noisy_max, "_is_unbounded", lambda words: kept.append(words.size) or unbounded(words))
     noisy_max.choose_noisy_max(gaps_of(scores, Rate(Fraction(1, 2))), Draws())
     assert seen[0] < 200
     assert kept[-1] < 2_000  # what all runs together kept before the last sieve

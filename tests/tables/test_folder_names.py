@@ -5,7 +5,6 @@ import io
 import os
 import re
 import tempfile
-import traceback
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect.errors import DPSelectError, InvalidValue
 from dpselect.tables import files
+from tests.carried import carried
 from tests.tables.duckdb import test_sources
 from tests.tables.looking import counts
 
@@ -186,15 +186,6 @@ BAD_TREES = {
     "mixed": ({f"code={CANARY}/a.pq": pa.table({"d": [1]}), f"code={CANARY}/a.csv": b"d\n"}, "some are Parquet"),
     "not UTF-8 in the path": ({f"code={CANARY}/\udcff.csv": b"d\n"}, "the path is not UTF-8"),
 }
-
-
-def carried(error):
-    """The words of an error and of all that it carries along."""
-    words = traceback.format_exception(error)
-    while error is not None:
-        words += [str(error), repr(error)]
-        error = error.__cause__ or error.__context__
-    return "\n".join(words)
 
 
 @pytest.mark.parametrize("kind", BAD_TREES)

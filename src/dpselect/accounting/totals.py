@@ -91,16 +91,14 @@ class HasCharge(Protocol):
     """An entry of a ledger."""
 
     @property
-    def charge(self) -> Charge:
-        """Return what was charged."""
+    def charge(self) -> Charge: ...
 
 
 @runtime_checkable
 class HasCharges(Protocol):
     """A ledger."""
 
-    def charges(self) -> Iterable[Charge]:
-        """Return everything that was charged."""
+    def charges(self) -> Iterable[Charge]: ...
 
 
 Spent = HasCharges | Iterable[Charge | HasCharge]
@@ -223,11 +221,11 @@ def _is_joined(charge: Charge) -> bool:
     or one share of several quantiles, and enter another, at half a share each. A person who counts with several rows
     may have them in several shares of several quantiles.
     """
-    asked = charge.what if isinstance(charge.what, Mapping) else {}
-    is_split = asked.get("question") == QUANTILES
-    is_halved = asked.get("neighbours") == Neighbours.REPLACE and ("group_by" in asked or is_split)
-    in_parts = is_halved or (is_split and asked.get("max_rows", 1) != 1)
-    return not in_parts or loss_of(charge.composes_as).joins_halves
+    question = charge.what if isinstance(charge.what, Mapping) else {}
+    is_split = question.get("question") == QUANTILES
+    is_halved = question.get("neighbours") == Neighbours.REPLACE and ("group_by" in question or is_split)
+    stands_for_several = is_halved or (is_split and question.get("max_rows", 1) != 1)
+    return not stands_for_several or loss_of(charge.composes_as).joins_halves
 
 
 def _pure_sum(releases: Releases) -> Fraction | None:

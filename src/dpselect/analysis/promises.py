@@ -38,7 +38,6 @@ class UnitErrors:
     tail: Callable[[float], float]
 
     def rarely_exceeded(self, probability: float) -> float:
-        """Return an error that is reached with at most this probability."""
         return 0.0 if self.tail(0.0) <= probability else first_true(lambda x: self.tail(x) <= probability, 1.0)
 
 
@@ -83,7 +82,6 @@ def promise(mechanism: MechanismBase, n: int) -> Promise:
 
 
 def promised_by(mechanism: MechanismBase, errors_of: ErrorsOf) -> Promise:
-    """The bounds of a mechanism at its rate."""
     rate, errors = float(mechanism.rate), errors_of(type(mechanism))
     tails = (errors.rarely_exceeded(probability) for probability in (0.05, 0.01))
     return Promise(mechanism, *(error / rate for error in (errors.average, errors.attained, *tails)))

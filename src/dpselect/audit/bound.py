@@ -40,7 +40,6 @@ class Samples:
     trials: int
 
     def through(self, view: View) -> "Samples":
-        """How often each label of a view occurred."""
         if view is WHOLE:
             return self
         here, there = (labelled(side.items(), view.label) for side in (self.here, self.there))

@@ -45,7 +45,6 @@ class Pair:
 
     @property
     def both(self) -> tuple[Any, Any]:
-        """The two vectors."""
         return self.scores, self.neighbour
 
     def risers(self) -> list[frozenset[Hashable]]:
@@ -64,8 +63,6 @@ class Pair:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class InputPair:
-    """Two inputs of any kind. The user vouches that they are neighbours."""
-
     name: str
     both: tuple[Any, Any]
 

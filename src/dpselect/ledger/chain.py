@@ -242,14 +242,12 @@ def _stored(text: Any, head: Any, seal: Any) -> Stored:
     if seal != _seal(_text(head), _text(text)):
         raise Unreadable("has a stored answer that was changed")
     try:
-        fields = json.loads(text)
-        stored = Stored(**fields)
-        canonical = compact_json(fields)
+        stored = Stored(**json.loads(text))
+        if compact_json(stored._asdict()) == text and isinstance(stored.answer, str):
+            return stored
     except (ValueError, TypeError, RecursionError):
-        raise Unreadable("has a stored answer that is unreadable") from None
-    if canonical != text:
-        raise Unreadable("has a stored answer that is unreadable")
-    return stored
+        pass
+    raise Unreadable("has a stored answer that is unreadable")
 
 
 # Entries.

@@ -55,12 +55,10 @@ class Lattice:
 
     @property
     def variables(self) -> int:
-        """The number of variables."""
         return self.step.size
 
     @property
     def vectors(self) -> int:
-        """The number of score vectors, all orderings counted."""
         return int((self.k + 1) ** self.n - self.k**self.n)
 
     @property
@@ -202,7 +200,6 @@ def powers(lattice: Lattice, odds: Odds) -> Numbers:
 
 
 def table(numbers: Any) -> Numbers:
-    """An array of floats, or of unchanged Fractions."""
     listed = list(numbers)
     return np.array(listed, dtype=object if isinstance(listed[0], Fraction) else np.float64)
 

@@ -103,7 +103,6 @@ class Program:
         return -(-self.lattice.step // self.m)
 
     def head_probabilities(self, odds: Odds) -> Numbers:
-        """odds**rise of each variable."""
         return table(odds**rise for rise in range(int(self.rise.max()) + 1))[self.rise]
 
     def errors(self, odds: Odds) -> Numbers:
@@ -113,11 +112,9 @@ class Program:
         return errors
 
     def class_errors(self, odds: float) -> csr_array:
-        """The rows that give the expected error of each class."""
         return self._by_class(self.errors(odds))
 
     def sums(self, odds: float) -> csr_array:
-        """The rows that sum the probabilities of each class."""
         return self._by_class(self.lattice.multiplicity * self.head_probabilities(odds))
 
     def _by_class(self, entries: Numbers) -> csr_array:

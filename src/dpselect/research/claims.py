@@ -49,8 +49,6 @@ Found = tuple[str, bool] | tuple[str, bool, str]  # our number, whether it agree
 
 @dataclass(frozen=True)
 class Row:
-    """A claim and its check."""
-
     where: str
     statement: str
     paper: str
@@ -59,7 +57,6 @@ class Row:
     needs_data: bool = False
 
     def against(self, material: Material) -> PaperClaim:
-        """The claim beside what we computed."""
         found = PaperClaim(self.where, self.statement, self.paper, NO_DATA, None)
         if self.needs_data and not material.experiments:
             return found
@@ -341,8 +338,6 @@ def _one_at_zero(material: Material) -> Found:
 
 @dataclass(frozen=True)
 class Printed:
-    """The numbers in the paper about one task on HEPTH."""
-
     task: str
     epsilon: str
     ratio: str

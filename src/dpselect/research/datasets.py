@@ -28,7 +28,6 @@ _SECONDS = 20.0
 
 
 def file_name(data_set: str) -> str:
-    """The file name of a data set in the public repository."""
     return f"{data_set}.n4096.npy"
 
 

@@ -59,16 +59,13 @@ class Experiment:
 
     @cached_property
     def scores(self) -> Counts:
-        """The score of each bin."""
         return mode_scores(self.counts) if self.task == "mode" else median_scores(self.counts)
 
     @property
     def people(self) -> float:
-        """The number of people per unit of the scores."""
         return 0.5 if self.task == "mode" else 1.0
 
     def error(self, name: str, epsilon: float) -> float:
-        """The expected error of a mechanism."""
         return expected_error(KINDS[name](epsilon), self.scores)
 
     def ratio(self, epsilon: float) -> float:
@@ -76,7 +73,6 @@ class Experiment:
         return self.error(EXPONENTIAL, epsilon) / self.error(FLIP, epsilon)
 
     def epsilon(self, name: str, error: float) -> float:
-        """The epsilon at which a mechanism has this expected error."""
         return epsilon_for(KINDS[name], self.scores, expected_error=error)
 
     def budget(self, epsilon: float) -> float:
@@ -94,11 +90,9 @@ class Experiments:
         return bool(self.histograms)
 
     def on(self, data_set: str, task: str) -> Experiment:
-        """One task on one data set."""
         return Experiment(data_set, task, self.histograms[data_set])
 
     def of(self, task: str) -> Iterator[Experiment]:
-        """One task on each data set."""
         return (self.on(data_set, task) for data_set in self.histograms)
 
 
@@ -141,7 +135,6 @@ class PaperClaim:
 
     @property
     def verdict(self) -> str:
-        """The verdict in one word."""
         return {True: "pass", False: "FAIL", None: "not checked"}[self.holds]
 
 

@@ -55,7 +55,6 @@ def error_by_p_table(_: Material) -> NumberTable:
 
 
 def draw_error_by_p(figure: Any, table: NumberTable) -> None:
-    """One line per mechanism, from p = 0."""
     axes = figure.subplots()
     draw_lines(axes, table, "mechanism", "p", "expected_error", start=(0,))
     axes.set(xlabel=_P, ylabel=_ERROR, xlim=(0, 1), ylim=(0, None))
@@ -75,13 +74,11 @@ def ratio(p: float, n: int) -> float:
 
 
 def ratio_by_p_table(_: Material) -> NumberTable:
-    """The ratios on a logarithmic grid of p."""
     grid = np.geomspace(_SMALLEST, 1, _GRID).tolist()
     return NumberTable(("n", "p", "ratio"), tuple((n, p, ratio(p, n)) for n in RATIO_BY_P_CANDIDATES for p in grid))
 
 
 def draw_ratio_by_p(figure: Any, table: NumberTable) -> None:
-    """One line per number of candidates."""
     axes = figure.subplots()
     draw_lines(axes, table, "n", "p", "ratio", lambda number, n: {"label": f"$n$ = {n:,}", **of_number(number)})
     axes.set(xlabel=_P, ylabel="error ratio, exponential / permute-and-flip")
@@ -90,7 +87,6 @@ def draw_ratio_by_p(figure: Any, table: NumberTable) -> None:
 
 
 def worst_case_by_n_table(_: Material) -> NumberTable:
-    """Worst cases and bounds at epsilon = sensitivity = 1."""
     sizes = np.unique(np.geomspace(2, _LARGEST, _SIZES).round().astype(np.int64)).tolist()
     rows = [(name, n, worst_case_error(kind(1), n).error) for name, kind in KINDS.items() for n in sizes]
     bounds = {n: error_bounds(PermuteAndFlip(1), n) for n in sizes}
@@ -106,7 +102,6 @@ _BOUNDS: dict[str, dict[str, Any]] = {
 
 
 def draw_worst_case_by_n(figure: Any, table: NumberTable) -> None:
-    """Two mechanisms between two bounds."""
     axes = figure.subplots()
     draw_lines(axes, table, "curve", "n", "expected_error", lambda _, name: _BOUNDS.get(name) or of_mechanism(name))
     axes.set(xlabel="number of candidates $n$", ylabel="worst expected error (units of the score)")
@@ -123,7 +118,6 @@ def noisy_max_by_gap_table(_: Material) -> NumberTable:
 
 
 def draw_noisy_max_by_gap(figure: Any, table: NumberTable) -> None:
-    """One line per mechanism."""
     axes = figure.subplots()
     draw_lines(axes, table, "mechanism", "c", "expected_error")
     axes.set(xlabel="$c$ (units of the score)", ylabel=_ERROR, xlim=(_LOWEST, 0), ylim=(0, None))
@@ -146,7 +140,6 @@ def ratio_curve(n: int, k: int, epsilons: tuple[float, ...]) -> tuple[Ratios, ..
 
 
 def ratio_table(material: Material, sizes: Sizes, mechanism: str) -> NumberTable:
-    """The ratios of one mechanism on several lattices."""
     rows = [
         (n, k, epsilon, getattr(ratios, mechanism))
         for n, k in sizes
@@ -194,7 +187,6 @@ def error_table(experiments: Iterable[Experiment]) -> NumberTable:
 
 
 def _draw_errors(axes: Any, table: NumberTable) -> None:
-    """One line per mechanism, down to an error of one."""
     draw_lines(axes, table, "mechanism", "epsilon", "expected_error")
     axes.set(yscale="log", xlim=(0, max(table.column("epsilon"))), ylim=(1, None))
     axes.locator_params(axis="x", nbins=4, steps=[1, 2, 5, 10])
@@ -202,7 +194,6 @@ def _draw_errors(axes: Any, table: NumberTable) -> None:
 
 
 def draw_one(figure: Any, table: NumberTable) -> Any:
-    """The errors on a single data set."""
     axes = figure.subplots()
     _draw_errors(axes, table)
     axes.set(xlabel="$\\epsilon$", ylabel=_ERROR)
@@ -219,7 +210,6 @@ def draw_with_people(figure: Any, table: NumberTable) -> None:
 
 
 def draw_five(figure: Any, table: NumberTable) -> None:
-    """One panel per data set, and the legend in the sixth."""
     panels = figure.subplots(2, 3).flatten()
     for axes, data_set in zip(panels, dict.fromkeys(table.column("data_set")), strict=False):
         _draw_errors(axes, table.where(data_set=data_set))
@@ -231,7 +221,6 @@ def draw_five(figure: Any, table: NumberTable) -> None:
 
 
 def bar_table(experiments: Iterable[Experiment]) -> NumberTable:
-    """The errors of both mechanisms on each data set."""
     rows = []
     for experiment in experiments:
         epsilon = experiment.epsilon(EXPONENTIAL, ERROR)
@@ -256,7 +245,6 @@ def _draw_bars(axes: Any, table: NumberTable) -> None:
 
 
 def draw_tasks(figure: Any, table: NumberTable) -> None:
-    """Bars, with one panel per task."""
     tasks = list(dict.fromkeys(table.column("task")))
     for axes, task in zip(figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0], tasks, strict=True):
         _draw_bars(axes, table.where(task=task))

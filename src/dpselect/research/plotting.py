@@ -80,7 +80,6 @@ def of_number(number: int, *, marked: bool = True, every: float = 0.12) -> dict[
 
 
 def of_bar(title: str) -> dict[str, Any]:
-    """The style of a mechanism's bars."""
     number = _place(title)
     return {"color": COLOURS[number], "hatch": HATCHES[number], "edgecolor": "white", "label": title}
 
@@ -108,7 +107,6 @@ def draw_means(axes: Any, points: list[tuple[float, float, float, float]], **sty
 
 
 def image(figure: Any, ending: str) -> bytes:
-    """A figure as PNG, PDF or SVG."""
     stream = io.BytesIO()
     figure.savefig(stream, format=ending, dpi=200, facecolor="white", metadata=_NO_DATES[ending])
     return stream.getvalue()
@@ -119,8 +117,6 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class NumberTable:
-    """Rows under named columns."""
-
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
@@ -136,12 +132,10 @@ class NumberTable:
             yield wanted, [xs[index] for index in chosen], [ys[index] for index in chosen]
 
     def where(self, **wanted: Any) -> "NumberTable":
-        """The rows that have these values."""
         places = {self.columns.index(name): value for name, value in wanted.items()}
         return NumberTable(self.columns, tuple(row for row in self.rows if all(row[i] == v for i, v in places.items())))
 
     def column(self, name: str) -> list[Any]:
-        """The values of one column."""
         place = self.columns.index(name)
         return [row[place] for row in self.rows]
 
@@ -154,7 +148,6 @@ Watch = Callable[[list[Any], str], Iterable[Any]]  # gets the items of a stage a
 
 
 def make_folder(out: str | Path) -> Path:
-    """Create the folder if it does not exist."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -173,7 +166,6 @@ def write_file(path: Path, content: str | bytes) -> Path:
 
 
 def write_figure(folder: Path, name: str, figure: Any) -> None:
-    """Write a figure as PNG and PDF."""
     for ending in ("png", "pdf"):
         write_file(folder / f"{name}.{ending}", image(figure, ending))
 

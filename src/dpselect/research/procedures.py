@@ -51,8 +51,6 @@ _PRECISION = 1e-3
 
 
 class Currency(StrEnum):
-    """The unit of a budget."""
-
     PURE = "pure epsilon"
     APPROXIMATE = "(epsilon, delta)"
     ZCDP = "zCDP"
@@ -109,7 +107,6 @@ class Chooser:
     rate: float
 
     def choose(self, scores: npt.NDArray[Any], generator: np.random.Generator) -> Choices:
-        """The position of an independent selection in each row."""
         chosen: Choices = (self.rate * scores + self.kind.noise(generator, scores.shape)).argmax(axis=1)
         return chosen
 
@@ -134,8 +131,6 @@ _ROWS, _FEATURES, _ONES, _NOISE = 2_000, 40, 0.4, 0.1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureRows:
-    """Rows of binary features with a binary label."""
-
     features: Bits
     labels: Bits
 
@@ -194,7 +189,6 @@ class Intervals:
     stop: Counts
 
     def answers(self, histograms: Floats) -> Floats:
-        """The answers for each row."""
         sums = np.concatenate([np.zeros((len(histograms), 1)), np.cumsum(histograms, axis=1)], axis=1)
         found: Floats = sums[:, self.stop] - sums[:, self.start]
         return found
@@ -306,6 +300,5 @@ def _peel(counts: Counts, k: int, chooser: Chooser, _: Plan, runs: int, generato
 
 
 def cases(histograms: Mapping[str, Counts], generator: np.random.Generator) -> list[Case]:
-    """Every task in every unit with every budget."""
     listed = list(tasks(histograms, generator))
     return [Case(task, currency, budget) for task in listed for currency in Currency for budget in BUDGETS]

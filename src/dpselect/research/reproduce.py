@@ -27,16 +27,12 @@ _WIDE = 7.0  # inches
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure and its rendered picture."""
-
     plot: Plot
     svg: bytes
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was written, and what is missing."""
-
     folder: Path
     html: Path
     figures: tuple[Plot, ...]
@@ -45,7 +41,6 @@ class Report:
     claims: tuple[PaperClaim, ...]
 
     def count(self, holds: bool | None) -> int:
-        """The number of claims that hold (True), fail (False) or were not checked (None)."""
         return sum(claim.holds is holds for claim in self.claims)
 
 
@@ -99,7 +94,6 @@ def _claim_table(claims: tuple[PaperClaim, ...]) -> NumberTable:
 def page(
     drawn: Sequence[Drawn], missing: Sequence[Plot], why_missing: str, claims: Sequence[PaperClaim], points: int
 ) -> str:
-    """The whole report."""
     title = "Permute-and-flip, reproduced"
     return f"""<!doctype html>
 <html lang="en">

@@ -55,8 +55,6 @@ class Mean:
 
 @dataclass(frozen=True)
 class StudyComparison:
-    """Both mechanisms on one case."""
-
     study: str
     data_set: str
     currency: str
@@ -74,14 +72,12 @@ class StudyComparison:
 
 
 def compared(case: Case, errors: dict[str, Floats]) -> StudyComparison:
-    """The comparison of two samples of errors."""
     flip, soft, task = errors[FLIP], errors[EXPONENTIAL], case.task
     case_of = (task.study, task.data_set, case.currency.value, case.budget, task.unit)
     return StudyComparison(*case_of, mean_of(flip), mean_of(soft), better(flip, soft))
 
 
 def mean_of(errors: Floats) -> Mean:
-    """The mean of a sample, with Student's interval."""
     return Mean(float(errors.mean()), half_width(errors))
 
 
@@ -139,7 +135,6 @@ class StudySummary:
 
 
 def summaries(comparisons: Iterable[StudyComparison]) -> tuple[StudySummary, ...]:
-    """One row for each study and unit."""
     groups: dict[tuple[str, str], list[StudyComparison]] = {}
     for one in comparisons:
         groups.setdefault((one.study, one.currency), []).append(one)
@@ -153,7 +148,6 @@ def summaries(comparisons: Iterable[StudyComparison]) -> tuple[StudySummary, ...
 
 
 def table(comparisons: Iterable[StudyComparison]) -> NumberTable:
-    """All numbers."""
     rows = []
     for one in comparisons:
         means = (one.permute_and_flip, one.exponential)
@@ -282,7 +276,6 @@ def _error(counts: Counts, epsilon: float, k: int, method: str, runs: int, seed:
 
 
 def top_k_table(cases: Iterable[TopKCase]) -> NumberTable:
-    """All numbers."""
     return NumberTable(tuple(field.name for field in fields(TopKCase)), tuple(astuple(case) for case in cases))
 
 
@@ -352,8 +345,6 @@ _RUNS_OF_TOP_K = 10  # for each run of a larger mechanism: answers are faster to
 
 @dataclass(frozen=True)
 class Study:
-    """What was written, and what is missing."""
-
     folder: Path
     runs: int
     comparisons: tuple[StudyComparison, ...]

@@ -59,7 +59,9 @@ class Listing:
 
     def folder_columns(self, names: Iterable[str]) -> dict[str, list[str | None]]:
         """Return the value of each file for every key, except for keys that are columns of the files (`names`)."""
-        own = set(map(str.lower, names)) if self.keys else ()
+        if not self.keys:
+            return {}
+        own = set(map(str.lower, names))
         columns = zip(self.keys, map(list, zip(*self.values, strict=True)), strict=True)
         return {key: values for key, values in columns if key.lower() not in own}
 
@@ -72,6 +74,10 @@ def shown(path: Path) -> str:
 
 def files_of(source: str) -> Listing:
     """The files that the source names, all of one format."""
+    path = Path(source)
+    if os.path.isfile(path):
+        _is_nameable(path, path.parent)
+        return Listing(_format(path), (path.absolute(),), public_paths=(str(path.absolute()),))
     top, found = _found(source)
     names: dict[_Identity, list[Path]] = {}
     for path in found:
@@ -113,8 +119,8 @@ def state_of(paths: Sequence[Path]) -> State | None:
         return None
     files = tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found)
     # The time of writing can be set: a copy has that of its original. Then the other one says when that was done.
-    changed = max((max(written, moved) for *_, written, moved in files), default=0)
-    return State(files, sum(size for _, _, size, *_ in files), changed)
+    *_, sizes, written, moved = zip(*files, strict=True) if files else ((0,),) * 3
+    return State(files, sum(sizes), max(*written, *moved))
 
 
 class Watch(Generic[_Facts]):
@@ -153,8 +159,6 @@ def check_once(paths: Sequence[Path]) -> None:
 def _found(source: str) -> tuple[Path, list[Path]]:
     """The folder below which folder names can be columns, and all names of the files in it."""
     path = Path(source)
-    if os.path.isfile(path):
-        return path.parent, [path]
     if os.path.isdir(path):
         # Tools leave files whose names start with a dot or an underscore beside the data.
         entries = (entry for folder in _tree(path, (".", "_")) for entry in _entries(folder, (".", "_")))

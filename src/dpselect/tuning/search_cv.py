@@ -71,8 +71,6 @@ class Trained:
 
 @dataclass(frozen=True, repr=False)
 class Parts:
-    """The data and which rows are held out. Secret."""
-
     features: Any
     labels: Any
     training: Positions

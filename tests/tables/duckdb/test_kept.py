@@ -13,8 +13,6 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpselect
@@ -22,10 +20,7 @@ from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables import files
 from dpselect.tables.duckdb import files as kept
-from dpselect.tables.duckdb.connections import connect
-from dpselect.tables.duckdb.files import CSVFiles
-from dpselect.tables.files import files_of
-from tests.tables.duckdb.test_lines import CANDIDATES, PIECES, model
+from tests.tables.duckdb.test_lines import CANDIDATES
 from tests.tables.looking import counts, places
 
 LINES = b'who,code,cost\n1,x,10\n1,"x",20\n2,y,30\n3,z"q,40\n3,"z",50\n'
@@ -149,16 +144,6 @@ def number_of_tables(table):
     return table._engine._connection.cursor().execute("SELECT count(*) FROM duckdb_tables()").fetchall()[0][0]
 
 
-def test_without_the_comparison_old_rows_would_be_counted(monkeypatch, tmp_path):
-    """So the test above can fail."""
-    state = kept.state_of([written(tmp_path / "t.csv")])
-    monkeypatch.setattr(kept, "state_of", lambda paths: state)
-    table = dpselect.open_table(tmp_path / "t.csv", keep=True)
-    assert counts(table, "code", CANDIDATES) == [2, 1, 1]
-    written(tmp_path / "t.csv", LINES + b"4,x,1\n")
-    assert counts(table, "code", CANDIDATES) == [2, 1, 1]
-
-
 def test_a_file_that_is_gone_is_an_error_as_without(tmp_path):
     path = written(tmp_path / "t.csv")
     table = dpselect.open_table(path, keep=True)
@@ -248,26 +233,6 @@ def test_very_wide_files_are_not_kept(columns, times, reads, tmp_path):
     for _ in range(3):
         assert counts(table, "code", CANDIDATES) == [2, 1, 1]
     assert len(reads) == times
-
-
-@pytest.fixture(scope="module")
-def kept_rows(tmp_path_factory):
-    """The rows of a file with two columns, as they are kept."""
-    connection, path = connect(), tmp_path_factory.mktemp("kept") / "t.csv"
-
-    def read(data):
-        path.write_bytes(data)
-        rows = kept.KeptRows(CSVFiles(files_of(str(path))), connection)
-        return connection.execute(f"FROM {rows.name}").fetchall()
-
-    return read
-
-
-@settings(max_examples=150)
-@given(pieces=st.lists(st.sampled_from(PIECES), max_size=40), first=st.sampled_from([b"\n", b"\r\n"]))
-def test_any_bytes_are_kept_as_the_rules_say(pieces, first, kept_rows):
-    data = b"a,b" + first + b"".join(pieces)
-    assert sorted(kept_rows(data), key=repr) == sorted(model(data), key=repr)
 
 
 def test_threads_share_the_rows_and_do_not_wait_for_each_other(reads, tmp_path):

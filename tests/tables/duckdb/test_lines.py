@@ -12,7 +12,7 @@ import dpselect
 from dpselect.errors import InvalidValue
 from dpselect.tables.duckdb import lines
 from dpselect.tables.duckdb.connections import connect
-from dpselect.tables.spark import csv_lines
+from dpselect.tables.spark import workers as csv_lines
 from tests.tables.looking import counts, places
 
 CANDIDATES = ["x", "y", "z"]

@@ -155,14 +155,6 @@ def test_arrow_timestamps(unit):
     assert places(zoned, "t", start, start.replace(day=2), 3600) == [(12, False, 2)]
 
 
-def test_missing_objects_of_pandas_are_missing():
-    """None, NaN, NA and NaT are no people and no values."""
-    missing = [None, float("nan"), pd.NA, pd.NaT]
-    frame = pd.DataFrame({"who": pd.Series([*missing, "a"], dtype=object), "x": pd.Series(["b"] * 5)})
-    assert counts(dpselect.open_table(frame, person="who"), "x", ["b"]) == [1]
-    assert counts(dpselect.open_table(frame), "who", ["a", "nan", "None", "<NA>", "NaT", ""]) == [1, 0, 0, 0, 0, 0]
-
-
 def test_a_relation_streams_and_leaves_its_connection_usable():
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT range % 3 AS x FROM range(300000)")

@@ -17,7 +17,7 @@ import dpselect
 from dpselect.errors import EngineFailure
 from dpselect.tables.duckdb import connections as spill
 from dpselect.tables.duckdb.connections import connect
-from dpselect.tables.spark.csv_lines import connect_in_worker
+from dpselect.tables.spark.workers import connect_in_worker
 
 pytestmark = pytest.mark.slow
 

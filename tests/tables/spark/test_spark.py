@@ -21,6 +21,7 @@ from dpselect.tables.duckdb.files import ParquetFiles
 from dpselect.tables.spark import session as spark_session
 from dpselect.tables.spark import source as spark_source
 from tests import spark
+from tests.carried import carried
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables import test_folder_names, test_leaks
 from tests.tables.duckdb import test_sources
@@ -140,7 +141,7 @@ def test_an_error_of_spark_shows_no_name_of_a_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(spark_source, "schema", lambda *_: {})
     with pytest.raises(EngineFailure, match="Spark cannot open these Parquet files") as caught:
         spark_source._parquet_rows(description, listing)
-    assert test_leaks.CANARY not in test_folder_names.carried(caught.value)
+    assert test_leaks.CANARY not in carried(caught.value)
 
 
 @pytest.fixture
@@ -369,12 +370,35 @@ def test_the_workers_are_looked_at_once(session, monkeypatch):
     assert jobs == [1, 0]
 
 
-def test_a_csv_file_whose_header_has_changed_is_refused(tmp_path):
-    """Values are found by their places in a line, so that another column would take the place of the person."""
-    path = tmp_path / "t.csv"
-    path.write_text("who,code\n1,x\n2,x\n")
-    table = dpselect.open_table(path, person="who", engine="spark")
-    assert table.mode("code", candidates=["x", "y"], epsilon=100).value == "x"
-    path.write_text("code,who\nx,1\nx,2\n")
-    with pytest.raises(InvalidValue, match="its header is another one: open it again"):
-        table.mode("code", candidates=["x", "y"], epsilon=100)
+# Files that change.
+
+
+def save_csv(path, names, rows):
+    path.write_text("\n".join([",".join(names), *(f"1,{row}" for row in rows)]))
+
+
+def save_parquet(path, names, rows):
+    pq.write_table(pa.table([[1] * len(rows), rows], names), path)
+
+
+CHANGES = {
+    "another type": ("t.parquet", save_parquet, ["who", "x"], ["1"]),
+    "another type, and a text that is no number": ("t.parquet", save_parquet, ["who", "x"], ["abc"]),
+    "other names": ("t.parquet", save_parquet, ["who", "y"], [1]),
+    "another header": ("t.csv", save_csv, ["x", "who"], [1]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_files_are_refused_before_a_charge(change, tmp_path):
+    name, save, names, rows = CHANGES[change]
+    save(tmp_path / name, ["who", "x"], [1, 1])
+    ledger = tmp_path / "ledger"
+    table = dpselect.open_table(tmp_path / name, engine="spark", person="who", ledger=ledger, budget=1)
+    save(tmp_path / name, names, rows)
+    with pytest.raises(InvalidValue, match="source has changed since it was opened"):
+        table.mode("x", candidates=[1, 2], epsilon="0.25")
+    assert dpselect.Ledger(ledger).spent == 0
+    save(tmp_path / name, ["who", "x"], [1, 2])
+    table.mode("x", candidates=[1, 2], epsilon="0.25")
+    assert dpselect.Ledger(ledger).spent > 0

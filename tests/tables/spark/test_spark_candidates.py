@@ -55,14 +55,6 @@ def test_candidates_of_a_frame_are_compared_in_spark(rows, candidates, absent, s
     assert table.mode("x", candidates=frame, epsilon=100).value == candidates[0]
 
 
-def test_top_k_and_groups_of_candidates_of_a_frame(session):
-    rows = {"x": [1] * 300 + [2] * 200 + [3] * 100, "g": ["p", "q"] * 300, "who": list(range(600))}
-    frame = session.range(0, 1000)
-    table = opened(rows, "spark", person="who")
-    assert table.top_k("x", 3, candidates=frame, epsilon=100).value == [1, 2, 3]
-    assert table.group_by("g", groups=["q", "p"]).mode("x", candidates=frame, epsilon=100).value == {"q": 1, "p": 1}
-
-
 def test_the_digest_of_a_frame_is_that_of_its_set(session, tmp_path):
     table = opened({"x": [1, 2]}, "spark")
     column = table.columns["x"]

@@ -117,10 +117,11 @@ def test_counts_that_change_are_an_error(session, monkeypatch):
 
 
 @pytest.mark.slow
-def test_candidates_of_a_frame_are_selected_by_level(session):
+@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism])
+def test_candidates_of_a_frame_are_selected_as_those_of_a_list(kind, session):
     rows = {"x": [1] * 300 + [2] * 200 + [3] * 100, "g": ["p", "q"] * 300, "who": list(range(600))}
     table = opened(rows, "spark", person="who")
-    with answering(ExponentialMechanism):
+    with answering(kind):
         assert table.top_k("x", 3, candidates=session.range(0, 1000), epsilon=100).value == [1, 2, 3]
         assert table.top_k("x", 3, candidates=session.range(0, 1000), epsilon=100, ordered=True).value == [1, 2, 3]
         groups = table.group_by("g", groups=["q", "p"])

@@ -27,26 +27,27 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from dpselect._types import Counts, Flags, Lengths
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.summary import Summary, read_cells
 from dpselect.questions.methods import Method
-from dpselect.questions.rows import Individuals, Places, Tally, counted, places_of_groups
+from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted, places_of_groups
+from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain, counted_form
 from dpselect.tables.duckdb import places
 from dpselect.tables.duckdb.connections import connect
-from dpselect.tables.duckdb.values import different_values
+from dpselect.tables.duckdb.values import Form, different_values, keys_of
 from dpselect.tables.kinds import Column
 from dpselect.tables.spans import Span
 from dpselect.tables.spark import queries
 from dpselect.tables.spark.candidates import FrameValues, frame_values
 from dpselect.tables.spark.session import check_workers
 from dpselect.tables.spark.source import rows_of
-from dpselect.tables.spark.tally import SparkTally
-from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, Summarizing
+from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, SparkFinder, Summarizing
 
 
 class SparkEngine:
@@ -158,6 +159,48 @@ class SparkEngine:
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
         return counted(lambda: self._rows.content(columns))
+
+
+class SparkTally:
+    """The counts of values in a kept frame: grp, label, individuals. Secret."""
+
+    def __init__(self, scores: DataFrame, form: Form, groups: int) -> None:
+        self._scores, self._form, self._groups = scores, form, groups
+
+    def levels(self) -> list[Levels]:
+        """Return the different counts of each group, ascending, and how many values have each."""
+        found = queries.levels(self._scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
+        levels = [Levels([], []) for _ in range(self._groups)]
+        for group, individuals, values in zip(*found.to_pydict().values(), strict=True):
+            levels[group].individuals.append(individuals)
+            levels[group].values.append(values)
+        return levels
+
+    def values(self, wanted: Sequence[tuple[int, int, int]]) -> list[Any]:
+        """Return the values of these groups, counts and ranks. They are ranked as `queries.of_ranks` says."""
+        if not wanted:
+            return []
+        asked = [(group, turn, count, rank) for turn, (group, count, rank) in enumerate(wanted)]
+        found = queries.of_ranks(self._scores, asked).toArrow().sort_by("turn")
+        if found.num_rows != len(wanted):
+            raise EngineFailure("the rows changed while they were counted")
+        return list(map(self._form.kind.from_key, found["label"].to_pylist()))
+
+    def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
+        """Return which of these values nobody in the group has."""
+        tried = keys_of(Values(self._form.kind, tuple(values)), self._form, connect())
+        frame = self._scores.sparkSession.createDataFrame(tried, "place bigint, key string").toDF("place", "label")
+        own = self._scores.where(F.col("grp") == group)
+        seen = {row["place"] for row in frame.join(own, "label", "left_semi").select("place").collect()}
+        return [value for place, value in enumerate(values) if place not in seen]
+
+    def found(self, finding: Finding) -> list[list[Any]]:
+        """Flip a coin for each value of each group, and return those with heads in ascending order."""
+        heads = self._scores.mapInArrow(SparkFinder(finding), "grp bigint, label string").toArrow()
+        values, read = [list[Any]() for _ in range(self._groups)], self._form.kind.from_key
+        for group, label in zip(heads["grp"].to_pylist(), heads["label"].to_pylist(), strict=True):
+            values[group].append(read(label))
+        return [sorted(own) for own in values]
 
 
 def are_few(candidates: Values, individuals: Individuals, max_values: int | None) -> bool:

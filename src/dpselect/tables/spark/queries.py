@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
-from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
@@ -121,8 +120,8 @@ def _given(rows: Rows, question: Column, individuals: Individuals) -> DataFrame:
 def _read(given: DataFrame, readings: dict[str, Reading]) -> DataFrame:
     """The columns as items and keys."""
     if all(reading.natively for reading in readings.values()):
-        return given.select(*(_natively(name) if name in readings else F.col(name) for name in given.columns))
-    texts = {name for name, reading in readings.items() if reading.column.kind is Kind.TEXT}
+        return given.withColumns({name: F.col(name).cast("string") for name in readings})
+    texts = [name for name, reading in readings.items() if reading.column.kind is Kind.TEXT]
     # Text in Spark may not be valid UTF-8, on which Arrow's readers fail.
     sent = given.select(*(F.col(n).cast("binary").alias(n) if n in texts else F.col(n) for n in given.columns))
     reader = Reader(
@@ -131,10 +130,6 @@ def _read(given: DataFrame, readings: dict[str, Reading]) -> DataFrame:
     )
     types = {**dict(given.dtypes), **{name: reading.type for name, reading in readings.items()}}
     return sent.mapInArrow(reader, ", ".join(f"{name} {types[name]}" for name in given.columns))
-
-
-def _natively(name: str) -> Expression:
-    return F.col(name).cast("string").alias(name)
 
 
 def typed(name: str, column: Column) -> str:
@@ -231,11 +226,20 @@ def _counted_by_label(named: DataFrame, individuals: Individuals, max_values: in
 
 
 def kept_values(named: DataFrame, max_values: int) -> DataFrame:
-    """At most `max_values` candidates of each person, in each group, chosen like the groups of `kept_facts`."""
-    salt = F.lit(os.urandom(16).hex())
-    order = Window.partitionBy("grp", "person").orderBy(F.xxhash64(salt, "label", "person"), "label")
-    ranked = named.select("grp", "person", "label").distinct().withColumn("rank", F.row_number().over(order))
-    return ranked.where(F.col("rank") <= max_values).drop("rank")
+    """At most `max_values` candidates of each person, in each group."""
+    return _kept(named.select("grp", "person", "label").distinct(), ["grp", "person"], max_values)
+
+
+def _kept(frame: DataFrame, of: Sequence[str], most: int) -> DataFrame:
+    """At most so many rows of each combination of these columns, in the order of a hash of a random salt and the row.
+
+    No two rows are equal. The choice depends only on these rows, which belong to one person. Privacy needs only that,
+    so the salt need not be secret; it is part of the query, so Spark finds the same order if it computes it again.
+    """
+    rest = [name for name in frame.columns if name not in of]
+    hashed = F.xxhash64(F.lit(os.urandom(16).hex()), *frame.columns)
+    rank = F.row_number().over(Window.partitionBy(*of).orderBy(hashed, *rest))
+    return frame.withColumn("rank", rank).where(F.col("rank") <= most).drop("rank")
 
 
 def tallied(found: DataFrame, individuals: Individuals, max_values: int | None) -> DataFrame:
@@ -295,26 +299,15 @@ def medians(kept: DataFrame) -> DataFrame:
 
 
 def kept_rows(kept: DataFrame, max_rows: int) -> DataFrame:
-    """At most `max_rows` rows of each person, in each group, chosen like the groups of `kept_facts`.
+    """At most `max_rows` rows of each person, in each group.
 
     Equal items of a person are told apart by their running number, which no other row can change.
     """
     copy = F.row_number().over(Window.partitionBy("grp", "person", "item").orderBy("item"))
-    numbered = kept.select("grp", "person", "item", copy.alias("copy"))
-    hashed = F.xxhash64(F.lit(os.urandom(16).hex()), "person", "grp", "item", "copy")
-    order = Window.partitionBy("grp", "person").orderBy(hashed, "item", "copy")
-    return numbered.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= max_rows)
+    return _kept(kept.select("grp", "person", "item", copy.alias("copy")), ["grp", "person"], max_rows)
 
 
 def kept_facts(found: DataFrame, groups: Groups) -> DataFrame:
-    """The facts of at most `max_groups` groups for each person.
-
-    The groups of a person are sorted by a hash of a random salt, the group and the person. The choice depends only on
-    this person's own rows. Privacy needs only the latter, so the salt need not be secret;
-    it is part of the query, so Spark finds the same order if it computes it again.
-    """
-    salt = F.lit(os.urandom(16).hex())
-    order = Window.partitionBy("person").orderBy(F.xxhash64(salt, "grp", "person"), "grp")
-    ranked = found.select("person", "grp").distinct().withColumn("rank", F.row_number().over(order))
-    chosen = ranked.where(F.col("rank") <= groups.max_groups).select("person", "grp")
+    """The facts of at most `max_groups` groups for each person."""
+    chosen = _kept(found.select("person", "grp").distinct(), ["person"], groups.max_groups)
     return found.join(chosen, ["person", "grp"], "left_semi")

@@ -91,7 +91,6 @@ def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
         import pyarrow as pa  # noqa: PLC0415 - in the worker
 
         try:
-            import dpselect.tables.spark.csv_lines  # noqa: PLC0415 - needs pyspark, an extra
             import dpselect.tables.spark.workers  # noqa: PLC0415 - needs pyspark, an extra
 
             found = dpselect.__version__  # the worker's, not ours

@@ -4,8 +4,9 @@ Columns are described in DuckDB's types, so schemas, checks and errors are those
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column as Expression
@@ -22,8 +23,8 @@ from dpselect.tables.duckdb.source import Query, Source, read, schema
 from dpselect.tables.duckdb.values import column_of, identifier, is_wide
 from dpselect.tables.files import Listing, check_once, files_of
 from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spark.csv_lines import LineReader, ranges_of
 from dpselect.tables.spark.session import session
+from dpselect.tables.spark.workers import LineReader, ranges_of
 
 _BINARY = "UTF8_BINARY"
 _NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
@@ -32,56 +33,57 @@ _IN_UTC = "TIMESTAMP_NTZ '1970-01-01' + make_dt_interval(0, 0, 0, 0.000001) * un
 _GLOB = str.maketrans({mark: "\\" + mark for mark in "\\*?[]{}"})
 
 
-class Rows(Protocol):
+class Rows:
     """The rows of a table."""
 
     spark: SparkSession
     columns: dict[str, Column]
 
+    def __init__(self, source: Source | None) -> None:
+        self._source = source  # none for a DataFrame
+
     def check(self) -> None:
-        """Refuse the rows if their public columns have changed since they were opened."""
-        ...
+        """Refuse the rows if their public columns have changed. The types of a DataFrame are its own."""
+        if self._source is not None:
+            self._source.check()
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
         """Return these columns, renamed to c0, c1, ..., so that no name clashes with one of ours.
 
         With `people`, the last column identifies the person, and no two of its values may become equal.
         """
-        ...
+        raise NotImplementedError
 
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of the rows of these columns, or of their files."""
-        ...
+        if self._source is not None:
+            return content.of_source(self._source, connect(), columns)
+        raise NotImplementedError
 
 
-class FrameRows:
-    """A Spark DataFrame."""
+class FrameRows(Rows):
+    """A Spark DataFrame, or Parquet files as Spark reads them."""
 
     def __init__(
         self, frame: DataFrame, columns: Mapping[str, Column] | None = None, source: ParquetFiles | None = None
     ) -> None:
-        self.spark, self._frame, self._source = frame.sparkSession, frame, source
-        self._files = () if source is None else source.files
+        super().__init__(source)
+        self.spark, self._frame = frame.sparkSession, frame
         described = described_columns(frame.schema)
         if columns is not None:
             described = {name: _agreed(column, described.get(name)) for name, column in columns.items()}
         self.columns, self._places = described, {name: i for i, name in enumerate(frame.columns)}
 
-    def check(self) -> None:
-        """Refuse Parquet files whose columns have changed. The types of a DataFrame are its own."""
-        if self._source is not None:
-            self._source.check()
-
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
-        """Return these columns, renamed."""
-        check_once(self._files)
+        if self._source is not None:
+            check_once(self._source.files)
         numbered = self._frame.toDF(*(f"p{i}" for i in range(len(self._frame.columns))))
         return numbered.select(*(self._plain(self._places[name]).alias(f"c{i}") for i, name in enumerate(names)))
 
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of the files, or otherwise of the rows: their number, and sums of parts of their MD5."""
-        if self._files:
-            return content.of_files(self._files)
+        if self._source is not None:
+            return super().content(columns)
         given = self.select([column.name for column in columns])
         fields = F.concat(*(_field(F.col(name), type_) for name, type_ in given.dtypes))
         digests = given.select(F.md5(fields.cast("binary")).alias("digest"))
@@ -101,64 +103,46 @@ class FrameRows:
         return F.collate(column, _BINARY) if getattr(field.dataType, "collation", _BINARY) != _BINARY else column
 
 
-class LineRows:
+class LineRows(Rows):
     """CSV files, which every worker must be able to open under the same path."""
 
     def __init__(self, source: CSVFiles, listing: Listing) -> None:
-        self.spark = session()
-        self._source, self._ranges = source, tuple(ranges_of(source.files))
-        self._folders = listing.folder_columns(source.names)
-        self.columns = {name: column_of(name, "VARCHAR", untyped=True) for name in (*source.names, *self._folders)}
-
-    def check(self) -> None:
-        """Refuse files that became the same file, or whose header has changed."""
-        self._source.check()
+        super().__init__(source)
+        self.spark, ranges = session(), tuple(ranges_of(source.files))
+        folders = listing.folder_columns(source.names)
+        self.columns = {name: column_of(name, "VARCHAR", untyped=True) for name in (*source.names, *folders)}
+        self._reader = LineReader(ranges, source.delimiter, tuple(source.names), (), folders)
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
-        """Return these columns, renamed, with one task per range of bytes."""
         self.check()
-        own = self._source
-        reader = LineReader(self._ranges, own.delimiter, tuple(own.names), tuple(names), self._folders)
-        numbers = self.spark.range(0, len(self._ranges), 1, len(self._ranges))
-        return numbers.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))
-
-    def content(self, columns: Sequence[Column]) -> str:  # noqa: ARG002 - all or none
-        """Return a digest of the files."""
-        return content.of_files(self._source.files)
+        number = len(self._reader.ranges)
+        tasks = self.spark.range(0, number, 1, number)  # one for each range of bytes
+        reader = replace(self._reader, wanted=tuple(names))
+        return tasks.mapInArrow(reader, ", ".join(f"c{i} string" for i in range(len(names))))
 
 
-class LocalRows:
+class LocalRows(Rows):
     """Rows that DuckDB reads in this process (a data frame, an Arrow table, a relation) and sends to Spark."""
 
     def __init__(self, source: Source) -> None:
-        self._source, self._connection = source, connect()
-        self.spark = session()
-        self.columns = dict(schema(self._source, self._connection))
-
-    def check(self) -> None:
-        """Refuse a source whose columns have changed."""
-        self._source.check()
+        super().__init__(source)
+        self._local, self._connection, self.spark = source, connect(), session()
+        self.columns = dict(schema(source, self._connection))
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
-        """Return these columns, renamed, in types that Spark has. It has no nanoseconds: for people they are text."""
+        # Spark has no nanoseconds: for people they are text.
         columns = [self.columns[name] for name in names]
         if people and columns[-1].type in _NANOSECONDS:
             columns[-1] = column_of(columns[-1].name, "VARCHAR")
         selected = ", ".join(f"{_sent(column)} AS c{i}" for i, column in enumerate(columns))
-
         cursor = self._connection.cursor()
 
         def selected_rows(rows: Query) -> pa.Table:
-            query = f"SELECT {selected} FROM ({rows.text})"
-            return cursor.sql(query, params=dict(rows.parameters)).to_arrow_table()
+            return cursor.sql(f"SELECT {selected} FROM ({rows.text})", params=dict(rows.parameters)).to_arrow_table()
 
-        rows = read(self._source, cursor, list(dict.fromkeys(names)), selected_rows)
+        rows = read(self._local, cursor, list(dict.fromkeys(names)), selected_rows)
         fields = [spark.StructField(f"c{i}", _spark_type(column)) for i, column in enumerate(columns)]
         return self.spark.createDataFrame(rows, spark.StructType(fields))
-
-    def content(self, columns: Sequence[Column]) -> str:
-        """Return a digest of the rows, which DuckDB reads here."""
-        return content.of_source(self._source, self._connection, columns)
 
 
 def rows_of(source: Any) -> Rows:
@@ -200,13 +184,13 @@ def _is_for_spark(path: str, *, has_folders: bool) -> bool:
 
 def _parquet_frame(reader: DataFrameReader, paths: Sequence[str], listing: Listing) -> DataFrame:
     """The rows of the files. Spark derives no columns from folder names because it is given files, not folders."""
-    frame = _read(reader, "parquet", paths)
+    frame = reader.format("parquet").load(_urls(paths))
     folders = listing.folder_columns(frame.columns)
     return _with_folders(frame, paths, folders) if folders else frame
 
 
-def _read(reader: DataFrameReader, format_: str, paths: Sequence[str]) -> DataFrame:
-    return reader.format(format_).load([f"file://{path.translate(_GLOB)}" for path in paths])
+def _urls(paths: Sequence[str]) -> list[str]:
+    return [f"file://{path.translate(_GLOB)}" for path in paths]
 
 
 def _with_folders(frame: DataFrame, paths: Sequence[str], folders: Mapping[str, Sequence[str | None]]) -> DataFrame:
@@ -214,7 +198,7 @@ def _with_folders(frame: DataFrame, paths: Sequence[str], folders: Mapping[str, 
 
     Spark itself reports which of its names belongs to which path.
     """
-    listed = _read(frame.sparkSession.read, "binaryFile", paths)
+    listed = frame.sparkSession.read.format("binaryFile").load(_urls(paths))
     named = listed.select("path", _file(listed)).toArrow().to_pydict()
     spark_names = dict(zip(named["path"], named["file"], strict=True))
     files = [spark_names[f"file:{path}"] for path in paths]
@@ -236,20 +220,15 @@ def described_columns(schema: spark.StructType) -> dict[str, Column]:
     names = [field.name.lower() for field in schema.fields]
     if len(set(names)) != len(names):
         raise InvalidValue("source has two columns of the same name (upper and lower case are the same): rename one")
-    return {field.name: described_column(field) for field in schema.fields}
+    return {field.name: _described(field.name, field.dataType) for field in schema.fields}
 
 
-def described_column(field: spark.StructField) -> Column:
+def _described(name: str, type_: spark.DataType) -> Column:
     """A Spark column as DuckDB would describe it. Other types are unsupported."""
-    type_ = field.dataType
     if isinstance(type_, spark.DecimalType):
-        return column_of(field.name, f"DECIMAL({type_.precision},{type_.scale})")
-    name = _NAMES.get(type(type_))
-    return _other(field.name, type_.typeName()) if name is None else column_of(field.name, name)
-
-
-def _other(name: str, type_: str) -> Column:
-    return Column(name, type_, Kind.OTHER)
+        return column_of(name, f"DECIMAL({type_.precision},{type_.scale})")
+    known = _NAMES.get(type(type_))
+    return Column(name, type_.typeName(), Kind.OTHER) if known is None else column_of(name, known)
 
 
 _NAMES: dict[type[spark.DataType], str] = {
@@ -281,7 +260,7 @@ def _agreed(column: Column, read: Column | None) -> Column:
     """
     others = {Kind.INTEGER: Kind.DECIMAL, Kind.TIMESTAMP: Kind.ZONED}
     if read is None or read.kind not in (column.kind, others.get(column.kind)):
-        return _other(column.name, column.type)
+        return Column(column.name, column.type, Kind.OTHER)
     return column
 
 
