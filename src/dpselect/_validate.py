@@ -228,9 +228,9 @@ def level(level: Any) -> Fraction:
     >>> level(0.9), level("1/3")
     (Fraction(9, 10), Fraction(1, 3))
     """
-    readers: dict[bool, Callable[[Any], Fraction]] = {True: lambda text: rational_from_text(str(text)), False: rational}
+    is_written = isinstance(level, (str, float, np.floating))
     try:
-        number = readers[isinstance(level, (str, float, np.floating))](level)
+        number = rational_from_text(str(level)) if is_written else rational(level)
     except NotExact:
         got = repr(level)[:40] if isinstance(level, str) else type(level).__name__
         give = "give for example 0.9, or use quantiles for several levels"

@@ -34,7 +34,7 @@ from dpselect.cli.options import (
 )
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.mechanisms import MECHANISMS, PermuteAndFlip
-from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of
+from dpselect.mechanisms.parameters import Neighbours, neighbours_of
 from dpselect.questions.options import sizes, whole
 from dpselect.score_files import PRIVACY, read_public_scores
 
@@ -120,17 +120,6 @@ def _print_end(plot: str | None) -> None:
     print_paragraph("Privacy:", f"{PRIVACY}. Unless these scores are public or synthetic, do not share the results.")
 
 
-def print_json(comparison: "Comparison", *, candidates: int, claim: Claim, plot: str | None) -> None:
-    """Print one JSON object with unrounded results. A ratio of two zeros is null."""
-    content = {
-        "candidates": candidates,
-        **claim.to_json(),
-        "plot": plot,
-        "records": [{**record, "ratio": finite(record["ratio"])} for record in comparison.to_dicts()],
-    }
-    typer.echo(json.dumps(content, allow_nan=False))
-
-
 def print_top_k_text(compared: "TopKComparison", asked: dict[str, Any], plot: str | None) -> None:
     """Print a table with one row per epsilon and one column per method, and how to read it."""
     methods = list(dict.fromkeys(record.method for record in compared.records))
@@ -158,12 +147,6 @@ def _cell(record: "TopKRecord") -> str:
         return f"< {shown(record.high, digits=2)}"
     width = shown(record.high - record.expected_error, digits=2)
     return f"{shown(record.expected_error, NEAREST, digits=3)} ± {width}"
-
-
-def print_top_k_json(compared: "TopKComparison", asked: dict[str, Any], plot: str | None) -> None:
-    """Print one JSON object with unrounded results."""
-    content = {**asked, "automatic": compared.automatic, "plot": plot, "records": compared.to_dicts()}
-    typer.echo(json.dumps(content, allow_nan=False))
 
 
 _Epsilon = Annotated[
@@ -236,13 +219,20 @@ def compare(  # noqa: PLR0913 - typer makes an option of each argument
             compared = dpselect.analysis.compare_top_k(scores, epsilons=wanted, monotonic=is_added, **given)
         if plot is not None:
             save_plot(compared, plot)
-    if asked is not None:
-        printed = print_top_k_json if as_json else print_top_k_text
-        printed(compared, {"candidates": len(scores), **asked}, plot)
-    elif as_json:
-        print_json(compared, candidates=len(scores), claim=claim, plot=plot)
+    if as_json:
+        about = claim.to_json() if asked is None else {**asked, "automatic": compared.automatic}
+        content = {"candidates": len(scores), **about, "plot": plot, "records": _records(compared)}
+        typer.echo(json.dumps(content, allow_nan=False))
+    elif asked is None:
+        print_text(compared, len(scores), plot)
     else:
-        print_text(compared, candidates=len(scores), plot=plot)
+        print_top_k_text(compared, {"candidates": len(scores), **asked}, plot)
+
+
+def _records(compared: "Comparison | TopKComparison") -> list[dict[str, Any]]:
+    found = compared.to_dicts()
+    # A ratio of two zeros is null.
+    return [{**each, "ratio": finite(each["ratio"])} if "ratio" in each else each for each in found]
 
 
 def _epsilons(text: str, points: str | None) -> list[Fraction]:

@@ -286,19 +286,6 @@ def made_up(ends: tuple[Fraction, Fraction], size: int, total: int, middle: Frac
     return People(lower, step, np.diff([0, *below, total]).astype(np.int64))
 
 
-def people_on_grid(size: int, people: int, middle: float, spread: float) -> Integers:
-    """Made-up people at each of `size` values: as many as a normal distribution says, in steps of the grid.
-
-    Those beyond an end stand at the end, as the values of a table do.
-
-    >>> people_on_grid(5, 100, 2.0, 1.0).tolist()
-    [7, 24, 38, 24, 7]
-    """
-    normal = NormalDist(middle, spread)
-    below = [round(people * normal.cdf(place + 0.5)) for place in range(size - 1)]
-    return np.diff([0, *below, people]).astype(np.int64)
-
-
 _WIDTH = 72
 _END = "END_OF_SCORES"
 

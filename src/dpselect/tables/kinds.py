@@ -126,6 +126,11 @@ class Kind(Enum):
         """
         return self.from_units(int(key)) if self.of_key is None else self.of_key(key)
 
+    @property
+    def clock(self) -> tuple[Any, datetime.timedelta]:
+        """The first moment of 1970, and the unit in which dates or timestamps are counted from there."""
+        return _CLOCKS[self]
+
     def units(self, value: Any, digits: int = 0) -> int | None:
         """A value in units; None for what is not a whole number of them, or is of another kind.
 
@@ -134,7 +139,7 @@ class Kind(Enum):
         """
         given = kind_of_value(value)
         if self.is_time:
-            origin, unit = _CLOCKS[self]
+            origin, unit = self.clock
             return int((value - origin) // unit) if given is self else None
         if self is Kind.BOOLEAN:
             return int(value) if given is self else None
@@ -155,7 +160,7 @@ class Kind(Enum):
     def from_units(self, units: int, digits: int = 0) -> Any:
         """The value of so many units."""
         if self.is_time:
-            origin, unit = _CLOCKS[self]
+            origin, unit = self.clock
             return origin + units * unit
         if self is Kind.DECIMAL:
             return Decimal(f"{units}e-{digits}")  # from text, so no decimal context rounds it
@@ -168,7 +173,7 @@ class Kind(Enum):
         """The first and the last moment of the years 1 to 9999, in UTC, in units."""
         moments: Any = datetime.datetime.min, datetime.datetime.max
         zone = datetime.UTC if self is Kind.ZONED else None
-        origin, unit = _CLOCKS[self]
+        origin, unit = self.clock
         first, last = (each.replace(tzinfo=zone) if self.is_moment else each.date() for each in moments)
         return (first - origin) // unit, (last - origin) // unit
 

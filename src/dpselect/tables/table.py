@@ -686,11 +686,6 @@ class Table:
         return known_column(self._engine.columns, name, "column", self._engine.no_columns)
 
     @property
-    def _is_empty(self) -> bool:
-        """Whether no group was found, so there is nothing to ask."""
-        return self._individuals.groups is not None and not len(self._individuals.groups)
-
-    @property
     def _budget(self) -> Budget | None:
         return None if self._ledger is None else self._ledger.budget
 
@@ -710,7 +705,7 @@ class Table:
         """Answer a question: the one way from what is asked to a release."""
         question, engine, individuals = self._record(kind, column, price, stated), self._engine, self._individuals
         estimate = question.estimate(individuals)
-        if question.is_free or self._is_empty:  # no row is read
+        if question.is_free or (individuals.groups is not None and not len(individuals.groups)):  # no row is read
             every = individuals.for_each_group(question.free_value if question.is_free else [])
             return replace(free_answer(every, self._ledger, request_id), estimate=estimate)
         engine.check_source()
@@ -862,7 +857,7 @@ def open_table(  # noqa: PLR0913 - the public contract
     'I10'
     """
     unit = PrivacyUnit(person, neighbours)
-    opened = _engine(engine, resolved(source, table, query), _checked_keep(keep))
+    opened = _engine(engine, resolved(source, table, query), keep)
     column = None if person is None else known_column(opened.columns, person, "person", opened.no_columns)
     return _made(Table, opened, Individuals(column), unit.neighbours, _ledger(ledger, budget, unit, dataset))
 
@@ -885,13 +880,9 @@ def _ledger(ledger: Any, budget: Budget | Number | None, unit: PrivacyUnit, data
     return found
 
 
-def _checked_keep(keep: Any) -> bool | None:
+def _engine(name: str, source: Any, keep: Any) -> Engine:
     if keep is not None and not isinstance(keep, bool):
         raise InvalidType(f"keep must be True, False or None, got {type(keep).__name__}")
-    return keep
-
-
-def _engine(name: str, source: Any, keep: bool | None) -> Engine:
     if name not in _ENGINES:
         raise InvalidValue(f"engine must be one of {', '.join(_ENGINES)}, got {str(name)[:40]!r}")
     if name == "spark":

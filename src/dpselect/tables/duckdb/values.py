@@ -228,7 +228,8 @@ def _sent(values: Values, form: Form) -> np.ndarray[Any, Any]:
     if kind in (Kind.INTEGER, Kind.DECIMAL):
         return np.array([_written(item, form) for item in items], dtype=object)
     if kind.is_time:
-        return np.array([kind.units(item) for item in items], dtype=np.int64 if kind.is_moment else np.int32)
+        origin, unit = kind.clock
+        return np.array([(item - origin) // unit for item in items], dtype=np.int64 if kind.is_moment else np.int32)
     types = {Kind.BOOLEAN: np.bool_, Kind.FLOAT: np.float64}
     return np.array(items, dtype=types.get(kind, object))
 
