@@ -58,7 +58,7 @@ TOPICS = {
         f"top {VISITS} -k 4 {CODES} --epsilon 1",
         f"top {VISITS} -k 2 {CODES} --epsilon 1 --ordered",
         f"top {VISITS} -k 2 {CODES} --epsilon 1 --method noisy-counts --max-values 1",
-        f"top {VISITS} -k 2 {CODES} {WARDS} --epsilon 1 --max-values 1",
+        f"top {VISITS} -k 2 --column diagnosis --candidates M54,E11,I10 {WARDS} --epsilon 2 --max-values 1",
         f"top {VISITS} -k 2 --column diagnosis --every text:3 --epsilon 2 --max-values 1",
         f"top {VISITS} -k 2 --column diagnosis --every text:3 --epsilon 2 --max-values 1 --ordered",
         f"top {VISITS} -k 2 --column diagnosis --candidates E11,J45 --other other --epsilon 1",

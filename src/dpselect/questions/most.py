@@ -353,14 +353,11 @@ class TopK(Mode):
 
     Args:
         k: the number of candidates to return. With the method "margin" also a pair of the smallest and the largest.
-        candidates: the number of candidates, of any size.
-        rule: the rule that they follow, in words, if they are not listed.
         method: "auto", "set", "margin", "one-shot", "peel" or "noisy-counts".
         max_values: for how many candidates one person counts at most; None for any number. It is 1 if rows are counted.
         ordered: whether the answer is in order, best first.
-        groups: the number of public groups, each of which gets an answer; None for one answer.
-        max_groups: in how many groups a person may count.
-        neighbours: "add-remove" or "replace".
+
+    The other arguments are those of `Mode`.
 
     Raises:
         InvalidType, InvalidValue: an argument is wrong, or the method cannot answer.
@@ -607,9 +604,8 @@ class UnlistedTopK(Unlisted):
     Args:
         k: the largest number of values.
         max_values: for how many values a person counts; None for any number.
-        groups: the number of public groups, each of which gets an answer; None for one answer.
-        max_groups: in how many groups a person may count.
-        neighbours: "add-remove" or "replace".
+
+    Groups and neighbours are those of `Mode`.
     """
 
     name: ClassVar[str] = "top_k"
@@ -705,9 +701,8 @@ class Values(Unlisted):
 
     Args:
         max_values: for how many values a person counts.
-        groups: the number of public groups, each of which gets an answer; None for one answer.
-        max_groups: in how many groups a person may count.
-        neighbours: "add-remove" or "replace".
+
+    Groups and neighbours are those of `Mode`.
     """
 
     name: ClassVar[str] = "values"

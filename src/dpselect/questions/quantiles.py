@@ -453,9 +453,8 @@ class Quantile(OverRange):
         range: "full", or "log" for the candidates of `range="log"` of a table, about 5,000.
         candidates: the number of candidates, instead of a range.
         max_rows: with how many rows a person counts, for `per_person="rows"`; None if a person counts once.
-        groups: the number of public groups, each of which gets an answer; None for one answer.
-        max_groups: in how many groups a person may count.
-        neighbours: "add-remove" or "replace".
+
+    Groups and neighbours are those of `Mode`.
 
     Raises:
         InvalidType, InvalidValue: an argument is wrong.
