@@ -147,11 +147,9 @@ class Draw:
     """What draws an answer, and what a ledger records for it. All of it is public.
 
     Attributes:
-        mechanism: what draws.
         part: one of the equal parts of the charge.
         count: the number of parts, over all groups that one person may be in.
         delta: the delta of all parts together.
-        method: how several candidates are chosen; None for questions that choose none.
         threshold: above what an unlisted value is chosen; None for other questions.
     """
 
@@ -168,11 +166,10 @@ class Draw:
 
 
 class Task(NamedTuple):
-    """What is chosen from given counts, to compute its error: `size` candidates with high scores, by a mechanism.
+    """What is chosen from given counts, to compute its error: `size` candidates with high scores, by a mechanism."""
 
-    A method may choose the candidates that are left out, on negated scores. Their shortfall in total is that of the
-    answer, so per item of the answer it is `share` times as much.
-    """
+    # A method may choose the candidates that are left out, on negated scores. Their shortfall in total is that of the
+    # answer, so per item of the answer it is `share` times as much.
 
     scores: Floats
     size: Any  # a number, or a pair for margins
@@ -195,7 +192,6 @@ class Task(NamedTuple):
 
 
 def _laws() -> Any:
-    """The formulas and simulations of `analysis.top_k`, imported when they are first used."""
     return import_module("dpselect.analysis.top_k")
 
 
@@ -204,15 +200,10 @@ _MOST_EXACT = 300  # larger binomial coefficients are bounded by Stirling's form
 
 
 def log_sets(candidates: int, size: int) -> float:
-    """The logarithm of the number of sets of this size, or an upper bound that is tight to 1 / (6 * 300).
-
-    With s(d) = sqrt(2 pi d) (d / e)**d, Robbins (1955) has s(d) exp(1 / (12 d + 1)) < d! < s(d) exp(1 / (12 d)). So
-    C(d, k) < s(d) / (s(k) s(d - k)): the other factor, exp(1 / (12 d) - 1 / (12 k + 1) - 1 / (12 (d - k) + 1)), is
-    below one. If k / d < 2**-53, the term -(d - k) ln(1 - k / d) is k in floats, and k bounds it for all d.
-
-    >>> log_sets(5, 2) == math.log(10), round(log_sets(2000, 1000) - math.log(math.comb(2000, 1000)), 5)
-    (True, 0.00012)
-    """
+    """The logarithm of the number of sets of this size, or an upper bound that is tight to 1 / (6 * 300)."""
+    # With s(d) = sqrt(2 pi d) (d / e)**d, Robbins (1955) has s(d) exp(1 / (12 d + 1)) < d! < s(d) exp(1 / (12 d)). So
+    # C(d, k) < s(d) / (s(k) s(d - k)): the other factor, exp(1 / (12 d) - 1 / (12 k + 1) - 1 / (12 (d - k) + 1)), is
+    # below one. If k / d < 2**-53, the term -(d - k) ln(1 - k / d) is k in floats, and k bounds it for all d.
     few = min(size, candidates - size)
     if few <= _MOST_EXACT:
         return math.log(math.comb(candidates, few))
@@ -232,7 +223,7 @@ def log_sets_between(candidates: int, least: int, most: int) -> float:
 
 
 def _union(factor: Fraction, log_chance: float) -> float:
-    """The chance times the factor, if that is a probability. The factor may be beyond all floats."""
+    # The factor may be beyond all floats.
     if factor <= 0:
         return 0.0
     return math.exp(min(math.log(factor.numerator) - math.log(factor.denominator) + log_chance, 0.0))
@@ -240,14 +231,7 @@ def _union(factor: Fraction, log_chance: float) -> float:
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """A way to choose several candidates. All of its fields are public.
-
-    Args:
-        k: the number of candidates to choose.
-        candidates: the number of candidates to choose from.
-        max_values: for how many candidates one person may count; None for any number.
-        ordered: whether the answer is in order, best first.
-    """
+    """A way to choose `k` of so many candidates. All of its fields are public."""
 
     name: ClassVar[str]
     draws_of: ClassVar[str] = "selections"  # what one person can influence several of
@@ -335,7 +319,6 @@ class Method(ABC):
         """
 
     def _attained(self, kind: type[MechanismBase], doubtful: int) -> float:
-        """The error where only one of so many candidates is in doubt."""
         return selection_errors(kind, math.log(doubtful)).attained / self.k
 
     # The errors on given counts.
@@ -489,15 +472,7 @@ class Set(Method):
 
 @dataclass(frozen=True)
 class Margin(Method):
-    """One choice among all sets whose size is in an interval, by their margin.
-
-    Args:
-        k: the largest size.
-        candidates: the number of candidates to choose from.
-        max_values: for how many candidates one person may count; it does not matter here.
-        ordered: must be False.
-        least: the smallest size; k if omitted.
-    """
+    """One choice among all sets of `least` to `k` candidates, by their margin."""
 
     name: ClassVar[str] = "margin"
     returns_sets: ClassVar[bool] = True
@@ -874,7 +849,7 @@ def negated(scores: Vector) -> Vector:
 
 
 def _negated_integers(scores: Array) -> Vector:
-    """Negated 64-bit integers; the smallest one has no counterpart of its own type."""
+    # The smallest 64-bit integer has no counterpart of its own type.
     wide = scores.astype(np.int64)
     if wide.size and int(wide.min()) == np.iinfo(np.int64).min:
         return as_vector([-score for score in wide.tolist()])
@@ -882,10 +857,8 @@ def _negated_integers(scores: Array) -> Vector:
 
 
 def peeled(scores: Vector, k: int, mechanism: MechanismBase) -> list[int]:
-    """Select positions one after another, each from those that are left.
-
-    The time does not depend on the scores if the mechanism has a steady schedule.
-    """
+    """Select positions one after another, each from those that are left."""
+    # The time does not depend on the scores if the mechanism has a steady schedule.
     left, chosen = list(range(len(scores))), []
     values = np.array(scores) if isinstance(scores, np.ndarray) else list(scores)
     for _ in range(k):
@@ -900,10 +873,8 @@ def _without(values: list[Fraction], position: int) -> list[Fraction]:
 
 
 def peeled_in_runs(scores: Vector, lengths: Any, k: int, mechanism: MechanismBase) -> list[int]:
-    """Select from runs of equal scores one after another, each from the candidates that are left.
-
-    Returns positions in the vector in which each score is repeated.
-    """
+    """Select from runs of equal scores one after another, each from the candidates that are left."""
+    # Positions are those in the vector in which each score is repeated.
     sizes = [int(length) for length in as_lengths(lengths, len(scores)).tolist()]
     starts = [0, *accumulate(sizes)]
     left, taken = list(sizes), [list[int]() for _ in sizes]

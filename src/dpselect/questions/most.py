@@ -227,7 +227,6 @@ class Mode(OfTable):
         return draw
 
     def method_at(self, price: Price, budget: Budget | None) -> Method:  # noqa: ARG002 - for the top k
-        """Return the method that a table with this budget takes at such a price."""
         return self.how
 
     @property
@@ -312,7 +311,6 @@ class _Chooser:
     draws: Draws
 
     def of_group(self, group: int, levels: Levels, tally: Tally) -> list[Any]:
-        """Return the values that are chosen in a group."""
         scores, lengths = [0, *levels.individuals], [self.domain.size - sum(levels.values), *levels.values]
         positions = self.how.chosen(self.mechanism, scores, lengths)
         ends = list(accumulate(lengths))
@@ -329,7 +327,6 @@ class _Chooser:
         return [self.domain.value(place) for place in (places if self.how.ordered else sorted(places))]
 
     def _unseen(self, group: int, count: int, tally: Tally) -> Sequence[Any]:
-        """Different uniform values that nobody in the group has, `count` of them."""
         found: dict[int, Any] = {}
         tries = max(_FIRST_TRIES, 2 * count)
         while True:
@@ -421,7 +418,6 @@ class TopK(Mode):
 
     @property
     def how(self) -> Method:
-        """The method, or the one of a pure budget if that is not settled."""
         return self.taken or self.method_at(Price(1), None)
 
     @property
@@ -451,14 +447,8 @@ class TopK(Mode):
         return told
 
     def applicable(self, price: Price, budget: Budget | None = None) -> dict[str, Draw]:
-        """Return what draws by each method that can answer, by name. A method that refuses these numbers is left out.
-
-        The method that "auto" takes is as "auto" takes it: it may choose the candidates that are left out. If a method
-        is settled, it is one of them.
-
-        >>> list(TopK(k=10, candidates=1000).applicable(Price("0.1")))
-        ['margin', 'one-shot', 'peel']
-        """
+        # The method that "auto" takes is as "auto" takes it: it may choose the candidates that are left out. If a
+        # method is settled, it is one of them.
         automatic = replace(self, method=AUTO).method_at(price, budget)
         found: dict[str, Draw] = {}
         for name in [automatic.name] if automatic.is_free else METHODS:
@@ -474,7 +464,7 @@ class TopK(Mode):
 
     @classmethod
     def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
-        """Return whether the candidates are in order. Those that are found in the data are."""
+        # Candidates that are found in the data are in order.
         method, ordered = stated.get("method", AUTO), stated.get("ordered", False)
         return {"ordered": "candidates" not in stated or is_in_order(method, ordered)}
 
@@ -545,7 +535,6 @@ class Unlisted(OfTable):
 
     @property
     def size(self) -> int:
-        """The largest number of values that are distinguished."""
         return MOST
 
     @property
@@ -599,14 +588,7 @@ class Unlisted(OfTable):
 
 @dataclass(frozen=True, kw_only=True)
 class UnlistedTopK(Unlisted):
-    """The values that most people have, if they are common enough: at most k of them.
-
-    Args:
-        k: the largest number of values.
-        max_values: for how many values a person counts; None for any number.
-
-    Groups and neighbours are those of `Mode`.
-    """
+    """The values that most people have, if they are common enough: at most k of them."""
 
     name: ClassVar[str] = "top_k"
     candidates: Annotated[str, {"const": FOUND}] = field(default=FOUND, init=False, repr=False)
@@ -697,13 +679,7 @@ class UnlistedMode(UnlistedTopK):
 
 @dataclass(frozen=True, kw_only=True)
 class Values(Unlisted):
-    """All values that enough people have, as `Table.values` returns them.
-
-    Args:
-        max_values: for how many values a person counts.
-
-    Groups and neighbours are those of `Mode`.
-    """
+    """All values that enough people have, as `Table.values` returns them."""
 
     name: ClassVar[str] = "values"
     priced: ClassVar[tuple[str, ...]] = ("delta",)
@@ -774,7 +750,7 @@ def _above(draw: Draw) -> Threshold:
 
 
 def _people_above(nothing: Threshold, mechanism: MechanismBase, delta: Fraction, rarely: Fraction) -> int:
-    """How many people a value needs to lose with at most this probability, by the docstring of the module."""
+    # See the docstring of the module.
     anonymous = Fraction(0) if nothing.most is None else delta
     lost = (_HALF + anonymous) / rarely
     if mechanism.is_luce:

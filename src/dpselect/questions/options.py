@@ -37,11 +37,7 @@ def as_it_is(text: str, name: str, reader: Reader) -> Any:  # noqa: ARG001 - for
 
 
 def whole(text: str, name: str, reader: Reader | None = None) -> int:  # noqa: ARG001 - for other readers
-    """A whole number from 1; 1e6 is accepted.
-
-    >>> whole("1e6", "k")
-    1000000
-    """
+    """A whole number from 1; 1e6 is accepted."""
     from dpselect import _validate  # noqa: PLC0415 - NumPy is slow to import, and names need none
 
     return _validate.count_in_text(1, _validate.MANY, **{name: text})
@@ -106,12 +102,10 @@ class Field:
     """How a page shows an option.
 
     Attributes:
-        label: its label; by its name if omitted.
         hint: what is said below it; nothing if omitted.
         example: what is filled in first; the default of the option if omitted.
         empty: what an empty field means, in words; None if it must be filled in.
         choices: what is offered to choose from: values, with words.
-        is_shown: whether a page offers it at all.
     """
 
     label: str = ""
@@ -130,15 +124,10 @@ class Option:
     """How users state a parameter of a question as text.
 
     Attributes:
-        flags: the names on a command line; the first one is shown first.
-        metavar: what stands for its value; nothing for a flag that takes none.
-        help: what it means, in a sentence or two.
         read: what makes the parameter of the text, its name and the form.
         name: the parameter of `Table.ask` and `plan`.
         default: the text if it is not given; None if it may be left out.
-        is_required: whether it must be given.
         is_shared: whether all questions about tables have it.
-        is_repeated: whether it may be given several times.
         way: what it states, in words, if another option states the same in another way.
         page: how a page shows it; by its name, and with its help, if omitted.
     """
@@ -178,19 +167,9 @@ def option(
     table: bool = False,
     **settings: Any,
 ) -> Any:
-    """A field of a record that users can state.
+    """A field that users can state, with its options where a table is asked, where it is planned, or `both`.
 
-    Args:
-        both: its options in all forms. Several of them are ways to state the same thing.
-        default: the value if it is not stated; without one, it must be.
-        asking: its options, or the only one, where a table is asked.
-        planning: its options, or the only one, where a question is planned.
-        is_required: whether it must be stated if it has no default.
-        table: whether only a table has it: plans do not state it.
-        settings: those of a dataclass field, such as `repr`.
-
-    Returns:
-        The field.
+    Several options are ways to state the same thing. With `table`, plans do not state it.
     """
     forms = {ASKING: both or _several(asking), PLANNING: both or _several(planning)}
     metadata = {**forms, "is_required": is_required, **({"of_table": True} if table else {})}
@@ -230,10 +209,8 @@ class Named:
     """What users can ask by name.
 
     Attributes:
-        name: the name of the command.
         kind: the record, or its name in `dpselect.questions`.
         help: what `dpselect NAME --help` says before the options; nothing if it cannot be asked of a table.
-        plan_help: what `dpselect plan NAME --help` says.
         method: the name of the question in `plan` and of the method of `Table`; that of the command if omitted.
         fixed: the fields that the name fixes.
         defaults: texts of options that need not be given.
@@ -286,7 +263,6 @@ class Named:
         return [replace(each, help=self.helps.get(each.name, each.help)) for each in self._options(PLANNING)]
 
     def _options(self, form: str) -> list[Option]:
-        """The options of a form: those that must be given, the other fields of the record, and what its price adds."""
         found = [
             replace(
                 each,

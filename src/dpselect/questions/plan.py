@@ -47,10 +47,7 @@ class Cost:
     """What a question costs by one mechanism, in the currency of the budget.
 
     Attributes:
-        charge: what a ledger is asked to record for one question: the number of draws, and the epsilon of each; None if
-            it costs nothing.
-        one: the cost of one question.
-        total: the cost of all questions.
+        charge: what a ledger is asked to record for one question; None if it costs nothing.
         allowed: how many such questions the budget pays for; None without a budget.
         refusal: why the budget allows none, if it is for another reason than its size.
     """
@@ -105,11 +102,7 @@ def paid_for(budget: Budget | None, charge: Charge) -> tuple[int | None, str | N
 
 
 def times_allowed(budget: Budget, charge: Charge) -> int:
-    """How many equal charges a new ledger with this budget records before it refuses one.
-
-    >>> times_allowed(pure(1), Charge(WHAT, "0.3"))
-    3
-    """
+    """How many equal charges a new ledger with this budget records before it refuses one."""
     limit, exact = budget.limit.value, budget.amount(charge).value
     recorded = budget.amount(budget.recorded(charge)).value
     times = limit // recorded
@@ -123,12 +116,11 @@ def times_allowed(budget: Budget, charge: Charge) -> int:
 def share_of(budget: Budget, question: Question, questions: int) -> dict[str, Fraction]:
     """The largest price of each question, within 10**-50, at which a budget pays for this many: epsilon or rho.
 
-    A cap on the epsilon of a single draw may leave a part of the budget unspent.
-
     >>> from dpselect.questions.most import Mode
     >>> share_of(pure(1), Mode(candidates=30), 4)
     {'epsilon': Fraction(1, 4)}
     """
+    # A cap on the epsilon of a single draw may leave a part of the budget unspent.
     currency = "epsilon" if budget.rho is None else "rho"
     share = budget.limit.value / questions
     if budget.cap is not None:
@@ -159,14 +151,7 @@ class EqualCost:
 
 
 def equal_cost(exponential: MechanismBase, errors_of: ErrorsOf) -> EqualCost:
-    """Permute-and-flip at the largest epsilon that costs no more zCDP than this exponential mechanism.
-
-    >>> from dpselect import ExponentialMechanism
-    >>> from dpselect.analysis.promises import among
-    >>> equal = equal_cost(ExponentialMechanism(epsilon=0.5), among(1000))
-    >>> round(float(equal.permute_and_flip.mechanism.epsilon), 3), equal.better.mechanism.name
-    (0.266, 'exponential')
-    """
+    """Permute-and-flip at the largest epsilon that costs no more zCDP than this exponential mechanism."""
     rho = exponential.guarantee.zcdp
     beyond = first_true(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho, 1.0)
     affordable = Fraction(beyond) * (1 - _ROUNDINGS)
@@ -197,16 +182,7 @@ class EqualRounds:
 
 
 def equal_rounds(exponential: MechanismBase, errors_of: ErrorsOf, count: int, delta: float) -> EqualRounds:
-    """Compare `count` selections.
-
-    >>> from dpselect import ExponentialMechanism
-    >>> from dpselect.analysis.promises import among
-    >>> compared = equal_rounds(ExponentialMechanism("0.5"), among(1000), count=20, delta=1e-6)
-    >>> round(compared.exponential.total.epsilon, 1), round(compared.equal_error.total.epsilon, 1)
-    (5.4, 9.3)
-    >>> compared.better.each.mechanism.name
-    'exponential'
-    """
+    """Compare `count` selections."""
 
     def rounds(mechanism: MechanismBase) -> Rounds:
         return Rounds(
@@ -227,12 +203,7 @@ def equal_rounds(exponential: MechanismBase, errors_of: ErrorsOf, count: int, de
 def affordable_epsilon(
     mechanism: str, count: int, budget: float, delta: float, start: Fraction | None = None
 ) -> Fraction:
-    """Find the largest epsilon at which `count` selections cost at most `budget` together, with this delta.
-
-    >>> each = affordable_epsilon("exponential", count=20, budget=1.0, delta=1e-6)
-    >>> round(float(each), 3)
-    0.107
-    """
+    """Find the largest epsilon at which `count` selections cost at most `budget` together, with this delta."""
     first = Fraction(budget) / count if start is None else start
 
     def fits(epsilon: Fraction) -> bool:
@@ -329,7 +300,6 @@ class Plan:
         return f"Plan({self.question!r}, {', '.join(price)}, questions={self.questions})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what `dpselect plan` prints of public numbers, and nothing of `on_scores`."""
         caption = f"{self.title}: {self.subject}"
         texts = map(_show.paragraph, self.paragraphs.values())
         return _show.page(_show.table(*self.table, caption=caption, is_numeric=True), *texts)
@@ -347,12 +317,7 @@ class Plan:
 
     @property
     def table(self) -> Texts:
-        """The heads and the rows of a table: the accuracy and the cost of each mechanism. Public numbers only.
-
-        >>> from dpselect import analysis
-        >>> analysis.plan(4, question="mode", epsilon="0.1").table[1][0]
-        ['permute-and-flip', '0.1', '4.42', '43.83', '59.92', 'epsilon 0.1']
-        """
+        """The heads and the rows of a table: the accuracy and the cost of each mechanism. Public numbers only."""
         rounds, count = self.question.rounds, self.questions
         heads = ["\nmechanism", "epsilon of\na draw", "average\nat most", "95 of 100\nbelow", "99 of 100\nbelow"]
         heads += [f"all {rounds:,}, 95 of\n100 below"] if rounds > 1 else []
@@ -394,10 +359,6 @@ class Plan:
         """About how many people a quantile, or the most common value of a rule, needs; None for other questions.
 
         With fewer, more than 5 of 100 answers by the mechanism `used` may be far from all people.
-
-        >>> from dpselect import analysis
-        >>> analysis.plan(question="median", epsilon=1).people_needed
-        95
         """
         return self.question.people_needed(self.drawn[self.used].mechanism)
 
@@ -424,9 +385,6 @@ class Plan:
         Args:
             promised: one of `promises`.
 
-        Returns:
-            Its errors in the unit of the question.
-
         >>> from dpselect import analysis
         >>> planned = analysis.plan(question="median", lower=0, upper=1000, epsilon="0.1")
         >>> promised = planned.promises["exponential"]
@@ -443,12 +401,7 @@ class Plan:
 
     @property
     def sentences(self) -> list[str]:
-        """The accuracy and the cost in plain English, for the mechanism `used`. Numbers are rounded up.
-
-        >>> from dpselect import analysis
-        >>> analysis.plan(30, question="mode", epsilon="0.1").sentences[0][:72]
-        'On average, the chosen value has at most 15.7 fewer people than the most'
-        """
+        """The accuracy and the cost in plain English, for the mechanism `used`. Numbers are rounded up."""
         expected = self.accuracy_of(self.promises[self.used])
         told = self.question.meaning(*map(shown, expected.bounds))
         return [*filter(None, [f"{told} {self.question.holds}", *self._about_draws(expected), *self._about_costs()])]
@@ -480,12 +433,7 @@ class Plan:
 
     @property
     def advice(self) -> list[str]:
-        """Which mechanism to take, and why, in plain English.
-
-        >>> from dpselect import analysis
-        >>> analysis.plan(30, question="mode", budget="zcdp:0.5", questions=20).advice[0][:71]
-        'Take exponential: at the same cost, rho 0.025 for a question, its avera'
-        """
+        """Which mechanism to take, and why, in plain English."""
         if self.question.is_free:
             return []
         better, unit = self.better, self.question.error_unit
@@ -507,12 +455,7 @@ class Plan:
 
     @property
     def about_methods(self) -> list[str]:
-        """Which method answers and why, and the methods at the same price; nothing except for "top_k".
-
-        >>> from dpselect import analysis
-        >>> analysis.plan(1000, question="top_k", k=10, max_values=1, epsilon="0.1").about_methods[0][:55]
-        'The method is set, because a person counts for at most '
-        """
+        """Which method answers and why, and the methods at the same price; nothing except for "top_k"."""
         if self.method is None:
             return []
         told = self.question.about_method(currency_of(self.budget, self.rho).rho is not None)
@@ -530,9 +473,6 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan in the types of JSON: the question as exact strings, and the results as unrounded floats.
-
-        Returns:
-            What `dpselect plan --json` prints.
 
         >>> from dpselect import analysis
         >>> analysis.plan(1000, epsilon="0.5").to_dict()["mechanisms"][1]["mechanism"]
@@ -579,7 +519,6 @@ class Plan:
         }
 
     def _methods(self) -> dict[str, Any]:
-        """The method that is taken and those that it is compared with, if there are any."""
         if self.method is None:
             return {}
         return {"method_taken": self.method, "methods": [asdict(each) for each in self.methods.values()]}
@@ -618,7 +557,6 @@ def _exact(number: Fraction | float | None) -> str | None:
 
 
 def _paid(budget: Budget | None, allowed: int | None, refusal: str | None, questions: int, noun: str) -> list[str]:
-    """For how many questions a budget pays, in words; nothing without one."""
     if budget is None or allowed is None:
         return []
     if refusal is not None:
@@ -722,11 +660,7 @@ class FoundPlan(Plan):
 
     @property
     def table(self) -> Texts:
-        """The heads and the rows of a table: how many people must have a value so that it is found.
-
-        >>> plan_found("values", epsilon=1, delta="1e-6").table[1][0][1:]
-        ['14', '16', '28']
-        """
+        """The heads and the rows of a table: how many people must have a value so that it is found."""
         rows = {"" if self.limited is None else "any number of values": self}
         rows |= {} if self.limited is None else {"max-values 1": self.limited}
         heads = ["\nmechanism", "probability\n1/2", "95 of\n100"] + (["\nalways"] if self.surely is not None else [])
@@ -770,9 +704,6 @@ class FoundPlan(Plan):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan in the types of JSON; exact numbers are text.
-
-        Returns:
-            What `dpselect plan values --json` prints.
 
         >>> plan_found("mode", epsilon=1, delta="1e-6", max_values=1).to_dict()["people_95"]
         17
@@ -907,19 +838,11 @@ def plan_found(  # noqa: PLR0913 - the price, by keyword
     Args:
         question: "values" for `Table.values` and for groups that are found; "mode" or "top_k" for those without
             candidates.
-        epsilon: the epsilon of each question.
-        rho: the rho of zCDP of each question, instead of epsilon.
-        delta: the delta of each question.
-        mechanism: "auto" for the one that a table with this budget uses, or the name of one. For "values" it is not
-            used.
-        budget: what pays for all questions: a number, text such as "zcdp:0.5,1e-6" or "1,1e-6", or a `Budget`.
-        questions: the number of such questions that share one budget.
+        delta: the delta of each question. For other parameters, see `plan`.
+        mechanism: as for `plan`. For "values" it is not used.
         stated: `k` of "top_k", the largest number of values; `max_values`, for how many values a person counts (for
             "values" it is 1 if omitted, and the `max_groups` of groups that are found; for the others it is any
             number); `groups`, `max_groups` and `neighbours`, as for `plan`.
-
-    Returns:
-        The plan.
 
     Raises:
         InvalidType: an argument is not a number.
@@ -952,12 +875,11 @@ def _planned_found(asked: Question, price: Price, budget: Budget | None, count: 
 
 
 def _without_false(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """What is stated, without choices that are not made: every question has that default."""
+    # Every question has that default.
     return {name: value for name, value in stated.items() if value is not False}
 
 
 def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
-    """The only one of epsilon, rho and error that is given; nothing if the budget is to be divided."""
     price = {name: _validate.moderate(**{name: number}) for name, number in given.items() if number is not None}
     if len(price) > 1 or not (price or has_budget):
         raise InvalidValue(
@@ -973,7 +895,6 @@ def _size(candidates: int | None, vector: Vector | None) -> int | None:
 
 
 def _compared(planned: Plan, price: Mapping[str, Fraction], mechanism: str, vector: Vector | None) -> Plan:
-    """The plan with what each mechanism draws, costs and promises. The price is what was given of it."""
     asked, used, budget, count = planned.question, planned.used, planned.budget, planned.questions
     paid = price if price or budget is None else share_of(budget, asked, count)
     currency = currency_of(budget, paid.get("rho"))
@@ -1007,7 +928,6 @@ _Comparison = TypeVar("_Comparison")
 def _of_both(
     asked: Question, drawn: Mapping[str, Draw], compare: Callable[[MechanismBase, ErrorsOf], _Comparison]
 ) -> _Comparison | None:
-    """The exponential mechanism compared with permute-and-flip, if both can draw, and their bounds are of one kind."""
     names = (ExponentialMechanism.name, PermuteAndFlip.name)
     if asked.is_free or asked.errors is None or not all(name in drawn for name in names):
         return None
@@ -1015,7 +935,6 @@ def _of_both(
 
 
 def _draw(asked: Question, name: str, price: Mapping[str, Fraction]) -> Draw:
-    """What draws at this price of the question, or with this error."""
     if asked.is_free:
         return asked.draw(Price(1, mechanism=name))
     if "error" in price:
@@ -1024,7 +943,6 @@ def _draw(asked: Question, name: str, price: Mapping[str, Fraction]) -> Draw:
 
 
 def _same_price(paid: Cost, currency: Budget) -> dict[str, Fraction]:
-    """The epsilon or rho of a question, by the currency; any epsilon if it costs nothing."""
     charge = paid.charge
     if charge is None:
         return {"epsilon": Fraction(1)}
@@ -1032,7 +950,6 @@ def _same_price(paid: Cost, currency: Budget) -> dict[str, Fraction]:
 
 
 def _methods(asked: Question, price: Price, budget: Budget | None) -> dict[str, PlannedMethod]:
-    """The methods for the top k that can answer at this price; nothing for other questions."""
     planned = {}
     for name, draw in asked.applicable(price, budget).items():
         promised = promised_by(draw.mechanism, cast("Method", draw.method).bounds)
@@ -1041,7 +958,7 @@ def _methods(asked: Question, price: Price, budget: Budget | None) -> dict[str, 
 
 
 def _from_pure_budget(asked: Question, budget: Budget, count: int) -> Promise | None:
-    """Pure epsilon implies (epsilon, delta), and for a few questions it may leave more for each of them."""
+    # Pure epsilon implies (epsilon, delta), and for a few questions it may leave more for each of them.
     if budget.epsilon is None or budget.rho is None or asked.is_free:
         return None
     unit, without_delta = Price(1), pure(budget.epsilon)

@@ -428,7 +428,6 @@ class OverRange(OfTable):
         return individuals.by_group([self.shown(self._of_group(data, draw.mechanism)) for data in found])
 
     def _of_group(self, data: Places, mechanism: MechanismBase) -> list[Any]:
-        """The answers in the order of the levels, which are drawn in ascending order."""
         if self.only is not None:
             return [self.grid.value(mechanism.select_runs(*quantile_score_runs(data, self.grid.size, self.only)))]
         drawn = split_quantiles(data, self.grid.size, self.ascending, for_each_level(mechanism), Draws())
@@ -481,19 +480,7 @@ _LEVELS = {"anyOf": [{"type": "array", "items": {"type": ["number", "string"]}},
 
 @dataclass(frozen=True, kw_only=True)
 class Quantiles(OverRange):
-    """A value for each of several levels, as `Table.quantiles` returns them.
-
-    Args:
-        levels: the shares, between 0 and 1, or "quartiles", "deciles" or "percentiles".
-
-    The other arguments are those of `Quantile`.
-
-    Raises:
-        InvalidType, InvalidValue: an argument is wrong.
-
-    >>> Quantiles(levels="deciles", lower=0, upper=1000, groups=12, max_groups=2).draws
-    8
-    """
+    """A value for each of several levels, as `Table.quantiles` returns them."""
 
     name: ClassVar[str] = "quantiles"
     has_plot: ClassVar[bool] = True
@@ -518,12 +505,10 @@ class Quantiles(OverRange):
 
     @classmethod
     def beside(cls, stated: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the level of each value."""
         return {"levels": [exact_text(level) for level in stated["levels"]]}
 
 
 def _written(value: Any, name: str) -> Any:
-    """An exact number, a date, a timestamp or a length of time, as it was written: the float 0.1 is one tenth."""
     if isinstance(value, (datetime.date, datetime.timedelta)):  # timestamps are dates, too
         return value
     if not isinstance(value, str):
@@ -539,7 +524,6 @@ def _written(value: Any, name: str) -> Any:
 
 
 def _duration(text: str) -> datetime.timedelta:
-    """A length of time as `plain` writes it, in seconds."""
     found = re.fullmatch(r"PT(-?\d{1,15}(?:\.\d{1,6})?)S", text)
     if found is None:
         raise ValueError
@@ -547,7 +531,6 @@ def _duration(text: str) -> datetime.timedelta:
 
 
 def _distance(lower: Any, upper: Any, step: Any) -> tuple[Fraction, Fraction]:
-    """How far upper is from lower, and the step, in one unit."""
     if isinstance(lower, Fraction) and isinstance(upper, Fraction):
         if not isinstance(step, Fraction):
             raise InvalidType("step must be a number, as lower and upper are")
@@ -582,7 +565,6 @@ class _Cut:
 
     Attributes:
         level: its level within the part, p.
-        share: the share of all people in the part.
         is_last: whether the part is not split again.
         weights: the levels whose errors add up to its own, by their position, with their weights.
     """
@@ -594,7 +576,6 @@ class _Cut:
 
     @property
     def largest_side(self) -> Fraction:
-        """Return max(p, 1 - p)."""
         return max(self.level, 1 - self.level)
 
 
@@ -623,13 +604,7 @@ def cuts_of(levels: tuple[Fraction, ...]) -> tuple[_Cut, ...]:
 
 
 def promise_for_levels(mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...]) -> Promise:
-    """The bounds for the level with the largest ones, in people. The mechanism is that of one depth.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> deciles = tuple(Fraction(i, 10) for i in range(1, 10))
-    >>> round(promise_for_levels(PermuteAndFlip("0.25"), 1001, deciles).average)
-    272
-    """
+    """The bounds for the level with the largest ones, in people. The mechanism is that of one depth."""
     among_places, among_values = (promise(mechanism, n).average for n in (SUB_PLACES * size, size))
     average = max(_sums(levels, lambda _, is_last: among_values if is_last else among_places))
     usual, rare = (max(errors_by_level(mechanism, size, levels, probability)) for probability in (0.05, 0.01))
@@ -639,10 +614,7 @@ def promise_for_levels(mechanism: MechanismBase, size: int, levels: tuple[Fracti
 def errors_by_level(
     mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...], probability: float, *, together: bool = False
 ) -> list[float]:
-    """For each level, an error in people that it reaches with at most this probability.
-
-    If `together`, the probability is that any of the levels reaches its own error.
-    """
+    """For each level, or any if `together`, an error in people that it reaches with at most this probability."""
 
     def bound(depth: int, is_last: bool) -> float:
         candidates = size if is_last else SUB_PLACES * size
@@ -652,7 +624,6 @@ def errors_by_level(
 
 
 def _sums(levels: tuple[Fraction, ...], bound: Callable[[int, bool], float]) -> list[float]:
-    """The error of each level, given the bound of a selection by the depth of the level, and whether it is the last."""
     cuts = cuts_of(levels)
     return [
         sum(
@@ -664,12 +635,7 @@ def _sums(levels: tuple[Fraction, ...], bound: Callable[[int, bool], float]) -> 
 
 
 def usual_error_of_levels(mechanism: MechanismBase, levels: tuple[Fraction, ...]) -> float:
-    """About how large the error of the worst level is if values lie densely: an estimate, in people.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> round(usual_error_of_levels(PermuteAndFlip("0.25"), tuple(Fraction(i, 10) for i in range(1, 10))), 1)
-    11.5
-    """
+    """About how large the error of the worst level is if values lie densely: an estimate, in people."""
     return max(_sums(levels, lambda *_: 1 / float(mechanism.rate)))
 
 

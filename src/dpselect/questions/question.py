@@ -115,10 +115,8 @@ class Question(ABC):
         return False
 
     def draw(self, price: Price, budget: Budget | None = None) -> Draw:
-        """Return what draws at this price of the whole question, and what is charged for it.
-
-        The budget is the one that pays; None without a ledger.
-        """
+        """Return what draws at this price of the whole question, and what is charged for it."""
+        # The budget is the one that pays; None without a ledger.
         drawn = self.checked(price.drawn_by(budget, self.draws, **self.claim.arguments()))
         return Draw(drawn, drawn, self.draws)
 
@@ -231,33 +229,12 @@ class Question(ABC):
         return {each.name: each for each in fields(cls) if "of_table" not in each.metadata}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the question in the types of JSON, without what only a table knows.
-
-        Returns:
-            Its name and its fields. Exact numbers, dates and times are text.
-
-        >>> from dpselect.questions import Quantile
-        >>> Quantile(level=0.9, lower=0, upper=1000).to_dict()["level"]
-        '0.9'
-        """
+        """Return the question in the types of JSON, without what only a table knows."""
         return {"question": self.name, **{name: plain(getattr(self, name)) for name in self.stated_fields()}}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the question that `to_dict` described.
-
-        Args:
-            data: the name of the question as `question`, and its fields. Those with a default may be left out.
-
-        Returns:
-            The question.
-
-        Raises:
-            InvalidValue, InvalidType: a field is unknown, missing or wrong, or it is another question.
-
-        >>> Question.from_dict({"question": "median", "lower": 0, "upper": 1000}).title
-        'The median from 0 to 1000 in steps of 1 (1,001 candidates)'
-        """
+        """Return the question that `to_dict` described."""
         if not isinstance(data, Mapping) or "question" not in data:
             raise InvalidType("data must be a dict with the name of a question: give for example {'question': 'mode'}")
         given = dict(data)
@@ -268,15 +245,7 @@ class Question(ABC):
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """Return the JSON Schema of what `to_dict` returns and `from_dict` reads.
-
-        Returns:
-            The schema, which follows from the fields of the record.
-
-        >>> from dpselect.questions import TopK
-        >>> TopK.schema()["required"], TopK.schema()["properties"]["ordered"]["type"]
-        (['question', 'candidates', 'k'], 'boolean')
-        """
+        """Return the JSON Schema of what `to_dict` returns and `from_dict` reads."""
         known = cls.stated_fields()
         return {
             "type": "object",
@@ -290,7 +259,6 @@ class Question(ABC):
 
 
 def _told(stated: "dataclasses.Field[Any]") -> dict[str, Any]:
-    """The default of a field, and what its option says about it."""
     default = {} if stated.default is MISSING else {"default": plain(stated.default)}
     options: tuple[Option, ...] = stated.metadata.get("planning") or stated.metadata.get("asking") or ()
     return {**default, **({"description": options[0].help} if options else {})}
@@ -308,7 +276,6 @@ _JSON = {
 
 
 def _schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON Schema of the values of a field, given its type."""
     parts = get_args(kind)
     if get_origin(kind) is Annotated:
         return {**_schema_of(parts[0]), **parts[1]}
@@ -370,11 +337,7 @@ def divided(draws: int, noun: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A field in the types of JSON.
-
-    >>> plain((Fraction(1, 4), datetime.date(2026, 1, 31), datetime.timedelta(minutes=1)))
-    ['0.25', '2026-01-31', 'PT60S']
-    """
+    """A field in the types of JSON."""
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, tuple):
@@ -417,15 +380,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class OfTable(Question):
-    """What all questions about a table share.
-
-    Args:
-        groups: the number of public groups, each of which gets an answer; None for one answer.
-        max_groups: in how many groups a person may count.
-        neighbours: "add-remove" or "replace".
-        column: the column that the question is about, in a table.
-        noun: who is counted in a table: people, or rows.
-    """
+    """What all questions about a table share. `noun` is who is counted in a table: people, or rows."""
 
     groups: int | None = option(
         planning=Option(

@@ -78,7 +78,6 @@ def places_of_groups(data: Places, ends: Sequence[int], grid: "Span") -> list[Pl
 
 
 def _rounded(data: Places, grid: "Span") -> Places:
-    """The positions among the marks of a grid."""
     if not data.places.size:
         return data
     places, starts = np.unique(grid.located(data.places), return_index=True)
@@ -89,10 +88,8 @@ _LARGEST_SCORE = 2**63 - 1
 
 
 def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Array, Lengths]:
-    """The score of each run of candidates, and the number of candidates in it, of `size` in total.
-
-    The scores are 64-bit integers, or Python's integers if these could be too short.
-    """
+    """The score of each run of candidates, and the number of candidates in it, of `size` in total."""
+    # The scores are 64-bit integers, or Python's integers if these could be too short.
     if not data.places.size:  # the length of one run of 2**64 candidates would not fit
         return np.zeros(2, np.int64), np.array([size // 2, size - size // 2], np.uint64)
     # With n individuals, (b - a) L - a (E + G) = b L - a n, and a G - (b - a) (L + E) = a n - b (L + E). At a value of
@@ -111,11 +108,9 @@ def quantile_score_runs(data: Places, size: int, level: Fraction) -> tuple[Array
 
 
 def _lengths(data: Places, size: int) -> Lengths:
-    """The numbers of candidates before the first value, at it, between it and the next, and so on to the end.
-
-    Between two values at places i and j lie the candidates i + 1 to j - 1, and also j if the next value comes
-    after it. The differences are computed modulo 2**64; none is negative or larger than that.
-    """
+    # The numbers of candidates before the first value, at it, between it and the next, and so on to the end. Between
+    # two values at places i and j lie the candidates i + 1 to j - 1, and also j if the next value comes after it. The
+    # differences are computed modulo 2**64; none is negative or larger than that.
     lengths = np.zeros(2 * data.places.size + 1, np.uint64)
     behind = data.between.astype(np.uint64)
     lengths[1::2] = ~data.between

@@ -41,10 +41,10 @@ Subs = npt.NDArray[np.uint32]
 
 
 class SubPlaces:
-    """The sub-places of people who share a value, in order, drawn as far as they are asked for. Secret.
+    """The sub-places of people who share a value, in order, drawn as far as they are asked for. Secret."""
 
-    How many of `count` people have a sub-place that starts with a zero is a sum of fair coins, and so on for each bit.
-    """
+    # How many of `count` people have a sub-place that starts with a zero is a sum of fair coins, and so on for each
+    # bit.
 
     def __init__(self, count: int, draws: Draws, many: int = _MANY, depth: int = 0, prefix: int = 0) -> None:
         self.count, self._draws, self._many = count, draws, many
@@ -72,7 +72,7 @@ class SubPlaces:
 
     @property
     def first(self) -> int:
-        """Return the smallest sub-place that can be here."""
+        """The smallest sub-place that can be here."""
         return self._prefix << (_BITS - self._depth)
 
     @property
@@ -94,10 +94,9 @@ class SubPlaces:
 
 
 class People:
-    """The places of people on the refined grid, in order. Secret.
+    """The places of people on the refined grid, in order. Secret."""
 
-    People with a value between two candidates stand at the lower one.
-    """
+    # A value between two candidates stands at the lower one.
 
     def __init__(self, data: Places, draws: Draws, many: int = _MANY) -> None:
         self.values: Lengths
@@ -111,7 +110,6 @@ class People:
 
     @property
     def total(self) -> int:
-        """Return the number of people."""
         return int(self.ends[-1]) if self.ends.size else 0
 
     def places(self, start: int, stop: int) -> list[int]:
@@ -144,7 +142,6 @@ class People:
         return before + int(np.searchsorted(self._drawn_between(index, index + 1), np.uint32(sub)))
 
     def _pieces(self, first: int, last: int) -> list[tuple[int, int, bool]]:
-        """Ranges of values in order: a crowd is one by itself."""
         crowds = (np.flatnonzero(self.numbers[first:last] > self._many) + first).tolist()
         ends = sorted({first, last, *crowds, *(crowd + 1 for crowd in crowds)})
         return [(low, high, self._is_crowd(low)) for low, high in pairwise(ends)]
@@ -158,7 +155,6 @@ class People:
         return self._crowds[index]
 
     def _drawn_between(self, first: int, last: int) -> Subs:
-        """The sub-places of all people with the values from `first` to before `last`, in the order of their places."""
         if self._subs is None:
             self._subs = np.empty(self.total, np.uint32)
         begins = self.ends - self.numbers
@@ -184,24 +180,20 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Return the number of people."""
         return self.stop - self.start
 
 
 def split_quantiles(
     data: Places, size: int, levels: Sequence[Fraction], mechanism: Callable[[Fraction], SelectsSeveral], draws: Draws
 ) -> list[int]:
-    """The indices of answers for increasing levels on a grid of `size` candidates. They do not decrease.
-
-    `mechanism` returns the mechanism that draws for a level within a part, at the price of one depth.
-    """
+    """The indices of answers for increasing levels on a grid of `size` candidates. They do not decrease."""
+    # `mechanism` returns the mechanism that draws for a level within a part, at the price of one depth.
     denominator = math.lcm(*(level.denominator for level in levels))
     wanted = [int(level * denominator) for level in levels]
     people = People(data, draws)
     answers = [0] * len(levels)
 
     def solve(part: Part, first: int, last: int, below: int, above: int) -> None:
-        """Answer the levels from `first` to before `last`, which lie between two that were answered."""
         if first == last:
             return
         middle = (first + last) // 2
@@ -219,7 +211,6 @@ def split_quantiles(
 
 
 def _cut(people: People, part: Part, level: Fraction, mechanism: SelectsSeveral) -> tuple[int, int]:
-    """A place that splits the people of a part at about a level, and the rank of the first person at or after it."""
     runs = _CutRuns.near(people, part, level, _reach(part, mechanism, level.denominator))
     if runs.is_complete:
         cut = part.low + mechanism.select_runs([-distance for distance in runs.bounds], runs.lengths)
@@ -230,7 +221,7 @@ def _cut(people: People, part: Part, level: Fraction, mechanism: SelectsSeveral)
 
 
 def _reach(part: Part, mechanism: SelectsSeveral, denominator: int) -> int:
-    """How many ranks from the best one a cut is not chosen, but with a probability of about exp(-_DOUBT)."""
+    # A cut farther from the best rank is chosen only with a probability of about exp(-_DOUBT).
     nats = math.log(part.high - part.low + 1) + _DOUBT
     return math.ceil(Fraction(nats) / (mechanism.rate * denominator)) + 2  # a rate may be beyond all floats
 
@@ -240,11 +231,6 @@ class _CutRuns:
     """Runs of cuts: those within reach, with one number of people below each, and all before and all after them.
 
     Attributes:
-        people: all people.
-        part: the part that is split.
-        level: the level within the part.
-        firsts: the first place of each run.
-        lengths: the number of cuts of each run.
         bounds: the distance |b j - a n| of each run; a lower bound of it where the number j of people varies.
         inside: the number of runs of which the distance is exact. They come first.
     """
@@ -259,7 +245,6 @@ class _CutRuns:
 
     @classmethod
     def near(cls, people: People, part: Part, level: Fraction, reach: int) -> "_CutRuns":
-        """Return the runs within reach of the level; farther ones too, if the best cut is not close to it."""
         a, b, n = level.numerator, level.denominator, part.size
         enough = b * reach
         while True:
@@ -285,17 +270,15 @@ class _CutRuns:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the distance of every cut is known."""
         return self.inside == len(self.lengths)
 
     @property
     def below_best(self) -> list[int]:
-        """Return how far each run is, at least, from the best one."""
         best = min(self.bounds[: self.inside])
         return [bound - best for bound in self.bounds]
 
     def distance(self, run: int, rank: int) -> int:
-        """Return how far a cut is from the best one. The people below it are counted, if they are not known."""
+        # The people below a cut are counted, if they are not known.
         best, exact = min(self.bounds[: self.inside]), self.bounds[run]
         if run >= self.inside:
             j = self.people.below(self.firsts[run] + rank) - self.part.start
@@ -304,7 +287,6 @@ class _CutRuns:
 
 
 def _leaf(people: People, part: Part, level: Fraction, mechanism: SelectsSeveral) -> int:
-    """The index of a value at about a level of a part, chosen among the values of the part."""
     lowest, highest = part.low >> _BITS, part.high >> _BITS
     first, last = (int(np.searchsorted(people.ends, rank, side="right")) for rank in (part.start, part.stop - 1))
     own = slice(first, last + 1) if part.size else slice(0, 0)

@@ -98,16 +98,10 @@ def top_k_error(  # noqa: PLR0913 - one parameter for each public choice
     The result is as private as the scores: use public or synthetic ones, or keep it to yourself.
 
     Args:
-        scores: the number of people per candidate, as for `select_top_k`.
+        scores: the number of people per candidate. For other parameters, see `select_top_k`.
         k: how many candidates to choose. With method "margin" also a pair; then a set is compared with the true top of
             its own size.
-        epsilon: the privacy loss of the whole answer, taken exactly.
-        rho: the privacy loss in zCDP; give either epsilon or rho.
-        method: "auto" or the name of a method, as for `select_top_k`.
-        max_values: for how many candidates one person counts at most.
         ordered: whether the answer is in order, best first. The order itself does not count here.
-        monotonic: True if a person may be added or removed, and False if a person may be replaced by another one.
-        mechanism: "auto" or the name of a mechanism.
         runs: how many answers to simulate where no formula is cheap.
         seed: a non-negative integer that makes a simulation repeatable; None for a different one each time.
 
@@ -172,7 +166,6 @@ def simulated_answers(vector: Vector, draw: Draw, runs: int, generator: np.rando
 
 
 def _floats(vector: Vector) -> Floats:
-    """The scores relative to the best one, each rounded once."""
     below = losses(vector)
     if not np.isfinite(below).all():
         raise InvalidValue("scores must differ by less than 1e308: give counts of people")
@@ -180,7 +173,6 @@ def _floats(vector: Vector) -> Floats:
 
 
 def _rare(task: Task, method: Method, runs: int) -> float:
-    """An upper bound of the mean where no run was short."""
     ordered: Floats = np.sort(task.scores)
     size = int(max(task.size) if isinstance(task.size, tuple) else task.size)
     possible = -math.expm1(math.log((1 - LEVEL) / 2) / runs)
@@ -263,19 +255,13 @@ def compare_top_k(  # noqa: PLR0913 - one parameter for each public choice
     chosen because of its error on private data reveals something about them.
 
     Args:
-        scores: the number of people per candidate.
+        scores: the number of people per candidate. For others, see `top_k_error` and `select_top_k`.
         k: how many candidates to choose; with the method "margin" also a pair.
         epsilons: the epsilons to compare at, each for the whole answer.
         max_values: for how many candidates one person counts at most. The methods "set" and "noisy-counts" need it.
-        ordered: whether the answer must be in order.
-        monotonic: True if a person may be added or removed, and False if a person may be replaced by another one.
         methods: the names of the methods to compare; all that can answer if omitted.
-        runs: how many answers to simulate where no formula is cheap.
         seed: a non-negative integer that makes the simulations repeatable. Each record then has the numbers of
             `top_k_error` with this seed.
-
-    Returns:
-        One record per method and epsilon.
 
     Raises:
         InvalidType: the scores cannot be read, or an argument has the wrong type.
@@ -306,7 +292,6 @@ def top_k_of(scores: Vector, k: Any, max_values: Any, ordered: Any, monotonic: A
 
 
 def _draws(asked: TopK, methods: Sequence[str] | None, epsilon: Fraction) -> Iterable[Draw]:
-    """What draws by each of the methods to compare."""
     price = Price(epsilon)
     if methods is None:
         return asked.applicable(price).values()

@@ -35,11 +35,6 @@ class Values:
 
     An individual has the candidate `other` if they have a value that is neither missing nor listed, however many they
     have. So their data move its count by at most one, like that of a listed candidate, and no sensitivity changes.
-
-    Attributes:
-        kind: the kind of the listed values.
-        items: the listed values.
-        other: the further candidate, which comes last; None if there is none.
     """
 
     kind: Kind
@@ -51,38 +46,35 @@ class Values:
 
     @property
     def size(self) -> int:
-        """Return the number of candidates."""
         return len(self)
 
     @property
     def words(self) -> str | None:
-        """Return None: a list has no rule."""
+        """None: a list has no rule."""
         return None
 
     @property
     def as_list(self) -> "Values":
-        """Return the list."""
         return self
 
     def entry(self) -> dict[str, Any]:
-        """Return what a ledger records of the candidates."""
         other = {} if self.other is None else {"other": str(self.other)}
         return {"candidates": len(self), "candidates_sha256": self.sha256, **other}
 
     @property
     def sha256(self) -> str:
-        """Return a digest that identifies the list in a ledger."""
+        """A digest that identifies the list in a ledger."""
         listed = self.items if self.other is None else (self.items, self.other)
         return hashlib.sha256(repr(listed).encode()).hexdigest()
 
     @property
     def listed(self) -> list[Any]:
-        """Return all values in the given order, and the candidate for other values."""
+        """All values in the given order, and the candidate for other values."""
         return [*self.items, *([] if self.other is None else [self.other])]
 
     @property
     def other_label(self) -> Any:
-        """Return how engines call the candidate for other values; None if there is none."""
+        """How engines call the candidate for other values; None if there is none."""
         return None if self.other is None else len(self.items)
 
     def with_other(self, other: Any, column: Column, listed: Callable[[Any, Column, str], "Values"]) -> "Values":
@@ -175,7 +167,7 @@ def python_scalar(item: Any) -> Any:
 
 
 def _kinds(items: list[Any], name: str) -> set[Kind]:
-    """The kinds of the items. Each type is checked once, unless items of one type can differ in kind."""
+    # Each type is checked once, unless items of one type can differ in kind.
     kinds = set()
     for example in dict(zip(map(type, items), items, strict=True)).values():
         kind = kind_of_value(example)
@@ -193,7 +185,6 @@ def _kinds(items: list[Any], name: str) -> set[Kind]:
 
 
 def _check_numbers(items: list[Any], name: str) -> None:
-    """Refuse numbers that are not finite or have too many digits."""
     for item in items:
         finite, short = True, True
         if isinstance(item, Decimal):
@@ -209,7 +200,7 @@ def _check_numbers(items: list[Any], name: str) -> None:
 
 
 def _exact_float(item: Any, name: str) -> float:
-    """The float equal to this number. A column of floats cannot hold any other number."""
+    # A column of floats cannot hold any other number.
     nearest = item if isinstance(item, float) else float_near(rational(item))
     if nearest != item:
         raise InvalidValue(
@@ -227,14 +218,7 @@ Listed = Callable[[Any, Column, str], Values]
 
 @dataclass(frozen=True)
 class Groups:
-    """The public groups, and the largest number of groups in which a person is counted.
-
-    Attributes:
-        columns: the columns that determine the group of a row.
-        kinds: for each column, the kind of the values with which it is compared.
-        names: the groups, as answers name them: values of the only column, or tuples with a value for each column.
-        max_groups: the largest number of groups in which a person is counted.
-    """
+    """The public groups, as answers name them, and the largest number of groups in which a person is counted."""
 
     columns: tuple[Column, ...]
     kinds: tuple[Kind, ...]
@@ -246,19 +230,19 @@ class Groups:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the groups are the values of one column, and not tuples."""
+        """Whether the groups are the values of one column, and not tuples."""
         return not self.names or not isinstance(self.names[0], tuple)
 
     @property
     def members(self) -> list[Values]:
-        """Return for each column its value in every group. Values of several columns repeat."""
+        """For each column its value in every group. Values of several columns repeat."""
         if self.is_plain:
             return [Values(self.kinds[0], self.names)]
         return [Values(kind, tuple(own)) for kind, own in zip(self.kinds, zip(*self.names, strict=True), strict=True)]
 
     @property
     def words(self) -> str:
-        """Return the names of the columns, for a sentence."""
+        """The names of the columns, for a sentence."""
         *others, last = [repr(column.name) for column in self.columns]
         return f"{', '.join(others)} and {last}" if others else last
 
@@ -312,7 +296,6 @@ def groups_of_columns(groups: Any, columns: Sequence[Column], max_groups: int, l
 
 
 def _lists(groups: Mapping[Any, Any], columns: Sequence[Column], listed: Listed) -> list[Values]:
-    """The public list of each column."""
     names = [column.name for column in columns]
     for name in names:
         if name not in groups:
@@ -331,7 +314,6 @@ def _lists(groups: Mapping[Any, Any], columns: Sequence[Column], listed: Listed)
 
 
 def _tuples(groups: Any, columns: Sequence[Column], listed: Listed) -> tuple[list[Values], tuple[tuple[Any, ...], ...]]:
-    """The different values of each column, and the tuples of them."""
     rows = given_items(groups, _NAME)
     size = len(columns)
     alone = f": for plain groups, write group_by({columns[0].name!r})" if size == 1 else ""

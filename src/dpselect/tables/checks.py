@@ -99,12 +99,12 @@ class Notation(Enum):
 
     @property
     def words(self) -> str:
-        """Return what the notation is, with an example that is not from the data."""
+        """What the notation is, with an example that is not from the data."""
         return self.value[0]
 
     @property
     def remedy(self) -> str:
-        """Return how to fix it."""
+        """How to fix it."""
         return self.value[1]
 
 
@@ -120,7 +120,7 @@ class Reading:
 
     @property
     def kind(self) -> Kind | None:
-        """Return the kind of values that the question needs; None if that is open, as for CSV without a list."""
+        """The kind of values that the question needs; None if that is open, as for CSV without a list."""
         for asked in (self.values, self.domain, self.grid):
             if asked is not None:
                 return asked.kind
@@ -128,7 +128,7 @@ class Reading:
 
     @property
     def words(self) -> str:
-        """Return how the column is read."""
+        """How the column is read."""
         if self.values is not None:
             return f"one of {len(self.values):,} listed values ({self.values.kind.value})"
         if self.domain is not None:
@@ -162,9 +162,6 @@ class Notice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the notice in the types of JSON. It is private.
-
-        Returns:
-            A dict with the column, the name of the notation, the number, what it is, how to fix it, and examples.
 
         >>> Notice("cost", Notation.DECIMAL_COMMA, 12).to_dict()["remedy"]
         'write 1.5, with a point'
@@ -228,12 +225,9 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Return whether some row counts, none is left out or moved to an end of the range, and nothing is suspicious.
+        """Whether some row counts, none is left out or moved to an end of the range, and nothing is suspicious.
 
-        If most values lie between two candidates, that is suspicious too.
-
-        Returns:
-            True or False. Which of them is private, too.
+        Private. If most values lie between two candidates, that is suspicious too.
         """
         is_complete = not (self.left_out or self.below or self.above or self.notices)
         return bool(self.counted) and is_complete and 2 * self.between <= self.counted
@@ -241,9 +235,8 @@ class Check:
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers in the types of JSON. They are private.
 
-        Returns:
-            A dict. Its first key is "private", with a sentence that says for whom it is. Reasons and notations have
-            their names in small letters.
+        The first key is "private", with a sentence that says for whom it is. Reasons and notations have their names in
+        small letters.
 
         >>> import pyarrow
         >>> import dpselect
@@ -265,9 +258,6 @@ class Check:
 
     def report(self) -> str:
         """Return all numbers as text, for the data owner to print. They are private.
-
-        Returns:
-            Lines of text. The first one says that they are private, the last one that nothing was charged.
 
         >>> import pyarrow
         >>> import dpselect

@@ -41,8 +41,6 @@ class Domain(ABC):
     """All values that a public rule describes, in a fixed order. Made by `every`.
 
     Attributes:
-        kind: the kind of its values.
-        size: the exact number of values.
         words: the rule in words that identify it, for ledgers and answers.
         arguments: those of `every`: the kind, and options by name.
     """
@@ -114,13 +112,7 @@ class Domain(ABC):
 
 @dataclass(frozen=True, repr=False)
 class Ordered(Domain):
-    """All values of an ordered kind between two ends. Numbers of other types are counted if they are equal to one.
-
-    Attributes:
-        span: the values, in whole units.
-        precision: the largest number of digits, for decimals.
-        is_full: whether the ends are those of the kind.
-    """
+    """All values of an ordered kind between two ends. Numbers of other types are counted if they are equal to one."""
 
     span: Span
     precision: int = 0
@@ -173,11 +165,7 @@ _EVERYTHING = tuple(run for runs in _WIDTHS for run in runs)
 
 
 def runs_of(characters: Iterable[str] | None) -> tuple[Run, ...]:
-    """Different characters as runs of code points that follow each other, each of one width; None is all of Unicode.
-
-    >>> runs_of("CABx")
-    ((65, 67), (120, 120))
-    """
+    """Different characters as runs of code points that follow each other, each of one width; None is all of Unicode."""
     if characters is None:
         return _EVERYTHING
     runs: list[Run] = []
@@ -223,7 +211,7 @@ def _by_width(runs: Iterable[Run]) -> list[_Characters]:
 
 @lru_cache(maxsize=2)
 def _counts(sizes: tuple[int, ...], longest: int) -> tuple[int, ...]:
-    """c[0] to c[longest]. For 1,000 bytes these are about half a megabyte."""
+    # For 1,000 bytes these counts take about half a megabyte.
     counts = [1]
     for n in range(1, longest + 1):
         counts.append(sum(size * counts[n - w] for w, size in enumerate(sizes, 1) if w <= n))
@@ -232,10 +220,9 @@ def _counts(sizes: tuple[int, ...], longest: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, repr=False)
 class Texts(Domain):
-    """All texts of at most so many bytes in UTF-8, of characters in these runs, in ascending order.
+    """All texts of at most so many bytes in UTF-8, of characters in these runs, in ascending order."""
 
-    They are ordered by their number of bytes, then by characters.
-    """
+    # Texts are ordered by their number of bytes, then by characters.
 
     max_bytes: int
     runs: tuple[Run, ...]
@@ -266,7 +253,6 @@ class Texts(Domain):
         return "".join(map(chr, codes))
 
     def _first(self, place: int, length: int, counts: tuple[int, ...]) -> tuple[int, int, int]:
-        """The first character of the text at a place among those of one length, and place and length of the rest."""
         for w, characters in enumerate(self._widths, 1):
             if w > length:
                 break
@@ -397,7 +383,6 @@ _EXAMPLES = {
 
 
 def _instead(kind: str, name: str) -> str:
-    """The rule for a range, after one that has none."""
     return f", or write {_EXAMPLES['integer']}" if kind in INTEGERS and name in ("lower", "upper") else ""
 
 
@@ -459,7 +444,6 @@ def _times(name: str, given: Mapping[str, Any]) -> Domain:
 
 
 def _ordered(given: Mapping[str, Any], full: Span) -> tuple[int, int]:
-    """Both ends in units: those that are given, or those of the type."""
     ends = zip(("lower", "upper"), (full.first, full.last), strict=True)
     first, last = (_end(name, given[name], full) if name in given else end for name, end in ends)
     if first > last:

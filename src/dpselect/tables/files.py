@@ -145,7 +145,7 @@ class Watch(Generic[_Facts]):
         return is_same
 
     def _settled(self) -> State | None:
-        """The state of the files that exist; None if one was changed just now, so that another change may not show."""
+        # None if a file was changed just now, so that another change may not show.
         state = state_of(list(filter(os.path.exists, self._paths)))
         return state if state is not None and state.is_settled() else None
 
@@ -157,7 +157,6 @@ def check_once(paths: Sequence[Path]) -> None:
 
 
 def _found(source: str) -> tuple[Path, list[Path]]:
-    """The folder below which folder names can be columns, and all names of the files in it."""
     path = Path(source)
     if os.path.isdir(path):
         # Tools leave files whose names start with a dot or an underscore beside the data.
@@ -175,7 +174,7 @@ def _found(source: str) -> tuple[Path, list[Path]]:
 
 
 def _matching(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """The matches of a pattern below a folder, as with `glob`, except that `**` enters each folder only once."""
+    # As with `glob`, except that `**` enters each folder only once.
     if not parts:
         yield folder
         return
@@ -192,7 +191,7 @@ def _matching(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def _tree(top: Path, hidden: tuple[str, ...], *, through_links: bool = False) -> Iterator[Path]:
-    """A folder and all folders below it, each once; those reached without a link come first."""
+    # Each folder once; those reached without a link come first.
     seen: set[_Identity] = set()
     plain, linked = [top], list[Path]()
     while plain or linked:
@@ -208,7 +207,6 @@ def _tree(top: Path, hidden: tuple[str, ...], *, through_links: bool = False) ->
 
 
 def _entries(folder: Path, hidden: tuple[str, ...]) -> list[Path]:
-    """The content of a folder, except names that start with one of these marks; empty if it cannot be read."""
     try:
         return [folder / name for name in os.listdir(folder) if not name.startswith(hidden)]
     except OSError:
@@ -216,7 +214,7 @@ def _entries(folder: Path, hidden: tuple[str, ...]) -> list[Path]:
 
 
 def _identity(path: Path) -> _Identity:
-    """An identifier that all names of a file or folder share. Some Windows file systems have no inodes."""
+    # Some Windows file systems have no inodes.
     try:
         found = path.stat()
     except OSError:
@@ -233,7 +231,7 @@ def _has_link(path: Path, top: Path) -> bool:
 
 
 def _is_nameable(path: Path, top: Path) -> bool:
-    """Whether the engines can read this path. If a value in it is the reason, the rows are left out silently."""
+    # If a value in the path is the reason, the rows are left out silently.
     private = "".join(part for part in _folders(path, top) if "=" in part)
     # Spark reads a path as a pattern, and fails on one with a colon. Which files are read must not depend on a row.
     if "\\" in private or not is_unicode(private) or (":" in private and set(private) & set(_GLOB_MARKS)):
@@ -244,12 +242,10 @@ def _is_nameable(path: Path, top: Path) -> bool:
 
 
 def _public(path: Path, top: Path) -> str:
-    """The path without the folders that are columns."""
     return str(top.absolute().joinpath(*(part for part in _folders(path, top) if "=" not in part), path.name))
 
 
 def _format(path: Path) -> Format:
-    """The format, by the first bytes of the file, then by its ending."""
     beginning, reason = b"", ""
     try:
         beginning = _beginning(path, len(_PARQUET_MAGIC))
@@ -275,7 +271,6 @@ def _beginning(path: Path, size: int) -> bytes:
 
 
 def _check_copies(paths: Sequence[Path]) -> None:
-    """Refuse two files whose names suggest that one is a compressed copy of the other."""
     folders: dict[Path, _Identity] = {}
     seen: dict[tuple[_Identity, str], Path] = {}
     for path in paths:
@@ -290,7 +285,6 @@ def _check_copies(paths: Sequence[Path]) -> None:
 
 
 def _stem(name: str) -> str:
-    """The name without any endings, in lower case."""
     stem = name.casefold()
     while stem.endswith((*_ENDINGS, ".gz")):
         stem = stem.rpartition(".")[0]
@@ -298,7 +292,6 @@ def _stem(name: str) -> str:
 
 
 def _columns(path: Path, top: Path) -> list[tuple[str, str]]:
-    """The keys in the folder names of a file, with their unparsed values."""
     found = []
     for part in _folders(path, top):
         key, equals, written = part.partition("=")
@@ -308,7 +301,6 @@ def _columns(path: Path, top: Path) -> list[tuple[str, str]]:
 
 
 def _common_keys(paths: Sequence[Path], columns: Sequence[Sequence[tuple[str, str]]]) -> tuple[str, ...]:
-    """The keys that the folder names of every file have."""
     first, *others = [tuple(key for key, _ in own) for own in columns]
     if len(set(map(str.lower, first))) != len(first):
         raise InvalidValue(f"{shown(paths[0])}: two of its folders name the same column: rename one")
@@ -322,7 +314,7 @@ def _common_keys(paths: Sequence[Path], columns: Sequence[Sequence[tuple[str, st
 
 
 def _value(written: str) -> str | None:
-    """The value that a folder name encodes; missing if it does not decode to UTF-8."""
+    # Missing if it does not decode to UTF-8.
     if written in _MISSING:
         return None
     try:
@@ -353,14 +345,7 @@ class System(Enum):
 
 @dataclass(frozen=True)
 class Database:
-    """A table or a query of a database.
-
-    Attributes:
-        system: the kind of database.
-        address: the URL, which may hold a password, or the path of the file.
-        table: the parts of the name of the table; none for a query.
-        query: the query, if there is no table.
-    """
+    """A table or a query of a database. The address may hold a password."""
 
     system: System
     address: str = field(repr=False)
@@ -412,7 +397,6 @@ def _database(source: str) -> tuple[System, str] | None:
 
 
 def _by_content(path: str) -> tuple[System, str] | None:
-    """The kind of database in a file, by its first bytes."""
     try:
         beginning = _beginning(Path(path), 16) if os.path.isfile(path) else b""
     except (OSError, ValueError):  # the reader of files reports it
@@ -423,7 +407,6 @@ def _by_content(path: str) -> tuple[System, str] | None:
 
 
 def _parts(table: Any) -> tuple[str, ...]:
-    """A table by its name: a text is split at its points, and the parts of a tuple are taken as they are."""
     parts: Sequence[Any] = table.split(".") if isinstance(table, str) else table
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
         raise InvalidType('table must be a name such as "visits" or "clinic.visits", or a tuple of names')
@@ -442,7 +425,7 @@ def _query(query: Any) -> str:
 
 
 def _sendable(text: str, what: str) -> str:
-    """The text, if a driver can take it: a zero byte would end it, and what follows would be ignored."""
+    # A zero byte would end the text for a driver, and what follows would be ignored.
     if "\0" in text or not is_unicode(text):
         raise InvalidValue(f"{what} has a zero character, or one that UTF-8 cannot encode: remove it")
     return text

@@ -90,17 +90,14 @@ class Kind(Enum):
 
     @property
     def is_number(self) -> bool:
-        """Whether its values are numbers."""
         return self in _NUMBERS
 
     @property
     def is_time(self) -> bool:
-        """Whether its values are dates or timestamps."""
         return self in _CLOCKS
 
     @property
     def is_moment(self) -> bool:
-        """Whether its values are timestamps."""
         return self.is_time and self is not Kind.DATE
 
     @property
@@ -132,11 +129,7 @@ class Kind(Enum):
         return _CLOCKS[self]
 
     def units(self, value: Any, digits: int = 0) -> int | None:
-        """A value in units; None for what is not a whole number of them, or is of another kind.
-
-        >>> Kind.DECIMAL.units(Decimal("0.25"), 2), Kind.INTEGER.units(2.0), Kind.INTEGER.units(0.5)
-        (25, 2, None)
-        """
+        """A value in units; None for what is not a whole number of them, or is of another kind."""
         given = kind_of_value(value)
         if self.is_time:
             origin, unit = self.clock
@@ -247,10 +240,8 @@ class Column:
 def known_column(
     columns: Mapping[str, Column], name: Any, what: str, elsewhere: Mapping[str, str] | None = None
 ) -> Column:
-    """The column of this name. An error lists the existing names, which are public, unless they look like data.
-
-    `elsewhere` has names that are no columns of the table, and what to do about each.
-    """
+    """The column of this name. An error lists the existing names, which are public, unless they look like data."""
+    # `elsewhere` has names that are no columns of the table, and what to do about each.
     if not isinstance(name, str):
         raise InvalidType(f"{what} must be the name of a column, got {type(name).__name__}")
     found = columns.get(name)
@@ -290,10 +281,8 @@ def kind_of_value(value: Any) -> Kind | None:
 
 
 def digits_after_point(number: Decimal) -> int:
-    """How many digits a finite decimal has after the point, without zeros at its end.
-
-    Written with no operation of `decimal` that rounds to the precision of the thread's own context.
-    """
+    """How many digits a finite decimal has after the point, without zeros at its end."""
+    # Written with no operation of `decimal` that rounds to the precision of the thread's own context.
     _, digits, exponent = number.as_tuple()
     shown = "".join(map(str, digits))
     zeros = len(shown) - len(shown.rstrip("0"))

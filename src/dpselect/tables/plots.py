@@ -93,7 +93,6 @@ def _draw_line(axes: Any, levels: tuple[Fraction, ...], values: Any, errors: lis
 
 
 def _drawn(value: Any) -> Any:
-    """A value that matplotlib can draw."""
     return value if isinstance(value, (int, float, datetime.date)) else float(_number(value))
 
 
@@ -104,7 +103,6 @@ def _number(value: Any) -> Decimal:
 
 
 def _shares_off(answer: Answer, levels: tuple[Fraction, ...], people: int, asked: Mapping[str, Any]) -> list[float]:
-    """The error of each level, in ascending order, as a share of the people."""
     from dpselect.mechanisms import MECHANISMS  # noqa: PLC0415
     from dpselect.questions.quantiles import Quantiles, errors_by_level  # noqa: PLC0415
 

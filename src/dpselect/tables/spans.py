@@ -58,22 +58,14 @@ _CODES = {32: ("<i", "<f"), 64: ("<q", "<d")}
 
 
 def rank_of_float(number: float, bits: int) -> int:
-    """The place of a float in the order of all floats of so many bits; zero has rank 0.
-
-    >>> rank_of_float(5e-324, 64), rank_of_float(-0.0, 64)
-    (1, 0)
-    """
+    """The place of a float in the order of all floats of so many bits; zero has rank 0."""
     whole, real = _CODES[bits]
     [code] = struct.unpack(whole, struct.pack(real, number))
     return int(code) if code >= 0 else -int(code + 2 ** (bits - 1))
 
 
 def float_of_rank(rank: int, bits: int) -> float:
-    """The float at a place. One of 32 bits is the number that people write for it: 0.1, not 0.10000000149.
-
-    >>> float_of_rank(-1, 64), float_of_rank(rank_of_float(0.1, 32), 32)
-    (-5e-324, 0.1)
-    """
+    """The float at a place. One of 32 bits is the number that people write for it: 0.1, not 0.10000000149."""
     whole, real = _CODES[bits]
     [size] = struct.unpack(real, struct.pack(whole, abs(rank)))
     written = float(size) if bits == 64 else float(str(np.float32(size)))
@@ -85,10 +77,7 @@ class Span:
     """Candidate number i is first + i * step units, or mark number i. Values are clamped to [first, last] units.
 
     Attributes:
-        kind: the kind of the candidates.
-        first: the first candidate, in units.
         last: the end of the range, in units; it need not be a candidate.
-        step: the number of units between two candidates.
         digits: the number of digits after the point of decimal units.
         bits: 32 or 64 if the units are all floats of so many bits; 0 otherwise.
         marks: the candidates in units, in ascending order from first to last, if they are not all steps.
@@ -137,7 +126,6 @@ class Span:
         return np.searchsorted(firsts, places, side="right").astype(np.uint64)
 
     def _middle(self, below: int, above: int) -> int:
-        """The unit half-way between two, or the next one."""
         if not self.bits:
             return (below + above + 1) // 2
         return rank_of_float((float_of_rank(below, self.bits) + float_of_rank(above, self.bits)) / 2, self.bits)
@@ -188,7 +176,7 @@ def public_span(lower: Any, upper: Any, step: Any, column: Column, range: Any = 
 
 
 def _between(units: Mapping[str, Any], span: Span, column: Column) -> Span:
-    """The span between these ends. Without `lower`, it begins at the least multiple of the step."""
+    # Without `lower`, it begins at the least multiple of the step.
     step = units.get("step", 1)
     if step <= 0:
         raise InvalidValue("step must be > 0: give the step between two candidates")
@@ -197,7 +185,6 @@ def _between(units: Mapping[str, Any], span: Span, column: Column) -> Span:
 
 
 def _ends_of_type(span: Span, column: Column) -> tuple[int, int]:
-    """The least and the largest value of the column's type, in units."""
     if span.kind.is_time:
         return span.kind.ends
     if span.kind is Kind.INTEGER:
@@ -217,10 +204,7 @@ def _ends_of_type(span: Span, column: Column) -> tuple[int, int]:
 
 
 def _read(value: Any, name: str, column: Column) -> Any:
-    """An end or a step. Text is read in the type of the column or, for a column of text, as it is written.
-
-    The step is in days for dates and in seconds for timestamps.
-    """
+    # The step is in days for dates and in seconds for timestamps.
     if not isinstance(value, str):
         return value
     if column.untyped:
@@ -231,7 +215,6 @@ def _read(value: Any, name: str, column: Column) -> Any:
 
 
 def _written(text: str, name: str) -> Any:
-    """A whole number, a decimal number, a date or a timestamp, as it is written."""
     readers: tuple[Callable[[str], Any], ...] = (
         number_from_text,
         datetime.date.fromisoformat,
@@ -246,7 +229,7 @@ def _written(text: str, name: str) -> Any:
 
 
 def _kind(given: Mapping[str, Any], column: Column) -> Kind:
-    """The kind of the candidates: that of the column or, for a column of text, that of the ends or the step."""
+    # For a column of text, the kind of the ends or the step.
     kinds = {name: kind_of_value(value) for name, value in given.items()}
     step = kinds.pop("step", None)
     for name, kind in kinds.items():
@@ -264,7 +247,6 @@ def _kind(given: Mapping[str, Any], column: Column) -> Kind:
 
 
 def _kind_in_writing(ends: set[Kind], step: Kind | None, column: Column) -> Kind:
-    """The kind of what the text of a column stands for."""
     if not ends and step not in _NUMBERS:
         raise InvalidValue(
             f"column {column.name!r} is text, and the question must say what it stands for: give a step of 1 for whole"
@@ -292,7 +274,6 @@ _NUMBERS = {kind for kind in Kind if kind.is_number}
 
 
 def _digits(decimals: Mapping[str, Decimal], kind: Kind, column: Column) -> int:
-    """The number of digits after the point of the units."""
     needed = max(map(digits_after_point, decimals.values()), default=0)
     if kind is Kind.INTEGER and needed:
         raise InvalidValue(f"lower, upper and step must be whole numbers, as those in the column {column.name!r} are")
@@ -309,7 +290,7 @@ def _digits(decimals: Mapping[str, Decimal], kind: Kind, column: Column) -> int:
 
 
 def _decimal(value: Any, name: str) -> Decimal:
-    """The exact number that was written. For a float, the shortest text that reads back as that float."""
+    # For a float, the shortest text that reads back as that float.
     if kind_of_value(value) not in _NUMBERS:
         raise InvalidType(f"{name} must be a number, got {type(value).__name__}")
     if isinstance(value, Integral):  # converting a very long integer would be slow
@@ -326,7 +307,6 @@ def _bits(column: Column) -> int:
 
 
 def _rank(value: Any, name: str, bits: int) -> int:
-    """The rank of the float that was written."""
     nearest = value if isinstance(value, float) else float_near(rational(_decimal(value, name)))
     if not abs(nearest) <= float_of_rank(LARGEST_RANK[bits], bits):  # NaN is not, either
         raise InvalidValue(f"{name} must be a finite number that floats of {bits} bits can hold")
@@ -334,7 +314,6 @@ def _rank(value: Any, name: str, bits: int) -> int:
 
 
 def _step(step: Any, kind: Kind) -> int:
-    """A step between dates or timestamps."""
     if isinstance(step, datetime.timedelta):
         step = Fraction(step // datetime.timedelta(microseconds=1), 10**6)
         if kind is Kind.DATE:
@@ -357,7 +336,6 @@ def _step(step: Any, kind: Kind) -> int:
 
 
 def _magnitudes(column: Column) -> Span:
-    """Zero and the numbers of two digits times a power of ten, as far as the type goes; floats for a column of text."""
     if column.kind.is_time:
         raise InvalidType(
             f"column {column.name!r} holds {column.kind.value}, which have no magnitude: leave range='log' out, and"
@@ -376,5 +354,4 @@ def _magnitudes(column: Column) -> Span:
 
 
 def _decades(exponents: range) -> list[str]:
-    """All numbers of two digits with leading digits at these powers of ten, and the next power of ten."""
     return [*(f"{two}e{exponent - 1}" for exponent in exponents for two in range(10, 100)), f"1e{exponents.stop}"]

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 def _by_place(names: tuple[str, ...]) -> str:
-    """What may be given without a name."""
     return f"only {' and '.join(name for name in names if name != 'self')} without a name"
 
 
@@ -48,10 +47,7 @@ _R = TypeVar("_R")
 
 
 def _explained(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The function, which says what to do about a keyword that it does not have.
-
-    It is defined here because doctest skips functions whose wrapper is in another module.
-    """
+    # Defined here because doctest skips functions whose wrapper is in another module.
     code = function.__code__
     names, most = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_argcount
     accepted = frozenset(names)
@@ -176,9 +172,6 @@ class Table:
             column: the column that the question is about.
             stated: what else the question needs. For other parameters, see `Table.mode`.
 
-        Returns:
-            The answer of the method of that name.
-
         >>> import pyarrow
         >>> import dpselect
         >>> table = dpselect.open_table(pyarrow.table({"cost": [40] * 500}))
@@ -208,9 +201,6 @@ class Table:
         Args:
             groups_of: a column whose groups are not found yet.
             max_groups: in how many of them a person may count.
-
-        Returns:
-            The mechanism, and what would be charged.
 
         Raises:
             InvalidValue, InvalidType: the question would be refused.
@@ -562,9 +552,6 @@ class Table:
             column: the column that the question is about: numbers, dates or timestamps.
             level: the level of the quantile, near 1.
 
-        Returns:
-            The answer, as that of `minimum`.
-
         >>> import pyarrow
         >>> import dpselect
         >>> table = dpselect.open_table(pyarrow.table({"cost": [20] * 2000 + [90] * 2000}))
@@ -690,7 +677,6 @@ class Table:
         return None if self._ledger is None else self._ledger.budget
 
     def _record(self, kind: type[Question], column: str, price: Price, stated: Mapping[str, Any]) -> OfTable:
-        """The question as a record, checked against the public schema, with the method that this price takes."""
         asked = _Asked(self._engine, self._individuals, self._individuals.stated(self._neighbours))
         return kind.about(asked, self._column(column), price, **stated).settled(price, self._budget)
 
@@ -702,7 +688,6 @@ class Table:
         return draw
 
     def _ask(self, kind: type[Question], column: str, price: Price, request_id: str | None, **stated: Any) -> Answer:
-        """Answer a question: the one way from what is asked to a release."""
         question, engine, individuals = self._record(kind, column, price, stated), self._engine, self._individuals
         estimate = question.estimate(individuals)
         if question.is_free or (individuals.groups is not None and not len(individuals.groups)):  # no row is read
@@ -766,14 +751,14 @@ class GroupedTable(Table):
 def _made(
     kind: type[_AnyTable], engine: Engine, individuals: Individuals, neighbours: Neighbours, ledger: "Ledger | None"
 ) -> _AnyTable:
-    """Create a table. Its class has no constructor that users could call."""
+    # The class of a table has no constructor that users could call.
     table = kind.__new__(kind)
     table._engine, table._individuals, table._neighbours, table._ledger = engine, individuals, neighbours, ledger
     return table
 
 
 def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bool = False) -> None:
-    """Refuse what only groups that are found need, and a rule, which would have an answer for each of its values."""
+    # A rule would have an answer for each of its values.
     if isinstance(groups, Domain):
         raise InvalidType(
             "groups must be a list of values, got a rule: list the groups, or find them in the data with epsilon and"
@@ -841,9 +826,6 @@ def open_table(  # noqa: PLR0913 - the public contract
             for this or of more than 500 columns are read for every question, and so are other sources, and files that
             have changed. Answers have the same distribution.
 
-    Returns:
-        The table.
-
     Raises:
         InvalidValue, InvalidType: a parameter is invalid, or the source is not a table.
         UnitMismatch: the ledger belongs to another privacy unit or data set.
@@ -863,7 +845,6 @@ def open_table(  # noqa: PLR0913 - the public contract
 
 
 def _ledger(ledger: Any, budget: Budget | Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":
-    """The ledger, after checking that it is for this privacy unit and this data set."""
     if ledger is None:
         for name, value in {"budget": budget, "dataset": dataset}.items():
             if value is not None:

@@ -88,7 +88,7 @@ def checked(source: Source, cursor: duckdb.DuckDBPyConnection, reading: Reading,
 
 
 def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
-    """For each row: why it is left out (NULL if it counts), the text of its value, person, and end of the range."""
+    # The reason is NULL if the row counts.
     column, groups = reading.column, individuals.groups
     value, is_listed = _value(reading)
     below, above = ("false", "false") if reading.grid is None else _outside(column, reading.grid)
@@ -131,7 +131,6 @@ def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
 
 
 def _value(reading: Reading) -> tuple[str, str]:
-    """The value as a question reads it, NULL if it cannot; and a condition for what is listed, given it as `item`."""
     column = reading.column
     if reading.values is not None:
         return form_of(column, reading.values.kind).value, "candidate.place IS NOT NULL"
@@ -141,7 +140,7 @@ def _value(reading: Reading) -> tuple[str, str]:
 
 
 def _written(column: Column) -> str:
-    """The value as text. It cannot fail on any row."""
+    # The expression cannot fail on any row.
     x = value_of(column, column.kind)
     if column.is_text:
         return x
@@ -152,12 +151,12 @@ def _written(column: Column) -> str:
 
 
 def _stored(text: str) -> str:
-    """A text that DuckDB can store. One that is not UTF-8, as Parquet and Arrow may hold, is written in hexadecimal."""
+    # A text that is not UTF-8, as Parquet and Arrow may hold, is written in hexadecimal.
     return f"coalesce(TRY(decode(encode({text}))), chr(65533) || hex(encode({text})))"
 
 
 def _outside(column: Column, grid: Span) -> tuple[str, str]:
-    """Whether a value is below and above the range. Only for values that count: it may hold for NaN."""
+    # Only for values that count: the conditions may hold for NaN.
     x, kind = value_of(column, grid.kind), grid.kind
     if kind.is_moment:
         finite = f"CASE WHEN isfinite({x}) THEN epoch_us({x})"
@@ -187,7 +186,6 @@ def _outside(column: Column, grid: Span) -> tuple[str, str]:
 
 
 def _people(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    """How many people there are and count, and the largest number of rows of one."""
     cursor.execute(
         f"CREATE OR REPLACE TEMP TABLE {_PEOPLE} AS SELECT person, count(*) AS number,"
         f" count(*) FILTER (reason IS NULL) AS counted FROM {_ROWS} WHERE person IS NOT NULL GROUP BY person"
@@ -198,7 +196,6 @@ def _people(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 
 def _unlisted(cursor: duckdb.DuckDBPyConnection, reading: Reading) -> int | None:
-    """How many different values are not listed."""
     if reading.values is None and reading.domain is None:
         return None
     [(number,)] = cursor.sql(f"SELECT count(*) FROM {_TEXTS} WHERE reason = '{Reason.UNLISTED.name}'").fetchall()
@@ -206,7 +203,6 @@ def _unlisted(cursor: duckdb.DuckDBPyConnection, reading: Reading) -> int | None
 
 
 def _examples(cursor: duckdb.DuckDBPyConnection) -> dict[Reason, tuple[str, ...]]:
-    """Values that are left out because of what they are."""
     return {
         reason: found
         for reason in (Reason.UNREADABLE, Reason.UNLISTED)
@@ -221,7 +217,6 @@ _SEPARATOR = b"\x1f"
 
 
 def _faults_of_lines(source: Source, cursor: duckdb.DuckDBPyConnection) -> dict[Reason, int]:
-    """How many lines of CSV files are malformed, for each reason."""
     if not isinstance(source, CSVFiles):
         return {}
     delimiter, names = source.header
@@ -243,7 +238,6 @@ def _faults_of_lines(source: Source, cursor: duckdb.DuckDBPyConnection) -> dict[
 
 
 def _lines_of_file(path: Path) -> tuple[int, int, int]:
-    """How many lines after the header are not blank, are not UTF-8, and begin with the separator."""
     opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
     total = encoding = empty = 0
     with opener(path, "rb") as file:
@@ -259,7 +253,7 @@ def _lines_of_file(path: Path) -> tuple[int, int, int]:
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
-    """Whole lines, in blocks. Of a line that is too long for DuckDB, only the beginning."""
+    # Of a line that is too long for DuckDB, a block has only the beginning.
     rest = b""
     while block := file.read(_BLOCK):
         whole = rest + block
@@ -285,7 +279,6 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _first_texts(cursor: duckdb.DuckDBPyConnection, texts: str) -> tuple[str, ...]:
-    """A few of these texts, each cut to a line."""
     query = (
         f"SELECT DISTINCT written[:{_SHOWN_CHARACTERS}] AS shown FROM ({texts}) ORDER BY shown LIMIT {MOST_EXAMPLES}"
     )
@@ -333,7 +326,6 @@ def _cases(patterns: Mapping[str, str], condition: str = "true") -> list[str]:
 
 
 def _notices_of_column(cursor: duckdb.DuckDBPyConnection, reading: Reading) -> list[Notice]:
-    """The suspicious notations of the column."""
     column = reading.column
     if not column.is_text:
         return []
@@ -363,13 +355,11 @@ def _notices(  # noqa: PLR0913, PLR0917 - what a notice says
 
 
 def _labelled(cursor: duckdb.DuckDBPyConnection, labels: str) -> dict[str, int]:
-    """How many texts have each label."""
     query = f"SELECT label, sum(number) FROM ({labels}) WHERE label IS NOT NULL GROUP BY label"
     return {label: int(number) for label, number in cursor.sql(query).fetchall()}
 
 
 def _cases_of(reading: Reading) -> list[str]:
-    """The cases of a text that name its notation, for the kind of values that the question needs."""
     unread = f"reason = '{Reason.UNREADABLE.name}'"
     padded = "WHEN bare <> written THEN 'PADDED'"
     word = [_NOT_UTF8, *_cases({"MISSING_WORD": _MISSING_WORD})]
@@ -392,10 +382,7 @@ def _cases_of(reading: Reading) -> list[str]:
 
 
 def _cases_of_near_texts(off: str, candidates: str) -> list[str]:
-    """The cases of a text that is not in a list of texts, and would be if it were written in another way.
-
-    A word for a missing value may be listed: NA is a country.
-    """
+    # A word for a missing value may be listed: NA is a country.
     near = {
         "PADDED": ("bare", candidates),
         "CASE": ("lower(bare)", f"SELECT lower(value) FROM ({candidates})"),
@@ -407,11 +394,8 @@ def _cases_of_near_texts(off: str, candidates: str) -> list[str]:
 
 
 def _suspicious(found: Mapping[str, int], texts: int, kind: Kind | None) -> dict[Notation, list[str]]:
-    """The labels of each suspicious notation.
-
-    If the kind is open, notations of numbers are suspicious only if at least half of the texts look like numbers, and
-    those of dates only if at least half look like dates. A number with a unit may be a code, so it is no evidence.
-    """
+    # If the kind is open, notations of numbers are suspicious only if at least half of the texts look like numbers, and
+    # those of dates only if at least half look like dates. A number with a unit may be a code, so it is no evidence.
     labels = set(found)
     european = labels & {"DECIMAL_COMMA", "THOUSANDS_WITH_POINTS", "COMMA_AND_THREE_DIGITS"}
     if not european:
@@ -432,7 +416,6 @@ def _suspicious(found: Mapping[str, int], texts: int, kind: Kind | None) -> dict
 
 
 def _notices_of_groups(cursor: duckdb.DuckDBPyConnection, reading: Reading, individuals: Individuals) -> list[Notice]:
-    """Texts that are nearly those of a group, in rows that are in no group."""
     if individuals.groups is None:
         return []
     notices = []
@@ -451,7 +434,6 @@ def _notices_of_groups(cursor: duckdb.DuckDBPyConnection, reading: Reading, indi
 
 
 def _notices_of_people(cursor: duckdb.DuckDBPyConnection, person: Column, show_values: bool) -> list[Notice]:
-    """Names of people that look wrong."""
     if not person.is_text:
         return []
     texts = f"SELECT person AS written, number FROM {_PEOPLE}"
@@ -464,7 +446,6 @@ def _notices_of_people(cursor: duckdb.DuckDBPyConnection, person: Column, show_v
 
 
 def _of_names(cursor: duckdb.DuckDBPyConnection, column: Column, labels: str, show_values: bool) -> list[Notice]:
-    """The notices of a column whose texts are labelled with names of notations."""
     found = _labelled(cursor, labels)
     wanted = {notation: [notation.name] for notation in Notation if notation.name in found}
     return _notices(cursor, column, labels, found, wanted, show_values)

@@ -43,10 +43,8 @@ _AS_WRITTEN = {"disabled_optimizers": "filter_pushdown"}
 
 
 def connect(*, spills: bool = True) -> duckdb.DuckDBPyConnection:
-    """Open a private in-memory connection that never accesses the network or variables of the caller.
-
-    Rows that do not fit into memory go to a private folder. Without `spills`, the statement fails instead.
-    """
+    """Open a private in-memory connection that never accesses the network or variables of the caller."""
+    # Rows that do not fit into memory go to a private folder. Without `spills`, the statement fails instead.
     config: dict[str, Any] = {
         **_OFFLINE,
         **_AS_WRITTEN,
@@ -97,7 +95,7 @@ class _Own:
         return ""
 
     def forget(self) -> None:
-        """Forget the folder in a forked child, which creates its own; the lock stays with the parent."""
+        # A forked child creates its own folder; the lock stays with the parent.
         self._close()
         self.lock, self.folder = threading.Lock(), ""
 
@@ -113,15 +111,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def spill_path() -> str:
-    """A path for one connection in the folder of this process. DuckDB creates a folder there when memory is full.
-
-    The path is empty if no folder can be created. Then DuckDB uses memory only.
-    """
+    """A path for one connection in the folder of this process. DuckDB creates a folder there when memory is full."""
+    # The path is empty if no folder can be created. Then DuckDB uses memory only.
     return _own.path()
 
 
 def _made() -> tuple[str, int]:
-    """Create a folder, and return it with the descriptor that holds its lock."""
     while True:
         folder = tempfile.mkdtemp(prefix=_PREFIX)
         if _fcntl is None:
@@ -144,7 +139,6 @@ def _mark(folder: str) -> None:
 
 
 def _remove_orphans() -> None:
-    """Remove the folders of this user whose processes are gone."""
     if _fcntl is None:
         return
     for folder in glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_PREFIX}*")):

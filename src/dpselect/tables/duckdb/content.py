@@ -56,7 +56,7 @@ def of_sums(columns: Sequence[Column], found: Sequence[Sequence[Any]]) -> str:
 
 
 def _text(column: Column) -> str:
-    """The DuckDB expression for a value as text. It cannot fail on any row, and does not depend on a time zone."""
+    # The expression cannot fail on any row, and does not depend on a time zone.
     if column.kind not in (Kind.TIMESTAMP, Kind.ZONED):
         return f"TRY_CAST({identifier(column.name)} AS VARCHAR)"
     moment = value_of(column, column.kind)

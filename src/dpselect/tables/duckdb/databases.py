@@ -62,7 +62,6 @@ class _Rows(Source):
         check_names([column.name for column in self._watch.facts])
 
     def _found(self) -> Sequence[Any]:
-        """The columns as they are now."""
         raise NotImplementedError
 
     def check(self) -> None:
@@ -70,7 +69,6 @@ class _Rows(Source):
 
 
 def _relation_of(database: Database) -> str:
-    """What the rows are selected from, in the SQL of all these systems."""
     # The line break ends a comment in the last line.
     return ".".join(map(identifier, database.table)) or f"({database.query}\n) AS dpselect_query"
 
@@ -128,16 +126,15 @@ class _Driven(_Rows):
     _watch: Watch[Sequence[Field]]
 
     def session(self) -> AbstractContextManager[Run]:
-        """Open a connection, in which all statements see the same tables, and close it at the end."""
+        # All statements of a session see the same tables.
         raise NotImplementedError
 
     def found_fields(self, run: Run) -> Sequence[Field]:
-        """Return the fields as they are now. No row is read."""
+        # No row is read.
         raise NotImplementedError
 
     @contextmanager
     def _cursor(self, url: str) -> Iterator[tuple[Any, Run]]:
-        """A cursor of the driver, and what runs its statements."""
         try:
             dbapi = importlib.import_module(f"{self._driver.replace('-', '_')}.dbapi")  # an extra
         except ImportError:
@@ -156,7 +153,6 @@ class _Driven(_Rows):
             return self.found_fields(run)
 
     def _described(self, run: Run) -> "pa.Schema":
-        """The names and types that the driver states for no rows."""
         with run(f"SELECT * FROM {self._relation} LIMIT 0") as stream:
             return stream.schema
 
@@ -164,7 +160,6 @@ class _Driven(_Rows):
         return any(field.untyped for field in self._watch.facts if field.name == column)
 
     def _selection(self, fields: Sequence[Field]) -> str:
-        """The statement for these columns, in the SQL of the database."""
         columns = ", ".join(f"{field.selected} AS {identifier(field.name)}" for field in fields)
         return f"SELECT {columns} FROM {self._relation}"
 
@@ -255,23 +250,21 @@ class PostgreSQL(_Driven):
             yield run
 
     def found_fields(self, run: Run) -> Sequence[Field]:
-        """Return the fields as they are now. Until the end of the session, nobody can change them."""
+        # Until the end of the session, nobody can change the fields.
         return [_field(each, self._enums) for each in self._described(run)]
 
     def _facts(self) -> tuple[str, frozenset[str]]:
-        """The encoding of the database, and the names of types that are enumerations in all schemas."""
         with self.session() as run, run(_FACTS) as stream:
             found = stream.read_all().to_pydict()
         return found["encoding"][0], frozenset(name for name in found["name"] if name is not None)
 
     def _sent(self) -> list[str]:
-        """The types in which the columns arrive."""
         with self.session() as run, run(f"{self._selection(self._watch.facts)} LIMIT 0") as stream:
             return list(map(str, stream.schema.types))
 
 
 def _field(each: "pa.Field", enums: frozenset[str]) -> Field:
-    """How to read a column. The driver states its type, for a domain that of its values."""
+    # The driver states the type of a column; for a domain, that of its values.
     name, x = each.name, identifier(each.name)
     stated = {key.decode(): value.decode() for key, value in (each.metadata or {}).items()}
     type_ = stated.get("POSTGRESQL:type", "")
@@ -292,10 +285,8 @@ def _field(each: "pa.Field", enums: frozenset[str]) -> Field:
 
 
 def _decimal(modifier: int) -> str:
-    """The decimal with the declared digits. Without a declaration, or if DuckDB has none such, it stays text.
-
-    PostgreSQL packs numeric(p, s) as p * 2**16 + (s modulo 2**11) + 4, and has -1 where nothing is declared.
-    """
+    # Without a declaration, or if DuckDB has no such decimal, the number stays text. PostgreSQL packs numeric(p, s) as
+    # p * 2**16 + (s modulo 2**11) + 4, and has -1 where nothing is declared.
     precision, scale = (modifier - 4) >> 16, ((modifier - 4) & 2047 ^ 1024) - 1024
     if modifier < 4 or not 0 <= scale <= precision <= _MOST_DIGITS:
         return "{}"
@@ -338,13 +329,12 @@ class SQLite(_Driven):
             yield run if encoding == "UTF-8" else lambda statement: _in_utf8(run(statement), _CODECS[encoding])
 
     def found_fields(self, run: Run) -> Sequence[Field]:
-        """Return the fields as they are now: all columns are text, whatever was declared."""
+        # All columns are text, whatever was declared.
         names = self._described(run).names
         return [Field(name, _SELECTED.format(identifier(name)), "binary", _VALUE, untyped=True) for name in names]
 
 
 def _in_utf8(stream: "pa.RecordBatchReader", codec: str) -> "pa.RecordBatchReader":
-    """Columns of bytes that are text in another encoding, in UTF-8."""
     import pyarrow as pa  # noqa: PLC0415 - an extra
 
     schema = pa.schema({name: pa.binary() for name in stream.schema.names})

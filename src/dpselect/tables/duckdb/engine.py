@@ -51,11 +51,9 @@ from dpselect.tables.spans import Span
 def counting(
     source: str, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None
 ) -> str:
-    """Individuals for each candidate (in each group). A person counts once, however many rows they have.
-
-    With `max_values`, a person counts for at most so many candidates, in each group. The candidate for other values is
-    one of them, and people count once for it, too.
-    """
+    """Individuals for each candidate (in each group). A person counts once, however many rows they have."""
+    # With `max_values`, a person counts for at most so many candidates, in each group. The candidate for other values
+    # is one of them, and people count once for it, too.
     has_other = candidates.other is not None
     if individuals.groups is None and max_values is None and not has_other:
         return _counting_of_all(source, column, candidates, individuals)
@@ -74,24 +72,20 @@ def counting(
 
 
 def _different(kept: str, max_values: int | None, *named: str) -> str:
-    """The different items of each person, in each group: at most `max_values` of them."""
     different = f"SELECT DISTINCT grp, person, item FROM {kept}"
     return f"({different if max_values is None else _kept_values(different, max_values, *named)})"
 
 
 def _kept_values(different: str, max_values: int, named: str = "item") -> str:
-    """At most `max_values` candidates of each person, in each group. An item has a name that can be written as text.
-
-    They are sorted by a hash of a random salt, the candidate and the person, as groups are in `_kept_facts`: which of
-    them are kept depends only on this person's own rows.
-    """
+    # Values are sorted by a hash of a random salt, the candidate and the person, as groups are in `_kept_facts`: which
+    # of them are kept depends only on this person's own rows.
     order = f"md5_number(concat($salt, ':value:', {named}, ':', hash(person)))"
     limit = f"row_number() OVER (PARTITION BY grp, person ORDER BY {order}, item) <= {max_values}"
     return f"SELECT grp, item FROM ({different}) QUALIFY {limit}"
 
 
 def _counting_of_all(source: str, column: Column, candidates: Values, individuals: Individuals) -> str:
-    """Count all values, then pick the candidates: this is faster in DuckDB than joining every row."""
+    # Counting all values first is faster in DuckDB than joining every row.
     person = "" if individuals.person is None else f", {identifier(individuals.person.name)} AS person"
     form = form_of(column, candidates.kind)
     values = f"SELECT {form.value} AS item{person} FROM ({source})"
@@ -133,21 +127,16 @@ def placing(source: str, column: Column, grid: Span, individuals: Individuals, m
 
 
 def _medians(kept: str, small: bool) -> str:
-    """The median of each person's items, in each group. Of two middle ones, it is one of both.
-
-    A hash of a random salt and the person decides which, so that neither side is favoured and the choice depends on
-    nobody else. Negating all bits reverses the order of items, and with it which of two middle ones is the lower.
-    """
+    # Of two middle items, a hash of a random salt and the person decides which one counts, so that neither side is
+    # favoured and the choice depends on nobody else. Negating all bits reverses the order of items, and with it which
+    # of two middle ones is the lower.
     flip = f"-CAST(hash(xor(hash(person), hash($salt))) & 1 AS {'BIGINT' if small else 'HUGEINT'})"
     return f"SELECT grp, xor(quantile_disc(xor(item, {flip}), 0.5), {flip}) AS item FROM {kept} GROUP BY grp, person"
 
 
 def _kept_rows(kept: str, max_rows: int) -> str:
-    """At most `max_rows` rows of each person, in each group.
-
-    They are sorted by a hash of a random salt, the person, the item and, for equal items of a person, their running
-    number. So which of them are kept is random, and depends only on this person's own rows.
-    """
+    # Rows are sorted by a hash of a random salt, the person, the item and, for equal items of a person, their running
+    # number. So which of them are kept is random, and depends only on this person's own rows.
     numbered = f"SELECT grp, person, item, row_number() OVER (PARTITION BY grp, person, item) AS copy FROM {kept}"
     order = "hash(xor(hash(person, grp, item, copy), hash($salt))), item, copy"
     limit = f"row_number() OVER (PARTITION BY grp, person ORDER BY {order}) <= {max_rows}"
@@ -155,7 +144,6 @@ def _kept_rows(kept: str, max_rows: int) -> str:
 
 
 def _facts(source: str, expression: str, individuals: Individuals, *, item: str, join: str) -> tuple[str, str]:
-    """The named steps up to the facts that count, and the name of the last one."""
     selected = [f"{expression} AS item"]
     columns, conditions = [f"{item} AS item"], [f"{item} IS NOT NULL"]
     if individuals.person is not None:
@@ -185,11 +173,8 @@ def is_limited(individuals: Individuals) -> bool:
 
 
 def _kept_facts(groups: Groups) -> str:
-    """The facts of at most `max_groups` groups for each person.
-
-    The groups of a person are sorted by a hash of a random salt, the group and the person. So the choice is random and
-    depends only on this person's own rows. Privacy needs only the latter.
-    """
+    # The groups of a person are sorted by a hash of a random salt, the group and the person. So the choice is random
+    # and depends only on this person's own rows. Privacy needs only the latter.
     # The engine's own hash is used because not every timestamp can be written as text.
     order = "md5_number(concat($salt, ':', grp, ':', hash(person)))"
     limit = f"row_number() OVER (PARTITION BY person ORDER BY {order}, grp) <= {groups.max_groups}"
@@ -207,21 +192,17 @@ class DuckDBEngine:
         self.columns, self.no_columns = schema(self._source, self._connection), index_of(source)
 
     def check_source(self) -> None:
-        """Refuse the source if its public columns have changed since it was opened."""
         counted(self._source.check)
 
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
-        """Return a public list of values that are different in the type of their column."""
         return different_values(values, column, self._connection, name)
 
     def candidates(self, values: Any, column: Column) -> Values:
-        """Return a public list of candidates."""
         return self.listed(values, column)
 
     def chosen(
         self, column: Column, candidates: Values, individuals: Individuals, method: Method, mechanism: MechanismBase
     ) -> list[list[Any]]:
-        """Return candidates that many individuals have, as the method chooses them: for each group, or once for all."""
         scores = self.counts(column, candidates, individuals, method.max_values)
         names = candidates.listed
         return [[names[position] for position in method.chosen(mechanism, vector)] for vector in scores]
@@ -229,10 +210,6 @@ class DuckDBEngine:
     def counts(
         self, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None
     ) -> Sequence[Counts]:
-        """Return how many individuals have each candidate: a vector for each group, or one for all.
-
-        With `max_values`, a person counts for at most so many candidates, in each group; a row has one value only.
-        """
         limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
         limit = max_values if limited else None
         lists = {CANDIDATES: columns_of_list(candidates, form_of(column, candidates.kind))}
@@ -251,7 +228,6 @@ class DuckDBEngine:
     def places(
         self, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
-        """Return where the individuals' values are on the grid: for each group, or once for all."""
         found = self._found(
             lambda rows: placing(rows, column, grid, individuals, max_rows),
             column,
@@ -272,7 +248,6 @@ class DuckDBEngine:
     def tally(
         self, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None = None
     ) -> Iterator[Tally]:
-        """Count the individuals of every value that somebody has, and keep the counts while the body runs."""
         limit = None if individuals.person is None else max_values
         cursor = self._connection.cursor()
         statement = f"CREATE OR REPLACE TEMP TABLE {TALLY} AS "
@@ -290,11 +265,9 @@ class DuckDBEngine:
             cursor.close()
 
     def content(self, columns: Sequence[Column]) -> str:
-        """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
         return counted(lambda: of_source(self._source, self._connection, columns))
 
     def checked(self, reading: Reading, individuals: Individuals) -> Check:
-        """Return what a question would read and leave out. The result is as private as the rows."""
         with closing(self._connection.cursor()) as cursor, progress_shown(cursor, "Counting"):
             return counted(lambda: checks.checked(self._source, cursor, reading, individuals))
 
@@ -308,10 +281,7 @@ class DuckDBEngine:
         salted: bool = False,
         cursor: duckdb.DuckDBPyConnection | None = None,
     ) -> Columns:
-        """Run a statement about rows, with a new salt if it needs one. Error messages of the engine are withheld.
-
-        With a cursor, what the statement makes stays there.
-        """
+        # With a cursor, what the statement makes stays there.
         parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if salted or is_limited(individuals) else {}
         if individuals.groups is not None:
             lists = {**lists, GROUPS: columns_of_groups(individuals.groups)}
@@ -348,7 +318,6 @@ class DuckDBTally:
         self._cursor, self._form, self._groups = cursor, form, groups
 
     def levels(self) -> list[Levels]:
-        """Return the different counts of each group, ascending, and how many values have each."""
         query = f"SELECT grp, individuals, count(*) FROM {TALLY} GROUP BY grp, individuals ORDER BY grp, individuals"
         found = self._cursor.sql(query).fetchall()
         levels = [Levels([], []) for _ in range(self._groups)]
@@ -371,7 +340,6 @@ class DuckDBTally:
         return self._read(joined)
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
-        """Return which of these values nobody in the group has."""
         tried = Values(self._form.kind, tuple(values))
         self._cursor.register(_LIST, columns_of_list(tried, self._form))
         own = f"SELECT item FROM {TALLY} WHERE grp = {group}"
@@ -382,7 +350,6 @@ class DuckDBTally:
         return [tried.items[place] for (place,) in self._cursor.sql(query).fetchall()]
 
     def found(self, finding: Finding) -> list[list[Any]]:
-        """Flip a coin for each value of each group, and return those with heads in ascending order."""
         counted = self._cursor.sql(f"SELECT rowid, individuals FROM {TALLY}").fetchnumpy()
         heads = finding.found(counted["individuals"].astype(np.int64), Draws())
         self._cursor.register(_FOUND, {"place": counted["rowid"][heads]})

@@ -48,10 +48,10 @@ _KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars D
 
 
 class _Files(Source):
-    """Files with one schema, and columns from the names of their folders, which are joined with the rows by file path.
+    """Files with one schema, and columns from the names of their folders."""
 
-    DuckDB's own parsing of such names is off: it guesses types from the values, and also reads parent folders.
-    """
+    # Such columns are joined with the rows by file path. DuckDB's own parsing of such names is off: it guesses types
+    # from the values, and also reads parent folders.
 
     _change: str  # what is another one if the files have changed
 
@@ -75,10 +75,7 @@ class _Files(Source):
         return column in self._folders
 
     def check(self) -> None:
-        """Check that each file still counts once, and has its columns: of CSV files, also in the same places.
-
-        With columns in other places, other people than those of the ledger would be protected.
-        """
+        # With columns in other places, other people than those of the ledger would be protected.
         if self._watch.is_untouched():
             return
         check_once(self.files)
@@ -159,7 +156,6 @@ class ParquetFiles(_Files):
         return self._rows_by_arrow(cursor, names) if self._is_read_alike(names) else nullcontext(self._twice(names))
 
     def _is_read_alike(self, names: Sequence[str]) -> bool:
-        """Whether Arrow is there, and reads the same values of these columns as DuckDB does."""
         if not has_arrow():
             return False
         from dpselect.tables.duckdb.frames import are_read_alike  # noqa: PLC0415 - needs PyArrow, an extra
@@ -178,7 +174,7 @@ class ParquetFiles(_Files):
         return registered(cursor, parquet_stream(self.files, own, folders), f"SELECT {selected} FROM {ROWS}")
 
     def _twice(self, names: Sequence[str]) -> Query:
-        """A query for these columns in which a text that is not UTF-8 is missing: see the top of the file."""
+        # A text that is not UTF-8 is missing: see the top of the file.
         texts = {name: f"{self._file}_text{i}" for i, name in enumerate(names) if name in self._texts}
         again = "".join(f", {identifier(name)} AS {other}" for name, other in texts.items())
         values = {name: self._folders.get(name, identifier(name)) for name in names}
@@ -194,10 +190,7 @@ class ParquetFiles(_Files):
 
 
 def _parquet_schema(paths: Sequence[Path]) -> tuple[list[tuple[str, str]], frozenset[str]]:
-    """The columns that all Parquet files have, with their types, and those that some file holds in milliseconds.
-
-    A field of a struct that has the name of a column counts as that column. Then it may be read by Arrow needlessly.
-    """
+    # A field of a struct that has the name of a column counts as that column. Then it may be read by Arrow needlessly.
     columns: list[tuple[str, str]] = []
     other: set[str] = set()
     with closing(connect()) as connection:
@@ -309,11 +302,10 @@ def _drop(connection: Cursor, name: str) -> None:
 
 
 class Keeper(Source):
-    """Keeps the rows of a source: from the first question on, from the second on (None), or never.
+    """Keeps the rows of a source: from the first question on, from the second on (None), or never."""
 
-    The first of several questions costs no more than an only one, if rows are kept from the second on. While one
-    thread reads the rows, others read the files: they neither wait nor can be left waiting in a forked process.
-    """
+    # The first of several questions costs no more than an only one, if rows are kept from the second on. While one
+    # thread reads the rows, others read the files: they neither wait nor can be left waiting in a forked process.
 
     def __init__(self, source: Source, connection: Cursor, keep: bool | None) -> None:
         self._source, self._connection, self._from_first = source, connection, keep is True
@@ -333,7 +325,6 @@ class Keeper(Source):
             yield query
 
     def _kept(self, files: CSVFiles) -> KeptRows | None:
-        """The rows of the files as they are now, if they are kept."""
         if not self._lock.acquire(blocking=False):
             return None
         try:

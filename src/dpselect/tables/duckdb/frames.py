@@ -53,22 +53,19 @@ class PandasFrame(Frame):
         self.names = list(frame.columns)
 
     def stated(self) -> list[tuple[Any, Any]]:
-        """Return the names and dtypes. The categories of a categorical are not a part of its type."""
+        # The categories of a categorical are not a part of its type.
         dtypes = self._frame.dtypes.items()
         return [(n, ("category", d.categories.dtype) if hasattr(d, "categories") else d) for n, d in dtypes]
 
     def is_untyped(self, column: str) -> bool:
-        """Return whether this is a column of Python objects."""
         return str(self._frame.dtypes[column]) == "object"
 
     def scanned(self, names: Sequence[str] | None) -> pa.Table:
-        """Return an Arrow table, without rows for the types of all."""
         frame = self._frame.iloc[:0] if names is None else self._frame
         return pa.table({name: _from_pandas(frame[name]) for name in (self.names if names is None else names)})
 
 
 def _from_pandas(series: Any) -> Array:
-    """A pandas Series as an Arrow array of the type that its dtype states."""
     dtype = series.dtype
     kind, readers = (dtype.kind, _NUMPY) if isinstance(dtype, np.dtype) else (type(dtype).__name__, _EXTENSIONS)
     reader = readers.get(kind)
@@ -92,18 +89,18 @@ def _from_strings(series: Any) -> Array:
 
 
 def _from_floats(series: Any) -> Array:
-    """As 32-bit floats: DuckDB has no 16-bit floats."""
+    # DuckDB has no 16-bit floats.
     wide = np.dtype(np.float32) if series.dtype.itemsize == 2 else series.dtype
     return pa.array(series.to_numpy(dtype=wide), from_pandas=True)
 
 
 def _from_masked_floats(series: Any) -> Array:
-    """NaN counts as missing, even where pandas distinguishes the two."""
+    # NaN counts as missing, even where pandas distinguishes the two.
     return pa.array(series.to_numpy(dtype=series.dtype.numpy_dtype, na_value=np.nan), from_pandas=True)
 
 
 def _from_categories(series: Any) -> Array:
-    """A categorical has the type of its categories, even of those that do not occur."""
+    # The type is that of the categories, even of those that do not occur.
     categories = _from_pandas(series.cat.categories)
     if isinstance(categories, pa.ChunkedArray):
         categories = categories.combine_chunks()
@@ -136,15 +133,12 @@ class PolarsFrame(Frame):
         self.names = list(self._types)
 
     def stated(self) -> list[tuple[Any, Any]]:
-        """Return the schema."""
         return list(self._frame.collect_schema().items())
 
     def is_untyped(self, column: str) -> bool:
-        """Return whether this is a column of Python objects."""
         return str(self._types[column]) == "Object"
 
     def scanned(self, names: Sequence[str] | None) -> Any:
-        """Return a part of the frame, or an Arrow table where a column must be converted."""
         import polars as pl  # noqa: PLC0415 - imported when used
         from polars import selectors  # noqa: PLC0415 - imported when used
 
@@ -163,7 +157,7 @@ class PolarsFrame(Frame):
 
 
 def _is_zoned(dtype: Any) -> bool:
-    """Whether DuckDB fails on some values of this polars type."""
+    # DuckDB fails on some values of such a type.
     return getattr(dtype, "time_unit", None) == "ms" and getattr(dtype, "time_zone", None) is not None
 
 
@@ -177,11 +171,10 @@ class ArrowFrame(Frame):
         self.names = self._schema.names
 
     def stated(self) -> list[tuple[Any, Any]]:
-        """Return nothing: Arrow data in memory cannot be changed."""
+        # Arrow data in memory cannot be changed.
         return []
 
     def scanned(self, names: Sequence[str] | None) -> Any:
-        """Return the frame itself, or a stream of these columns where one must be converted."""
         if any(_fails(self._schema.field(name).type) for name in names or () if name in self.names):
             return _stream([self._frame], list(names or ()), {})
         return self._frame
@@ -190,10 +183,8 @@ class ArrowFrame(Frame):
 def parquet_stream(
     paths: Sequence[Path], names: Sequence[str], folders: Mapping[str, Sequence[str | None]]
 ) -> pa.RecordBatchReader:
-    """These columns of Parquet files as Arrow reads them, and columns of text that have one value in each file.
-
-    Timestamps of 96 bits do not fit nanoseconds.
-    """
+    """These columns of Parquet files as Arrow reads them, and columns of text that have one value in each file."""
+    # Timestamps of 96 bits do not fit nanoseconds.
     format_ = pads.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     return _stream([pads.dataset(path, format=format_) for path in paths], names, folders)
 
@@ -215,7 +206,6 @@ def _stream(
     names: Sequence[str],
     constant: Mapping[str, Sequence[str | None]],
 ) -> pa.RecordBatchReader:
-    """These columns of Arrow tables, record batches or datasets, one after the other; timestamps in microseconds."""
     own = {name: _readable(parts[0].schema.field(name).type) for name in names}
     schema = pa.schema({**own, **dict.fromkeys(constant, pa.string())})
 
@@ -236,18 +226,17 @@ def _batches(part: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _is_coarse(type_: pa.DataType) -> bool:
-    """Whether this is a type of timestamps whose unit is larger than a microsecond."""
     type_ = _unpacked(type_)
     return pa.types.is_timestamp(type_) and type_.unit in _PER_SECOND
 
 
 def _fails(type_: pa.DataType) -> bool:
-    """Whether DuckDB fails on some values of this type: it converts them when it scans."""
+    # DuckDB converts these when it scans, and fails on some values.
     return _is_coarse(type_) and _unpacked(type_).tz is not None
 
 
 def _readable(type_: pa.DataType) -> pa.DataType:
-    """The type in which DuckDB reads the values of a column: that of Parquet, if there are several."""
+    # If there are several types, that of Parquet.
     type_ = _unpacked(type_)
     if isinstance(type_, pa.BaseExtensionType):
         return type_.storage_type
@@ -264,7 +253,7 @@ def _unpacked(type_: pa.DataType) -> pa.DataType:
 
 
 def _microseconds(array: Array) -> Array:
-    """Timestamps of larger units in microseconds, without those beyond 64 bits; other arrays as they are."""
+    # Timestamps beyond 64 bits become missing.
     if not _is_coarse(array.type):
         return array
     while array.type != _unpacked(array.type):
@@ -292,7 +281,7 @@ _MISSING = {"NoneType", "NAType", "NaTType", "MaskedConstant"}
 
 
 def _texts_together(values: Sequence[Any] | np.ndarray[Any, Any]) -> pa.Array:
-    """Convert with Arrow where it can. Objects that it refuses, or would read differently, are converted one by one."""
+    # Objects that Arrow refuses, or would read differently, are converted one by one.
     try:
         if {kind.__name__ for kind in set(map(type, values))} <= _PLAIN:
             return pa.array(values, _TEXT, from_pandas=True)
@@ -302,7 +291,6 @@ def _texts_together(values: Sequence[Any] | np.ndarray[Any, Any]) -> pa.Array:
 
 
 def _text(value: Any) -> str | None:
-    """The text of an object; None if it is missing or if its methods fail."""
     try:
         kind = type(value)
         if kind.__name__ in _MISSING or (float in kind.__mro__ and math.isnan(value)):

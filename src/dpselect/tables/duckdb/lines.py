@@ -91,10 +91,8 @@ def _is_number(name: str) -> bool:
 def rows(
     delimiter: str, names: Sequence[str], option: str = "", join: str = "", folders: Mapping[str, str] | None = None
 ) -> str:
-    """A query for the rows of CSV files, whose paths are bound to its parameter.
-
-    Folder names become columns, too (`folders`, by name), if a `join` after the `option` supplies them.
-    """
+    """A query for the rows of CSV files, whose paths are bound to its parameter."""
+    # Folder names become columns, too (`folders`, by name), if a `join` after the `option` supplies them.
     return rows_of(lines(option, join), delimiter, names, [*names, *(folders or {})], folders)
 
 
@@ -118,10 +116,8 @@ def lines(option: str = "", join: str = "") -> str:
 def rows_of(
     whole: str, delimiter: str, names: Sequence[str], wanted: Sequence[str], others: Mapping[str, str] | None = None
 ) -> str:
-    """A query for some columns of the rows that are in the column `line` of a table.
-
-    The table may have `others`, which are passed through: a mapping from the user's names to the table's names.
-    """
+    """A query for some columns of the rows that are in the column `line` of a table."""
+    # The table may have `others`, which are passed through: a mapping from the user's names to the table's names.
     carried = others or {}
     plain = f"WHEN NOT contains(line, '\"') THEN string_split(line, '{delimiter}')"
     quoted = f"WHEN {_is_well_formed(delimiter, len(names))} THEN {_unquoted(delimiter)}"
@@ -144,7 +140,7 @@ def line_fault(delimiter: str, number: int) -> str:
 
 
 def _is_well_formed(delimiter: str, number: int | None = None) -> str:
-    """This many fields, or any number, each without quotation marks or enclosed in them with inner ones doubled."""
+    # Each field has no quotation marks, or is enclosed in them with inner ones doubled.
     repeats = "*" if number is None or number - 1 > _MOST_REPEATS else f"{{{number - 1}}}"
     return f"regexp_full_match(line, '{_field(delimiter)}(?:{_escaped(delimiter)}{_field(delimiter)}){repeats}')"
 
@@ -159,7 +155,7 @@ def _escaped(delimiter: str) -> str:
 
 
 def _unquoted(delimiter: str) -> str:
-    """The fields of a well-formed line. With a delimiter put before the first, each field follows a delimiter."""
+    # With a delimiter put before the first, each field follows a delimiter.
     # The pattern has no capture group, which makes it fast on long lines.
     fields = f"regexp_extract_all('{delimiter}' || line, '{_escaped(delimiter)}{_field(delimiter)}')"
     inside = "replace(field[3:-2], '\"\"', '\"')"

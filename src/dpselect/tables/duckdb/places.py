@@ -59,12 +59,11 @@ def located(items: Integers, column: Column, grid: Span) -> tuple[Lengths, Flags
 
 
 def _has_no_gaps(column: Column, grid: Span) -> bool:
-    """Whether every value that the column can hold, as it is read, is a whole number of steps."""
     return bool(grid.bits) or (grid.kind is not Kind.FLOAT and _in_units(column, grid)[2] == 1)
 
 
 def _shift(grid: Span) -> int:
-    """What is subtracted from units that do not fit into 64 bits with a sign."""
+    # For units that do not fit into 64 bits with a sign.
     return 0 if grid.first >= -_INT64 and grid.last < _INT64 else grid.first + _INT64
 
 
@@ -74,7 +73,6 @@ def compared_digits(column: Column, grid: Span) -> int:
 
 
 def _in_units(column: Column, grid: Span) -> tuple[int, int, int]:
-    """First, last and step of the grid in the units in which values of the column are compared."""
     finer = 10 ** (compared_digits(column, grid) - grid.digits)
     return grid.first * finer, grid.last * finer, grid.step * finer
 
@@ -91,12 +89,12 @@ def _literal(units: int) -> str:
 
 
 def _clamped(x: str, low: str, high: str) -> str:
-    """The value between two bounds; NULL stays NULL, which least and greatest would drop."""
+    # NULL stays NULL, which least and greatest would drop.
     return f"CASE WHEN {x} IS NOT NULL THEN least(greatest({x}, {low}), {high}) END"
 
 
 def _units(column: Column, grid: Span) -> str:
-    """The value in units, clamped before anything could overflow."""
+    # Clamped before anything could overflow.
     first, last, _ = _in_units(column, grid)
     x = value_of(column, grid.kind)
     if grid.kind is Kind.DATE:
@@ -116,10 +114,8 @@ def _units(column: Column, grid: Span) -> str:
 
 
 def _units_of_decimal(column: Column, grid: Span, first: int, last: int) -> str:
-    """A decimal, or a text that is parsed as one. A text with too many digits is clamped by its float value.
-
-    DuckDB cannot parse 1e40 (too large) or 1e-999999999 (exponent too large) as decimals; the latter is a zero.
-    """
+    # A text with too many digits is clamped by its float value. DuckDB cannot parse 1e40 (too large) or 1e-999999999
+    # (exponent too large) as decimals; the latter is a zero.
     x, digits = identifier(column.name), compared_digits(column, grid)
     type_, exponent = f"DECIMAL(38,{digits})", f"e-{digits}" if digits else ""
     low, high = f"CAST('{first}{exponent}' AS {type_})", f"CAST('{last}{exponent}' AS {type_})"
@@ -133,26 +129,25 @@ def _units_of_decimal(column: Column, grid: Span, first: int, last: int) -> str:
 
 
 def plain_ways(column: Column, grid: Span, type_: str) -> list[tuple[str, str]]:
-    """When the float x of a text decides its item: pairs of a condition and the item, for numbers in a moderate range.
-
-    The first condition is that the text has at most 15 bytes, and x is nearest to u / 10**digits for a whole number u.
-    Then the text is u / 10**digits exactly, or both are beyond the same end of the range. Let v be the number that is
-    written. It has at most 15 significant digits, and x is the float nearest to v. Two different numbers of at most 15
-    significant digits have different nearest floats, unless both are nearly zero. So if abs(u) <= 10**15, either v is
-    u / 10**digits, or u is 0 and v is so small that all its first hundred decimal places are zero, as if it were 0. If
-    u is beyond an end, which is at most 10**15, then x is beyond the float of that end, and so is v.
-
-    The product of x with 10**digits has two roundings, of at most 2**-53 each, so u is the right whole number up to
-    2**50. A wrong one beyond is still beyond the range. The difference of infinities and of NaN is NaN, which is not 0.
-
-    The second condition is that x is well apart from all w = u / 10**digits with whole numbers u, and below 2**21. Let
-    u be the nearest one. Floats below 2**22 are at most 2**-31 apart, so x, the float of w and their difference each
-    err by at most 2**-32: if that difference exceeds 2**-28, v is more than 3e-9 away from w, on the same side as x.
-    The product of x with 10**digits errs by less than 0.01 if there are at most seven digits, so v is also more than
-    0.4 * 10**-7 away from the next number on that side. Then the ninth decimal place, to which the exact way rounds,
-    does not matter. The text is short enough to be a decimal of 38 digits. Its item is the one after that of the lower
-    number of units, or an end of the range.
-    """
+    """When the float x of a text decides its item: pairs of a condition and the item, for numbers of moderate size."""
+    # The first condition is that the text has at most 15 bytes, and x is nearest to u / 10**digits for a whole number
+    # u. Then the text is u / 10**digits exactly, or both are beyond the same end of the range. Let v be the number that
+    # is written. It has at most 15 significant digits, and x is the float nearest to v. Two different numbers of at
+    # most 15 significant digits have different nearest floats, unless both are nearly zero. So if abs(u) <= 10**15,
+    # either v is u / 10**digits, or u is 0 and v is so small that all its first hundred decimal places are zero, as if
+    # it were 0. If u is beyond an end, which is at most 10**15, then x is beyond the float of that end, and so is v.
+    #
+    # The product of x with 10**digits has two roundings, of at most 2**-53 each, so u is the right whole number up to
+    # 2**50. A wrong one beyond is still beyond the range. The difference of infinities and of NaN is NaN, which is not
+    # 0.
+    #
+    # The second condition is that x is well apart from all w = u / 10**digits with whole numbers u, and below 2**21.
+    # Let u be the nearest one. Floats below 2**22 are at most 2**-31 apart, so x, the float of w and their difference
+    # each err by at most 2**-32: if that difference exceeds 2**-28, v is more than 3e-9 away from w, on the same side
+    # as x. The product of x with 10**digits errs by less than 0.01 if there are at most seven digits, so v is also more
+    # than 0.4 * 10**-7 away from the next number on that side. Then the ninth decimal place, to which the exact way
+    # rounds, does not matter. The text is short enough to be a decimal of 38 digits. Its item is the one after that of
+    # the lower number of units, or an end of the range.
     is_moderate = grid.digits <= _PLAIN_DIGITS and max(abs(grid.first), abs(grid.last)) <= 10**_PLAIN_DIGITS
     if not (column.is_text and is_moderate):
         return []
@@ -175,16 +170,13 @@ def plain_ways(column: Column, grid: Span, type_: str) -> list[tuple[str, str]]:
 
 
 def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
-    """The result for a finite float, the bounds for infinities, and NULL for NaN.
-
-    isnan is not used: DuckDB answers it from the statistics of a Parquet file, which ignore NaN.
-    """
+    # isnan is not used: DuckDB answers it from the statistics of a Parquet file, which ignore NaN.
     infinities = f"WHEN {x} = CAST('inf' AS DOUBLE) THEN {high} WHEN {x} = CAST('-inf' AS DOUBLE) THEN {low}"
     return f"CASE WHEN {x} * 0 = 0 THEN {finite} {infinities} END"
 
 
 def _units_of_float(column: Column, grid: Span) -> str:
-    """The rank of a float (`spans`), from its bits. Those of a negative one, unsigned, are its negated rank."""
+    # The rank of a float (`spans`), from its bits. Those of a negative one, unsigned, are its negated rank.
     x = value_of(column, Kind.FLOAT)
     bits = f"CAST(CAST({x} AS BIT) AS {'INTEGER' if grid.bits == 32 else 'BIGINT'})"
     rank = f"CASE WHEN {bits} >= 0 THEN {bits} ELSE -({bits} & {2 ** (grid.bits - 1) - 1}) END"
@@ -195,14 +187,11 @@ def _units_of_float(column: Column, grid: Span) -> str:
 
 
 def _item_of_float(column: Column, grid: Span) -> str:
-    """Compare a float with the candidate nearest to it.
-
-    Candidates are c_i = (first + i step) / 10**digits, one rounding of a quotient of two integers that floats hold
-    exactly. Let t = (x - c_0) / d for the true x and d = step / 10**digits. The computed quotient errs by the roundings
-    of c_0, of x - c_0, of d and of the quotient: at most four times 2**-53 times |units| / step <= 2**48, so by less
-    than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between c_(i-1) and c_(i+1), and
-    comparing it with c_i settles where.
-    """
+    # Candidates are c_i = (first + i step) / 10**digits, one rounding of a quotient of two integers that floats hold
+    # exactly. Let t = (x - c_0) / d for the true x and d = step / 10**digits. The computed quotient errs by the
+    # roundings of c_0, of x - c_0, of d and of the quotient: at most four times 2**-53 times |units| / step <= 2**48,
+    # so by less than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between c_(i-1) and
+    # c_(i+1), and comparing it with c_i settles where.
     x = value_of(column, Kind.FLOAT)
     x = x if column.is_text else f"CAST({x} AS DOUBLE)"
     low, high = (repr(units / 10**grid.digits) for units in (grid.first, grid.last))

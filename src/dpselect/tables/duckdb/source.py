@@ -42,10 +42,9 @@ class Source:
         raise NotImplementedError
 
     def rows(self, cursor: Cursor, names: Sequence[str] | None) -> AbstractContextManager[Query]:
-        """Make these columns available to statements of the body, or only the types of all (None).
-
-        No value of a row makes the query fail. Databases are checked again, in the transaction in which they are read.
-        """
+        """Make these columns available to statements of the body, or only the types of all (None)."""
+        # No value of a row makes the query fail. Databases are checked again, in the transaction in which they are
+        # read.
         raise NotImplementedError
 
     def quick(self, names: Sequence[str]) -> Query | None:  # noqa: ARG002 - for Parquet
@@ -54,11 +53,9 @@ class Source:
 
 
 def read(source: Source, cursor: Cursor, names: Sequence[str], how: Callable[[Query], _Read]) -> _Read:
-    """The result of `how` for these columns.
-
-    Files may be written again while they are read. Then a row of another type may make DuckDB fail, or not. So they are
-    checked once more at the end, and refused in either case.
-    """
+    """The result of `how` for these columns."""
+    # Files may be written again while they are read. Then a row of another type may make DuckDB fail, or not. So they
+    # are checked once more at the end, and refused in either case.
     failure: Exception | None = None
     try:
         result = _read_once(source, cursor, names, how)
@@ -119,10 +116,8 @@ def check_names(names: Sequence[Any]) -> None:
 
 
 def check_same(is_same: bool) -> None:
-    """Refuse a source whose public columns are not what they were when it was opened.
-
-    Expressions are written for the types of that time. On another type, a row might decide whether they fail.
-    """
+    """Refuse a source whose public columns are not what they were when it was opened."""
+    # Expressions are written for the types of that time. On another type, a row might decide whether they fail.
     if not is_same:
         raise InvalidValue("source has changed since it was opened: its columns or their types differ. Open it again")
 

@@ -54,7 +54,7 @@ def column_of(name: str, type_: str, untyped: bool = False) -> Column:
 
 
 def _outer(type_: str) -> str:
-    """A type without its parts: the members of an enum and the names of fields are data if they were inferred."""
+    # The members of an enum and the names of fields are data if they were inferred.
     if re.fullmatch(r"[A-Z0-9_ ]+(\([0-9]+,[0-9]+\))?(\[[0-9]*\])*", type_):
         return type_
     return "LIST" if type_.endswith("]") else type_.partition("(")[0].strip('"')
@@ -87,10 +87,8 @@ def value_of(column: Column, kind: Kind) -> str:
 
 
 def present(column: Column) -> str:
-    """Whether a value is not missing; NULL or false if it is.
-
-    A text that cannot be read as a number or a date is not missing. NaN is, and a timestamp that does not fit.
-    """
+    """Whether a value is not missing; NULL or false if it is."""
+    # A text that cannot be read as a number or a date is not missing. NaN is, and a timestamp that does not fit.
     x = identifier(column.name)
     if column.kind is Kind.FLOAT:  # without isnan, as in `places`
         infinite = f"{x} = CAST('inf' AS DOUBLE) OR {x} = CAST('-inf' AS DOUBLE)"
@@ -103,10 +101,8 @@ class Form:
     """How the values of a column are compared with values of a kind.
 
     Attributes:
-        kind: the kind of the candidates.
         type: the type of DuckDB in which both sides are compared.
         value: DuckDB's SQL of the column in this type; NULL for a value that equals no value of the kind.
-        digits: the number of digits after the point that the type holds, for decimals.
     """
 
     kind: Kind
@@ -151,11 +147,8 @@ def form_of(column: Column, kind: Kind) -> Form:
 
 
 def _whole(column: Column) -> str:
-    """A number that is whole; NULL for any other.
-
-    The cast rounds 12.5, and is refused for NaN and infinities. A whole number comes back as it was, because HUGEINT
-    holds it exactly. Any other number does not: a type that holds 12.5 also holds 12 and 13, or they do not fit.
-    """
+    # The cast rounds 12.5, and is refused for NaN and infinities. A whole number comes back as it was, because HUGEINT
+    # holds it exactly. Any other number does not: a type that holds 12.5 also holds 12 and 13, or they do not fit.
     x = identifier(column.name)
     rounded = f"TRY_CAST({x} AS HUGEINT)"
     return f"CASE WHEN TRY_CAST({rounded} AS {column.type}) = {x} THEN {rounded} END"
@@ -220,10 +213,7 @@ def columns_of_groups(groups: Groups) -> Columns:
 
 
 def _sent(values: Values, form: Form) -> np.ndarray[Any, Any]:
-    """The values in a type that NumPy and DuckDB share; `_received` reads them.
-
-    Integers and decimals are text. Days and moments are counted from 1970: in days, and in microseconds.
-    """
+    # Integers and decimals are text. Days and moments are counted from 1970: in days, and in microseconds.
     kind, items = values.kind, values.items
     if kind in (Kind.INTEGER, Kind.DECIMAL):
         return np.array([_written(item, form) for item in items], dtype=object)
@@ -235,7 +225,6 @@ def _sent(values: Values, form: Form) -> np.ndarray[Any, Any]:
 
 
 def _received(name: str, kind: Kind) -> str:
-    """The DuckDB expression for a value that `_sent` wrote."""
     read = {
         Kind.DATE: f"DATE '1970-01-01' + {name}",
         Kind.TIMESTAMP: f"make_timestamp({name})",
@@ -245,7 +234,7 @@ def _received(name: str, kind: Kind) -> str:
 
 
 def _written(item: int | Decimal, form: Form) -> str | None:
-    """The number as digits; None if it has more decimal places than the form, whose cast would round it."""
+    # None if the number has more decimal places than the form, whose cast would round it.
     if isinstance(item, Decimal):
         return None if digits_after_point(item) > form.digits else f"{item:f}"
     return str(item)
@@ -261,10 +250,8 @@ def cast_list(name: str, form: Form) -> str:
 
 
 def listed(name: str, form: Form) -> str:
-    """The distinct forms of a public list, so that no row can match two of its items.
-
-    Items with the same form were refused before (`different_values`); this is a second safeguard.
-    """
+    """The distinct forms of a public list, so that no row can match two of its items."""
+    # Items with the same form were refused before (`different_values`); this is a second safeguard.
     cast = cast_list(name, form)
     return f"SELECT min(place) AS place, value FROM ({cast}) WHERE value IS NOT NULL GROUP BY value"
 
@@ -295,10 +282,8 @@ def listed_groups(name: str, groups: Groups) -> str:
 
 
 def keys_of(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection") -> "pa.Table":
-    """The position and the key of every item of a public list.
-
-    Of several items with the same key, only the first keeps it, so that no row can match two of them.
-    """
+    """The position and the key of every item of a public list."""
+    # Of several items with the same key, only the first keeps it, so that no row can match two of them.
     if _are_texts(values, form):
         import pyarrow as pa  # noqa: PLC0415 - keys are for engines that need it
 
@@ -309,10 +294,8 @@ def keys_of(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection")
 
 
 def keys_of_groups(groups: Groups, connection: "duckdb.DuckDBPyConnection") -> "pa.Table":
-    """The position of every group, and a key for each of its columns: grp, member0, member1 and so on.
-
-    Groups that no row can match are left out. Of several groups with the same keys, only the first is there.
-    """
+    """The position of every group, and a key for each of its columns: grp, member0, member1 and so on."""
+    # Groups that no row can match are left out. Of several groups with the same keys, only the first is there.
     cursor = connection.cursor()
     cursor.register(_LIST, columns_of_groups(groups))
     keys = ", ".join(f"{form.key(f'value{i}')} AS member{i}" for i, form in enumerate(forms_of(groups)))
@@ -326,10 +309,8 @@ def keys_of_groups(groups: Groups, connection: "duckdb.DuckDBPyConnection") -> "
 def different_values(
     values: Any, column: Column, connection: "duckdb.DuckDBPyConnection", name: str = "candidates"
 ) -> Values:
-    """A public list, checked against the kind of its column. No two items are equal in the type of the column.
-
-    Otherwise a row could be in two groups and count twice at the cost of one.
-    """
+    """A public list, checked against the kind of its column. No two items are equal in the type of the column."""
+    # Otherwise a row could be in two groups and count twice at the cost of one.
     listed = public_values(values, column, name)
     form = form_of(column, listed.kind)
     if _are_texts(listed, form):
@@ -344,7 +325,7 @@ def different_values(
 
 
 def _are_texts(values: Values, form: Form) -> bool:
-    """Whether the items are compared as the texts that they are: then different ones are different for DuckDB too."""
+    # Items that are compared as texts: then different ones are different for DuckDB too.
     are_plain = values.kind is Kind.TEXT and set(map(type, values.items)) == {str}
     return are_plain and form.type == "VARCHAR"
 
@@ -359,7 +340,6 @@ def same_value(first: Any, second: Any, column: Column, name: str = "candidates"
 
 
 def _over_list(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection") -> "duckdb.DuckDBPyConnection":
-    """A cursor with the list registered."""
     cursor = connection.cursor()
     cursor.register(_LIST, columns_of_list(values, form))
     return cursor

@@ -40,25 +40,20 @@ class FrameValues(Values):
 
     @property
     def sha256(self) -> str:
-        """Return a digest that identifies the list in a ledger."""
         return self.digest if self.other is None else repr_digest((self.digest, self.other))
 
     @property
     def listed(self) -> list[Any]:
-        """Return all values in ascending order, then the candidate for other values. They come to this process."""
+        # The values come to this process.
         rows = withheld(lambda: self.keyed.frame.select("label").collect(), _unreadable())
         return [*sorted(self.value(row["label"]) for row in rows), *([] if self.other is None else [self.other])]
 
     @property
     def other_label(self) -> Any:
-        """Return the label of the candidate for other values, which no listed one has; None if there is none.
-
-        For text it is that candidate itself, and labels of other kinds are numbers, dates or flags.
-        """
+        # For text, the label is that candidate itself; labels of other kinds are numbers, dates or flags.
         return self.other if self.other is None or self.kind is Kind.TEXT else _OTHER
 
     def with_other(self, other: Any, column: Column, listed: Callable[[Any, Column, str], Values]) -> Values:
-        """Return the list with a candidate for other values, checked in Spark."""
         if other is None:
             return self
         if isinstance(other, str):
@@ -108,7 +103,6 @@ def frame_values(frame: DataFrame, column: Column) -> FrameValues:
 
 
 def _labelled(frame: DataFrame, given: Column, column: Column) -> DataFrame:
-    """The label of every candidate, in its own type, and its key, in the type in which it is compared."""
     kind, label, other = given.kind, called(given, "label"), called(given, "key")
     own, form, labels = value_of(other, kind), form_of(column, kind), form_of(label, kind)
     cast = form.cast(own)
@@ -129,14 +123,14 @@ def _unreadable() -> EngineFailure:
 
 
 def _equal_labels(labelled: DataFrame) -> tuple[str, str]:
-    """Two candidates with the same key: they are equal in the type of the column."""
+    # Candidates with the same key are equal in the type of the column.
     same = labelled.where("key IS NOT NULL").groupBy("key").agg(F.min("label"), F.max("label"), F.count(F.lit(1)))
     [row] = same.toDF("key", "first", "last", "candidates").where("candidates > 1").limit(1).collect()
     return row["first"], row["last"]
 
 
 def _checked(labelled: DataFrame, kind: Kind, column: Column) -> tuple[int, int, str]:
-    """The number of candidates, the octets of the longest key, and a digest. The list is public: errors may show it."""
+    # The list is public: errors may show it.
     hashed = F.sha2("label", 256)
     width = 64 // _PARTS
     sums = [

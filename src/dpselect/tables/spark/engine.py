@@ -60,11 +60,9 @@ class SparkEngine:
         self._connection = connect()  # for public lists only
 
     def check_source(self) -> None:
-        """Refuse the source if its public columns have changed since it was opened."""
         counted(self._rows.check)
 
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
-        """Return a public list of values that are different in the type of their column."""
         return different_values(values, column, self._connection, name)
 
     def candidates(self, values: Any, column: Column) -> Values:
@@ -74,7 +72,6 @@ class SparkEngine:
     def chosen(
         self, column: Column, candidates: Values, individuals: Individuals, method: Method, mechanism: MechanismBase
     ) -> list[list[Any]]:
-        """Return candidates that many individuals have, as the method chooses them: for each group, or once for all."""
         if method.selections == 1 and mechanism.has_summary and are_few(candidates, individuals, method.max_values):
             scores = self.counts_of_list(column, candidates, individuals)
             return [[candidates.listed[position] for position in method.chosen(mechanism, scores)]]
@@ -99,8 +96,6 @@ class SparkEngine:
         return [[value(label) for label in chosen] for chosen in ordered]
 
     def counts_of_list(self, column: Column, candidates: Values, individuals: Individuals) -> Counts:
-        """Return how many individuals have each candidate of a list, without groups."""
-
         def count() -> pa.Table:
             reading = queries.Reading.as_key(column, candidates.kind, "item")
             found = queries.facts(self._rows, reading, column, individuals)
@@ -129,8 +124,6 @@ class SparkEngine:
     def places(
         self, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
-        """Return where the individuals' values are on the grid: for each group, or once for all."""
-
         def count() -> pa.Table:
             found = queries.facts(self._rows, queries.Reading.as_place(column, grid), column, individuals)
             return queries.standing(found, individuals, max_rows).toArrow()
@@ -146,7 +139,6 @@ class SparkEngine:
     def tally(
         self, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None = None
     ) -> Iterator[Tally]:
-        """Count the individuals of every value that somebody has, and keep the counts while the body runs."""
         limit = None if individuals.person is None else max_values
         found = queries.facts(self._rows, queries.Reading.as_value(column, domain), column, individuals)
         kept = queries.tallied(found, individuals, limit).persist()
@@ -157,7 +149,6 @@ class SparkEngine:
             kept.unpersist()
 
     def content(self, columns: Sequence[Column]) -> str:
-        """Return a digest of what a question about these columns reads: equal for equal rows in any order."""
         return counted(lambda: self._rows.content(columns))
 
 
@@ -168,7 +159,6 @@ class SparkTally:
         self._scores, self._form, self._groups = scores, form, groups
 
     def levels(self) -> list[Levels]:
-        """Return the different counts of each group, ascending, and how many values have each."""
         found = queries.levels(self._scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
         levels = [Levels([], []) for _ in range(self._groups)]
         for group, individuals, values in zip(*found.to_pydict().values(), strict=True):
@@ -187,7 +177,6 @@ class SparkTally:
         return list(map(self._form.kind.from_key, found["label"].to_pylist()))
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
-        """Return which of these values nobody in the group has."""
         tried = keys_of(Values(self._form.kind, tuple(values)), self._form, connect())
         frame = self._scores.sparkSession.createDataFrame(tried, "place bigint, key string").toDF("place", "label")
         own = self._scores.where(F.col("grp") == group)
@@ -195,7 +184,6 @@ class SparkTally:
         return [value for place, value in enumerate(values) if place not in seen]
 
     def found(self, finding: Finding) -> list[list[Any]]:
-        """Flip a coin for each value of each group, and return those with heads in ascending order."""
         heads = self._scores.mapInArrow(SparkFinder(finding), "grp bigint, label string").toArrow()
         values, read = [list[Any]() for _ in range(self._groups)], self._form.kind.from_key
         for group, label in zip(heads["grp"].to_pylist(), heads["label"].to_pylist(), strict=True):
@@ -204,21 +192,18 @@ class SparkTally:
 
 
 def are_few(candidates: Values, individuals: Individuals, max_values: int | None) -> bool:
-    """Whether the driver can hold the counts: those of a list, which it holds already, in one group.
-
-    Then one selection is drawn there, which takes less time than to start Python in the workers.
-    """
+    """Whether the driver can hold the counts: those of a list, which it holds already, in one group."""
+    # Then one selection is drawn there, which takes less time than to start Python in the workers.
     is_simple = individuals.groups is None and candidates.other is None and not isinstance(candidates, FrameValues)
     return is_simple and not _is_limited(candidates, individuals, max_values)
 
 
 def _is_limited(candidates: Values, individuals: Individuals, max_values: int | None) -> bool:
-    """Whether a person may have more candidates than count."""
     return individuals.person is not None and max_values is not None and max_values < len(candidates)
 
 
 def _selected(scores: DataFrame, mechanism: Summarizing, taken: dict[int, list[Any]]) -> list[Any]:
-    """Select a label in each group, in the order of the groups. It is one job, whose result is drawn and used once."""
+    # The selection is one job, whose result is drawn and used once.
     summaries = scores.mapInArrow(SparkChooser(mechanism, taken), SUMMARY_SCHEMA).toArrow()
     merged: dict[int, Summary] = {}
     for row in summaries.to_pylist():
@@ -228,7 +213,6 @@ def _selected(scores: DataFrame, mechanism: Summarizing, taken: dict[int, list[A
 
 
 def _peeled(scores: DataFrame, k: int, mechanism: Summarizing) -> list[list[Any]]:
-    """Select labels one after another in each group, each from those that are left."""
     taken: dict[int, list[Any]] = {}
     for _ in range(k):
         for group, label in enumerate(_selected(scores, mechanism, taken)):
@@ -237,7 +221,7 @@ def _peeled(scores: DataFrame, k: int, mechanism: Summarizing) -> list[list[Any]
 
 
 def _chosen_by_level(scores: DataFrame, method: Method, mechanism: MechanismBase) -> list[list[Any]]:
-    """Choose from the different scores and how many candidates have each, here; then look up the candidates."""
+    # Only the different scores, and how many candidates have each, come here.
     found = queries.levels(scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
     levels = groupby(zip(*found.to_pydict().values(), strict=True), key=itemgetter(0))
     wanted: list[tuple[int, ...]] = []
@@ -256,7 +240,7 @@ def _chosen_by_level(scores: DataFrame, method: Method, mechanism: MechanismBase
 
 
 def _in_list_order(candidates: Values) -> Any:
-    """The key by which labels are sorted: places in a list sort themselves, and those of a frame by their values."""
+    # Places in a list sort themselves, and labels of a frame sort by their values.
     if not isinstance(candidates, FrameValues):
         return int
     other = candidates.other_label
@@ -265,7 +249,6 @@ def _in_list_order(candidates: Values) -> Any:
 
 
 def _located(items: pa.ChunkedArray, column: Column, grid: Span) -> tuple[Lengths, Flags]:
-    """The number of the candidate at or before each value, and whether the value lies after it."""
     if pa.types.is_int64(items.type):
         return places.located(items.to_numpy(), column, grid)
     wide = [int(item) for item in items.to_pylist() if isinstance(item, Decimal)]

@@ -41,11 +41,9 @@ class Reading:
 
     @staticmethod
     def as_key(column: Column, kind: Kind, name: str, *, all_present: bool = False) -> "Reading":
-        """Compare with values of a kind. Spark itself writes integers, flags and text like DuckDB.
-
-        With `all_present`, every value that is not missing has a key, and no missing one has. An empty text is the key
-        of those that equal no value of the kind: all values of such kinds have longer keys.
-        """
+        """Compare with values of a kind. Spark itself writes integers, flags and text like DuckDB."""
+        # With `all_present`, every value that is not missing has a key, and no missing one has. An empty text is the
+        # key of those that equal no value of the kind: all values of such kinds have longer keys.
         local = called(column, name)
         natively = column.kind in _KEYS_OF_SPARK and kind is column.kind
         form = form_of(local, kind)
@@ -56,10 +54,8 @@ class Reading:
 
     @staticmethod
     def as_value(column: Column, domain: Domain | None) -> "Reading":
-        """Take every value of the column's type, or those of a rule.
-
-        Text is read by DuckDB, which leaves out what is not UTF-8: no answer can hold it.
-        """
+        """Take every value of the column's type, or those of a rule."""
+        # Text is read by DuckDB, which leaves out what is not UTF-8: no answer can hold it.
         local = called(column, "item")
         natively = domain is None and column.kind in (Kind.INTEGER, Kind.BOOLEAN)
         return Reading(local, counted_form(local, domain).key(counted_item(local, domain)), "string", natively)
@@ -98,7 +94,6 @@ def facts(rows: Rows, reading: Reading, question: Column, individuals: Individua
 
 
 def _readings_of(groups: Groups | None) -> dict[str, Reading]:
-    """The columns of the groups as keys: member0, member1 and so on."""
     if groups is None:
         return {}
     named = enumerate(zip(groups.columns, groups.kinds, strict=True))
@@ -106,7 +101,7 @@ def _readings_of(groups: Groups | None) -> dict[str, Reading]:
 
 
 def _given(rows: Rows, question: Column, individuals: Individuals) -> DataFrame:
-    """The columns that matter, under our names. Rows without a person are left out."""
+    # Rows without a person are left out.
     columns = {"item": question}
     if individuals.groups is not None:
         columns |= {f"member{i}": column for i, column in enumerate(individuals.groups.columns)}
@@ -118,7 +113,6 @@ def _given(rows: Rows, question: Column, individuals: Individuals) -> DataFrame:
 
 
 def _read(given: DataFrame, readings: dict[str, Reading]) -> DataFrame:
-    """The columns as items and keys."""
     if all(reading.natively for reading in readings.values()):
         return given.withColumns({name: F.col(name).cast("string") for name in readings})
     texts = [name for name, reading in readings.items() if reading.column.kind is Kind.TEXT]
@@ -138,10 +132,7 @@ def typed(name: str, column: Column) -> str:
 
 
 class Keyed(NamedTuple):
-    """Candidates in Spark, each with a label and a key, and the number of octets of the longest key. Public.
-
-    A key is missing if no value can equal the candidate.
-    """
+    """Candidates in Spark, with labels and keys; a key is missing if no value can equal the candidate. Public."""
 
     frame: DataFrame
     longest: int
@@ -162,11 +153,9 @@ def scores(
     max_values: int | None = None,
     other: Any = None,
 ) -> DataFrame:
-    """The number of individuals of every candidate, zero included (in every group): grp, label, individuals.
-
-    With `max_values`, a person counts for at most so many candidates, in each group. `other` is the label of a further
-    candidate, for items without one.
-    """
+    """The number of individuals of every candidate, zero included (in every group): grp, label, individuals."""
+    # With `max_values`, a person counts for at most so many candidates, in each group. `other` is the label of a
+    # further candidate, for items without one.
     candidates = public.frame
     found = _without_long_items(found, public.longest, keep_rows=other is not None)
     if individuals.groups is None and max_values is None and other is None:
@@ -186,20 +175,16 @@ def scores(
 
 
 def _without_long_items(found: DataFrame, longest: int, *, keep_rows: bool) -> DataFrame:
-    """The facts without items that are longer than every key, so that one long text cannot fill the memory.
-
-    If their rows must stay, the items are cut: one with more characters than a key has octets equals no key either.
-    """
+    # One long text cannot fill the memory. If the rows of long items must stay, the items are cut: one with more
+    # characters than a key has octets equals no key either.
     if keep_rows:
         return found.withColumn("item", F.substring("item", 1, longest + 1))
     return found.where(F.octet_length("item") <= longest)
 
 
 def _scores_of_all(found: DataFrame, candidates: DataFrame, individuals: Individuals) -> DataFrame:
-    """The scores without groups: all items are counted as they are, so that few rows are joined with the candidates.
-
-    The keys of candidates are different. No item equals a missing key.
-    """
+    # All items are counted as they are, so that few rows are joined with the candidates. The keys of candidates are
+    # different, and no item equals a missing key.
     counted = _counted_by_item(found, individuals)
     joined = candidates.join(counted, candidates["key"] == counted["item"], "left")
     return joined.selectExpr("0L AS grp", "label", "coalesce(individuals, 0L) AS individuals")
@@ -231,11 +216,9 @@ def kept_values(named: DataFrame, max_values: int) -> DataFrame:
 
 
 def _kept(frame: DataFrame, of: Sequence[str], most: int) -> DataFrame:
-    """At most so many rows of each combination of these columns, in the order of a hash of a random salt and the row.
-
-    No two rows are equal. The choice depends only on these rows, which belong to one person. Privacy needs only that,
-    so the salt need not be secret; it is part of the query, so Spark finds the same order if it computes it again.
-    """
+    # Rows are kept in the order of a hash of a random salt and the row. No two rows are equal. The choice depends only
+    # on these rows, which belong to one person. Privacy needs only that, so the salt need not be secret; it is part of
+    # the query, so Spark finds the same order if it computes it again.
     rest = [name for name in frame.columns if name not in of]
     hashed = F.xxhash64(F.lit(os.urandom(16).hex()), *frame.columns)
     rank = F.row_number().over(Window.partitionBy(*of).orderBy(hashed, *rest))
@@ -255,12 +238,10 @@ def levels(scores: DataFrame) -> DataFrame:
 
 
 def of_ranks(scores: DataFrame, wanted: Sequence[tuple[int, ...]]) -> DataFrame:
-    """The labels of some candidates: grp, turn, label.
-
-    `wanted` has a group, a turn, a score and a rank, from 0, among the candidates of the group that have this score.
-    The order is that of hashes of the labels in _BUCKETS parts, then of the labels: no worker sorts all candidates. The
-    scores and ranks are secret. They are rows of a frame and not part of the query, whose text Spark may log.
-    """
+    """The labels of some candidates: grp, turn, label."""
+    # `wanted` has a group, a turn, a score and a rank, from 0, among the candidates of the group that have this score.
+    # The order is that of hashes of the labels in _BUCKETS parts, then of the labels: no worker sorts all candidates.
+    # The scores and ranks are secret. They are rows of a frame and not part of the query, whose text Spark may log.
     names = "grp bigint, turn bigint, individuals bigint, rank bigint"
     asked = scores.sparkSession.createDataFrame(list(wanted), names)
     level = ["grp", "individuals"]
@@ -299,10 +280,8 @@ def medians(kept: DataFrame) -> DataFrame:
 
 
 def kept_rows(kept: DataFrame, max_rows: int) -> DataFrame:
-    """At most `max_rows` rows of each person, in each group.
-
-    Equal items of a person are told apart by their running number, which no other row can change.
-    """
+    """At most `max_rows` rows of each person, in each group."""
+    # Equal items of a person are told apart by their running number, which no other row can change.
     copy = F.row_number().over(Window.partitionBy("grp", "person", "item").orderBy("item"))
     return _kept(kept.select("grp", "person", "item", copy.alias("copy")), ["grp", "person"], max_rows)
 

@@ -53,10 +53,8 @@ def session() -> "SparkSession":
 
 
 def check_workers(session: "SparkSession") -> None:
-    """Raise an error if the workers' Python cannot run this dpselect. Found later, it would cost a charge.
-
-    It runs one job without data per session. Because no data are read, Spark's own message may be shown.
-    """
+    """Raise an error if the workers' Python cannot run this dpselect. Found later, it would cost a charge."""
+    # One job without data runs per session. Because no data are read, Spark's own message may be shown.
     from pyspark.errors import PythonException  # noqa: PLC0415 - imported when used
 
     name = _name(session)
@@ -76,16 +74,13 @@ def check_workers(session: "SparkSession") -> None:
 
 
 def _name(session: "SparkSession") -> str:
-    """A name for the workers of a session: a Connect session has its own; others belong to their application."""
+    # A Connect session has a name of its own; others belong to their application.
     own = getattr(session, "session_id", None)
     return str(session.sparkContext.applicationId if own is None else own)
 
 
 def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function that returns a worker's version of dpselect, or nothing if it cannot be imported there.
-
-    An inner function is sent as code; a function of this module would be sent as a name in dpselect.
-    """
+    # An inner function is sent as code; a function of this module would be sent as a name in dpselect.
 
     def version(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415 - in the worker

@@ -48,10 +48,8 @@ class Rows:
             self._source.check()
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
-        """Return these columns, renamed to c0, c1, ..., so that no name clashes with one of ours.
-
-        With `people`, the last column identifies the person, and no two of its values may become equal.
-        """
+        """Return these columns, renamed to c0, c1, ..., so that no name clashes with one of ours."""
+        # With `people`, the last column identifies the person, and no two of its values may become equal.
         raise NotImplementedError
 
     def content(self, columns: Sequence[Column]) -> str:
@@ -81,7 +79,6 @@ class FrameRows(Rows):
         return numbered.select(*(self._plain(self._places[name]).alias(f"c{i}") for i, name in enumerate(names)))
 
     def content(self, columns: Sequence[Column]) -> str:
-        """Return a digest of the files, or otherwise of the rows: their number, and sums of parts of their MD5."""
         if self._source is not None:
             return super().content(columns)
         given = self.select([column.name for column in columns])
@@ -92,10 +89,8 @@ class FrameRows(Rows):
         return content.of_sums(columns, digests.agg(F.count(F.lit(1)), *map(F.sum, parts)).collect())
 
     def _plain(self, place: int) -> Expression:
-        """The column at this position. Text is compared byte by byte, regardless of its collation.
-
-        Timestamps without a time zone are in UTC, regardless of the time zone of the session.
-        """
+        # Text is compared byte by byte, regardless of its collation. Timestamps without a time zone are in UTC,
+        # regardless of the time zone of the session.
         field = self._frame.schema.fields[place]
         if isinstance(field.dataType, spark.TimestampType) and self.columns[field.name].kind is Kind.TIMESTAMP:
             return F.expr(_IN_UTC.format(column=f"p{place}"))
@@ -159,7 +154,6 @@ def rows_of(source: Any) -> Rows:
 
 
 def _parquet_rows(files: ParquetFiles, listing: Listing) -> Rows:
-    """Parquet files, described by DuckDB, which checks that all have the same columns, and read by Spark."""
     paths = [str(path.resolve() if ".." in path.parts else path.absolute()) for path in listing.paths]
     if not all(_is_for_spark(path, has_folders=bool(listing.keys)) for path in listing.public_paths):
         return LocalRows(files)
@@ -173,17 +167,15 @@ def _parquet_rows(files: ParquetFiles, listing: Listing) -> Rows:
 
 
 def _is_for_spark(path: str, *, has_folders: bool) -> bool:
-    """Whether Spark can read this file. It skips hidden files, and reads paths as patterns, which fail with a colon.
-
-    Folders that are columns are private and not a part of the path here. They may have a colon or marks of a pattern.
-    """
+    # Spark skips hidden files, and reads paths as patterns, which fail with a colon. Folders that are columns are
+    # private and not a part of the path here. They may have a colon or marks of a pattern.
     is_colon, is_pattern = ":" in path, path != path.translate(_GLOB)
     fails = is_colon or is_pattern if has_folders else is_colon and is_pattern
     return not Path(path).name.startswith((".", "_")) and not fails
 
 
 def _parquet_frame(reader: DataFrameReader, paths: Sequence[str], listing: Listing) -> DataFrame:
-    """The rows of the files. Spark derives no columns from folder names because it is given files, not folders."""
+    # Spark derives no columns from folder names because it is given files, not folders.
     frame = reader.format("parquet").load(_urls(paths))
     folders = listing.folder_columns(frame.columns)
     return _with_folders(frame, paths, folders) if folders else frame
@@ -194,10 +186,7 @@ def _urls(paths: Sequence[str]) -> list[str]:
 
 
 def _with_folders(frame: DataFrame, paths: Sequence[str], folders: Mapping[str, Sequence[str | None]]) -> DataFrame:
-    """The rows, with the values from the folder names of their files.
-
-    Spark itself reports which of its names belongs to which path.
-    """
+    # Spark itself reports which of its names belongs to which path.
     listed = frame.sparkSession.read.format("binaryFile").load(_urls(paths))
     named = listed.select("path", _file(listed)).toArrow().to_pydict()
     spark_names = dict(zip(named["path"], named["file"], strict=True))
@@ -211,7 +200,6 @@ def _with_folders(frame: DataFrame, paths: Sequence[str], folders: Mapping[str, 
 
 
 def _file(frame: DataFrame) -> Expression:
-    """The name by which Spark refers to the file of a row."""
     return frame.metadataColumn("_metadata")["file_path"].alias("file")
 
 
@@ -224,7 +212,7 @@ def described_columns(schema: spark.StructType) -> dict[str, Column]:
 
 
 def _described(name: str, type_: spark.DataType) -> Column:
-    """A Spark column as DuckDB would describe it. Other types are unsupported."""
+    # Other types are unsupported.
     if isinstance(type_, spark.DecimalType):
         return column_of(name, f"DECIMAL({type_.precision},{type_.scale})")
     known = _NAMES.get(type(type_))
@@ -247,17 +235,14 @@ _NAMES: dict[type[spark.DataType], str] = {
 
 
 def _field(column: Expression, type_: str) -> Expression:
-    """The length of a value's text in bytes, and the text. A timestamp must not depend on the session's time zone."""
+    # A timestamp must not depend on the session's time zone.
     text = (F.unix_micros(column) if type_ == "timestamp" else column).cast("string")
     return F.coalesce(F.concat(F.octet_length(text).cast("string"), F.lit(":"), text), F.lit("-"))
 
 
 def _agreed(column: Column, read: Column | None) -> Column:
-    """The column as DuckDB describes it, if Spark reads values of this kind.
-
-    Spark has decimals instead of unsigned integers. 96-bit timestamps, which Spark writes by default,
-    have no time zone: DuckDB reads them as UTC without a zone, Spark as instants.
-    """
+    # Spark has decimals instead of unsigned integers. 96-bit timestamps, which Spark writes by default, have no time
+    # zone: DuckDB reads them as UTC without a zone, Spark as instants.
     others = {Kind.INTEGER: Kind.DECIMAL, Kind.TIMESTAMP: Kind.ZONED}
     if read is None or read.kind not in (column.kind, others.get(column.kind)):
         return Column(column.name, column.type, Kind.OTHER)
@@ -265,7 +250,6 @@ def _agreed(column: Column, read: Column | None) -> Column:
 
 
 def _sent(column: Column) -> str:
-    """The DuckDB expression for the values of a column in a type that Spark has."""
     x = identifier(column.name)
     if column.kind is Kind.OTHER:
         raise InvalidType(f"column {column.name!r} has the type {column.type}, which cannot be sent to Spark")
@@ -276,7 +260,6 @@ def _sent(column: Column) -> str:
 
 
 def _spark_type(column: Column) -> spark.DataType:
-    """The type of `_sent` in Spark."""
     if column.kind is Kind.DECIMAL or (column.kind is Kind.INTEGER and is_wide(column)):
         return spark.DecimalType(column.precision or 38, column.digits)
     if column.kind is Kind.FLOAT:

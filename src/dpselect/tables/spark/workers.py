@@ -38,7 +38,7 @@ def connect_in_worker() -> duckdb.DuckDBPyConnection:
 
 
 def _withheld(batches: Iterator[pa.RecordBatch], failure: str) -> Iterator[pa.RecordBatch]:
-    """The batches. An error does not quote the rows."""
+    # An error does not quote the rows.
     try:
         yield from batches
         return
@@ -48,10 +48,8 @@ def _withheld(batches: Iterator[pa.RecordBatch], failure: str) -> Iterator[pa.Re
 
 
 def decoded(table: pa.Table, connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    """The table with its bytes decoded to text.
-
-    This is a separate statement: DuckDB 1.5 loses rows if TRY is combined with a condition.
-    """
+    """The table with its bytes decoded to text."""
+    # This is a separate statement: DuckDB 1.5 loses rows if TRY is combined with a condition.
     texts = [field.name for field in table.schema if pa.types.is_binary(field.type)]
     if not texts:
         return table
@@ -118,18 +116,15 @@ class LineReader:
                     yield from rows.rename_columns([f"c{i}" for i in range(len(self.wanted))]).to_batches()
 
     def _table(self, found: list[bytes], file: int) -> pa.Table:
-        """The lines, with the values from the folder names of their file."""
         values = (pa.scalar(column[file], pa.string()) for column in self.folders.values())
         columns = {f"folder{i}": pa.repeat(value, len(found)) for i, value in enumerate(values)}
         return pa.table({"line": pa.array(found, pa.binary()), **columns})
 
 
 def lines_in(range_: Range) -> Iterator[list[bytes]]:
-    """The lines that start in a range, in blocks, without the file's first line, which is the header.
-
-    A line starts after the end of another one. So the line at the first byte belongs to this range only if the byte
-    before it ends a line; the last line is read to its end, wherever that is.
-    """
+    """The lines that start in a range, in blocks, without the file's first line, which is the header."""
+    # A line starts after the end of another one. So the line at the first byte belongs to this range only if the byte
+    # before it ends a line; the last line is read to its end, wherever that is.
     opener: Callable[[str, Any], Any] = gzip.open if range_.stop is None else open
     with opener(range_.path, "rb") as file:
         position = _behind_first_end(file, range_.start)
@@ -149,10 +144,7 @@ def lines_in(range_: Range) -> Iterator[list[bytes]]:
 
 
 def _behind_first_end(file: IO[bytes], start: int) -> int:
-    """Move past the first line end at or after the byte before `start`, and return that position.
-
-    The header, which only the range at zero has, ends with a line feed.
-    """
+    # The header, which only the range at zero has, ends with a line feed.
     file.seek(max(0, start - 1))
     end = _LINE_END if start else re.compile(b"\n")
     while block := file.read(_BLOCK):
@@ -163,7 +155,7 @@ def _behind_first_end(file: IO[bytes], start: int) -> int:
 
 
 def _started(whole: list[bytes], position: int, stop: int | None) -> Iterator[bytes]:
-    """The lines that start before `stop` and can be rows; the last of all lines ends before `position`."""
+    # The last of all lines ends before `position`.
     kept = len(whole)
     while stop is not None and kept and position - len(whole[kept - 1]) - 1 >= stop:
         kept -= 1
@@ -183,10 +175,9 @@ SUMMARY_SCHEMA = ", ".join(["grp bigint", *(f"{name} string" for name in COLUMNS
 
 @dataclass(frozen=True)
 class Reader:
-    """Replaces columns by DuckDB expressions, and passes the other columns through.
+    """Replaces columns by DuckDB expressions, and passes the other columns through."""
 
-    `typed` gives the columns the types that the expressions expect.
-    """
+    # `typed` gives the columns the types that the expressions expect.
 
     typed: Mapping[str, str]
     expressions: Mapping[str, str]
@@ -214,7 +205,7 @@ def _replaced(block: pa.Table, found: pa.Table) -> pa.Table:
 
 
 def _gathered(batches: Iterator[pa.RecordBatch], columns: list[str], rows: int) -> Iterator[pa.Table]:
-    """The rows in larger blocks. An empty batch may represent an empty partition."""
+    # An empty batch may represent an empty partition.
     for block in gathered(batches, columns, rows):
         if block.num_rows:
             yield block
@@ -258,7 +249,6 @@ class SparkChooser:
 
 
 def _by_group(block: pa.Table) -> Iterator[tuple[int, pa.ChunkedArray, pa.ChunkedArray]]:
-    """The labels and scores of each group in a block."""
     groups = block["grp"].to_numpy()
     if groups[0] == groups[-1] and (groups == groups[0]).all():
         yield int(groups[0]), block["label"], block["individuals"]
