@@ -41,7 +41,7 @@ def read_levels(levels: Any) -> tuple[Fraction, ...]:
 
 
 def _elements(levels: Any) -> Any:
-    """The elements of an array (NumPy, pandas, polars, Arrow), which keep their type: 0.9 of 32 bits is nine tenths."""
+    # Elements keep their type: 0.9 of 32 bits is nine tenths.
     if not hasattr(levels, "__array__"):
         return levels
     array = np.asarray(levels)

@@ -89,14 +89,9 @@ def check_keywords(name: str, given: Mapping[str, Any], accepted: Set[str]) -> N
 
 
 def install_command(*packages: str) -> str:
-    """The command that installs packages for the Python that runs.
-
-    It names the packages themselves, and never dpselect: a package index may have something else under that name. It
-    names the interpreter, because the `pip` of a shell may belong to another one.
-
-    >>> install_command("starlette", "uvicorn").endswith(" -m pip install starlette uvicorn")
-    True
-    """
+    """The command that installs packages for the Python that runs."""
+    # The command names the packages themselves, and never dpselect: a package index may have something else under that
+    # name. It names the interpreter, because the `pip` of a shell may belong to another one.
     return shlex.join([sys.executable or "python", "-m", "pip", "install", *packages])
 
 
@@ -107,21 +102,13 @@ SHOWN_CHARACTERS = 40
 
 
 def is_data(field: str) -> bool:
-    """Whether a field of the first row is data, not the name of a column: a number, nearly a number, or missing.
-
-    >>> is_data("-1.5"), is_data("$12"), is_data("NaN"), is_data("patients 2024")
-    (True, True, True, False)
-    """
+    """Whether a field of the first row is data, not the name of a column: a number, nearly a number, or missing."""
     first = next((character for character in field if character.isalnum()), "")
     return bool(NO_NUMBER.fullmatch(field)) or field[0] in "+-." or first.isnumeric()
 
 
 def is_name(field: str) -> bool:
-    """Whether a field must be the name of a column: every number in it follows a letter or an underscore.
-
-    >>> is_name("patients"), is_name("score2"), is_name("n=1430"), is_name("2024")
-    (True, True, False, False)
-    """
+    """Whether a field must be the name of a column: every number in it follows a letter or an underscore."""
     starts = (
         position
         for position, character in enumerate(field)
@@ -135,11 +122,7 @@ def _is_letter(character: str) -> bool:
 
 
 def shown_names(names: Iterable[str], most: int) -> str | None:
-    """The first few names, quoted, for a message; None if one of them might be data.
-
-    >>> shown_names(["name", "visits", "cost"], most=2)
-    "'name', 'visits', ..."
-    """
+    """The first few names, quoted, for a message; None if one of them might be data."""
     known = list(names)
     if not all(name and is_name(name) for name in known):
         return None

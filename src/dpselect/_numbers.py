@@ -63,11 +63,7 @@ class TooLong(NotFinite):
 
 
 def rational(number: Any) -> Fraction:
-    """The exact value of an int, bool, float, Fraction, Decimal or NumPy scalar.
-
-    >>> rational(0.1)
-    Fraction(3602879701896397, 36028797018963968)
-    """
+    """The exact value of an int, bool, float, Fraction, Decimal or NumPy scalar."""
     if isinstance(number, Fraction):
         return _quotient(int(number.numerator), int(number.denominator), number)
     if isinstance(number, (Integral, np.bool_)):
@@ -91,11 +87,7 @@ def _quotient(numerator: int, denominator: int, known: Fraction | None = None) -
 
 
 def rational_from_text(text: str) -> Fraction:
-    """The exact value of a decimal string such as "0.1", "1e-3" or of a quotient such as "1/3".
-
-    >>> rational_from_text("0.1"), rational_from_text("1/3")
-    (Fraction(1, 10), Fraction(1, 3))
-    """
+    """The exact value of a decimal string such as "0.1", "1e-3" or of a quotient such as "1/3"."""
     quotient = _QUOTIENT.fullmatch(text.strip())
     if quotient is None:
         return _rational_from_decimal(decimal_from_text(text))
@@ -121,11 +113,7 @@ def is_number(text: str) -> bool:
 
 
 def decimal_from_text(text: str) -> Decimal:
-    """The number that a text represents; quotients are not accepted.
-
-    >>> decimal_from_text(" 1e-3 ")
-    Decimal('0.001')
-    """
+    """The number that a text represents; quotients are not accepted."""
     written = text.strip()
     if not _IS_DECIMAL.fullmatch(written):
         raise NotFinite if _IS_NOT_FINITE.fullmatch(written) else NotExact
@@ -138,11 +126,7 @@ def decimal_from_text(text: str) -> Decimal:
 
 
 def number_from_text(text: str) -> int | Decimal:
-    """An int for plain digits, otherwise a Decimal; never a float, which would round.
-
-    >>> number_from_text("9007199254740993"), number_from_text("0.1")
-    (9007199254740993, Decimal('0.1'))
-    """
+    """An int for plain digits, otherwise a Decimal; never a float, which would round."""
     number = decimal_from_text(text)
     return int(number) if _IS_WHOLE.fullmatch(text.strip()) else number
 
@@ -173,11 +157,7 @@ def has_few_digits(number: Decimal) -> bool:
 
 
 def exact_text(number: Fraction) -> str:
-    """The exact number as text: a decimal of at most 30 digits if there is one, otherwise a quotient.
-
-    >>> exact_text(Fraction(1, 10)), exact_text(Fraction(1, 3)), exact_text(Fraction(10**40))
-    ('0.1', '1/3', '1e+40')
-    """
+    """The exact number as text: a decimal of at most 30 digits if there is one, otherwise a quotient."""
     if number.denominator == 1 and abs(number) < _LARGEST_PLAIN:
         return str(number)
     decimal = rounded_up_text(number, digits=_DECIMAL_DIGITS)
@@ -185,13 +165,8 @@ def exact_text(number: Fraction) -> str:
 
 
 def shortest_text(number: Fraction) -> str:
-    """The shortest Python expression that our own parameters read back as exactly this number.
-
-    A float stands for its binary value. Any other number is a quoted decimal or quotient.
-
-    >>> shortest_text(Fraction(1)), shortest_text(Fraction(0.1)), shortest_text(Fraction(1, 10))
-    ('1', '0.1', "'0.1'")
-    """
+    """The shortest Python expression that our own parameters read back as exactly this number."""
+    # A float stands for its binary value. Any other number is a quoted decimal or quotient.
     if number.denominator == 1 and abs(number) < _LARGEST_PLAIN:
         return str(number.numerator)
     nearest = float_near(number)
@@ -201,20 +176,12 @@ def shortest_text(number: Fraction) -> str:
 
 
 def rounded_up_text(number: Fraction, digits: int = 6) -> str:
-    """The number as decimal text with at most `digits` digits, rounded up.
-
-    >>> rounded_up_text(Fraction(1, 3)), rounded_up_text(Fraction(1, 8))
-    ('0.333334', '0.125')
-    """
+    """The number as decimal text with at most `digits` digits, rounded up."""
     return _decimal_text(number, Context(prec=digits, rounding=ROUND_CEILING))
 
 
 def rounded_down_text(number: Fraction, digits: int = 6) -> str:
-    """The number as decimal text with at most `digits` digits, rounded down.
-
-    >>> rounded_down_text(Fraction(1, 3)), rounded_down_text(Fraction(1, 8))
-    ('0.333333', '0.125')
-    """
+    """The number as decimal text with at most `digits` digits, rounded down."""
     return _decimal_text(number, Context(prec=digits, rounding=ROUND_FLOOR))
 
 
@@ -249,11 +216,7 @@ NONE = "-"
 
 
 def shown(number: float | None, rounding: str = UP, digits: int = 4) -> str:
-    """The number with at most `digits` digits, rounded up by default; a dash for NaN and infinities.
-
-    >>> shown(27.6310211), shown(27.6310211, DOWN), shown(0.1), shown(123456.7), shown(None)
-    ('27.64', '27.63', '0.1', '123,500', '-')
-    """
+    """The number with at most `digits` digits, rounded up by default; a dash for NaN and infinities."""
     if number is None or not math.isfinite(number):
         return NONE
     # Eleven digits first: a value that exceeds 0.1 only by rounding errors is shown as 0.1, not as 0.1001.
@@ -271,33 +234,20 @@ _Real = TypeVar("_Real", int, float, Fraction)
 
 
 def first_true(holds: Callable[[_Real], bool], low: _Real, high: _Real | None = None, *, within: float = 0) -> _Real:
-    """The smallest number with a property that all larger ones have: exact for whole numbers, else on the safe side.
-
-    Args:
-        holds: whether a number has the property.
-        low: a number without it, or if `high` is omitted a positive one to start from, by doubling and halving.
-        high: a number with it.
-        within: the relative error for fractions; floats are searched until none is left between.
-
-    >>> first_true(lambda n: n * n >= 50, 0, 50), first_true(lambda x: x * x >= 2, 1.0)
-    (8, 1.4142135623730951)
-    """
+    """The smallest number with a property that all larger ones have: exact for whole numbers, else on the safe side."""
+    # `low` lacks the property; without `high`, it is a positive number to start from, by doubling and halving. `within`
+    # is the relative error for fractions; floats are searched until none is left between.
     found: _Real = _turn(holds, low, high, within)[1]
     return found
 
 
 def last_true(holds: Callable[[_Real], bool], low: _Real, high: _Real | None = None, *, within: float = 0) -> _Real:
-    """The largest number with a property that all smaller ones have. See `first_true`.
-
-    >>> float(last_true(lambda x: x * x <= 2, Fraction(1), within=1e-3))
-    1.4140625
-    """
+    """The largest number with a property that all smaller ones have. See `first_true`."""
     found: _Real = _turn(lambda number: not holds(number), low, high, within)[0]
     return found
 
 
 def _turn(holds: Callable[[Any], bool], low: Any, high: Any, within: float) -> tuple[Any, Any]:
-    """The last number without the property and the first one with it."""
     if high is None:
         high = low
         if holds(high):

@@ -55,7 +55,7 @@ def copied(vector: Vector) -> Vector:
 
 
 def _guarded(read: Callable[[Any], _Read], scores: Any) -> _Read:
-    """Call `read`, replacing any foreign exception: its message or its context might quote a score."""
+    # A foreign message or its context might quote a score.
     try:
         return read(scores)
     except (DPSelectError, MemoryError):
@@ -96,7 +96,7 @@ def _rows(scores: Any) -> Array | list[Vector]:
 
 
 def _rows_from_frame(frame: Any) -> Array | list[Vector]:
-    """The rows, read column by column, because the frame's common type would round integers next to floats."""
+    # Column by column, because the frame's common type would round integers next to floats.
     if not frame.shape[0]:
         return np.empty((0, 1))
     columns = [as_vector(column) for column in _columns(frame)]
@@ -123,7 +123,6 @@ def _is_frame(scores: Any) -> bool:
 
 
 def _columns(frame: Any) -> Iterable[Any]:
-    """Columns of a pandas or polars DataFrame or an Arrow table, each in its own type."""
     if hasattr(frame, "get_columns"):
         return frame.get_columns()  # type: ignore[no-any-return]
     if hasattr(frame, "iloc"):
@@ -160,7 +159,7 @@ def _vector_from_array(array: Array) -> Vector:
 
 
 def _native(array: Array) -> Array | None:
-    """The array in a native type of at most 64 bits that holds it exactly; None if only Fractions do."""
+    # None if only Fractions hold the values exactly.
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "b":
         return array.astype(np.uint8)  # a view would read a True that is stored as 255 as 255
@@ -193,17 +192,14 @@ def _vector_from_integers(scores: list[int]) -> Vector:
 
 
 def _vector_from_rationals(scores: list[Fraction]) -> Vector:
-    """Floats if every value is exactly a float of moderate size; Fractions otherwise."""
     if all(_is_plain_float(score) for score in scores):
         return np.array([float(score) for score in scores])
     return scores
 
 
 def as_lengths(lengths: Any, count: int) -> Array:
-    """The number of candidates that share each of `count` scores. Secret: it may depend on the data.
-
-    Returns an array of uint64, or of Python's integers if one of them is longer.
-    """
+    """The number of candidates that share each of `count` scores. Secret: it may depend on the data."""
+    # An array of uint64, or of Python's integers if one of them is longer.
     if type(lengths) is np.ndarray and lengths.dtype == np.uint64 and lengths.ndim == 1:
         return _checked_lengths(lengths.copy(), count)
     is_object = isinstance(lengths, np.ndarray) and lengths.dtype == object

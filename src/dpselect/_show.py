@@ -31,11 +31,7 @@ _LEFT, _RIGHT = ' style="text-align: left"', ' style="text-align: right"'
 
 
 def cell_text(value: Any) -> str:
-    """A value as the text of a cell. Text that a reader could not see or tell apart is quoted, as by `repr`.
-
-    >>> cell_text("flu"), cell_text(" flu"), cell_text(("north", 2024))
-    ('flu', "' flu'", 'north, 2024')
-    """
+    """A value as the text of a cell. Text that a reader could not see or tell apart is quoted, as by `repr`."""
     if isinstance(value, (list, tuple)):
         return ", ".join(map(cell_text, value))
     text = str(value)
@@ -57,22 +53,7 @@ def table(
     spans: Sequence[tuple[str, int]] = (),
     is_numeric: bool = False,
 ) -> str:
-    """A table with a line of heads. Of more than 200 rows, it says how many are left out.
-
-    Args:
-        heads: the heads of the columns.
-        rows: the cells of each row.
-        caption: a title above the table.
-        spans: heads above the heads, each with the number of its columns.
-        is_numeric: whether all columns except the first have numbers, which are aligned on the right.
-
-    Returns:
-        The HTML, with every text escaped.
-
-    >>> table(["who"], [["<b>"]])
-    '<table><thead><tr><th scope="col" style="text-align: left">who</th></tr></thead>\
-<tbody><tr><td style="text-align: left">&lt;b&gt;</td></tr></tbody></table>'
-    """
+    """A table with a line of heads. Of more than 200 rows, it says how many are left out."""
     listed = iter(rows)
     shown = list(islice(listed, _MOST_ROWS))
     left_out = sum(1 for _ in listed)
@@ -86,12 +67,7 @@ def table(
 
 
 def facts(named: Mapping[str, Any], *, caption: str = "") -> str:
-    """A table of names and values, one row for each.
-
-    >>> facts({"spent": "epsilon 0.1"})
-    '<table><tbody><tr><th scope="row" style="text-align: left">spent</th>\
-<td style="text-align: left">epsilon 0.1</td></tr></tbody></table>'
-    """
+    """A table of names and values, one row for each."""
     rows = [
         [f'<th scope="row"{_LEFT}>{_line(name)}</th>', f"<td{_LEFT}>{_cell(value)}</td>"]
         for name, value in named.items()
@@ -100,11 +76,7 @@ def facts(named: Mapping[str, Any], *, caption: str = "") -> str:
 
 
 def paragraph(text: str) -> str:
-    """A sentence or several, of any length.
-
-    >>> paragraph("1 < 2")
-    '<p>1 &lt; 2</p>'
-    """
+    """A sentence or several, of any length."""
     return f"<p>{escape(text)}</p>"
 
 
@@ -117,7 +89,6 @@ def _cell(value: Any) -> str:
 
 
 def _line(text: str) -> str:
-    """A title of ours, which may have line breaks for the command line."""
     return escape(" ".join(text.split()))
 
 
@@ -132,16 +103,12 @@ _QUOTES = "'\"`\u2018\u2019\u201c\u201d\uff07\uff02"
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]], end: str = "\r\n") -> str:
-    """A table as CSV. Numbers are written as they are; a text that could be a formula gets an apostrophe in front.
-
-    >>> csv_text(["name", "change"], [["=1+1", -3]], end=" / ")
-    "name,change / '=1+1,-3 / "
-    """
+    """A table as CSV. Numbers are written as they are; a text that could be a formula gets an apostrophe in front."""
     return "".join(_csv_line([_csv_cell(value) for value in row]) + end for row in (header, *rows))
 
 
 def _csv_line(cells: list[Any]) -> str:
-    """One row. Python quotes a line break in a cell only if it is part of `lineterminator`, so that is CR LF."""
+    # Python quotes a line break in a cell only if it is part of `lineterminator`, so that is CR LF.
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerow(cells)
     return text.getvalue().removesuffix("\r\n")
@@ -155,7 +122,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def _may_be_formula(text: str) -> bool:
-    """Whether a text begins a formula after quotes, spaces and invisible characters, which some programs drop."""
+    # Some programs drop quotes, spaces and invisible characters in front of a formula.
     for sign in text:
         if sign in _BEGINS_FORMULA:
             return True
@@ -184,7 +151,7 @@ def _on_terminal(what: str) -> Iterator[Watch]:
 
 @contextmanager
 def _in_notebook(what: str) -> Iterator[Watch]:
-    """A bar below a cell, without the widgets that rich needs there."""
+    # Without the widgets that rich needs there.
     shown: Any = import_module("IPython.display")  # it is there if a notebook runs
     handle = shown.display(shown.HTML(f"{what} <progress></progress>"), display_id=True)
 
@@ -199,7 +166,6 @@ def _in_notebook(what: str) -> Iterator[Watch]:
 
 
 def _bar() -> Callable[[str], AbstractContextManager[Watch]] | None:
-    """The bar for where somebody looks: at a terminal, at a notebook, or nowhere."""
     with suppress(Exception):  # standard error may be closed, or anything that has `write`
         if sys.stderr.isatty():
             return _on_terminal
@@ -226,11 +192,7 @@ def progress(what: str) -> Iterator[Watch]:
 
 
 def tracked(items: Sequence[_Item], what: str) -> Iterator[_Item]:
-    """Yield the items, and show how many of them are done.
-
-    >>> list(tracked([1, 2, 3], "Counting"))
-    [1, 2, 3]
-    """
+    """Yield the items, and show how many of them are done."""
     with progress(what) as watch:
         for done, item in enumerate(items):
             watch(done / len(items))

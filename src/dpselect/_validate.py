@@ -79,10 +79,8 @@ def warn(message: str) -> None:
 
 
 def warn_of_large_delta(delta: Fraction | float) -> None:
-    """Warn of a delta that hardly protects anybody.
-
-    Every function that takes a delta from a user calls this once, with the delta of all that it promises.
-    """
+    """Warn of a delta that hardly protects anybody."""
+    # Every function that takes a delta from a user calls this once, with the delta of all that it promises.
     if delta > LARGE_DELTA:
         stated = shown(float_near(Fraction(delta)))
         warn(
@@ -92,7 +90,7 @@ def warn_of_large_delta(delta: Fraction | float) -> None:
 
 
 def _as_text(wrong: str) -> str:
-    """A hint on how to write the number. We do not guess whether '1,000' means 1 or 1000."""
+    # We do not guess whether '1,000' means 1 or 1000.
     with_comma = "write 0.1 with a decimal point, and no thousands separators"
     return with_comma if "," in wrong else "write it as 10, 0.1, 1e-3 or 1/3"
 
@@ -196,11 +194,9 @@ def withheld(
     error: DPSelectError,
     foreign: type[BaseException] | tuple[type[BaseException], ...] = BaseException,
 ) -> _Result:
-    """What a call returns, or this error where it raises a foreign one, which may quote the data.
-
-    An error that is raised while another is handled keeps it as its context, also with `from None`. So this one is
-    raised after the handler. Errors of this package pass through, and the user's interrupt without what it carries.
-    """
+    """What a call returns, or this error where it raises a foreign one, which may quote the data."""
+    # An error that is raised while another is handled keeps it as its context, also with `from None`. So this one is
+    # raised after the handler. Errors of this package pass through, and the user's interrupt without what it carries.
     raised: BaseException = error
     try:
         return call()

@@ -115,10 +115,8 @@ def patients_per_diagnosis(visits: Visits, county: int | None = None) -> Integer
 
 
 def typical_costs(visits: Visits) -> Integers:
-    """The lower and the upper median of each patient's costs: first all lower ones, then all upper ones.
-
-    A table lets a patient stand at one of both, chosen at random, so half of each patient stands at each on average.
-    """
+    """The lower and the upper median of each patient's costs: first all lower ones, then all upper ones."""
+    # A table lets a patient stand at one of both, chosen at random, so half of each patient stands at each on average.
     order = np.lexsort((visits.costs, visits.patients))
     counts = np.bincount(visits.patients)
     starts = np.cumsum(counts) - counts

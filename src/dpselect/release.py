@@ -207,7 +207,6 @@ ledger_id=None)
         return f"Answer(value={self.value!r}, {estimate}{parts}, ledger_id={self.ledger_id})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row for each group, level or candidate, and what the answer cost."""
         known = {
             "estimates": self.estimate,
             "accuracy": "" if self.accuracy is None else str(self.accuracy),
@@ -232,7 +231,6 @@ ledger_id=None)
         return _show.table(["group", "answer"], ([group, self._shown(own)] for group, own in self.value.items()))
 
     def _shown(self, value: Any) -> Any:
-        """A value, or words for a question with a delta that found nothing."""
         return "nothing was common enough" if self.guarantee.delta and value in (None, []) else value
 
     def to_dict(self) -> dict[str, Any]:
@@ -407,7 +405,7 @@ class Release:
         return replace(self._answer(value), **paid)
 
     def _warn_of_large_loss(self) -> None:
-        """Warn if the release hardly protects anybody. In zCDP, rho is what counts, however large epsilon is."""
+        # In zCDP, rho is what counts, however large epsilon is.
         loss, name = (self.mechanism.epsilon * self.count, "epsilon") if self.rho is None else (self.rho, "rho")
         if loss > _LARGE_LOSS:
             warn(
@@ -417,7 +415,7 @@ class Release:
         warn_of_large_delta(self.delta)
 
     def _digest(self, content: Callable[[], str] | None) -> str | None:
-        """What a retry must share with the earlier request. Epsilons and deltas that the ledger rounds alike differ."""
+        # Epsilons and deltas that the ledger rounds alike differ.
         if content is None:
             return None
         stated = f"{self.mechanism.epsilon} {self.delta}" if self.delta else str(self.mechanism.epsilon)
@@ -450,7 +448,7 @@ def repr_digest(public: Any) -> str:
 
 
 def _plain_floats(scores: Vector) -> Floats | None:
-    """The scores of an array as float64, if its type alone, or its ends, show that none is rounded."""
+    # None unless the type alone of the array, or its ends, show that no score is rounded.
     if not isinstance(scores, np.ndarray):
         return None
     if scores.dtype.kind == "f":
@@ -476,20 +474,12 @@ _KINDS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 
 
 def encode_answer(value: Any) -> str:
-    """The value of an answer as JSON text, from which `decode_answer` makes it: types and exact values are kept.
-
-    >>> encode_answer([datetime.date(2026, 1, 31), "flu"])
-    '[{"date": "2026-01-31"}, "flu"]'
-    """
+    """The value of an answer as JSON text, from which `decode_answer` makes it: types and exact values are kept."""
     return json.dumps(_written(value))
 
 
 def decode_answer(text: str) -> Any:
-    """The value that `encode_answer` wrote.
-
-    >>> decode_answer('[{"date": "2026-01-31"}, "flu"]')
-    [datetime.date(2026, 1, 31), 'flu']
-    """
+    """The value that `encode_answer` wrote."""
     return _read(json.loads(text))
 
 

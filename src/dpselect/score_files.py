@@ -26,11 +26,7 @@ Score = int | Decimal
 
 
 def parse_score(field: str, line: int) -> Score:
-    """The score in a field: an int for digits, otherwise a Decimal; never a float, which would round.
-
-    >>> parse_score("9007199254740993", line=1), parse_score("0.1", line=2)
-    (9007199254740993, Decimal('0.1'))
-    """
+    """The score in a field: an int for digits, otherwise a Decimal; never a float, which would round."""
     if NO_NUMBER.fullmatch(field):
         rule = f"the score on line {line} is missing, NaN or infinite"
         raise InvalidValue(f"{rule}: drop or replace such scores by a public rule first")
@@ -114,7 +110,7 @@ def candidates_of(lines: Iterable[str], column: str | None, label: str | None, n
 
 
 def _rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    """The rows with their line numbers, without blank lines. A quoted empty field is a row whose score is missing."""
+    # A quoted empty field is a row whose score is missing.
     reader = csv.reader(lines, strict=True)
     try:
         for row in reader:
@@ -128,7 +124,6 @@ def _rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_commas(line: int, first: list[str]) -> None:
-    """Refuse a file of one column whose first row contains another separator, such as a semicolon."""
     if len(first) == 1 and any(mark in first[0] for mark in _OTHER_MARKS):
         rule = f"the fields of line {line} are not separated by commas"
         raise InvalidValue(f"{rule}: write label,score with a comma, not a semicolon or tab, and 12.5 with a point")
@@ -175,28 +170,7 @@ _OPTIONS = Names("--column", "--label")
 
 
 def read_scores(path: str, *, column: str | None = None, label: str | None = None) -> ScoreFile:
-    r"""Read the candidates of a CSV file.
-
-    Args:
-        path: the path of the file; "-" reads standard input.
-        column: the name of the score column. Without it, the file must have one column of scores, or two columns:
-            label and score.
-        label: the name of the label column, if there is one.
-
-    Returns:
-        The exact scores, and the labels if the file has them.
-
-    Raises:
-        InvalidValue: the file cannot be read, or a row has no valid score. The message contains no score.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-    ...     _ = file.write("fruit,votes\napple,3\npear,0.5\n")
-    ...     file.flush()
-    ...     found = read_scores(file.name)
-    >>> found.labels, found.scores
-    (['apple', 'pear'], [3, Decimal('0.5')])
-    """
+    """Read the candidates of a CSV file, or of standard input for "-". No error contains a score."""
     check_columns(column, label, _OPTIONS)
     name = shown_path(path)
     try:

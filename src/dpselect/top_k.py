@@ -91,15 +91,9 @@ def release_top_k(  # noqa: PLR0913 - one parameter for each public choice
 
     Args:
         scores: the number of people per candidate, as for `select_top_k`. Secret.
-        k: how many candidates to return; with method "margin" also a pair.
+        k: how many candidates to return. For other parameters, see `select_top_k`.
         labels: the public names of the candidates, one for each score. The answer's value then has labels instead of
             positions.
-        epsilon: the privacy loss of the whole answer, taken exactly.
-        rho: the privacy loss in zCDP; give either epsilon or rho.
-        method: "auto" or the name of a method, as for `select_top_k`.
-        max_values: for how many candidates one person counts at most.
-        ordered: whether to return them in order, best first.
-        monotonic: True if a person may be added or removed, and False if a person may be replaced by another one.
         mechanism: "auto" (by the budget of the ledger), "permute-and-flip" or "exponential".
         ledger: the `Ledger` that is charged before anything is drawn. With None, nothing is recorded.
         what: the question for the ledger: a string or a mapping of public parameters. Never put a score here.
@@ -148,7 +142,7 @@ def free_answer(value: Any, ledger: Payer | None, request_id: str | None) -> Ans
 
 
 def _asked(what: What, drawing: Method, count: int) -> Any:
-    """The question with the public parameters of the method. A user's mapping may repeat them, but not deny them."""
+    # A user's mapping may repeat the public parameters, but not deny them.
     asked = {"question": what} if isinstance(what, str) else what
     if not isinstance(asked, Mapping):
         return asked  # type: ignore[unreachable] # a caller's mistake, which the charge refuses

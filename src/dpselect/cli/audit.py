@@ -140,11 +140,7 @@ def _audited(mechanism: str | None, function: str | None, epsilon: Fraction, cla
 
 
 def imported(text: str, option: str) -> Any:
-    """Import the object MODULE:NAME. Modules in the working directory are found first, as with `python -m`.
-
-    >>> imported("math:inf", "--callable")
-    inf
-    """
+    """Import the object MODULE:NAME. Modules in the working directory are found first, as with `python -m`."""
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         raise InvalidValue(f"{option} must be MODULE:NAME, got {text[:40]!r}: give for example mymodule:choose")
@@ -189,7 +185,6 @@ def _reach(noticeable: float) -> str:
 
 
 def _table(result: "Audit | PmfAudit") -> Table:
-    """One row for each pair of neighbours, or for each score vector of a white-box audit."""
     if isinstance(result, dpselect.audit.PmfAudit):
         table = figure_table("scores", "log-ratio")
         for name, ratio in result.log_ratios:

@@ -63,7 +63,6 @@ class LateCommands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help, with the summaries of the commands in place of the commands."""
         listed = copy(self)
         listed.commands = {name: TyperCommand(name, help=late.summary) for name, late in self.late().items()}
         super(LateCommands, listed).format_help(ctx, formatter)

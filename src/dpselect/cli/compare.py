@@ -84,11 +84,6 @@ def _heads() -> list[str]:
 
 
 def _lines(name: str) -> list[str]:
-    """The name in narrow lines, broken at its hyphens, or with one.
-
-    >>> _lines("permute-and-flip"), _lines("exponential")
-    (['permute-', 'and-flip'], ['expo-', 'nential'])
-    """
     lines = wrap(name, _NARROW, break_long_words=False)
     halves = ([line[: 1 - _NARROW] + "-", line[1 - _NARROW :]] if len(line) > _NARROW else [line] for line in lines)
     return [half for pair in halves for half in pair]

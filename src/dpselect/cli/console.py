@@ -65,10 +65,8 @@ def print_paragraph(title: str, text: str) -> None:
 
 
 def print_table(table: Table) -> None:
-    """Print a table at its full width: no number is cut or wrapped, even on a narrow terminal.
-
-    Markup in a cell stays text.
-    """
+    """Print a table at its full width: no number is cut or wrapped, even on a narrow terminal."""
+    # Markup in a cell stays text.
     Console(width=_WIDE, markup=False).print(table)
 
 
@@ -102,7 +100,6 @@ def clean_errors() -> Iterator[None]:
 
 
 def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning as one line on standard error."""
     Console(stderr=True).print(Text.assemble(("warning: ", "bold yellow"), printable(str(message))), soft_wrap=True)
 
 

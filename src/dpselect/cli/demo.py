@@ -91,7 +91,6 @@ def demo(save: _Save = None) -> None:
 
 
 def _command() -> str:
-    """The command to type: its name if the shell finds it, otherwise the path by which it was run."""
     run_by = sys.argv[0]
     return "dpselect" if shutil.which("dpselect") or Path(run_by).name != "dpselect" else run_by
 
@@ -178,7 +177,7 @@ def _ask_modes(table: Table, epsilon: str) -> Counter[str]:
 
 
 def _coloured(answers: Counter[str], best: str, times: bool = True) -> str:
-    """The answers and how often each occurred. The true winner is green."""
+    # The true winner is green.
     return "\n".join(
         f"[{'green' if code == best else 'yellow'}]{f'{count} x ' if times else ''}{_NAMES[code]}[/]"
         for code, count in answers.most_common()

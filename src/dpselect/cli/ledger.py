@@ -117,7 +117,7 @@ def print_csv(entries: "Sequence[Entry]") -> None:
 
 
 def _protected(entries: "Sequence[Entry]") -> list[str]:
-    """The different units that the entries protect. Entries charged by hand need not state one."""
+    # Entries charged by hand need not state a unit.
     stated = [entry.what for entry in entries if isinstance(entry.what, Mapping) and "person" in entry.what]
     return list(dict.fromkeys(printable(_unit(what)) for what in stated))
 
@@ -155,7 +155,7 @@ def _question(what: What) -> Text:
 
 
 def _shown(what: Mapping[str, object]) -> list[str]:
-    """The parameters that are useful to a reader. Digests are left out; `export` prints them."""
+    # Digests are left out; `export` prints them.
     return [name for name in what if name != "question" and not name.endswith("_sha256")]
 
 
@@ -251,7 +251,7 @@ def export(
 
 
 def _existing(path: str) -> "Ledger":
-    """Open the ledger of this file. These commands never create one."""
+    # These commands never create a ledger.
     from dpselect.ledger import Ledger  # noqa: PLC0415 - SQLite
 
     if not os.path.lexists(path):

@@ -106,8 +106,6 @@ _REFUSED = (*_COSTLY, replace(_ENGINE, help=""))  # hidden, so that a check can 
 
 
 def _command(run: Callable[[Given], None], options: Sequence[Option], text: Sequence[str]) -> Any:
-    """A command with these options, as typer declares them of a function."""
-
     def command(**given: Any) -> None:
         with clean_errors():
             run(given)
@@ -135,7 +133,6 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 
 def _stated(options: Sequence[Option], given: Given, reader: Any) -> dict[str, Any]:
-    """The parameters of a question, which their options read from text."""
     by_name: dict[str, Option] = {}
     for option in options:
         if given[option.key] not in (None, False, []):
@@ -223,7 +220,6 @@ def _is_file(path: Path) -> bool:
 
 
 def _is_within(path: Path, source: str) -> bool:
-    """Whether the file is the table, or looks like one of the files in its folder."""
     from dpselect.tables.files import file_of  # noqa: PLC0415 - plans need no tables
 
     try:
@@ -265,11 +261,7 @@ _WHOLE = ("max_bytes", "precision", "digits")
 
 
 def rule(text: str) -> "Domain":
-    """The rule KIND, or one with parameters such as text:8, decimal:9:2 or integer:0..999.
-
-    >>> rule("text:8"), rule("integer:0..999")
-    (every('text', max_bytes=8), every('integer', lower=0, upper=999))
-    """
+    """The rule KIND, or one with parameters such as text:8, decimal:9:2 or integer:0..999."""
     from dpselect.tables.domains import every  # noqa: PLC0415 - most plans need no tables
 
     kind, colon, rest = text.partition(":")
@@ -320,7 +312,6 @@ def _ask(entry: Named, own: Sequence[Option], given: Given) -> None:
 
 
 def _opened(given: Given) -> "Table":
-    """The table, without groups."""
     from dpselect.tables import open_table  # noqa: PLC0415 - plans need no tables
 
     paid = {name: given[name] for name in ("ledger", "budget", "dataset")}
@@ -335,7 +326,7 @@ _FOUND = "found:"
 
 
 def _in_groups(table: "Table", given: Given, check: Callable[[str, int], Any]) -> "Table":
-    """The table, or each of its groups. Groups are found only after a check of the question."""
+    # Groups are found only after a check of the question.
     named, texts = given["group_by"] or [], given["groups"] or []
     most = _validate.count_in_text(1, _validate.MANY, max_groups=given["max_groups"])
     if len(named) == 1 and len(texts) == 1 and texts[0].startswith(_FOUND):
@@ -352,7 +343,6 @@ def _in_groups(table: "Table", given: Given, check: Callable[[str, int], Any]) -
 
 
 def _listed_groups(table: "Table", given: Given, without: str, not_found: str, most: int = 1) -> "Table":
-    """The table in the groups that are listed, if there are any."""
     named, texts = given["group_by"] or [], given["groups"] or []
     if len(named) != len(texts):
         raise InvalidValue(
@@ -381,7 +371,6 @@ def _price_of_groups(text: str) -> dict[str, str]:
 
 
 def _found_groups(table: "Table", column: str, most: int, price: Mapping[str, str], request_id: str | None) -> "Table":
-    """The table in groups of one column that are found in the data."""
     request = None if request_id is None else f"{request_id} (groups)"
     grouped = table.group_by(
         column, epsilon=price["epsilon"], delta=price["delta"], max_groups=most, request_id=request
@@ -394,7 +383,6 @@ def _found_groups(table: "Table", column: str, most: int, price: Mapping[str, st
 
 
 def _print_answer(answer: "Answer", beside: Mapping[str, Any], given: Given) -> None:
-    """Print an answer, with what is known of its values beside them: their labels, or whether they are in order."""
     if given["json"]:
         typer.echo(json.dumps({**beside, **answer.to_dict()}))
         return
@@ -412,7 +400,6 @@ def _print_answer(answer: "Answer", beside: Mapping[str, Any], given: Given) -> 
 
 
 def _lines(value: Any, labels: Sequence[str] | None) -> Iterator[str]:
-    """The lines of an answer: one for each value, and if values have no labels, one for each group."""
     if not isinstance(value, dict):
         yield from _labelled(value, labels) if labels else _texts(value)
         return
@@ -436,7 +423,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _people_drawn(plot: str | None, people: str | None) -> int | None:
-    """The public number of people of a plot. The file is checked before anything is charged."""
+    # The file is checked before anything is charged.
     if plot is None:
         if people is not None:
             raise InvalidValue("--people is for the bars of a plot: name its file with --plot")
@@ -448,7 +435,6 @@ def _people_drawn(plot: str | None, people: str | None) -> int | None:
 
 
 def _draw(answer: "Answer", stated: Mapping[str, Any], table: "Table", people: int | None, given: Given) -> None:
-    """Draw a distribution function, with bars if the number of people is public."""
     from dpselect.tables import plot_quantiles  # noqa: PLC0415 - only plots need it
     from dpselect.tables.spans import public_span  # noqa: PLC0415 - only plots need it
 
@@ -473,7 +459,6 @@ def _draw(answer: "Answer", stated: Mapping[str, Any], table: "Table", people: i
 
 
 def _checked_options() -> list[Option]:
-    """The options of all questions that `Table.check` has parameters for."""
     from dpselect.tables import Table  # noqa: PLC0415 - imported by the command that needs it
 
     known = inspect.signature(Table.check).parameters
@@ -571,7 +556,6 @@ def _plan(entry: Named, options: Sequence[Option], given: Given) -> None:
 
 
 def _check_ways(options: Sequence[Option], given: Given) -> None:
-    """Refuse more or less than one of the ways to say what the candidates are."""
     ways = {option.flags[0]: option for option in options if option.way}
     named = [flag for flag, option in ways.items() if given[option.key] is not None]
     if len(ways) > 1 and len(named) != 1:
@@ -581,7 +565,6 @@ def _check_ways(options: Sequence[Option], given: Given) -> None:
 
 
 def _print_plan(planned: "Plan", as_json: bool, file: str | None, size: int) -> None:
-    """Print a plan as tables with their meaning; or as JSON, with exact numbers and unrounded floats."""
     if as_json:
         content = planned.to_dict()
         if content.get("proxy") is not None:
@@ -610,7 +593,6 @@ _FIXED = "This holds if the epsilons and the number of selections do not depend 
 
 
 def _print_rounds(planned: Any) -> None:
-    """Print the comparison under (epsilon, delta), if a plan of selections has it."""
     times, compared = planned.questions, getattr(planned, "equal_rounds", None)
     if compared is None:
         return

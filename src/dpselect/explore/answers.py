@@ -68,11 +68,7 @@ def _one_of(known: Mapping[str, _Known], given: Fields, name: str, default: str)
 
 
 def written(number: float, rounding: str = UP, digits: int = 4) -> str:
-    """A number for readers: as `shown`, with powers of ten as people write them.
-
-    >>> written(1234.5), written(1e-6) == "10\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT SIX}"
-    ('1,235', True)
-    """
+    """A number for readers: as `shown`, with powers of ten as people write them."""
     factor, _, power = shown(number, rounding, digits).partition("e")
     if not power:
         return factor
@@ -81,7 +77,7 @@ def written(number: float, rounding: str = UP, digits: int = 4) -> str:
 
 
 def _error_text(error: float, digits: int = 4) -> str:
-    """An error, rounded up; below a thousandth it does not matter how small."""
+    # Rounded up; below a thousandth it does not matter how small.
     return written(error, UP, digits) if error == 0 or error >= _LITTLE else f"less than {_LITTLE}"
 
 
@@ -163,19 +159,13 @@ class Spending:
 
     @property
     def words(self) -> str:
-        """The budget in words.
-
-        >>> spending_of({"currency": "zcdp", "amount": "0.5", "questions": "3"}).words
-        '\N{GREEK SMALL LETTER RHO} = 0.5 for 3 questions'
-        """
+        """The budget in words."""
         many = "" if self.questions == 1 else f" for {self.questions:,} questions"
         return f"{self.total}{many}"
 
     def beliefs(self) -> dict[str, Any]:
-        """Return what the budget means for a person: beliefs before and after, in percent, rounded up.
-
-        Near one hundred there are as many digits as distinguish a belief from it.
-        """
+        """Return what the budget means for a person: beliefs before and after, in percent, rounded up."""
+        # Near one hundred there are as many digits as distinguish a belief from it.
         beliefs = [(prior, largest_belief(prior, self.budget, self.delta)) for prior in _PRIORS]
         doubt = f"The belief may be larger with probability {DELTA} = {written(float(self.delta), UP, 3)} at most. "
         return {
@@ -189,11 +179,7 @@ class Spending:
 
 
 def spending_of(given: Fields) -> Spending:
-    """The spending that a request states.
-
-    >>> spending_of({"amount": "0.1"}).budget
-    pure('0.1')
-    """
+    """The spending that a request states."""
     currency = _one_of(CURRENCIES, given, "currency", "pure")
     amount = _validate.moderate(**{currency.word: text({currency.word: given.get("amount", "1")}, currency.word)})
     if not currency.low <= amount <= currency.high:
@@ -239,7 +225,6 @@ class Outcomes:
         chances: the probability of each candidate to be an answer, or among the answers.
         weights: the probability of each outcome; all zero if errors are not known.
         errors: the error of each outcome, in people or units of the scores. One of them is zero.
-        runs: the number of simulated answers; 0 if the probabilities are exact.
     """
 
     chances: Floats
@@ -269,15 +254,7 @@ _EACH = f"{EPSILON} of a draw"
 
 @dataclass(frozen=True, repr=False)
 class Asked:
-    """A question, what may be spent on it, and the data that are shown.
-
-    Attributes:
-        question: the question.
-        spending: the budget, and the number of questions that share it.
-        chosen: "auto", or the name of a mechanism or method.
-        data: the candidates, and what is known about them so far.
-        unit: the unit of errors.
-    """
+    """A question, what may be spent on it, and the data that are shown."""
 
     note: ClassVar[str] = "people"  # what is shown of each candidate
     chance: ClassVar[str] = "How often each {noun} is among the answers"
@@ -297,7 +274,7 @@ class Asked:
 
     @property
     def _mechanism(self) -> str:
-        """The mechanism that the reader has chosen. Of questions with methods, the reader chooses the method."""
+        # Of questions with methods, the reader chooses the method.
         return self.chosen if self.question.method_name is None else AUTO
 
     @cached_property
@@ -425,7 +402,6 @@ class Asked:
         return _error_cell("any_data", known.average)
 
     def _each(self, choice: str) -> Cell:
-        """The epsilon of a draw, to compare."""
         epsilon = float(self.draws[choice].part.epsilon)
         return Cell("each", written(epsilon, NEAREST, 3), epsilon)
 
@@ -601,7 +577,6 @@ class TopCandidates(Asked):
 
     @property
     def target(self) -> float:
-        """A part of the gap between the last candidate of the top k and the next lower one."""
         below, k = np.sort(self.data.losses), self.question.k
         gaps = below[k:] - below[k - 1]
         return SOME * float(gaps[gaps > 0][0]) / k if gaps.any() else 0.0
@@ -647,7 +622,6 @@ class OneLevel(OneCandidate):
     """One quantile, by the exact probabilities of all values."""
 
     def value_error(self, choice: str) -> float:
-        """Return how far the answer is from the nearest best value, on average, in units of the column."""
         places = np.arange(self.data.size)
         best = np.flatnonzero(self.scored.losses == 0)
         distance = np.maximum(np.maximum(best[0] - places, places - best[-1]), 0)

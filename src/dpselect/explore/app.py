@@ -63,7 +63,6 @@ class Explorer:
         self._first = first
 
     def app(self) -> Starlette:
-        """Return the web application."""
         answers = (self.start, self.shape, self.begin, self.look, self.curve, self.needed, self.draw, self.details)
         routes = [
             Route("/scores", _answering(self.load, raw=True), methods=["POST"]),
@@ -99,7 +98,6 @@ class Explorer:
         return self._kept(ScoreSet(name, candidates))
 
     def shape(self, fields: Fields) -> Answer:
-        """Built-in scores."""
         return self._kept(
             made(text(fields, "shape"), _validate.count_in_text(2, MOST, candidates=text(fields, "candidates")))
         )
@@ -109,7 +107,6 @@ class Explorer:
         return curves.begin(self._asked(fields))
 
     def look(self, fields: Fields) -> Answer:
-        """The results at one budget."""
         return curves.look(self._asked(fields))
 
     def curve(self, fields: Fields) -> Answer:
@@ -129,7 +126,6 @@ class Explorer:
         return asked.drawn(int(draws))._asdict()
 
     def details(self, fields: Fields) -> Answer:
-        """What need not follow a moving slider: a comparison, and the settings as code."""
         asked = self._asked(fields)
         return {"compared": curves.compared(asked), "python": asked.python(), "command": asked.command()}
 
@@ -156,7 +152,7 @@ class Explorer:
 
 
 def _answering(answer: Callable[[Fields], Answer], *, raw: bool = False) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint that answers with JSON: a result or an error. A raw body is content; the query has the fields."""
+    # A raw body is content; the query has the fields.
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -173,7 +169,7 @@ def _answering(answer: Callable[[Fields], Answer], *, raw: bool = False) -> Call
 
 
 async def _body(request: Request) -> bytes:
-    """Read the body in memory. Nothing is written to a file, as it would be for a multipart form."""
+    # The body stays in memory: nothing is written to a file, as it would be for a multipart form.
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
@@ -195,7 +191,6 @@ def _fields(body: bytes) -> dict[str, Any]:
 
 
 async def _page_file(request: Request) -> Response:
-    """A file of the page."""
     name = request.path_params["name"] or "index.html"
     known = {entry.name: entry for entry in files("dpselect.explore").joinpath("page").iterdir()}
     if name not in known or name.rpartition(".")[2] not in _KINDS:

@@ -126,7 +126,7 @@ def curve(asked: Asked, low: int, high: int, patience: float = PATIENCE) -> dict
 
 
 def _coarse_first(choices: list[str], places: range) -> Iterator[tuple[str, int]]:
-    """The order of points: every line is complete soon, if coarsely. Some come twice."""
+    # Every line is complete soon, if coarsely. Some points come twice.
     for stride in (8, 4, 2, 1):
         for choice in choices:
             for place in places:
@@ -154,10 +154,8 @@ _SAME = 0.001
 
 
 def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
-    """The smallest budget with which each choice has an acceptable error, rounded up.
-
-    The target is an average error, or an error that may occur only a given number of times in 100.
-    """
+    """The smallest budget with which each choice has an acceptable error, rounded up."""
+    # The target is an average error, or an error that may occur only a given number of times in 100.
     error = float(_validate.moderate(error=text(fields, "error")))
     often = float(_hundredth(fields)) if text(fields, "times", "") else None
     if often is not None and asked.is_slow:
@@ -179,7 +177,6 @@ def needed(asked: Asked, fields: Fields) -> dict[str, Any]:
 
 
 def _smallest(currency: Currency, is_met: Callable[[Fraction], bool], steps: int = _FINE) -> Fraction | None:
-    """The smallest amount that is enough, on a scale with this many steps for each decade; None if none is."""
     if is_met(currency.low):
         return currency.low
     if not is_met(currency.high):
@@ -196,10 +193,8 @@ def _hundredth(fields: Fields) -> Fraction:
 
 
 def compared(asked: Asked) -> str:
-    """How much more the best other choice would need for the error of the taken one, in words.
-
-    Nothing if there is no other, or if they do not differ measurably.
-    """
+    """How much more the best other choice would need for the error of the taken one, in words."""
+    # The text is empty if there is no other choice, or if they do not differ measurably.
     mine = asked.mean(asked.taken)
     others = {choice: asked.mean(choice) for choice in asked.choices if choice != asked.taken}
     if not others or not mine > 0:

@@ -95,7 +95,6 @@ class ScoreSet:
 
     @property
     def size(self) -> int:
-        """The number of candidates."""
         return len(self.exact)
 
     @property
@@ -104,7 +103,6 @@ class ScoreSet:
 
     @property
     def notes(self) -> list[str]:
-        """The scores."""
         return [str(score) for score in self.exact]
 
     @property
@@ -114,7 +112,6 @@ class ScoreSet:
         return SOME * float(errors.min()) if errors.size else 0.0
 
     def order(self, _: Callable[[], list[Floats]]) -> list[int]:
-        """The candidates in the order in which the page shows them."""
         return list(map(int, np.argsort(self.losses, kind="stable")))
 
     def scored(self, _: Any) -> "ScoreSet":
@@ -132,7 +129,6 @@ class ScoreSet:
 
     @cached_property
     def vector(self) -> Vector:
-        """The scores, exactly."""
         return as_vector(list(self.exact))
 
     @cached_property
@@ -142,11 +138,9 @@ class ScoreSet:
 
     @cached_property
     def scores(self) -> Any:
-        """The numbers to analyse: the scores if an array holds them exactly, otherwise the negated losses.
-
-        Fractions are slow. A loss is rounded by 2^-53 relative, so an exponent of at most 745 (beyond, exp is zero in
-        floats) moves by 8.3e-14, and with it a probability: less than the 1e-12 that a pmf promises.
-        """
+        """The numbers to analyse: the scores if an array holds them exactly, otherwise the negated losses."""
+        # Fractions are slow. A loss is rounded by 2^-53 relative, so an exponent of at most 745 (beyond, exp is zero in
+        # floats) moves by 8.3e-14, and with it a probability: less than the 1e-12 that a pmf promises.
         return self.vector if isinstance(self.vector, np.ndarray) else -self.losses
 
     def known(self, name: str, rate: Fraction) -> Known:
@@ -159,10 +153,9 @@ MOST = 1024
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of scores: its name, its title and unit, and a function that makes n of them.
+    """A kind of scores: its name, its title and unit, and a function that makes n of them."""
 
-    Counts are monotonic. Scores of a median are not: one more person moves some candidates closer and others away.
-    """
+    # Counts are monotonic. Scores of a median are not: one more person moves some candidates closer and others away.
 
     name: str
     title: str
@@ -172,12 +165,12 @@ class Shape:
 
 
 def _close_race(n: int) -> Integers:
-    """Counts of people, in any order: the leaders are about ten people apart, and each further one is 7 % below."""
+    # The leaders are about ten people apart, and each further one is 7 % below.
     return np.random.default_rng(5).permutation(np.round(150 * 0.93 ** np.arange(n))).astype(np.int64)
 
 
 def _long_tail(n: int) -> Integers:
-    """Zipf's law with an offset (Mandelbrot): the candidate of rank r has 300 / (r + 2) people."""
+    # Zipf's law with an offset (Mandelbrot): the candidate of rank r has 300 / (r + 2) people.
     return (300 / (np.arange(1, n + 1) + 2)).astype(np.int64)
 
 
@@ -186,14 +179,14 @@ def _clear_winner(n: int) -> Integers:
 
 
 def _median(n: int) -> Integers:
-    """The median of 2,001 made-up ages: minus the number of people to add or remove, for each of n ages."""
+    # The median of 2,001 made-up ages: minus the number of people to add or remove, for each of n ages.
     ages = np.sort(np.random.default_rng(9).normal(n / 2, n / 6, 2001))
     below = np.searchsorted(ages, np.arange(n) + 0.5)
     return -np.abs(below - 1000).astype(np.int64)
 
 
 def _worst_case(n: int) -> Integers:
-    """McKenna & Sheldon (2020), Proposition 4: one best candidate, all others equally far below it."""
+    # McKenna & Sheldon (2020), Proposition 4: one best candidate, all others equally far below it.
     return np.concatenate([[0], np.full(n - 1, -20)]).astype(np.int64)
 
 
@@ -210,11 +203,7 @@ SHAPES = {
 
 
 def made(name: str, n: int) -> ScoreSet:
-    """The shape of this name with n candidates.
-
-    >>> made("worst-case", 3).exact
-    [0, -20, -20]
-    """
+    """The shape of this name with n candidates."""
     if name not in SHAPES:
         raise InvalidValue(f"there is no such shape: give one of {', '.join(SHAPES)}")
     if not 2 <= n <= MOST:
@@ -273,13 +262,8 @@ class People:
 
 @lru_cache(maxsize=32)
 def made_up(ends: tuple[Fraction, Fraction], size: int, total: int, middle: Fraction, spread: Fraction) -> People:
-    """As many people at each of `size` values as a normal distribution says, given the first value and the step.
-
-    Those beyond an end stand at the end, as the values of a table do.
-
-    >>> made_up((Fraction(0), Fraction(1)), 5, 100, Fraction(2), Fraction(1)).notes
-    ['7', '24', '38', '24', '7']
-    """
+    """As many people at each of `size` values as a normal distribution says, given the first value and the step."""
+    # Those beyond an end stand at the end, as the values of a table do.
     lower, step = ends
     normal = NormalDist(float((middle - lower) / step), float(spread / step))
     below = [round(total * normal.cdf(place + 0.5)) for place in range(size - 1)]
