@@ -29,7 +29,7 @@ BAD_PARAMETERS = [
     ({"epsilon": "nan"}, errors.InvalidValue, "epsilon must be finite"),
     ({"epsilon": "1e999999999"}, errors.InvalidValue, "epsilon must be finite"),
     ({"epsilon": 10**5000}, errors.InvalidValue, "epsilon must have at most 4000 digits"),
-    ({"epsilon": -(10**5000)}, errors.InvalidValue, "epsilon must be > 0"),
+    ({"epsilon": -(10**5000)}, errors.InvalidValue, "epsilon must have at most 4000 digits"),
     ({"epsilon": "0." + "1" * 5000}, errors.InvalidValue, "epsilon must have at most 4000 digits"),
     ({"epsilon": None}, errors.InvalidType, "epsilon must be a number"),
     ({"epsilon": True}, errors.InvalidType, "epsilon must be a number"),
